@@ -1,0 +1,120 @@
+"""Python callables as originals: `module:function` or `path/to/file.py:function`."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.errors import UserError
+from edgeflare.models.evaluation import Signature, Tensor
+from edgeflare.models.in_process import InProcessModel, reason
+from edgeflare.models.signature import classifier_signature, image_shape
+
+
+def open_callable(source: str, compressed: Tensor) -> InProcessModel:
+    """Import a function that classifies images, and see by a call on zeros what it gives.
+
+    The function takes a float32 array (1, H, W, C), preprocessed but not quantized, of the size
+    that the compressed model takes, and returns the scores, logits or probabilities, (1, classes)
+    or (classes,), as anything that numpy can read. It is always called on one input.
+
+    Args:
+        source: `module:function`, importable from the working directory too, or
+            `path/to/file.py:function`.
+        compressed: the compressed model's input.
+
+    Raises:
+        UserError: the function cannot be imported, or its answer is not a vector of scores.
+
+    """
+    function = _load(source)
+    shape = (1, *image_shape(compressed))
+
+    def invoke(image: NDArray[np.generic]) -> NDArray[np.generic]:
+        return _scores(function(image))
+
+    try:
+        answer = invoke(np.zeros(shape, np.float32))
+    except Exception as error:  # whatever the user's code raises is the user's to mend
+        raise UserError(
+            f"{source}: calling it on a float32 array of zeros {shape} failed: {reason(error)}"
+        ) from error
+    signature = Signature(
+        Tensor("image", shape, "float32"), Tensor("scores", answer.shape, "float32")
+    )
+    return InProcessModel(
+        classifier_signature(source, [signature.input], [signature.output]), invoke
+    )
+
+
+def callable_file(source: str) -> Path | None:
+    """Return the file that holds a callable's code, or None where that cannot be told."""
+    module = source.rpartition(":")[0]
+    if module.endswith(".py"):
+        return Path(module)
+    _search_working_directory()
+    try:
+        found = importlib.util.find_spec(module)
+    except (ImportError, ValueError):
+        return None
+    return Path(found.origin) if found and found.has_location and found.origin else None
+
+
+def _scores(answer: object) -> NDArray[np.float32]:
+    scores = np.asarray(answer)
+    if not np.issubdtype(scores.dtype, np.floating):
+        raise TypeError(f"it returned {scores.dtype}, but scores are floating-point numbers")
+    return np.atleast_2d(scores).astype(np.float32)
+
+
+def _load(source: str) -> Callable[[NDArray[np.generic]], Any]:
+    module, _, name = source.rpartition(":")
+    try:
+        found = _from_file(Path(module)) if module.endswith(".py") else _from_path(module)
+    except UserError:
+        raise
+    except BaseException as error:  # importing runs the user's code, which may even call exit()
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        raise UserError(
+            f"{source}: importing {module} failed: {reason(error)}; give module:function or "
+            "path/to/file.py:function"
+        ) from error
+    function = getattr(found, name, None)
+    if function is None:
+        raise UserError(f"{source}: {module} has no function {name!r}: check the name")
+    if not callable(function):
+        raise UserError(f"{source}: {name!r} is not a function: name one that takes images")
+    return function  # type: ignore[no-any-return]
+
+
+def _from_path(module: str) -> ModuleType:
+    _search_working_directory()
+    return importlib.import_module(module)
+
+
+def _from_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise UserError(f"there is no Python file {path}: check the path")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise UserError(f"{path} cannot be imported: give a Python file")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _search_working_directory() -> None:
+    """Let imports find what lies in the working directory, as `python -m` does."""
+    here = os.getcwd()
+    if here not in sys.path:
+        sys.path.insert(0, here)

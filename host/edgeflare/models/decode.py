@@ -1,0 +1,149 @@
+"""From a model's raw outputs to labels, ties, probabilities and scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.models.evaluation import RawBatch, Tensor
+from edgeflare.models.preprocess import dequantize
+from edgeflare.models.signature import class_count
+
+Outputs = Literal["logits", "probabilities"]
+Failure = Literal["crash", "hang", "invalid-output"]
+
+_FAILURES: dict[str, Failure] = {"crash": "crash", "hang": "hang"}
+_AFTER_SOFTMAX = {"QUANTIZE", "DEQUANTIZE", "RESHAPE", "SQUEEZE"}
+_GIVES_PROBABILITIES = {"SOFTMAX", "LOGISTIC"}
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """What a model answered about a batch, column by column.
+
+    Attributes:
+        raw: (batch, classes), the model's own numbers.
+        labels: (batch,) int64, top-1; the lowest index among equals; -1 where the model failed.
+        tied: (batch,) bool, whether the two largest raw outputs are equal.
+        probabilities: (batch, classes) float64; zeros where the model failed.
+        scores: (batch, classes) float64: the logits, or the logarithms of the probabilities;
+            zeros where the model failed.
+        failures: (batch,) why there is no answer, or None.
+
+    """
+
+    raw: NDArray[np.generic]
+    labels: NDArray[np.int64]
+    tied: NDArray[np.bool_]
+    probabilities: NDArray[np.float64]
+    scores: NDArray[np.float64]
+    failures: tuple[Failure | None, ...]
+
+
+class Decoder:
+    """Reads the raw outputs of one model."""
+
+    def __init__(self, tensor: Tensor, outputs: Outputs) -> None:
+        """Make a decoder; `detect_outputs` says what a model's outputs are.
+
+        Raises:
+            UserError: the output is not one vector of at least two classes.
+
+        """
+        self.tensor = tensor
+        self.outputs = outputs
+        self.classes = class_count(tensor)
+        self._floor = _floor(tensor)
+
+    def decode(self, batch: RawBatch) -> Decoded:
+        """Read a batch.
+
+        Outputs that are not finite, of a wrong shape, or refused by the runtime are an
+        "invalid-output".
+        """
+        raw = batch.outputs
+        size = len(raw)
+        failures = {index: _failure(why) for index, why in batch.failures.items()}
+        if raw.size != size * self.classes:
+            failures = _invalid(range(size)) | failures
+            raw = np.zeros((size, self.classes), self.tensor.dtype)
+        raw = raw.reshape(size, self.classes)
+        real = dequantize(raw, self.tensor)
+        finite = np.isfinite(real)
+        if not finite.all():
+            bad = np.flatnonzero(~finite.all(axis=1)).tolist()
+            failures = _invalid(bad) | failures
+            real[bad] = 0.0
+
+        tied = (real == real.max(axis=1, keepdims=True)).sum(axis=1) > 1
+        labels = real.argmax(axis=1).astype(np.int64, copy=False)
+        if self.outputs == "logits":
+            probabilities, scores = softmax(real), real
+        else:
+            probabilities, scores = real, np.log(np.maximum(real, self._floor))
+        if failures:
+            failed = sorted(failures)
+            labels[failed], tied[failed] = -1, False
+            probabilities[failed], scores[failed] = 0.0, 0.0
+        why = tuple(failures.get(index) for index in range(size))
+        return Decoded(raw, labels, tied, probabilities, scores, why)
+
+
+def detect_outputs(
+    tensor: Tensor, operators: Sequence[str] = (), raw: NDArray[np.generic] | None = None
+) -> Outputs:
+    """Tell whether a model's outputs are logits or probabilities.
+
+    Probabilities are what a last SOFTMAX or LOGISTIC operator gives; what has the quantization
+    that converters reserve for them, 1/256 from 0 up; and else what is nowhere negative and sums
+    to 1 on all seeds, within 0.001 and half an 8-bit step for each class, at most 0.1: a softmax
+    may be quantized within a model whose output is float32.
+
+    Args:
+        tensor: the model's output.
+        operators: names of the graph's operators in execution order; empty where unknown.
+        raw: (batch, classes), the raw outputs on the seeds, without failed ones.
+
+    """
+    named = [name for name in operators if name not in _AFTER_SOFTMAX]
+    if named and named[-1] in _GIVES_PROBABILITIES:
+        return "probabilities"
+    lowest = -128 if tensor.dtype == "int8" else 0
+    if tensor.scale == 1 / 256 and tensor.zero_point == lowest:
+        return "probabilities"
+    if raw is None or not raw.size:
+        return "logits"
+    real = dequantize(raw.reshape(len(raw), -1), tensor)
+    tolerance = 0.001 + min(0.1, real.shape[1] / 512)
+    sums_to_one = (np.abs(real.sum(axis=1) - 1.0) <= tolerance).all()
+    return "probabilities" if (real >= 0.0).all() and sums_to_one else "logits"
+
+
+def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the softmax of each row: (batch, classes), float64, rows summing to 1."""
+    powers: NDArray[np.float64] = np.exp(logits - logits.max(axis=1, keepdims=True))
+    powers /= powers.sum(axis=1, keepdims=True)
+    return powers
+
+
+def _floor(tensor: Tensor) -> float:
+    """Return the least probability that has a logarithm of its own.
+
+    Half a step for quantized ones, since the next larger is a whole step; the least normal
+    number for float32, so that scores still move where softmax is saturated.
+    """
+    if tensor.dtype != "float32" and tensor.scale:
+        return tensor.scale / 2
+    return float(np.finfo(np.float32).tiny)
+
+
+def _failure(why: str) -> Failure:
+    return _FAILURES.get(why, "invalid-output")
+
+
+def _invalid(rows: Iterable[int]) -> dict[int, Failure]:
+    return dict.fromkeys(rows, "invalid-output")

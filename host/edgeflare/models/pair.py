@@ -1,0 +1,165 @@
+"""A pair: the original and the compressed model, the seeds, and how pixels become inputs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import cast
+
+from edgeflare.errors import UserError
+from edgeflare.models.callable import callable_file
+from edgeflare.models.decode import Outputs
+from edgeflare.models.original import is_callable
+from edgeflare.models.pair_file import FILE, Settings, read_settings
+from edgeflare.models.preprocess import PRESETS, Preprocess, preset
+from edgeflare.models.seeds import image_files
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """What a user brings.
+
+    Attributes:
+        name: what reports call it.
+        original: path of the original model, or a Python callable (see `open_original`); None
+            where only kernels are compared.
+        compressed: path of the compressed `.tflite`.
+        seeds: an `.npz` file or a folder of image files.
+        preprocess: how images become inputs, for both models.
+        classes: names of the classes; empty where not given.
+        domain: what the inputs are.
+        outputs: what both models' outputs are; None to detect it.
+        notes: what the user should know about how the pair was understood, a line each.
+
+    """
+
+    name: str
+    original: str | None
+    compressed: Path
+    seeds: Path
+    preprocess: Preprocess
+    classes: tuple[str, ...] = ()
+    domain: str = "image"
+    outputs: Outputs | None = None
+    notes: tuple[str, ...] = ()
+
+    def fingerprint(self) -> str:
+        """Return the sha256 that identifies the pair: models, seeds, and how they are read.
+
+        Moving or renaming files does not change it; class names do not count.
+
+        Raises:
+            UserError: a file cannot be read.
+
+        """
+        digest = hashlib.sha256()
+        reading = {"preprocess": asdict(self.preprocess), "outputs": self.outputs}
+        digest.update(json.dumps(reading, sort_keys=True).encode())
+        for part in (self._original_files(), [self.compressed], self._seed_files()):
+            for file in part:
+                digest.update(_sha256(file))
+            digest.update(b"|")
+        if self.original is not None and is_callable(self.original):
+            digest.update(self.original.rpartition(":")[2].encode())
+        return digest.hexdigest()
+
+    def _original_files(self) -> Iterator[Path]:
+        if self.original is None:
+            return
+        file = callable_file(self.original) if is_callable(self.original) else Path(self.original)
+        if file is not None:
+            yield file
+
+    def _seed_files(self) -> list[Path]:
+        return image_files(self.seeds) if self.seeds.is_dir() else [self.seeds]
+
+
+def load_pair(folder: Path | None = None, given: Settings | None = None) -> Pair:
+    """Load a pair from its folder, from flags, or from both; flags win.
+
+    Args:
+        folder: holds `pair.toml`; or the path of such a file. None for a pair by flags alone,
+            where preprocessing that is not given means pixel / 255.
+        given: what the flags say; their paths are relative to the working directory.
+
+    Raises:
+        UserError: there is no such folder, a key or a value is wrong, or something is missing.
+
+    """
+    given = given or Settings()
+    file = None if folder is None else _file(folder)
+    said = given if file is None else given.over(read_settings(file))
+    if said.compressed is None:
+        raise UserError(_missing(file, "compressed", "compressed.tflite"))
+    if said.seeds is None:
+        raise UserError(_missing(file, "seeds", "seeds.npz"))
+    name = said.name or (file.resolve().parent.name if file else Path(said.compressed).stem)
+    notes = []
+    if file is None and (said.preset, said.scale, said.mean, said.std) == (None,) * 4:
+        notes.append(
+            "no preprocessing was given, so model input = pixel / 255; say --scale, --mean and "
+            "--std, or --preset, where the models were trained on something else"
+        )
+    return Pair(
+        name,
+        said.original,
+        Path(said.compressed),
+        Path(said.seeds),
+        _preprocess(said, file),
+        tuple(said.classes or ()),
+        said.domain or "image",
+        cast("Outputs | None", None if said.outputs == "auto" else said.outputs),
+        tuple(notes),
+    )
+
+
+def _file(folder: Path) -> Path:
+    file = folder if folder.suffix == ".toml" else folder / FILE
+    if not folder.exists():
+        raise UserError(
+            f"there is no pair folder {folder}: give a folder that holds a {FILE}, or --original, "
+            "--compressed and --seeds"
+        )
+    if not file.is_file():
+        raise UserError(
+            f"{folder} holds no {FILE}: write one with name, original, compressed, seeds and "
+            "[preprocess], or give --original, --compressed and --seeds"
+        )
+    return file
+
+
+def _preprocess(said: Settings, file: Path | None) -> Preprocess:
+    explicit = {key: getattr(said, key) for key in ("scale", "mean", "std")}
+    absent = [key for key, value in explicit.items() if value is None]
+    if file is not None and said.preset is None and absent:
+        raise UserError(
+            f"{file}: [preprocess] says nothing of {', '.join(absent)}: give scale, mean and std "
+            "in model input = (pixel / scale - mean) / std, or a preset: " + ", ".join(PRESETS)
+        )
+    changes = {key: value for key, value in explicit.items() if value is not None}
+    for key in ("mean", "std"):
+        if key in changes:
+            changes[key] = tuple(changes[key])
+    for key in ("resize", "channels"):
+        if getattr(said, key) is not None:
+            changes[key] = getattr(said, key)
+    try:
+        return replace(preset(said.preset or "unit"), **changes)
+    except UserError as error:
+        raise UserError(f"{file}: {error}" if file else str(error)) from error
+
+
+def _missing(file: Path | None, key: str, example: str) -> str:
+    if file is None:
+        return f"{key} is not given: say --{key} with a path such as {example}, or a pair folder"
+    return f'{file}: {key} is missing: add its path, such as {key} = "{example}"'
+
+
+def _sha256(file: Path) -> bytes:
+    try:
+        return hashlib.sha256(file.read_bytes()).digest()
+    except OSError as error:
+        raise UserError(f"{file} cannot be read: {error.strerror}") from error

@@ -1,0 +1,60 @@
+"""Whether the original answers as a trained model does; where not, preprocessing is often wrong."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.models.decode import Decoded
+
+_LEAST_SEEDS = 8
+_LEAST_SPREAD = 0.25
+_SIGMAS = 2.33
+_NEAR_CHANCE = 0.1
+_CURE = "check scale, mean, std and channels of the preprocessing"
+
+
+def sanity_warnings(original: Decoded, labels: NDArray[np.int64] | None) -> list[str]:
+    """Return one line for each thing that looks wrong in the original's answers on the seeds.
+
+    Outputs hardly vary when no class's score (a logit or a logarithm of a probability) has a
+    standard deviation of 0.05 over at least 8 seeds. Accuracy is near chance when it is not above
+    chance by a tenth of the way to 1, or by what chance itself gives in one of a hundred sets.
+
+    Args:
+        original: the original's answers on the seeds.
+        labels: (seeds,), or None; those outside 0 … classes - 1 mean unlabelled.
+
+    """
+    answered = np.array([failure is None for failure in original.failures], bool)
+    lines = []
+    if constant := _near_constant(original.scores[answered]):
+        lines.append(constant)
+    if labels is not None:
+        labelled = answered & (labels >= 0) & (labels < original.raw.shape[1])
+        right = original.labels[labelled] == labels[labelled]
+        if chance := _near_chance(right, original.raw.shape[1]):
+            lines.append(chance)
+    return lines
+
+
+def _near_constant(scores: NDArray[np.float64]) -> str | None:
+    if len(scores) < _LEAST_SEEDS or scores.std(axis=0).max() >= _LEAST_SPREAD:
+        return None
+    return f"the original's outputs hardly vary over the {len(scores)} seeds: {_CURE}"
+
+
+def _near_chance(right: NDArray[np.bool_], classes: int) -> str | None:
+    count = len(right)
+    if count < _LEAST_SEEDS:
+        return None
+    chance = 1.0 / classes
+    luck = _SIGMAS * sqrt(chance * (1.0 - chance) / count)
+    if right.mean() > chance + max(luck, _NEAR_CHANCE * (1.0 - chance)):
+        return None
+    return (
+        f"the original is right on only {right.mean():.0%} of {count} labelled seeds, where "
+        f"chance is {chance:.0%}: {_CURE}, and that labels are numbered as the classes are"
+    )

@@ -1,0 +1,108 @@
+"""TFLite models on the host, in a worker process of the agent's: the original and the twin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+from edgeflare_agent.runtime import (
+    IsolatedModel,
+    Kernels,
+    ModelRejected,
+    Options,
+    TensorSpec,
+    WorkerLost,
+)
+from numpy.typing import NDArray
+
+from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.models.evaluation import RawBatch, Signature, Tensor
+from edgeflare.models.signature import classifier_signature
+
+
+def open_tflite(path: Path, kernels: Kernels = "xnnpack", threads: int = 1) -> TFLiteModel:
+    """Load a `.tflite` file into a worker process.
+
+    Args:
+        path: the file; float32, float16, dynamic-range or int8/uint8 quantized.
+        kernels: the host's kernels that run it.
+        threads: threads of the interpreter.
+
+    Raises:
+        UserError: the file is missing or empty, the runtime refuses it, or it is no image
+            classifier with one input and one output.
+        InfrastructureError: no worker process can be started.
+
+    """
+    check_model_file(path)
+    try:
+        model = IsolatedModel.open(path, Options(kernels=kernels, threads=threads))
+    except ModelRejected as rejected:
+        raise UserError(
+            f"{path} does not load, copy it or convert it again: {rejected}"
+        ) from rejected
+    except WorkerLost as lost:
+        raise InfrastructureError(f"{path}: no worker process could be started: {lost}") from lost
+    try:
+        signature = classifier_signature(str(path), _tensors(model.inputs), _tensors(model.outputs))
+    except UserError:
+        model.close()
+        raise
+    return TFLiteModel(path, model, signature)
+
+
+def check_model_file(path: Path) -> None:
+    """Refuse a model file that is not there or has nothing in it.
+
+    Raises:
+        UserError: there is no such file, it is a folder, or it is empty.
+
+    """
+    if not path.exists():
+        raise UserError(f"there is no model file {path}: check the path")
+    if not path.is_file():
+        raise UserError(f"{path} is not a model file: give the path of a file")
+    if not path.stat().st_size:
+        raise UserError(f"the model file {path} is empty: copy or convert it again")
+
+
+class TFLiteModel:
+    """A TFLite model in a worker process; a kernel that crashes cannot take the host along."""
+
+    def __init__(self, path: Path, model: IsolatedModel, signature: Signature) -> None:
+        self.signature = signature
+        self.operators = tuple(model.operators)
+        self._path = path
+        self._model = model
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="edgeflare-tflite")
+
+    def submit(self, inputs: NDArray[np.generic]) -> Future[RawBatch]:
+        """Begin to run a batch; see `Evaluator`."""
+        return self._thread.submit(self._run, inputs)
+
+    def close(self) -> None:
+        """End the worker process; batches that it still has are given up."""
+        self._model.close()
+        self._thread.shutdown(cancel_futures=True)
+
+    def _run(self, inputs: NDArray[np.generic]) -> RawBatch:
+        output = self.signature.output
+        if not len(inputs):
+            return RawBatch(np.empty((0, output.shape[-1]), output.dtype))
+        payload = np.ascontiguousarray(inputs, self.signature.input.dtype)
+        try:
+            batch = self._model.run(payload.tobytes(), len(inputs))
+        except WorkerLost as lost:
+            raise InfrastructureError(f"{self._path}: its worker process died: {lost}") from lost
+        outputs = np.frombuffer(batch.outputs, output.dtype).reshape(-1, output.shape[-1])
+        failures = {failure.index: failure.kind for failure in batch.failures}
+        return RawBatch(outputs, failures, batch.busy_seconds)
+
+
+def _tensors(specs: Sequence[TensorSpec]) -> list[Tensor]:
+    return [
+        Tensor(spec.name, tuple(spec.shape), spec.dtype, spec.scale, spec.zero_point)
+        for spec in specs
+    ]

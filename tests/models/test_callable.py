@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from edgeflare.models.callable import callable_file, open_callable
+from edgeflare.models.evaluation import Tensor
+from edgeflare.models.original import open_original
+
+INPUT = Tensor("image", (1, 2, 2, 1), "int8", 1 / 255, -128)
+
+Write = Callable[[str], str]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    def file(code: str) -> str:
+        path = tmp_path / "their_model.py"
+        path.write_text("import numpy as np\n" + textwrap.dedent(code))
+        return f"{path}:predict"
+
+    return file
+
+
+SUMS = """
+def predict(image):
+    assert image.shape == (1, 2, 2, 1) and image.dtype == np.float32
+    return [[image.sum(), 1.0]]
+"""
+
+
+def test_is_called_on_one_preprocessed_input_at_a_time(write: Write) -> None:
+    model = open_callable(write(SUMS), INPUT)
+    images = np.arange(12, dtype=np.float32).reshape(3, 2, 2, 1)
+    batch = model.submit(images).result()
+    assert batch.outputs.tolist() == [[6.0, 1.0], [22.0, 1.0], [38.0, 1.0]]
+    assert model.signature.input == Tensor("image", (1, 2, 2, 1), "float32")
+    assert model.signature.output == Tensor("scores", (1, 2), "float32")
+    model.close()
+
+
+def test_an_exception_is_the_failure_of_that_input_alone(write: Write) -> None:
+    model = open_callable(
+        write("def predict(image): return np.ones(2 if image.max() < 5 else 3) + 1"),
+        INPUT,
+    )
+    batch = model.submit(np.array([0, 9, 0], np.float32).repeat(4).reshape(3, 2, 2, 1)).result()
+    assert batch.failures == {1: "error"}
+    assert batch.outputs.tolist() == [[2.0, 2.0], [0.0, 0.0], [2.0, 2.0]]
+    model.close()
+
+
+def test_modules_are_found_in_the_working_directory(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(SUMS)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    model = open_original("their_model:predict", INPUT)
+    assert model.submit(np.ones((1, 2, 2, 1), np.float32)).result().outputs[0, 0] == 4.0
+    model.close()
+    assert callable_file("their_model:predict") == tmp_path / "their_model.py"
+    assert callable_file("no_such_module_here:predict") is None
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("x = 1", "has no function 'predict'"),
+        ("predict = 1", "'predict' is not a function"),
+        ("1 / 0", "ZeroDivisionError"),
+        ("exit(3)", "SystemExit"),
+        ("def predict(", "SyntaxError"),
+        ("def predict(image): raise RuntimeError('one\\ntwo')", "RuntimeError: one two"),
+        ("def predict(image): return np.array([1, 2])", "it returned int64"),
+        ("def predict(image): return np.ones(1)", "at least two classes"),
+        ("def predict(image): return np.ones((2, 3))", "(2, 3)"),
+    ],
+)
+def test_refuses_with_what_went_wrong(
+    write: Write, refusal: Callable[..., str], code: str, words: str
+) -> None:
+    message = refusal(open_callable, write(code), INPUT)
+    assert words in message
+    assert "their_model.py" in message
+
+
+def test_refuses_what_is_not_there(refusal: Callable[..., str]) -> None:
+    assert "no_such_module" in refusal(open_original, "no_such_module:predict", INPUT)
+    assert "there is no Python file lost.py" in refusal(open_original, "lost.py:predict", INPUT)
+    assert "'model.pt'" in refusal(open_original, "model.pt", INPUT)

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from edgeflare.models.decode import Decoder, detect_outputs
+from edgeflare.models.evaluation import RawBatch, Tensor
+from edgeflare.models.pair import load_pair
+from edgeflare.models.preprocess import Encoder, Preprocess
+from edgeflare.models.sanity import sanity_warnings
+from edgeflare.models.seeds import load_seeds
+from edgeflare.models.tflite import open_tflite
+from numpy.typing import NDArray
+
+DECODER = Decoder(Tensor("out", (1, 4), "float32"), "logits")
+
+
+def warn(logits: NDArray[np.float64], labels: list[int] | None = None) -> list[str]:
+    given = None if labels is None else np.array(labels, np.int64)
+    return sanity_warnings(DECODER.decode(RawBatch(logits.astype(np.float32))), given)
+
+
+def right(count: int, classes: int = 4) -> NDArray[np.float64]:
+    logits: NDArray[np.float64] = np.eye(classes)[np.arange(count) % classes] * 5
+    return logits
+
+
+def test_a_model_that_works_is_not_complained_of() -> None:
+    assert warn(right(40)) == []
+    assert warn(right(40), [i % 4 for i in range(40)]) == []
+
+
+def test_outputs_that_hardly_vary() -> None:
+    constant = 1 + np.random.default_rng(0).normal(scale=0.01, size=(40, 4))
+    (line,) = warn(constant)
+    assert "hardly vary over the 40 seeds" in line
+    assert "scale" in line
+
+
+def test_accuracy_near_chance() -> None:
+    (line,) = warn(right(40), [(i + i // 4) % 4 for i in range(40)])
+    assert "40 labelled seeds" in line
+    assert "chance is 25%" in line
+
+
+def test_labels_outside_the_classes_mean_unlabelled() -> None:
+    assert warn(right(40), [-1] * 20 + [4] * 20) == []
+
+
+def test_too_few_seeds_tell_nothing() -> None:
+    assert warn(np.ones((3, 4)), [1, 2, 3]) == []
+
+
+def test_failed_seeds_are_left_out() -> None:
+    logits = right(40)
+    logits[::2] = np.nan
+    assert warn(logits, [i % 4 for i in range(40)]) == []
+    assert warn(logits * np.nan, [0] * 40) == []
+
+
+@pytest.mark.parametrize(
+    ("preprocess", "complains"), [(None, False), (Preprocess(scale=65025.0), True)]
+)
+def test_wrong_preprocessing_of_a_real_model_is_noticed(
+    example: Path, preprocess: Preprocess | None, complains: bool
+) -> None:
+    pair = load_pair(example)
+    assert pair.original is not None
+    seeds = load_seeds(pair.seeds, (28, 28, 1))
+    model = open_tflite(Path(pair.original))
+    try:
+        encoder = Encoder(preprocess or pair.preprocess, model.signature.input)
+        raw = model.submit(encoder.encode(seeds.images)).result()
+        outputs = detect_outputs(model.signature.output, model.operators, raw.outputs)
+        decoded = Decoder(model.signature.output, outputs).decode(raw)
+    finally:
+        model.close()
+    assert bool(sanity_warnings(decoded, None)) is complains
+    assert bool(sanity_warnings(decoded, seeds.labels)) is complains
