@@ -1,0 +1,1 @@
+"""Search strategies: each asks for evaluations and is told their outcomes."""

@@ -1,0 +1,67 @@
+"""What makes a non-triggering mutant worth going on from (paper §3.3.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.search.goal import Goal
+from edgeflare.search.novelty import States
+from edgeflare.search.outcome import Outcome
+
+DELTA = 1e-3
+"""Distances closer than this count as equal, and novelty decides between them."""
+
+Fitness = Callable[[Outcome], float]
+"""Of an input, by its outcome; the higher the better. May remember what it was told before."""
+
+
+class AtLeastAsFit:
+    """Accept a mutant at least as fit as the last accepted input, at first the seed.
+
+    That input keeps the fitness that it had when it was accepted.
+    """
+
+    def __init__(self, fitness: Fitness, seed: Outcome) -> None:
+        self._fitness = fitness
+        self._best = fitness(seed)
+
+    def __call__(self, mutant: Outcome) -> bool:
+        """Judge a mutant."""
+        value = self._fitness(mutant)
+        if value < self._best:
+            return False
+        self._best = value
+        return True
+
+
+class DistanceAndNovelty:
+    """H = D / DELTA + O: the distance of the compared arms, and 1 where their state is new.
+
+    Every state that it is told is known from then on, new or not.
+    """
+
+    def __init__(self, goal: Goal) -> None:
+        self._goal = goal
+        self._known = States()
+
+    def __call__(self, outcome: Outcome) -> float:
+        """Return H of an input that is not triggering."""
+        current = state(outcome, self._goal)
+        novelty = self._known.is_new(current)
+        self._known.add(current)
+        return distance(outcome, self._goal) / DELTA + novelty
+
+
+def distance(outcome: Outcome, goal: Goal) -> float:
+    """Return D = |p_1 - p_2|, of the top-1 probabilities of the two compared arms."""
+    first, second = (outcome[arm].probabilities for arm in goal.compared)
+    return abs(float(first.max()) - float(second.max()))
+
+
+def state(outcome: Outcome, goal: Goal) -> NDArray[np.float64]:
+    """Return the probability vectors of the two compared arms, one after the other."""
+    first, second = goal.compared
+    return np.concatenate((outcome[first].probabilities, outcome[second].probabilities))

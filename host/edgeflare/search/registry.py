@@ -1,0 +1,59 @@
+"""The strategies that there are, by name."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from edgeflare.errors import UserError
+from edgeflare.search.dflare import dflare, dflare_d, dflare_r
+from edgeflare.search.dflare_published import dflare_published
+from edgeflare.search.random_walk import random_walk
+from edgeflare.search.strategy import Tale
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A strategy that can be asked for.
+
+    Attributes:
+        name: as users write it.
+        summary: one line for those who choose.
+        tale: the strategy itself.
+
+    """
+
+    name: str
+    summary: str
+    tale: Tale
+
+
+_ENTRIES = (
+    Entry("dflare", "DFlare, Algorithms 1 and 2 as the paper writes them", dflare),
+    Entry("dflare-d", "DFlare without state novelty (the paper's ablation)", dflare_d),
+    Entry("dflare-r", "DFlare with operators drawn uniformly (the paper's ablation)", dflare_r),
+    Entry("dflare-published", "DFlare as its published code behaves", dflare_published),
+    Entry("random", "every operator as likely, every mutant accepted", random_walk),
+)
+
+
+def strategies() -> Mapping[str, Entry]:
+    """Return the strategies by name, in the order in which to show them."""
+    return MappingProxyType({entry.name: entry for entry in _ENTRIES})
+
+
+def find_strategy(name: str) -> Entry:
+    """Return the strategy of that name.
+
+    Raises:
+        UserError: there is none.
+
+    """
+    known = strategies()
+    if name not in known:
+        nearest = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean '{nearest[0]}'? " if nearest else ""
+        raise UserError(f"unknown strategy '{name}'; {hint}There are {', '.join(known)}.")
+    return known[name]

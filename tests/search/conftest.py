@@ -1,0 +1,116 @@
+"""Two plain functions as arms, and a loop that drives a strategy against them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from edgeflare.search.goal import Goal
+from edgeflare.search.outcome import Answer, Arm, Failure, Image, Outcome
+from edgeflare.search.strategy import Query, Start, Tale, Told, Trigger
+
+Model = Callable[[Image], NDArray[np.float64]]
+"""From an image to probabilities, (classes,)."""
+
+
+def answer(probabilities: NDArray[np.float64], failure: Failure | None = None) -> Answer:
+    if failure is not None:
+        nothing = np.zeros_like(probabilities)
+        return Answer(None, False, nothing, nothing, failure)
+    second, first = np.sort(probabilities)[-2:]
+    return Answer(
+        int(probabilities.argmax()), bool(first == second), probabilities, np.log(probabilities)
+    )
+
+
+def linear_model(weights: NDArray[np.float64], step: float = 0.0) -> Model:
+    """Softmax over weights (classes, entries); logits rounded to multiples of `step`."""
+
+    def model(image: Image) -> NDArray[np.float64]:
+        logits = weights @ (image.ravel() / 255.0)
+        if step:
+            logits = np.rint(logits / step) * step
+        powers = np.exp(logits - logits.max())
+        return np.asarray(powers / powers.sum())
+
+    return model
+
+
+@dataclass
+class Drive:
+    """What happened when a strategy was driven.
+
+    Attributes:
+        finding: what it found.
+        queries: what it asked, one after the other.
+        outcomes: what it was told.
+
+    """
+
+    finding: Trigger | None = None
+    queries: list[Query] = field(default_factory=list)
+    outcomes: list[Outcome] = field(default_factory=list)
+
+    @property
+    def images(self) -> list[bytes]:
+        return [query.image.tobytes() for query in self.queries]
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A seed and the models to search on."""
+
+    seed: Image
+    models: Mapping[Arm, Model]
+
+    def evaluate(self, image: Image, arms: tuple[Arm, ...]) -> Outcome:
+        return Outcome({arm: answer(self.models[arm](image)) for arm in arms})
+
+    def start(self, goal: Goal, rng_seed: int = 0) -> Start:
+        rng = np.random.default_rng(rng_seed)
+        return Start(self.seed, self.evaluate(self.seed, tuple(self.models)), goal, rng)
+
+    def drive(self, tale: Tale, goal: Goal, rng_seed: int = 0, steps: int = 200) -> Drive:
+        strategy, drive = Told(tale(self.start(goal, rng_seed))), Drive()
+        while strategy.finding is None and len(drive.queries) < steps:
+            asked = strategy.ask()
+            told = [self.evaluate(query.image, query.arms) for query in asked]
+            drive.queries += asked
+            drive.outcomes += told
+            strategy.tell(told)
+        drive.finding = strategy.finding
+        return drive
+
+
+@pytest.fixture(scope="session")
+def bench() -> Bench:
+    """Linear models whose labels soon differ: `original`, a coarse `twin`, a coarser `device`."""
+    rng = np.random.default_rng(7)
+    weights = rng.normal(0.0, 1.0, (4, 12 * 12))
+    models = {
+        Arm.ORIGINAL: linear_model(weights),
+        Arm.TWIN: linear_model(weights + rng.normal(0.0, 0.02, weights.shape)),
+        Arm.DEVICE: linear_model(weights + rng.normal(0.0, 0.02, weights.shape), step=0.01),
+    }
+    return Bench(rng.integers(256, size=(12, 12, 1), dtype=np.uint8), models)
+
+
+@pytest.fixture(scope="session")
+def agreeing_bench(bench: Bench) -> Bench:
+    """Models whose labels change often, and together; their probabilities differ."""
+
+    def sharp(image: Image) -> NDArray[np.float64]:
+        brightness = int(image.sum())
+        top = 0.8 + 0.1 * np.sin(brightness / 1000)
+        probabilities = np.full(10, (1 - top) / 9)
+        probabilities[brightness // 200 % 10] = top
+        return probabilities
+
+    def flatter(image: Image) -> NDArray[np.float64]:
+        return 0.9 * sharp(image) + 0.1 / 10
+
+    return Bench(bench.seed, {Arm.ORIGINAL: sharp, Arm.TWIN: sharp, Arm.DEVICE: flatter})

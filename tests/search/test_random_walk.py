@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from edgeflare.search.goal import Goal
+from edgeflare.search.random_walk import random_walk
+from edgeflare_operators import operators
+
+
+def test_every_mutant_is_the_next_parent(agreeing_bench: Any) -> None:
+    drive = agreeing_bench.drive(random_walk, Goal(), rng_seed=3, steps=100)
+    rng, pool, image = np.random.default_rng(3), operators(), agreeing_bench.seed
+    for query in drive.queries:
+        image = pool[rng.integers(len(pool))](image, rng)
+        assert np.array_equal(query.image, image)
+
+
+def test_names_every_operator_on_the_way(bench: Any) -> None:
+    drive = bench.drive(random_walk, Goal(ties=True), steps=3000)
+    assert drive.finding is not None
+    assert len(drive.finding.operators) == len(drive.queries)
