@@ -1,0 +1,14 @@
+"""Devices: profile, transport, session. Everything that can disconnect lives here.
+
+A `Profile` says how a device is reached and how models run on it; a `Transport` brings its agent
+up and tells where it listens; a `Device` speaks with that agent; a `DeviceSession` is one model on
+it, an `Evaluator` like those of the host.
+"""
+
+from __future__ import annotations
+
+import os
+
+# gRPC's core writes to the terminal about failures that we report in one line; it looks at this
+# when it is imported, which every file of this room does after this one.
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")

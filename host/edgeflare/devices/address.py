@@ -1,0 +1,78 @@
+"""The transport "address": an agent that somebody started, reached over the network or a tunnel."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from pathlib import Path
+
+from edgeflare.devices.profile import Profile
+from edgeflare.devices.profile_file import split_address
+from edgeflare.devices.transport import Endpoint, Transport
+from edgeflare.errors import UserError
+
+TOKEN_VARIABLE = "EDGEFLARE_TOKEN"  # noqa: S105 - the name of a variable
+TLS_CA_VARIABLE = "EDGEFLARE_TLS_CA"
+
+
+class AddressTransport(Transport):
+    """Starts and stops nothing; reads what it takes to be let in.
+
+    The mirror of the agent's rule for binding: only a loopback address is spoken to in the clear,
+    and only as long as no certificate authority is named. A token is never an argument, since
+    arguments show in process lists.
+    """
+
+    def __init__(self, profile: Profile) -> None:
+        self._profile = profile
+
+    def open(self) -> Endpoint:
+        """Return the profile's address with its credentials, read anew."""
+        address = self._profile.address or ""
+        ca = self._profile.tls_ca or _path_from_environment(TLS_CA_VARIABLE)
+        return Endpoint(
+            address,
+            tls=ca is not None or not _is_loopback(split_address(address)[0]),
+            tls_ca=self._read("tls_ca", ca) if ca else None,
+            token=self._token(),
+        )
+
+    def close(self) -> None:
+        """Leave the agent as it is: it belongs to whoever started it."""
+
+    def last_words(self) -> str:
+        """Return nothing: only the agent's own log could tell."""
+        return ""
+
+    def _token(self) -> str | None:
+        path = self._profile.token_file
+        if path is None:
+            source, text = TOKEN_VARIABLE, os.environ.get(TOKEN_VARIABLE, "")
+        else:
+            source, text = str(path), self._read("token_file", path).decode("latin-1")
+            if not text.strip():
+                raise UserError(f"{source}: is empty; expected the agent's token in its first line")
+        token = text.partition("\n")[0].strip()
+        if not (token.isascii() and token.isprintable()):
+            raise UserError(f"{source}: is no token; expected plain ASCII characters")
+        return token or None
+
+    def _read(self, key: str, path: Path) -> bytes:
+        try:
+            return path.read_bytes()
+        except OSError as error:
+            raise UserError(
+                f'device "{self._profile.name}": {key} {path}: cannot be read: {error.strerror}'
+            ) from None
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _path_from_environment(variable: str) -> Path | None:
+    value = os.environ.get(variable)
+    return Path(value) if value else None

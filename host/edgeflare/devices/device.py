@@ -1,0 +1,208 @@
+"""A device: its agent brought up, connected and known; opens models, and comes back when lost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+
+from edgeflare.devices.address import AddressTransport
+from edgeflare.devices.connection import Connection, DeviceLost
+from edgeflare.devices.emulated import EmulatedTransport
+from edgeflare.devices.handshake import shake_hands
+from edgeflare.devices.profile import Profile
+from edgeflare.devices.provenance import Provenance, Telemetry
+from edgeflare.devices.session import DeviceSession
+from edgeflare.devices.transport import Transport
+from edgeflare.errors import InfrastructureError
+from edgeflare_protos import agent_pb2 as wire
+
+REOPEN_PAUSES_SECONDS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
+"""Before each attempt to get a lost device back: at once, since an emulated one just starts anew,
+then backing off for as long as a board takes to find its network again, but not to boot."""
+
+_TRANSPORTS: dict[str, Callable[[Profile], Transport]] = {
+    "emulated": EmulatedTransport,
+    "address": AddressTransport,
+}
+
+
+def connect(profile: Profile) -> Device:
+    """Bring a device's agent up and shake hands with it.
+
+    Raises:
+        UserError: the profile asks for something that is not there.
+        InfrastructureError: the agent does not come up or is not there, does not let this host in,
+            or speaks another version of the protocol.
+
+    """
+    return Device(profile, _TRANSPORTS[profile.transport](profile))
+
+
+class Device:
+    """A connected device. As a context manager it closes itself."""
+
+    def __init__(self, profile: Profile, transport: Transport) -> None:
+        self.profile = profile
+        self._transport = transport
+        self._sessions: list[DeviceSession] = []
+        self._open: ExitStack
+        self._connection: Connection
+        self._description: wire.DescribeReply
+        self._connect()
+
+    @property
+    def provenance(self) -> Provenance:
+        """What the device is; node counts are those of the session that was opened last."""
+        known = _provenance(self.profile, self._description)
+        if not self._sessions:
+            return known
+        session = self._sessions[-1]
+        return replace(
+            known, delegated_nodes=session.delegated_nodes, total_nodes=session.total_nodes
+        )
+
+    def open(self, model_path: Path) -> DeviceSession:
+        """Open a model on the device, with the profile's kernels and threads.
+
+        Raises:
+            UserError: the file cannot be read, the device's runtime refuses it, or it is no model
+                with one input and one output.
+            InfrastructureError: the device fails.
+
+        """
+        limit = self._description.payload_limit_bytes
+        session = DeviceSession(self._connection, self.profile, model_path, limit)
+        self._sessions.append(session)
+        return session
+
+    def telemetry(self) -> Telemetry:
+        """Ask for the state of the device right now.
+
+        Raises:
+            DeviceLost: it does not answer.
+
+        """
+        reply = self._connection.telemetry()
+        return Telemetry(
+            temperatures={reading.name: reading.value for reading in reply.temperatures},
+            frequencies={reading.name: reading.value for reading in reply.frequencies},
+            agent_rss_bytes=reply.agent_rss_bytes,
+            worker_rss_bytes=tuple(reply.worker_rss_bytes),
+            worker_restarts=reply.worker_restarts,
+            quarantined_inputs=reply.quarantined_inputs,
+            store_bytes=reply.store_bytes,
+            uptime_seconds=reply.uptime_seconds,
+        )
+
+    def reopen(self) -> None:
+        """Get a lost device back, and open again on it whatever was open.
+
+        Its sessions are the same objects afterwards; what was under way on them has failed with
+        DeviceLost and can be submitted again.
+
+        Raises:
+            InfrastructureError: it does not come back, or comes back as another device.
+
+        """
+        before = _identity(self.provenance)
+        cause, last = "", ""
+        for pause in REOPEN_PAUSES_SECONDS:
+            time.sleep(pause)
+            self._disconnect()
+            cause = cause or self._transport.last_words()
+            try:
+                self._connect()
+                for session in self._sessions:
+                    session.resume(self._connection)
+                break
+            except DeviceLost as error:
+                last = str(error)
+        else:
+            raise InfrastructureError(
+                f"{self.profile.name}: lost{f' ({cause})' if cause else ''}, and not back after"
+                f" {len(REOPEN_PAUSES_SECONDS)} attempts; at last: {last}"
+            )
+        self._check_is_the_same(before)
+
+    def close(self) -> None:
+        """Close the sessions and the connection, and take the agent down if we brought it up.
+
+        Closing twice is no error.
+        """
+        try:
+            for session in self._sessions:
+                session.close()
+        finally:
+            self._open.close()
+
+    def __enter__(self) -> Device:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _connect(self) -> None:
+        with ExitStack() as stack:
+            endpoint = stack.enter_context(self._transport)
+            delay_seconds = self.profile.link_delay_ms / 1000
+            connection = Connection(self.profile.name, endpoint, delay_seconds)
+            stack.callback(connection.close)
+            self._description = shake_hands(connection)
+            self._connection = connection
+            self._open = stack.pop_all()
+
+    def _disconnect(self) -> None:
+        for session in self._sessions:
+            session.suspend()
+        self._open.close()
+
+    def _check_is_the_same(self, before: Mapping[str, object]) -> None:
+        """Refuse a device whose answers could not be set beside the earlier ones."""
+        after = _identity(self.provenance)
+        changes = [
+            f"{key} {before[key]} is now {after[key]}"
+            for key in before
+            if before[key] != after[key]
+        ]
+        if changes:
+            raise InfrastructureError(
+                f"{self.profile.name}: came back as another device ({'; '.join(changes)});"
+                " start a new run"
+            )
+
+
+def _provenance(profile: Profile, description: wire.DescribeReply) -> Provenance:
+    protocol = description.protocol
+    return Provenance(
+        name=profile.name,
+        transport=profile.transport,
+        machine=description.machine,
+        soc=description.soc,
+        cpu_features=tuple(description.cpu_features),
+        os=description.os,
+        cores=description.cores,
+        governor=description.governor,
+        python=description.python_version,
+        runtime=description.runtime.name,
+        runtime_version=description.runtime.version,
+        kernels=profile.kernels,
+        threads=profile.threads,
+        link_delay_ms=profile.link_delay_ms,
+        agent_version=description.agent_version,
+        protocol=f"{protocol.major}.{protocol.minor}",
+    )
+
+
+def _identity(provenance: Provenance) -> dict[str, object]:
+    """Return what decides the device's answers; cores and governor come and go."""
+    keys = ("machine", "soc", "runtime", "runtime_version", "delegated_nodes", "total_nodes")
+    return {key: getattr(provenance, key) for key in keys}

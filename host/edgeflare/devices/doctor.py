@@ -1,0 +1,66 @@
+"""What this machine has of what EdgeFlare can use, and the command that mends what is missing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+from edgeflare.devices.device import connect
+from edgeflare.devices.profile import find_profile
+from edgeflare.errors import EdgeFlareError
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked for.
+
+    Attributes:
+        name: what it is.
+        found: what was found; empty if nothing.
+        needed: whether nothing works without it.
+        mend: the command that brings it, or what to do.
+
+    """
+
+    name: str
+    found: str
+    needed: bool
+    mend: str
+
+
+def examine() -> list[Check]:
+    """Look at everything that EdgeFlare can use."""
+    return [
+        Check("Python", ".".join(map(str, sys.version_info[:3])), True, "install Python 3.10+"),
+        _package("ai-edge-litert", "pip install ai-edge-litert", needed=_absent("tflite-runtime")),
+        _package("tflite-runtime", "pip install 'edgeflare[tflite-runtime]' (Python 3.11 or less)"),
+        _package("onnxruntime", "pip install 'edgeflare[onnx]'"),
+        _try("agent, emulated", _start_agent, "pip install --force-reinstall edgeflare"),
+    ]
+
+
+def _package(name: str, mend: str, *, needed: bool = False) -> Check:
+    return Check(name, "" if _absent(name) else version(name), needed, mend)
+
+
+def _absent(package: str) -> bool:
+    try:
+        version(package)
+    except PackageNotFoundError:
+        return True
+    return False
+
+
+def _try(name: str, attempt: Callable[[], str], mend: str) -> Check:
+    try:
+        return Check(name, attempt(), True, mend)
+    except EdgeFlareError as error:
+        return Check(name, "", True, f"{error}; {mend}")
+
+
+def _start_agent() -> str:
+    with connect(find_profile("emulated-builtin")) as device:
+        told = device.provenance
+    return f"{told.runtime} {told.runtime_version} on {told.machine}, {told.cores} cores"

@@ -1,0 +1,86 @@
+"""The first call: whether anybody is there, is an agent, lets us in, and speaks our version."""
+
+from __future__ import annotations
+
+import socket
+
+import grpc
+
+from edgeflare.devices.connection import Connection, DeviceLost, status
+from edgeflare.devices.profile_file import split_address
+from edgeflare.errors import InfrastructureError
+from edgeflare_protos import PROTOCOL_MAJOR, PROTOCOL_MINOR
+from edgeflare_protos import agent_pb2 as wire
+
+PROBE_SECONDS = 2.0
+"""For one TCP connection to an address that gRPC has just failed to reach."""
+
+
+def shake_hands(connection: Connection) -> wire.DescribeReply:
+    """Return what the agent says of its device.
+
+    Raises:
+        DeviceLost: nobody is there, or nobody that answers.
+        InfrastructureError: somebody is there, but no agent that this host can work with.
+
+    """
+    ours = wire.ProtocolVersion(major=PROTOCOL_MAJOR, minor=PROTOCOL_MINOR)
+    try:
+        reply = connection.describe(wire.DescribeRequest(protocol=ours))
+    except grpc.RpcError as error:
+        raise _diagnosis(connection, error) from None
+    if reply.protocol.major != PROTOCOL_MAJOR:
+        theirs = f"{reply.protocol.major}.{reply.protocol.minor}"
+        raise _other_version(connection, f"it speaks {theirs}")
+    return reply
+
+
+def _diagnosis(connection: Connection, error: grpc.RpcError) -> InfrastructureError:
+    code, details = status(error)
+    place = connection.place
+    if code is grpc.StatusCode.FAILED_PRECONDITION:
+        return _other_version(connection, details)
+    if code in (grpc.StatusCode.UNIMPLEMENTED, grpc.StatusCode.UNKNOWN):
+        return InfrastructureError(
+            f"{place}: something answers there, but it is no EdgeFlare agent ({details});"
+            " check the port that the agent printed when it started"
+        )
+    if code is grpc.StatusCode.DEADLINE_EXCEEDED:
+        return DeviceLost(f"{place}: no answer in time; is it an EdgeFlare agent, and is it awake?")
+    if code is grpc.StatusCode.UNAVAILABLE:
+        return _unavailable(place, _refusal(connection.address), details)
+    return connection.translate(error)
+
+
+def _unavailable(place: str, refusal: str, details: str) -> InfrastructureError:
+    if refusal:
+        return DeviceLost(
+            f"{place}: nobody is there ({refusal}); start an agent with `edgeflare agent serve`,"
+            " or correct the address"
+        )
+    if "certificate" in details.lower() or "handshake" in details.lower():
+        return InfrastructureError(
+            f"{place}: the agent's certificate is not trusted ({details}); name the authority"
+            " that signed it as tls_ca in the profile, or in EDGEFLARE_TLS_CA"
+        )
+    return DeviceLost(
+        f"{place}: something listens there, but does not speak like an EdgeFlare agent"
+        f" ({details}); check the port, and whether the agent wants TLS"
+    )
+
+
+def _refusal(address: str) -> str:
+    """Return why not even a TCP connection comes about; empty if one does."""
+    try:
+        socket.create_connection(split_address(address), PROBE_SECONDS).close()
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
+
+
+def _other_version(connection: Connection, details: str) -> InfrastructureError:
+    return InfrastructureError(
+        f"{connection.place}: the agent speaks another version of the"
+        f" protocol than this host, which speaks {PROTOCOL_MAJOR}.{PROTOCOL_MINOR} ({details});"
+        " install the same version of edgeflare on both"
+    )

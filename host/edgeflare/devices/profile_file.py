@@ -1,0 +1,138 @@
+"""One profile file: TOML, every key checked; a complaint names file, key and what is expected."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from edgeflare.errors import UserError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+def read_profile_file(path: Path) -> dict[str, object]:
+    """Return what a profile file says, every value checked; paths are relative to its folder.
+
+    Raises:
+        UserError: it cannot be read, is no TOML, or a key or a value is not what it may be.
+
+    """
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: is not valid TOML: {error}") from None
+    return {key: _checked(path, key, value) for key, value in table.items()}
+
+
+def split_address(address: str) -> tuple[str, int]:
+    """Return host and port of "HOST:PORT"; an IPv6 host stands in brackets.
+
+    Raises:
+        ValueError: it is no such address; the message says what is expected.
+
+    """
+    host, _, port = address.rpartition(":")
+    bracketed = host.startswith("[") and host.endswith("]")
+    usable = bool(host) and (bracketed or not set(host) & set(":/ "))
+    if not usable or not (port.isascii() and port.isdigit()) or not 0 < int(port) < 65536:
+        raise ValueError("expected HOST:PORT")
+    return host.strip("[]"), int(port)
+
+
+def _checked(path: Path, key: str, value: object) -> object:
+    if key not in _KEYS:
+        near = difflib.get_close_matches(key, _KEYS, n=1)
+        hint = f'did you mean "{near[0]}"? ' if near else ""
+        raise UserError(f'{path}: unknown key "{key}"; {hint}known keys: {", ".join(_KEYS)}')
+    expected, read = _KEYS[key]
+    try:
+        return read(path.parent, value)
+    except ValueError:
+        raise UserError(f"{path}: {key} = {_toml(value)}: expected {expected}") from None
+
+
+def _text(_folder: Path, value: object) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError
+    return value
+
+
+def _one_of(*choices: str) -> _Key:
+    def read(_folder: Path, value: object) -> str:
+        if value not in choices:
+            raise ValueError
+        return str(value)
+
+    return "one of " + ", ".join(f'"{choice}"' for choice in choices), read
+
+
+def _whole_number(least: int) -> _Key:
+    def read(_folder: Path, value: object) -> int:
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise ValueError
+        return value
+
+    return f"a whole number of at least {least}", read
+
+
+def _number(above: float | None = None) -> _Key:
+    """Accept a finite number above `above`, or from 0 on."""
+
+    def read(_folder: Path, value: object) -> float:
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            raise ValueError
+        if not math.isfinite(value) or value < 0 or (above is not None and value <= above):
+            raise ValueError
+        return float(value)
+
+    return f"a number above {above:g}" if above is not None else "a number, 0 or more", read
+
+
+def _address(folder: Path, value: object) -> str:
+    address = _text(folder, value)
+    split_address(address)
+    return address
+
+
+def _path(folder: Path, value: object) -> Path:
+    return folder.absolute() / os.path.expanduser(_text(folder, value))
+
+
+def _command(folder: Path, value: object) -> str:
+    """Accept a command on PATH, or the path of a program."""
+    text = _text(folder, value)
+    return str(_path(folder, text)) if "/" in text else text
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+_Key = tuple[str, Callable[[Path, object], object]]
+"""What is expected of a key's value, and a reader that raises ValueError if it is not that."""
+
+_KEYS: dict[str, _Key] = {
+    "description": ("a text", _text),
+    "extends": ("the name of another profile", _text),
+    "transport": _one_of("emulated", "address"),
+    "kernels": _one_of("xnnpack", "builtin", "reference"),
+    "threads": _whole_number(least=1),
+    "warmup": _whole_number(least=0),
+    "input_timeout_seconds": _number(above=0),
+    "python": ("a command on PATH or the path of a Python interpreter", _command),
+    "link_delay_ms": _number(),
+    "address": ('an address, "HOST:PORT"', _address),
+    "tls_ca": ("the path of a PEM file", _path),
+    "token_file": ("the path of a file", _path),
+}

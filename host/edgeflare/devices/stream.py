@@ -1,0 +1,236 @@
+"""One pipelined stream of batches to a session on the device: many under way, answered in order."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+
+import grpc
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.devices.connection import Connection, DeviceLost
+from edgeflare.devices.link_delay import DelayLine
+from edgeflare.errors import InfrastructureError
+from edgeflare.models.evaluation import RawBatch
+from edgeflare_protos import agent_pb2 as wire
+from edgeflare_protos import crc32
+
+ATTEMPTS = 2
+"""Times that the agent runs an input that hangs, before it is quarantined."""
+
+SLACK_SECONDS = 30.0
+"""On top of what a batch may compute: the link, and workers that are restarted under load."""
+
+WATCH_SECONDS = 0.5
+"""Between two looks at whether a batch is overdue; deadlines are far longer."""
+
+_KINDS = {
+    wire.InputFailure.KIND_CRASH: "crash",
+    wire.InputFailure.KIND_HANG: "hang",
+    wire.InputFailure.KIND_ERROR: "error",
+}
+
+
+class InferenceStream:
+    """Sends batches without waiting, and resolves their futures as the replies come in.
+
+    Three threads serve it: gRPC's own takes requests off the line, one reads replies, and one
+    watches over their time. Whatever goes wrong fails every batch under way with the same error.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        session_id: str,
+        output_dtype: np.dtype[np.generic],
+        output_bytes: int,
+        input_timeout_seconds: float,
+    ) -> None:
+        """Begin the stream.
+
+        Args:
+            connection: to the agent.
+            session_id: the open session there.
+            output_dtype: type of the model's output.
+            output_bytes: size of its output for one input.
+            input_timeout_seconds: time that one input may take.
+
+        """
+        self._connection = connection
+        self._session_id = session_id
+        self._output_dtype = output_dtype
+        self._output_bytes = output_bytes
+        self._input_timeout_seconds = input_timeout_seconds
+        self._lock = threading.Lock()
+        self._under_way: deque[_Message] = deque()
+        self._sent = 0
+        self._end: InfrastructureError | None = None
+        self._ended = threading.Event()
+        self._line: DelayLine[wire.InferRequest] = DelayLine(connection.delay_seconds)
+        self._call = connection.infer_stream(iter(self._line))
+        self._threads = [
+            threading.Thread(target=work, name=f"{connection.name} {title}", daemon=True)
+            for work, title in ((self._read, "replies"), (self._watch, "deadlines"))
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def submit(self, messages: Sequence[NDArray[np.generic]]) -> Future[RawBatch]:
+        """Send one batch, already split into what one message holds each; never blocks."""
+        batch = _Batch(len(messages))
+        requests = [
+            wire.InferRequest(
+                session_id=self._session_id,
+                count=len(inputs),
+                payload=(payload := inputs.tobytes()),
+                payload_crc32=crc32(payload),
+            )
+            for inputs in messages
+        ]
+        with self._lock:
+            if self._end is not None:
+                batch.future.set_exception(self._end)
+                return batch.future
+            for request in requests:
+                self._sent += 1
+                request.request_id = self._sent
+                self._under_way.append(self._message(request, batch))
+                self._line.put(request)
+        return batch.future
+
+    def close(self) -> None:
+        """End the stream; batches still under way fail. Closing twice is no error."""
+        self._finish(DeviceLost(f"{self._connection.name}: the session was closed"))
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join()
+
+    def _message(self, request: wire.InferRequest, batch: _Batch) -> _Message:
+        computing = request.count * self._input_timeout_seconds * ATTEMPTS
+        return _Message(
+            request.request_id,
+            request.payload_crc32,
+            request.count,
+            batch,
+            seconds=computing + self._connection.delay_seconds + SLACK_SECONDS,
+            since=time.monotonic(),
+        )
+
+    def _read(self) -> None:
+        """Resolve futures as replies come in, until the stream ends."""
+        try:
+            for reply in self._call:
+                self._take(reply)
+            self._finish(DeviceLost(f"{self._connection.name}: the agent ended the stream"))
+        except grpc.RpcError as error:
+            self._finish(self._connection.translate(error))
+        except _WrongReplyError as error:
+            self._finish(DeviceLost(f"{self._connection.name}: a reply arrived with {error}"))
+
+    def _take(self, reply: wire.InferReply) -> None:
+        with self._lock:
+            message = self._under_way[0] if self._under_way else None
+        if message is None:
+            raise _WrongReplyError("nothing under way that it could answer")
+        part = self._checked(message, reply)
+        with self._lock:
+            if not self._under_way:
+                return  # finished meanwhile, and its future has failed
+            self._under_way.popleft()
+            if self._under_way:
+                self._under_way[0].since = time.monotonic()
+        message.batch.add(part)
+
+    def _checked(self, message: _Message, reply: wire.InferReply) -> RawBatch:
+        """Return what a reply says, if it is whole and answers this message."""
+        if reply.request_id != message.request_id:
+            raise _WrongReplyError(f"id {reply.request_id} instead of {message.request_id}")
+        if reply.payload_crc32 != message.crc32:
+            raise _WrongReplyError("the checksum of other inputs than those that were sent")
+        if reply.outputs_crc32 != crc32(reply.outputs):
+            raise _WrongReplyError("outputs that do not match their checksum")
+        if len(reply.outputs) != message.count * self._output_bytes:
+            raise _WrongReplyError(
+                f"{len(reply.outputs)} bytes of outputs instead of"
+                f" {message.count * self._output_bytes}"
+            )
+        if any(failure.index >= message.count for failure in reply.failures):
+            raise _WrongReplyError("a failure of an input that was not sent")
+        outputs = np.frombuffer(reply.outputs, self._output_dtype).reshape(message.count, -1)
+        failures = {failure.index: _KINDS.get(failure.kind, "error") for failure in reply.failures}
+        return RawBatch(outputs, failures, reply.busy_seconds)
+
+    def _watch(self) -> None:
+        """End the stream when the oldest message under way is overdue."""
+        while not self._ended.wait(WATCH_SECONDS):
+            with self._lock:
+                oldest = self._under_way[0] if self._under_way else None
+                overdue = oldest is not None and time.monotonic() > oldest.since + oldest.seconds
+            if oldest is not None and overdue:
+                self._finish(
+                    DeviceLost(
+                        f"{self._connection.name}: no answer to {oldest.count} inputs within"
+                        f" {oldest.seconds:.0f} s"
+                    )
+                )
+
+    def _finish(self, end: InfrastructureError) -> None:
+        with self._lock:
+            if self._end is None:
+                self._end = end
+            batches = {id(message.batch): message.batch for message in self._under_way}
+            self._under_way.clear()
+        self._ended.set()
+        self._line.close()
+        self._call.cancel()
+        for batch in batches.values():
+            batch.future.set_exception(self._end)
+
+
+class _WrongReplyError(Exception):
+    """What is wrong with a reply, as the end of a sentence."""
+
+
+class _Batch:
+    """A batch under way, and the parts of its answer that have come back."""
+
+    def __init__(self, messages: int) -> None:
+        self.future: Future[RawBatch] = Future()
+        self.future.set_running_or_notify_cancel()  # it cannot be called back
+        self._messages = messages
+        self._parts: list[RawBatch] = []
+
+    def add(self, part: RawBatch) -> None:
+        """Take the next part; the last one resolves the future."""
+        self._parts.append(part)
+        if len(self._parts) == self._messages:
+            self.future.set_result(_joined(self._parts))
+
+
+@dataclass(slots=True)
+class _Message:
+    """One request under way; `since` is when it became the next to be answered."""
+
+    request_id: int
+    crc32: int
+    count: int
+    batch: _Batch
+    seconds: float
+    since: float
+
+
+def _joined(parts: Sequence[RawBatch]) -> RawBatch:
+    if len(parts) == 1:
+        return parts[0]
+    failures: dict[int, str] = {}
+    before = 0
+    for part in parts:
+        failures.update({before + index: kind for index, kind in part.failures.items()})
+        before += len(part.outputs)
+    outputs = np.concatenate([part.outputs for part in parts])
+    return RawBatch(outputs, failures, sum(part.busy_seconds for part in parts))

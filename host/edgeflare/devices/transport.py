@@ -1,0 +1,58 @@
+"""The seam between a device and whatever brings its agent up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where an agent listens, and what it takes to be let in.
+
+    Attributes:
+        address: host:port.
+        tls: whether the connection is encrypted and the agent's certificate checked.
+        tls_ca: PEM of the authority that vouches for the agent; None for the system's own list.
+        token: what the agent wants to be shown, or None.
+
+    """
+
+    address: str
+    tls: bool = False
+    tls_ca: bytes | None = None
+    token: str | None = field(default=None, repr=False)
+
+
+class Transport(Protocol):
+    """Brings an agent up and takes it down; may be opened again after it was closed.
+
+    As a context manager it opens and closes itself.
+    """
+
+    def open(self) -> Endpoint:
+        """Bring the agent up, and return where it listens.
+
+        Raises:
+            UserError: the profile asks for something that is not there.
+            InfrastructureError: the agent does not come up.
+
+        """
+
+    def close(self) -> None:
+        """Undo what open did, and leave nothing behind. Closing twice is no error."""
+
+    def last_words(self) -> str:
+        """Return what is known of why the agent no longer answers; empty if nothing is."""
+
+    def __enter__(self) -> Endpoint:
+        return self.open()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -1,0 +1,206 @@
+"""Real agents as child processes, a tiny real model, and a server that answers as it is told."""
+
+# ruff: noqa: ARG002, N802 - the names and arguments of methods are those of the wire
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from itertools import repeat
+from pathlib import Path
+from typing import Any
+
+import flatbuffers  # type: ignore[import-untyped]
+import grpc
+import numpy as np
+import pytest
+from ai_edge_litert import schema_py_generated as schema
+from ai_edge_litert.interpreter import Interpreter, OpResolverType
+from numpy.typing import NDArray
+
+from edgeflare.devices.profile import Profile
+from edgeflare_protos import agent_pb2 as wire
+from edgeflare_protos.agent_pb2_grpc import AgentServicer, add_AgentServicer_to_server
+
+CLASSES, SIDE = 3, 4
+
+
+class AgentProcess:
+    """A real agent that somebody started; killed at the end of the test."""
+
+    def __init__(self, *arguments: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "edgeflare_agent", *arguments], stdout=subprocess.PIPE
+        )
+        assert self.process.stdout is not None
+        port = json.loads(self.process.stdout.readline())["port"]
+        self.address = f"127.0.0.1:{port}"
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+
+@pytest.fixture
+def start_agent(tmp_path: Path) -> Iterator[Callable[..., AgentProcess]]:
+    with ExitStack() as stack:
+
+        def start(*arguments: str) -> AgentProcess:
+            agent = AgentProcess("--store", str(tmp_path / "agent-store"), *arguments)
+            stack.callback(agent.kill)
+            return agent
+
+        yield start
+
+
+class FakeAgent(AgentServicer):
+    """Speaks the protocol; its model takes and gives four int8 values, and is `answer`."""
+
+    def __init__(
+        self,
+        answer: Callable[[wire.InferRequest], wire.InferReply] | None = None,
+        protocol: tuple[int, int] = (1, 0),
+        payload_limit: int = 40,
+        shape: tuple[int, ...] = (1, 4),
+        delegated: Iterator[int] | None = None,
+    ) -> None:
+        self._answer = answer
+        self._protocol = wire.ProtocolVersion(major=protocol[0], minor=protocol[1])
+        self._payload_limit = payload_limit
+        self._delegated = delegated or repeat(2)
+        self._spec = wire.TensorSpec(name="x", shape=shape, dtype="int8", scale=0.5, zero_point=3)
+
+    def Describe(
+        self, request: wire.DescribeRequest, context: grpc.ServicerContext
+    ) -> wire.DescribeReply:
+        return wire.DescribeReply(protocol=self._protocol, payload_limit_bytes=self._payload_limit)
+
+    def FindModel(
+        self, request: wire.FindModelRequest, context: grpc.ServicerContext
+    ) -> wire.FindModelReply:
+        return wire.FindModelReply(present=True)
+
+    def OpenSession(
+        self, request: wire.OpenSessionRequest, context: grpc.ServicerContext
+    ) -> wire.OpenSessionReply:
+        return wire.OpenSessionReply(
+            session_id="s",
+            inputs=[self._spec],
+            outputs=[self._spec],
+            delegated_nodes=next(self._delegated),
+        )
+
+    def InferStream(
+        self, request_iterator: Iterator[wire.InferRequest], context: grpc.ServicerContext
+    ) -> Iterator[wire.InferReply]:
+        assert self._answer is not None
+        return map(self._answer, request_iterator)
+
+    def CloseSession(
+        self, request: wire.CloseSessionRequest, context: grpc.ServicerContext
+    ) -> wire.CloseSessionReply:
+        return wire.CloseSessionReply()
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., Profile]]:
+    """Serve a FakeAgent, made with the arguments given, and return a profile that reaches it."""
+    with ExitStack() as stack:
+
+        def start(**behaviour: Any) -> Profile:
+            server = grpc.server(ThreadPoolExecutor(8))
+            add_AgentServicer_to_server(FakeAgent(**behaviour), server)
+            port = server.add_insecure_port("127.0.0.1:0")
+            server.start()
+            stack.callback(lambda: server.stop(None).wait())
+            return Profile(name="fake", transport="address", address=f"127.0.0.1:{port}")
+
+        yield start
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A float classifier of one fully connected layer, (1, 4, 4, 1) to (1, 3)."""
+    path = tmp_path_factory.mktemp("models") / "tiny.tflite"
+    path.write_bytes(tiny_model())
+    return path
+
+
+@pytest.fixture(scope="session")
+def two_input_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("models") / "two.tflite"
+    path.write_bytes(tiny_model(inputs=2))
+    return path
+
+
+def tiny_model(inputs: int = 1) -> bytes:
+    """The classifier; with more inputs than one, the others are not used."""
+    weights = np.random.default_rng(7).normal(size=(CLASSES, SIDE * SIDE)).astype(np.float32)
+    graph = schema.SubGraphT()
+    graph.tensors = [_tensor(f"image{i}", (1, SIDE, SIDE, 1)) for i in range(inputs)]
+    graph.tensors += [_tensor("weights", weights.shape, buffer=1), _tensor("out", (1, CLASSES))]
+    graph.inputs, graph.outputs = list(range(inputs)), [inputs + 1]
+    dense = schema.OperatorT()
+    dense.inputs, dense.outputs = [0, inputs, -1], [inputs + 1]
+    dense.builtinOptionsType = schema.BuiltinOptions.FullyConnectedOptions
+    dense.builtinOptions = schema.FullyConnectedOptionsT()
+    graph.operators = [dense]
+    code = schema.OperatorCodeT()
+    code.builtinCode = code.deprecatedBuiltinCode = schema.BuiltinOperator.FULLY_CONNECTED
+    code.version = 1
+    filled = schema.BufferT()
+    filled.data = np.frombuffer(weights.tobytes(), np.uint8)
+    whole = schema.ModelT()
+    whole.version, whole.subgraphs, whole.operatorCodes = 3, [graph], [code]
+    whole.buffers = [schema.BufferT(), filled]
+    builder = flatbuffers.Builder(1024)
+    builder.Finish(whole.Pack(builder), file_identifier=b"TFL3")
+    return bytes(builder.Output())
+
+
+def _tensor(name: str, shape: tuple[int, ...], buffer: int = 0) -> schema.TensorT:
+    tensor = schema.TensorT()
+    tensor.name, tensor.shape, tensor.buffer = name, list(shape), buffer
+    tensor.type = schema.TensorType.FLOAT32
+    return tensor
+
+
+@pytest.fixture(scope="session")
+def images() -> NDArray[np.float32]:
+    """Inputs for that classifier: (200, 4, 4, 1)."""
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(200, SIDE, SIDE, 1)).astype(np.float32)
+
+
+@pytest.fixture(scope="session")
+def expected(model: Path, images: NDArray[np.float32]) -> Callable[[str], NDArray[np.float32]]:
+    """What an interpreter in this process answers to the images, by kernels: (200, 3)."""
+    return lambda kernels: _directly(model, _RESOLVERS[kernels], images)
+
+
+_RESOLVERS = {
+    "xnnpack": OpResolverType.AUTO,
+    "builtin": OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
+    "reference": OpResolverType.BUILTIN_REF,
+}
+
+
+def _directly(
+    model: Path, resolver: OpResolverType, inputs: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    interpreter = Interpreter(str(model), num_threads=1, experimental_op_resolver_type=resolver)
+    interpreter.allocate_tensors()
+    source = interpreter.get_input_details()[0]["index"]
+    target = interpreter.get_output_details()[0]["index"]
+    rows = []
+    for image in inputs:
+        interpreter.set_tensor(source, image[None])
+        interpreter.invoke()
+        rows.append(interpreter.get_tensor(target)[0])
+    return np.stack(rows)

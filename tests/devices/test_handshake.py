@@ -1,0 +1,136 @@
+"""Whoever may be at an address: nobody, another server, another version, a stranger."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+
+from edgeflare.devices import connection
+from edgeflare.devices.connection import DeviceLost
+from edgeflare.devices.device import connect
+from edgeflare.devices.profile import Profile, find_profile
+from edgeflare.errors import InfrastructureError
+
+
+def refusal(address: str, kind: type[InfrastructureError] = InfrastructureError) -> str:
+    with pytest.raises(InfrastructureError) as caught:
+        connect(find_profile(f"grpc://{address}"))
+    assert type(caught.value) is kind
+    message = str(caught.value)
+    assert "\n" not in message
+    assert message.startswith(f"grpc://{address}: ")
+    return message.removeprefix(f"grpc://{address}: ")
+
+
+@pytest.fixture
+def listener() -> Iterator[socket.socket]:
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        yield server
+
+
+def address_of(server: socket.socket) -> str:
+    return f"127.0.0.1:{server.getsockname()[1]}"
+
+
+def test_nobody_is_there(listener: socket.socket) -> None:
+    address = address_of(listener)
+    listener.close()
+
+    assert refusal(address, DeviceLost) == (
+        "nobody is there (Connection refused); start an agent with `edgeflare agent serve`,"
+        " or correct the address"
+    )
+
+
+def test_a_server_that_does_not_speak_grpc(listener: socket.socket) -> None:
+    def answer_like_ssh() -> None:
+        while True:
+            try:
+                client, _ = listener.accept()
+            except OSError:
+                return
+            with client:
+                client.sendall(b"SSH-2.0-OpenSSH_9.2\r\n")
+
+    threading.Thread(target=answer_like_ssh, daemon=True).start()
+
+    assert refusal(address_of(listener), DeviceLost).startswith(
+        "something listens there, but does not speak like an EdgeFlare agent"
+    )
+    listener.shutdown(socket.SHUT_RDWR)
+
+
+def test_a_server_that_says_nothing(
+    listener: socket.socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "SHORT_CALL_SECONDS", 0.3)
+
+    assert refusal(address_of(listener), DeviceLost) == (
+        "no answer in time; is it an EdgeFlare agent, and is it awake?"
+    )
+
+
+def test_a_grpc_server_of_another_kind() -> None:
+    server = grpc.server(ThreadPoolExecutor(1))
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    try:
+        assert refusal(f"127.0.0.1:{port}").startswith(
+            "something answers there, but it is no EdgeFlare agent (Method not found!)"
+        )
+    finally:
+        server.stop(None).wait()
+
+
+@pytest.mark.parametrize("protocol", [(0, 9), (2, 0)])
+def test_an_agent_of_another_major_version(
+    serve: Callable[..., Profile], protocol: tuple[int, int]
+) -> None:
+    address = serve(protocol=protocol).address
+
+    assert refusal(f"{address}") == (
+        "the agent speaks another version of the protocol than this host, which speaks 1.0"
+        f" (it speaks {protocol[0]}.{protocol[1]}); install the same version of edgeflare on both"
+    )
+
+
+def test_an_agent_that_refuses_our_version(
+    start_agent: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("edgeflare.devices.handshake.PROTOCOL_MAJOR", 2)
+
+    message = refusal(start_agent().address)
+
+    assert message.startswith("the agent speaks another version of the protocol than this host")
+    assert "2.0" in message
+    assert "1.0" in message
+
+
+def test_a_newer_minor_is_welcome(serve: Callable[..., Profile]) -> None:
+    with connect(serve(protocol=(1, 7))) as device:
+        assert device.provenance.protocol == "1.7"
+
+
+def test_a_token_that_is_missing_or_wrong(
+    start_agent: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "token").write_text("open sesame\n")
+    address = start_agent("--token-file", str(tmp_path / "token")).address
+    monkeypatch.delenv("EDGEFLARE_TOKEN", raising=False)
+
+    for wrong in ("", "open barley"):
+        monkeypatch.setenv("EDGEFLARE_TOKEN", wrong)
+        message = refusal(address)
+        assert message.startswith("the agent does not let this host in")
+        assert "put its token into EDGEFLARE_TOKEN" in message
+
+    monkeypatch.setenv("EDGEFLARE_TOKEN", "open sesame")
+    connect(find_profile(f"grpc://{address}")).close()

@@ -1,0 +1,221 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from edgeflare.devices.profile import Profile, find_profile, list_profiles
+from edgeflare.errors import UserError
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty project folder as the current one, and an empty home."""
+    for name in ("home", "project"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path / "project")
+    return tmp_path / "project"
+
+
+def write(text: str, name: str = "mine", folder: str = "device_profiles") -> Path:
+    path = Path(folder).expanduser() / f"{name}.toml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def refusal(name: str = "mine") -> str:
+    with pytest.raises(UserError) as caught:
+        find_profile(name)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_the_shipped_profiles() -> None:
+    shipped = {profile.name: profile for profile in list_profiles()}
+
+    assert {name for name in shipped if name.startswith("emulated")} == {
+        "emulated-xnnpack",
+        "emulated-builtin",
+        "emulated-reference",
+        "emulated-builtin-slow",
+    }
+    assert [
+        shipped[f"emulated-{kernels}"].kernels for kernels in ("xnnpack", "builtin", "reference")
+    ] == ["xnnpack", "builtin", "reference"]
+    slow = shipped["emulated-builtin-slow"]
+    assert (slow.kernels, slow.link_delay_ms) == ("builtin", 20.0)
+    assert all(profile.description for profile in shipped.values())
+
+
+def test_all_keys_are_read_and_paths_are_relative_to_the_file(project: Path) -> None:
+    write(
+        'description = "a board"\ntransport = "address"\naddress = "[::1]:5000"\n'
+        'kernels = "reference"\nthreads = 4\nwarmup = 2\ninput_timeout_seconds = 3\n'
+        'tls_ca = "ca.pem"\ntoken_file = "~/token"\n'
+    )
+
+    assert find_profile("mine") == Profile(
+        name="mine",
+        description="a board",
+        source=Path("device_profiles/mine.toml"),
+        transport="address",
+        address="[::1]:5000",
+        kernels="reference",
+        threads=4,
+        warmup=2,
+        input_timeout_seconds=3.0,
+        tls_ca=project / "device_profiles" / "ca.pem",
+        token_file=project.parent / "home" / "token",
+    )
+
+
+def test_a_python_is_a_command_or_a_path(project: Path) -> None:
+    write('transport = "emulated"\npython = "python3.10"', "command")
+    write('transport = "emulated"\npython = "../old/bin/python"', "path")
+
+    assert find_profile("command").python == "python3.10"
+    expected = project / "device_profiles" / "../old/bin/python"
+    assert find_profile("path").python == str(expected)
+
+
+def test_the_project_goes_before_the_user_and_the_user_before_the_shipped() -> None:
+    user = "~/.config/edgeflare/devices"
+    write('transport = "emulated"\nthreads = 2', "emulated-builtin", user)
+    assert find_profile("emulated-builtin").threads == 2
+    assert find_profile("emulated-builtin-slow").threads == 2  # which extends it
+
+    write('transport = "emulated"\nthreads = 3', "emulated-builtin")
+    assert find_profile("emulated-builtin").threads == 3
+    assert [p.threads for p in list_profiles() if p.name == "emulated-builtin"] == [3]
+
+
+def test_the_extending_profile_goes_first_over_several_steps() -> None:
+    write('extends = "middle"\nthreads = 7', "mine")
+    write('extends = "emulated-reference"\nthreads = 5\nwarmup = 5', "middle")
+
+    mine = find_profile("mine")
+
+    assert (mine.name, mine.threads, mine.warmup, mine.kernels) == ("mine", 7, 5, "reference")
+
+
+def test_extending_in_a_circle() -> None:
+    write('extends = "b"', "a")
+    write('extends = "c"', "b")
+    write('extends = "a"', "c")
+
+    assert refusal("a") == (
+        "device_profiles/a.toml: extends: goes round in a circle, a extends b extends c extends a"
+    )
+
+
+def test_extending_what_is_not_there() -> None:
+    write('extends = "emulated-bultin"')
+
+    assert refusal() == (
+        'device_profiles/mine.toml: extends = "emulated-bultin": there is no such profile.'
+        ' Did you mean "emulated-builtin"? `edgeflare devices list` names them all'
+    )
+
+
+def test_an_unknown_device_is_answered_with_the_nearest() -> None:
+    assert refusal("emulated-xnpack").startswith(
+        'unknown device "emulated-xnpack". Did you mean "emulated-xnnpack"?'
+        " `edgeflare devices list` names them all"
+    )
+    assert "Did you mean" not in refusal("zzz")
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("kernels = builtin", "is not valid TOML: Invalid value (at line 1, column 11)"),
+        (
+            'kernel = "builtin"',
+            'unknown key "kernel"; did you mean "kernels"? known keys: description, extends,'
+            " transport, kernels, threads, warmup, input_timeout_seconds, python, link_delay_ms,"
+            " address, tls_ca, token_file",
+        ),
+        (
+            'kernels = "neon"',
+            'kernels = "neon": expected one of "xnnpack", "builtin", "reference"',
+        ),
+        ("threads = 0", "threads = 0: expected a whole number of at least 1"),
+        ("threads = 1.5", "threads = 1.5: expected a whole number of at least 1"),
+        ("threads = true", "threads = true: expected a whole number of at least 1"),
+        ("warmup = -1", "warmup = -1: expected a whole number of at least 0"),
+        (
+            "input_timeout_seconds = 0",
+            "input_timeout_seconds = 0: expected a number above 0",
+        ),
+        (
+            "input_timeout_seconds = inf",
+            "input_timeout_seconds = inf: expected a number above 0",
+        ),
+        (
+            'input_timeout_seconds = "1"',
+            'input_timeout_seconds = "1": expected a number above 0',
+        ),
+        ("link_delay_ms = -1", "link_delay_ms = -1: expected a number, 0 or more"),
+        ('address = "board"', 'address = "board": expected an address, "HOST:PORT"'),
+        ('address = "::1:80"', 'address = "::1:80": expected an address, "HOST:PORT"'),
+        ('address = "board:70000"', 'address = "board:70000": expected an address, "HOST:PORT"'),
+        ("extends = 3", "extends = 3: expected the name of another profile"),
+        ('description = ""', 'description = "": expected a text'),
+        (
+            "python = []",
+            "python = []: expected a command on PATH or the path of a Python interpreter",
+        ),
+        (
+            'transport = "adb"',
+            'transport = "adb": expected one of "emulated", "address"',
+        ),
+        (
+            "threads = 1",
+            'transport is missing; expected transport = "emulated" or "address", or a profile'
+            " that it extends",
+        ),
+        ('transport = "address"', 'address is missing; expected address = "HOST:PORT"'),
+        (
+            'transport = "emulated"\naddress = "a:1"',
+            'address: belongs to transport = "address", but this profile\'s is "emulated"',
+        ),
+        (
+            'transport = "address"\naddress = "a:1"\nlink_delay_ms = 1',
+            'link_delay_ms: belongs to transport = "emulated", but this profile\'s is "address"',
+        ),
+    ],
+)
+def test_a_complaint_names_file_key_and_what_was_expected(text: str, complaint: str) -> None:
+    path = write(text)
+
+    assert refusal() == f"{path}: {complaint}"
+
+
+def test_a_file_that_cannot_be_read() -> None:
+    path = write("")
+    path.unlink()
+    path.mkdir()
+
+    assert refusal() == f"{path}: cannot be read: Is a directory"
+
+
+def test_a_broken_profile_does_not_stand_in_the_way_of_others() -> None:
+    write("nonsense", "broken")
+
+    assert find_profile("emulated-builtin").name == "emulated-builtin"
+
+
+def test_an_address_is_a_profile_made_on_the_spot() -> None:
+    profile = find_profile("grpc://10.0.0.7:50051")
+
+    assert (profile.name, profile.transport) == ("grpc://10.0.0.7:50051", "address")
+    assert (profile.address, profile.kernels) == ("10.0.0.7:50051", "xnnpack")
+
+
+@pytest.mark.parametrize("address", ["", "board", "board:", ":1", "board:0", "board:x", "a/b:1"])
+def test_an_address_without_host_or_port(address: str) -> None:
+    assert refusal(f"grpc://{address}") == (
+        f'device "grpc://{address}": expected HOST:PORT, for example grpc://127.0.0.1:50051'
+    )

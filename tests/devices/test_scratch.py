@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from edgeflare.devices.scratch import ScratchFolder
+
+
+@pytest.fixture(autouse=True)
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def age(path: Path) -> None:
+    an_hour_ago = time.time() - 3600
+    os.utime(path, (an_hour_ago, an_hour_ago))
+
+
+def killed_processs_folder(temporary: Path) -> Path:
+    code = (
+        "import os; from edgeflare.devices.scratch import ScratchFolder\n"
+        "print(ScratchFolder().path, flush=True); os.kill(os.getpid(), 9)"
+    )
+    environment = {**os.environ, "TMPDIR": str(temporary)}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=False)
+    path = Path(done.stdout.strip())
+    assert path.is_dir()
+    return path
+
+
+def test_it_is_removed_with_all_that_is_in_it(temporary: Path) -> None:
+    folder = ScratchFolder()
+    (folder.path / "deep").mkdir()
+    (folder.path / "deep" / "file").touch()
+    folder.remove()
+
+    assert list(temporary.iterdir()) == []
+
+
+def test_what_a_killed_process_left_is_swept_up_and_nothing_else(temporary: Path) -> None:
+    abandoned, fresh = killed_processs_folder(temporary), killed_processs_folder(temporary)
+    in_use = ScratchFolder()
+    somebody_elses = temporary / "other-emulated"
+    somebody_elses.mkdir()
+    for path in (abandoned, in_use.path, somebody_elses):
+        age(path)
+
+    another = ScratchFolder()
+
+    assert set(temporary.iterdir()) == {fresh, in_use.path, another.path, somebody_elses}
+    for folder in (in_use, another):
+        folder.remove()

@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from edgeflare.devices.device import Device, connect
+from edgeflare.devices.profile import Profile, find_profile
+from edgeflare.errors import UserError
+from edgeflare.models.evaluation import Signature, Tensor
+
+
+@pytest.fixture(scope="module")
+def device() -> Iterator[Device]:
+    with connect(find_profile("emulated-builtin")) as device:
+        yield device
+
+
+def refusal(device: Device, path: Path) -> str:
+    with pytest.raises(UserError) as caught:
+        device.open(path)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert message.startswith(f"{path}: ")
+    return message.removeprefix(f"{path}: ")
+
+
+def test_the_signature(device: Device, model: Path) -> None:
+    session = device.open(model)
+
+    assert session.signature == Signature(
+        Tensor("image0", (1, 4, 4, 1), "float32"), Tensor("out", (1, 3), "float32")
+    )
+    assert session.total_nodes == len(session.operators) == 1
+    assert session.operators == ("FULLY_CONNECTED",)
+    session.close()
+
+
+def test_quantization_and_delegated_nodes_are_told(
+    serve: Callable[..., Profile], model: Path
+) -> None:
+    with connect(serve()) as fake:
+        tensor = Tensor("x", (1, 4), "int8", 0.5, 3)
+        session = fake.open(model)
+        assert session.signature == Signature(tensor, tensor)
+        assert fake.provenance.delegated_nodes == session.delegated_nodes == 2
+
+
+def test_two_sessions_at_once(
+    device: Device,
+    model: Path,
+    images: NDArray[np.float32],
+    expected: Callable[[str], NDArray[np.float32]],
+) -> None:
+    first, second = device.open(model), device.open(model)
+    futures = [
+        (start, session.submit(images[start : start + 7]))
+        for start in range(0, 190, 7)
+        for session in (first, second)
+    ]
+    for start, future in futures:
+        assert np.array_equal(future.result(10).outputs, expected("builtin")[start : start + 7])
+    first.close()
+    assert second.submit(images[:1]).result(10).outputs.shape == (1, 3)
+    second.close()
+
+
+def test_a_known_model_is_not_sent_again(
+    start_agent: Callable[..., Any], model: Path, tmp_path: Path
+) -> None:
+    address = start_agent().address
+    stored = tmp_path / "agent-store" / hashlib.sha256(model.read_bytes()).hexdigest()
+    for _ in range(2):
+        with connect(find_profile(f"grpc://{address}")) as board:
+            board.open(model)
+            written = [path for path in stored.parent.rglob("*") if stored.name in path.name]
+            assert len(written) == 1
+            inode = written[0].stat().st_ino
+    assert written[0].stat().st_ino == inode
+
+
+def test_large_models_travel_in_chunks(device: Device, model: Path, tmp_path: Path) -> None:
+    large = tmp_path / "large.tflite"
+    large.write_bytes(model.read_bytes() + bytes(5_000_001))  # more than one message may carry
+
+    with pytest.raises(UserError):
+        device.open(tmp_path / "absent.tflite")
+    device.open(large).close()
+
+
+def test_inputs_that_do_not_fit_are_a_mistake_of_the_caller(device: Device, model: Path) -> None:
+    session = device.open(model)
+    for wrong in (
+        np.zeros((2, 4, 4, 1), np.uint8),
+        np.zeros((2, 4, 5, 1), np.float32),
+        np.zeros((0, 4, 4, 1), np.float32),
+    ):
+        with pytest.raises(ValueError, match=r"expected float32 \(batch, 4, 4, 1\)"):
+            session.submit(wrong)
+    session.close()
+
+
+def test_models_that_cannot_be_opened(
+    device: Device, model: Path, two_input_model: Path, tmp_path: Path
+) -> None:
+    absent, empty, cut = (tmp_path / name for name in ("absent", "empty", "cut"))
+    empty.touch()
+    cut.write_bytes(model.read_bytes()[:-200])
+
+    assert refusal(device, absent) == "cannot be read: No such file or directory"
+    assert refusal(device, tmp_path) == "cannot be read: Is a directory"
+    assert refusal(device, empty).startswith("emulated-builtin: ")
+    assert refusal(device, cut).startswith("emulated-builtin: ")
+    assert refusal(device, two_input_model) == (
+        "the model has 2 inputs (image0, image1); expected an image classifier with one input"
+        " and one output"
+    )
+
+
+def test_a_model_that_takes_fixed_batches(serve: Callable[..., Profile], model: Path) -> None:
+    with connect(serve(shape=(8, 4))) as fake:
+        assert refusal(fake, model) == (
+            "the model's input has the shape (8, 4); expected a batch dimension of 1, so convert"
+            " it with a batch size of 1"
+        )
+
+
+def test_an_input_that_no_message_can_carry(serve: Callable[..., Profile], model: Path) -> None:
+    with connect(serve(shape=(1, 41), payload_limit=40)) as fake:
+        assert refusal(fake, model).startswith(
+            "one input or output takes 41 bytes, more than the 40 that one message carries"
+        )
+
+
+def test_after_refusals_no_session_is_left_on_the_agent(
+    device: Device, two_input_model: Path
+) -> None:
+    for _ in range(12):  # more than an agent keeps open
+        refusal(device, two_input_model)
+    assert device.telemetry().worker_rss_bytes == ()
