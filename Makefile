@@ -1,0 +1,67 @@
+# One environment serves every command: .venv, made by `make env` from constraints.txt.
+# A second one, .venv-old-board, is a board with tflite-runtime 2.14; the tests run the agent in it.
+
+PYTHON ?= python3
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help env demo test lint protos clean
+
+help:
+	@echo 'make demo    search the example pair on an emulated device, into runs/demo'
+	@echo 'make test    run the whole test suite'
+	@echo 'make lint    check style, types and the directions between the rooms'
+	@echo 'make env     make the environments only; PYTHON=python3.12 chooses another Python'
+	@echo 'make protos  write the Python code of agent.proto again'
+	@echo 'make clean   delete the environments, the caches and what was built; runs/ stays'
+
+env: .venv/.complete .venv-old-board/.complete
+
+demo: .venv/.complete
+	.venv/bin/edgeflare search examples/fashion_lenet4 --device emulated-builtin \
+	    --limit 20 --max-queries 3000 --fail-on none --out runs/demo --overwrite
+
+test: env
+	.venv/bin/python -m pytest
+
+lint: .venv/.complete
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+	.venv/bin/lint-imports
+
+protos: .venv/.complete
+	.venv/bin/python -m grpc_tools.protoc --proto_path=protos --python_out=protos \
+	    --pyi_out=protos --grpc_python_out=protos protos/edgeflare_protos/agent.proto
+
+clean:
+	rm -rf .venv .venv-old-board build dist
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+# The build back end goes in first, so that the editable install builds with the pinned one.
+.venv/.complete: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info < (3, 14))' || { \
+	    echo '$(PYTHON) is not Python 3.10 to 3.13; name one that is: make env PYTHON=python3.12' >&2; \
+	    exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	    echo '$(PYTHON) cannot make environments; on Debian and Ubuntu: apt-get install python3-venv' >&2; \
+	    exit 1; }
+	@echo 'making .venv from constraints.txt'
+	@$(PYTHON) -m venv .venv
+	@.venv/bin/python -m pip install --quiet --constraint constraints.txt hatchling
+	@.venv/bin/python -m pip install --quiet --constraint constraints.txt \
+	    --no-build-isolation --editable '.[dev,onnx]'
+	@touch $@
+
+# Without a Python that tflite-runtime has wheels for, nothing is made and the line comes each time.
+.venv-old-board/.complete: constraints-old-board.txt
+	@for python in '$(PYTHON)' python3.11 python3.10; do \
+	    "$$python" -c 'import ensurepip, sys; sys.exit(not (3, 10) <= sys.version_info < (3, 12))' \
+	        2>/dev/null || continue; \
+	    echo 'making .venv-old-board from constraints-old-board.txt'; \
+	    "$$python" -m venv .venv-old-board && \
+	    .venv-old-board/bin/python -m pip install --quiet --requirement constraints-old-board.txt && \
+	    touch $@; \
+	    exit; \
+	done; \
+	echo 'no Python 3.10 or 3.11 for tflite-runtime 2.14: the tests of the old board will be skipped'

@@ -1,0 +1,38 @@
+"""Capabilities that some tests need, and the rule that continuous integration has them all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+CAPABILITY_MARKS = frozenset({"old_board"})
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="session")
+def old_board_python() -> Path:
+    """Return the Python of the environment with tflite-runtime 2.14, or skip."""
+    python = ROOT / ".venv-old-board" / "bin" / "python"
+    if not python.exists():
+        pytest.skip(f"{python} is absent: `make env` makes it where a Python 3.10 or 3.11 is found")
+    return python
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Turn the skip of a test that carries a capability mark into a failure where CI is set."""
+    report = yield
+    needed = sorted(CAPABILITY_MARKS & {mark.name for mark in item.iter_markers()})
+    if report.skipped and not hasattr(report, "wasxfail") and needed and os.environ.get("CI"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        report.outcome = "failed"
+        report.longrepr = f"in CI a test marked {', '.join(needed)} must not skip. {reason}"
+    return report

@@ -1,0 +1,81 @@
+"""The constraint files pin every package that an environment gets, direct or not."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, requires
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[2]
+EXTRAS = ("dev", "onnx")
+PYTHONS = ("3.10", "3.11", "3.12", "3.13")
+
+
+def pins(file: str) -> list[Requirement]:
+    lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
+    return [Requirement(line) for line in lines if line and not line.startswith("#")]
+
+
+def applies(requirement: Requirement, extras: frozenset[str], python: str | None = None) -> bool:
+    """Say whether a requirement counts, on this Python unless another is given."""
+    environment = {"python_version": python, "python_full_version": f"{python}.0"} if python else {}
+    return requirement.marker is None or any(
+        requirement.marker.evaluate({**environment, "extra": extra}) for extra in extras or ("",)
+    )
+
+
+def closure(root: str, extras: frozenset[str]) -> set[str]:
+    """Follow the installed metadata from a package to everything that it needs."""
+    seen: set[tuple[str, frozenset[str]]] = set()
+    todo = [(root, extras)]
+    while todo:
+        here = todo.pop()
+        if here in seen:
+            continue
+        seen.add(here)
+        name, wanted = here
+        try:
+            needed = [Requirement(line) for line in requires(name) or ()]
+        except PackageNotFoundError:
+            pytest.fail(f"{name} is not installed: run `make env`")
+        todo += [
+            (canonicalize_name(requirement.name), frozenset(requirement.extras))
+            for requirement in needed
+            if applies(requirement, wanted)
+        ]
+    return {name for name, _ in seen if name != root}
+
+
+def test_every_package_of_the_environment_is_pinned() -> None:
+    pinned = {
+        canonicalize_name(pin.name) for pin in pins("constraints.txt") if applies(pin, frozenset())
+    }
+    assert closure("edgeflare", frozenset(EXTRAS)) - pinned == set()
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_each_python_gets_one_version_that_pyproject_allows(python: str) -> None:
+    chosen: dict[str, str] = {}
+    for pin in pins("constraints.txt"):
+        (specifier,) = pin.specifier
+        assert specifier.operator == "=="
+        if applies(pin, frozenset(), python):
+            assert chosen.setdefault(canonicalize_name(pin.name), specifier.version) == (
+                specifier.version
+            ), f"{pin.name} has two pins"
+    for line in requires("edgeflare") or ():
+        requirement = Requirement(line)
+        if applies(requirement, frozenset(EXTRAS), python):
+            assert chosen[canonicalize_name(requirement.name)] in requirement.specifier
+
+
+def test_both_environments_speak_through_the_same_wire() -> None:
+    here = {pin.name: str(pin.specifier) for pin in pins("constraints.txt")}
+    there = {pin.name: str(pin.specifier) for pin in pins("constraints-old-board.txt")}
+    for name in ("grpcio", "grpcio-health-checking", "protobuf"):
+        assert there[name] == here[name]
+    assert there["tflite-runtime"] == "==2.14.0"
+    assert there["numpy"].startswith("==1.")

@@ -1,0 +1,41 @@
+"""The rooms keep their directions, and the generated code is what its sources say."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_rooms_keep_their_directions() -> None:
+    checked = subprocess.run(
+        [Path(sys.executable).parent / "lint-imports", "--no-cache"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert " 0 broken" in checked.stdout
+
+
+@pytest.mark.parametrize("name", ["agent_pb2.py", "agent_pb2.pyi", "agent_pb2_grpc.py"])
+def test_the_generated_code_is_that_of_the_proto(name: str, tmp_path: Path) -> None:
+    kind = {"agent_pb2.py": "python", "agent_pb2.pyi": "pyi", "agent_pb2_grpc.py": "grpc_python"}
+    source = Path("edgeflare_protos/agent.proto")
+    subprocess.run(
+        [
+            sys.executable, "-m", "grpc_tools.protoc", "--proto_path=.",
+            f"--{kind[name]}_out={tmp_path}", str(source),
+        ],
+        cwd=ROOT / "protos",
+        timeout=60,
+        check=True,
+    )  # fmt: skip
+    committed = ROOT / "protos" / source.parent / name
+    assert (tmp_path / source.parent / name).read_text() == committed.read_text()
