@@ -1,0 +1,1 @@
+"""The engine: many chains at once, batches in flight, budgets, journal, verification, resume."""

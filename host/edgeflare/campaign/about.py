@@ -1,0 +1,116 @@
+"""What run this is: the part of a journal that is known before the first query."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from edgeflare.campaign.plan import Plan
+from edgeflare.errors import UserError
+from edgeflare.models.decode import Decoder
+from edgeflare.models.evaluation import Tensor
+from edgeflare.search.outcome import Arm
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a run is.
+
+    Attributes:
+        version: version of edgeflare that began it.
+        pair: the pair: name, fingerprint, paths and preprocessing, as plain JSON values.
+        plan: what was asked.
+        devices: name and provenance of each device, as plain JSON values.
+        arms: how each arm's raw outputs are read.
+        twin_kernels: the host's kernels that run the twin.
+        classes: names of the classes; empty where not given.
+        labels: the seeds' labels, or None.
+
+    """
+
+    version: str
+    pair: Mapping[str, Any]
+    plan: Plan
+    devices: tuple[Mapping[str, Any], ...]
+    arms: Mapping[Arm, Decoder]
+    twin_kernels: str
+    classes: tuple[str, ...]
+    labels: tuple[int, ...] | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return this as plain JSON values."""
+        return {
+            "version": self.version,
+            "pair": dict(self.pair),
+            "plan": self.plan.to_json(),
+            "devices": [dict(device) for device in self.devices],
+            "arms": {
+                arm.value: {"tensor": asdict(decoder.tensor), "outputs": decoder.outputs}
+                for arm, decoder in self.arms.items()
+            },
+            "twin_kernels": self.twin_kernels,
+            "classes": list(self.classes),
+            "labels": None if self.labels is None else list(self.labels),
+        }
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> About:
+        """Return what `to_json` described."""
+        return cls(
+            version=fields["version"],
+            pair=fields["pair"],
+            plan=Plan.from_json(fields["plan"]),
+            devices=tuple(fields["devices"]),
+            arms={Arm(name): _decoder(arm) for name, arm in fields["arms"].items()},
+            twin_kernels=fields["twin_kernels"],
+            classes=tuple(fields["classes"]),
+            labels=None if fields["labels"] is None else tuple(fields["labels"]),
+        )
+
+    def require_same(self, other: About, run: str) -> None:
+        """Refuse to go on with a run that is about something else.
+
+        Raises:
+            UserError: the pair, the plan or the kernels differ; names the first difference.
+
+        """
+        if self.pair["fingerprint"] != other.pair["fingerprint"]:
+            raise UserError(
+                f"{run} belongs to another pair ({self.pair['name']}, or other files or "
+                "preprocessing): resume it with that pair, or name another folder with --out"
+            )
+        now = _flat(other.plan.to_json())
+        for key, value in _flat(self.plan.to_json()).items():
+            if now[key] != value:
+                option = "--" + key.replace("_", "-")
+                raise UserError(
+                    f"{run} was begun with {option} {value}, not {now[key]}: repeat the "
+                    "command that began it, with --resume"
+                )
+        for mine, theirs in zip(self.devices, other.devices, strict=True):
+            for key in _DECIDES_ANSWERS:
+                if mine["provenance"][key] != theirs["provenance"][key]:
+                    raise UserError(
+                        f"{run} was begun on a device with {key} {mine['provenance'][key]}, but "
+                        f"{mine['name']} now has {theirs['provenance'][key]}: start a new run"
+                    )
+
+
+_DECIDES_ANSWERS = ("machine", "soc", "runtime", "runtime_version", "kernels", "threads")
+"""What of a device's provenance decides its answers."""
+
+
+def _decoder(fields: Mapping[str, Any]) -> Decoder:
+    tensor = Tensor(**{**fields["tensor"], "shape": tuple(fields["tensor"]["shape"])})
+    return Decoder(tensor, fields["outputs"])
+
+
+def _flat(plan: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a plan's fields under the names of the options that set them."""
+    fields = {**plan, **plan["goal"], "device": ", ".join(plan["devices"])}
+    del fields["goal"], fields["devices"]
+    return {
+        **fields,
+        "ties": "include" if fields["ties"] else "exclude",
+    }

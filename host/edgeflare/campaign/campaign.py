@@ -1,0 +1,70 @@
+"""A campaign, from its seeds to its verified findings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+from edgeflare.campaign.screening import screen, warn
+from edgeflare.campaign.search_phase import SearchPhase
+from edgeflare.campaign.setting import Setting
+from edgeflare.campaign.verification import verify
+from edgeflare.errors import InfrastructureError
+
+StoppedBy = Literal["interrupt", "total-time", "infrastructure"]
+
+
+class Interrupt:
+    """How urgently the user wants to stop: once to stop searching, twice to stop at once."""
+
+    def __init__(self) -> None:
+        """Nobody wants to stop yet."""
+        self._times = 0
+
+    def ask(self) -> None:
+        """Ask to stop, or to stop at once."""
+        self._times += 1
+
+    def asked(self) -> bool:
+        """Whether the search should stop."""
+        return self._times > 0
+
+    def urgent(self) -> bool:
+        """Whether everything should stop."""
+        return self._times > 1
+
+
+def run_campaign(setting: Setting, interrupt: Interrupt) -> StoppedBy | None:
+    """Run a campaign to its end, or go on with one that was stopped.
+
+    Whatever happens, the journal holds all that was answered.
+
+    Returns:
+        What stopped it before its end, or None.
+
+    Raises:
+        InfrastructureError: a device was lost for good. The run is noted as stopped by that.
+
+    """
+    try:
+        stopped = _run(setting, interrupt)
+    except InfrastructureError:
+        setting.journal.note("stopped_by", "infrastructure")
+        raise
+    setting.journal.note("stopped_by", stopped)
+    return stopped
+
+
+def _run(setting: Setting, interrupt: Interrupt) -> StoppedBy | None:
+    outcomes = screen(setting)
+    setting.stopwatch.lap("setup")
+    ended = False
+    if len(outcomes) == len(setting.images):
+        warn(setting)
+        deviating = setting.journal.triggers().keys() - setting.journal.chains().keys()
+        seeds = {i: outcome for i, outcome in outcomes.items() if i not in deviating}
+        ended = SearchPhase(setting, seeds).run()
+    verified = verify(replace(setting, stopped=interrupt.urgent))
+    if ended and verified:
+        return None
+    return "interrupt" if interrupt.asked() else "total-time"

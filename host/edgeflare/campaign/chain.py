@@ -1,0 +1,91 @@
+"""One seed input being searched by one strategy, and what it has spent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from edgeflare.campaign.journal import ChainRow, Ended
+from edgeflare.campaign.panel import Evaluated
+from edgeflare.search.goal import Goal
+from edgeflare.search.outcome import Arm
+from edgeflare.search.strategy import Strategy, Trigger
+
+
+def chain_generator(rng_seed: int, seed_id: int) -> np.random.Generator:
+    """Return the chain's own generator, which depends on nothing but these two numbers."""
+    return np.random.default_rng([rng_seed, seed_id])
+
+
+@dataclass(slots=True)
+class Chain:
+    """A chain of the campaign.
+
+    Attributes:
+        seed_id: position of the seed input in its set.
+        strategy: the search.
+        goal: what counts as a finding; for counting ties.
+        queries: queries told so far.
+        device_queries: those of them that the device answered.
+        evaluations: invocations of the host's arms, by arm.
+        ties: queries whose compared labels differ by a tie only.
+        seconds: the chain's share of evaluation time.
+
+    """
+
+    seed_id: int
+    strategy: Strategy
+    goal: Goal
+    queries: int = 0
+    device_queries: int = 0
+    evaluations: dict[Arm, int] = field(default_factory=lambda: {Arm.ORIGINAL: 0, Arm.TWIN: 0})
+    ties: int = 0
+    seconds: float = 0.0
+
+    def tell(self, evaluated: Sequence[Evaluated]) -> None:
+        """Count what was evaluated, and tell it to the strategy."""
+        self.queries += len(evaluated)
+        for one in evaluated:
+            answers = one.outcome.answers
+            self.device_queries += Arm.DEVICE in answers
+            for arm in self.evaluations:
+                self.evaluations[arm] += arm in answers
+            self.ties += self.goal.tied_deviation(one.outcome)
+            self.seconds += one.seconds
+        self.strategy.tell([one.outcome for one in evaluated])
+
+    def affords(self, allowance: int) -> bool:
+        """Whether what the strategy asks next stays within so many queries of the chain."""
+        return self.queries + len(self.strategy.ask()) <= allowance
+
+    def ending(self, max_queries: int, time_limit: float) -> Ended | None:
+        """Return why the chain has ended, or None while it is open."""
+        if self.strategy.finding is not None:
+            return "finding"
+        if not self.strategy.ask():
+            return "gave-up"
+        if not self.affords(max_queries):
+            return "max-queries"
+        if self.seconds >= time_limit:
+            return "time-limit"
+        return None
+
+    @property
+    def trigger(self) -> Trigger | None:
+        """The triggering input, once there is one."""
+        return self.strategy.finding
+
+    def row(self, ended: Ended) -> ChainRow:
+        """Return what the journal keeps of the chain."""
+        return ChainRow(
+            self.seed_id,
+            ended,
+            self.queries,
+            self.device_queries,
+            self.evaluations[Arm.ORIGINAL],
+            self.evaluations[Arm.TWIN],
+            self.ties,
+            self.seconds,
+        )

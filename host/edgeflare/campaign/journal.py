@@ -1,0 +1,315 @@
+"""The journal of a run: an SQLite database that is the truth while the campaign runs.
+
+Everything that a report says is derived from it. A batch of answers, and what became of the
+chains that it was told to, is one transaction: a host that is killed loses the batch in flight.
+The answers of a chain are kept while it is open, so that a resumed campaign can tell them to the
+same strategy again; when the chain ends they are replaced by its result.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import astuple, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from edgeflare.errors import UserError
+
+SCHEMA_VERSION = 1
+
+_TABLES = """
+CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+
+-- What the arms answered. role: 'seed' (n = 0), 'step' (n = the query's number in its
+-- chain, from 1) or 'verify' (n = the repetition, from 0).
+CREATE TABLE answers (
+    role TEXT NOT NULL, seed_id INTEGER NOT NULL, n INTEGER NOT NULL,
+    image_crc32 INTEGER NOT NULL,
+    original BLOB, twin BLOB, device BLOB,
+    failures TEXT,
+    seconds REAL NOT NULL,
+    PRIMARY KEY (role, seed_id, n)
+) WITHOUT ROWID;
+
+-- Chains that have ended.
+CREATE TABLE chains (
+    seed_id INTEGER PRIMARY KEY, ended TEXT NOT NULL,
+    queries INTEGER NOT NULL, device_queries INTEGER NOT NULL,
+    original_evaluations INTEGER NOT NULL, twin_evaluations INTEGER NOT NULL,
+    ties INTEGER NOT NULL, seconds REAL NOT NULL
+) WITHOUT ROWID;
+
+-- Triggering inputs: of chains, and seeds that deviate themselves.
+CREATE TABLE triggers (
+    seed_id INTEGER PRIMARY KEY, kind TEXT NOT NULL, operators TEXT NOT NULL,
+    image TEXT NOT NULL, sha256 TEXT NOT NULL, seed_image TEXT NOT NULL,
+    l2 REAL NOT NULL, linf REAL NOT NULL, mean_abs REAL NOT NULL
+) WITHOUT ROWID;
+
+-- The times of each process that worked on the run.
+CREATE TABLE stints (
+    id INTEGER PRIMARY KEY,
+    setup_seconds REAL NOT NULL DEFAULT 0, wall_seconds REAL NOT NULL DEFAULT 0,
+    verify_seconds REAL NOT NULL DEFAULT 0, device_busy_seconds REAL NOT NULL DEFAULT 0
+);
+"""
+
+Role = Literal["seed", "step", "verify"]
+Ended = Literal["finding", "max-queries", "total-queries", "time-limit", "gave-up"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What the arms answered about one input, as raw as they gave it.
+
+    Attributes:
+        role: what the input was.
+        seed_id: the chain's seed.
+        n: see the table.
+        image_crc32: CRC-32 of the image's bytes.
+        original: raw output vector in the model's dtype, or None if the arm was not asked.
+        twin: the same of the twin.
+        device: the same of the device.
+        failures: why an arm has no answer, by arm.
+        seconds: this input's share of the evaluation time.
+
+    """
+
+    role: Role
+    seed_id: int
+    n: int
+    image_crc32: int
+    original: bytes | None
+    twin: bytes | None
+    device: bytes | None
+    failures: Mapping[str, str]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class ChainRow:
+    """What a chain spent, and how it ended."""
+
+    seed_id: int
+    ended: Ended
+    queries: int
+    device_queries: int
+    original_evaluations: int
+    twin_evaluations: int
+    ties: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class TriggerRow:
+    """A stored triggering input.
+
+    Attributes:
+        seed_id: the seed that it came from.
+        kind: the kind of finding.
+        operators: names of the mutation operators applied, in order.
+        image: path of the image, relative to the run directory.
+        sha256: of that file.
+        seed_image: path of the seed's image, relative to the run directory.
+        l2: Euclidean distance to the seed, in gray levels.
+        linf: largest change of a value, in gray levels.
+        mean_abs: mean absolute change of a value, in gray levels.
+
+    """
+
+    seed_id: int
+    kind: str
+    operators: tuple[str, ...]
+    image: str
+    sha256: str
+    seed_image: str
+    l2: float
+    linf: float
+    mean_abs: float
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Seconds, as DESIGN and the run schema define them."""
+
+    setup: float = 0.0
+    wall: float = 0.0
+    verify: float = 0.0
+    device_busy: float = 0.0
+
+
+@dataclass(slots=True)
+class Journal:
+    """The journal of one run."""
+
+    path: Path
+    _db: sqlite3.Connection
+    _stint: int | None = field(default=None)
+
+    @classmethod
+    def create(cls, path: Path, about: Mapping[str, Any]) -> Journal:
+        """Begin a journal; `about` says what run this is, as plain JSON values."""
+        db = _connect(path)
+        with db:
+            db.executescript(_TABLES)
+            db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            db.executemany(
+                "INSERT INTO about VALUES (?, ?)",
+                [(key, json.dumps(value)) for key, value in about.items()],
+            )
+        return cls(path, db)
+
+    @classmethod
+    def open(cls, path: Path) -> Journal:
+        """Open the journal of a run that exists.
+
+        Raises:
+            UserError: if there is none, or it is no journal, or another version's.
+
+        """
+        if not path.is_file():
+            raise UserError(f"{path.parent} is no run directory: it has no {path.name}")
+        try:
+            db = _connect(path)
+            version = db.execute("PRAGMA user_version").fetchone()[0]
+        except sqlite3.DatabaseError as error:
+            raise UserError(f"{path} is no journal of a run: {error}") from None
+        if version != SCHEMA_VERSION:
+            db.close()
+            raise UserError(
+                f"{path} was written by another version of edgeflare (journal version {version}, "
+                f"expected {SCHEMA_VERSION}): use that version, or start anew with --overwrite"
+            )
+        return cls(path, db)
+
+    def close(self) -> None:
+        """Close the database; nothing is lost if this never happens."""
+        self._db.close()
+
+    # What the run is.
+
+    def about(self) -> dict[str, Any]:
+        """Return what the run is, as plain JSON values."""
+        return {key: json.loads(value) for key, value in self._db.execute("SELECT * FROM about")}
+
+    def note(self, key: str, value: Any) -> None:
+        """Add to what the run is."""
+        with self._db:
+            self._db.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (key, json.dumps(value)))
+
+    # What is written while it runs.
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All that is written inside is kept or lost together."""
+        with self._db:
+            self._db.execute("BEGIN")
+            yield
+
+    def write_answers(self, rows: Iterable[Answers]) -> None:
+        """Record what the arms answered."""
+        self._db.executemany(
+            "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (
+                    row.role,
+                    row.seed_id,
+                    row.n,
+                    row.image_crc32,
+                    row.original,
+                    row.twin,
+                    row.device,
+                    json.dumps(dict(row.failures)) if row.failures else None,
+                    row.seconds,
+                )
+                for row in rows
+            ],
+        )
+
+    def end_chain(self, row: ChainRow) -> None:
+        """Record the end of a chain, in place of its steps."""
+        self._db.execute("INSERT INTO chains VALUES (?, ?, ?, ?, ?, ?, ?, ?)", astuple(row))
+        self._db.execute("DELETE FROM answers WHERE role = 'step' AND seed_id = ?", (row.seed_id,))
+
+    def write_trigger(self, row: TriggerRow) -> None:
+        """Record a stored triggering input."""
+        self._db.execute(
+            "INSERT OR REPLACE INTO triggers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [json.dumps(value) if isinstance(value, tuple) else value for value in astuple(row)],
+        )
+
+    def write_times(self, times: Times) -> None:
+        """Record what this process has spent so far."""
+        if self._stint is None:
+            self._stint = self._db.execute("INSERT INTO stints DEFAULT VALUES").lastrowid
+        self._db.execute(
+            "UPDATE stints SET setup_seconds = ?, wall_seconds = ?, verify_seconds = ?, "
+            "device_busy_seconds = ? WHERE id = ?",
+            (*astuple(times), self._stint),
+        )
+
+    # What is read: on resume, and for reports.
+
+    def answers(self, role: Role) -> dict[int, list[Answers]]:
+        """Return all answers of a role, by seed id, in the order of n."""
+        found: dict[int, list[Answers]] = {}
+        for row in self._db.execute(
+            "SELECT * FROM answers WHERE role = ? ORDER BY seed_id, n", (role,)
+        ):
+            answers = _answers(row)
+            found.setdefault(answers.seed_id, []).append(answers)
+        return found
+
+    def steps(self, seed_id: int) -> list[Answers]:
+        """Return the answers that an open chain was told, in order."""
+        return [
+            _answers(row)
+            for row in self._db.execute(
+                "SELECT * FROM answers WHERE role = 'step' AND seed_id = ? ORDER BY n", (seed_id,)
+            )
+        ]
+
+    def chains(self) -> dict[int, ChainRow]:
+        """Return the chains that have ended, by seed id."""
+        rows = self._db.execute("SELECT * FROM chains ORDER BY seed_id")
+        return {row[0]: ChainRow(*row) for row in rows}
+
+    def triggers(self) -> dict[int, TriggerRow]:
+        """Return the stored triggering inputs, by seed id."""
+        rows = self._db.execute("SELECT * FROM triggers ORDER BY seed_id")
+        return {row[0]: _trigger(row) for row in rows}
+
+    def times(self) -> Times:
+        """Return the times of all processes that worked on the run, added up."""
+        return Times(
+            *self._db.execute(
+                "SELECT total(setup_seconds), total(wall_seconds), total(verify_seconds), "
+                "total(device_busy_seconds) FROM stints"
+            ).fetchone()
+        )
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    db.execute("PRAGMA journal_mode = WAL")
+    db.execute("PRAGMA synchronous = NORMAL")
+    # A checkpoint waits for the disk; every 40 MB instead of every 4 keeps it out of the search.
+    db.execute("PRAGMA wal_autocheckpoint = 10000")
+    return db
+
+
+def _answers(row: Sequence[Any]) -> Answers:
+    *known, failures, seconds = row
+    role, seed_id, n, image_crc32, original, twin, device = known
+    why = json.loads(failures) if failures else {}
+    return Answers(role, seed_id, n, image_crc32, original, twin, device, why, seconds)
+
+
+def _trigger(row: Sequence[Any]) -> TriggerRow:
+    seed_id, kind, operators, *stored, l2, linf, mean_abs = row
+    image, sha256, seed_image = stored
+    names = tuple(json.loads(operators))
+    return TriggerRow(seed_id, kind, names, image, sha256, seed_image, l2, linf, mean_abs)

@@ -1,0 +1,46 @@
+"""Beginning a run in a run directory, or going on with one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from edgeflare.campaign.about import About
+from edgeflare.campaign.journal import Journal
+from edgeflare.campaign.run_directory import RunDirectory
+from edgeflare.errors import UserError
+
+
+def begin_run(
+    path: Path, about: About, seeds: int, *, overwrite: bool
+) -> tuple[RunDirectory, Journal]:
+    """Begin a run.
+
+    Args:
+        path: the run directory; may be absent or empty.
+        about: what run it is.
+        seeds: how many seeds it has.
+        overwrite: replace a run that is there.
+
+    Raises:
+        UserError: there is something at the path that must not be written over.
+
+    """
+    directory = RunDirectory.claim(path, overwrite=overwrite)
+    return directory, Journal.create(directory.journal, {**about.to_json(), "seeds": seeds})
+
+
+def resume_run(path: Path, about: About) -> tuple[RunDirectory, Journal]:
+    """Go on with a run.
+
+    Raises:
+        UserError: there is no run, or it is about something else than `about`.
+
+    """
+    directory = RunDirectory(path)
+    journal = Journal.open(directory.journal)
+    try:
+        About.from_json(journal.about()).require_same(about, str(path))
+    except UserError:
+        journal.close()
+        raise
+    return directory, journal

@@ -1,0 +1,136 @@
+"""The run directory: where it may be made, what lies in it, and the images of the findings."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.search.outcome import Image
+
+JOURNAL = "run.db"
+DOCUMENT = "run.json"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredImage:
+    """An image in the run directory: its path relative to it, and the file's sha256."""
+
+    path: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunDirectory:
+    """A run directory."""
+
+    path: Path
+
+    @property
+    def journal(self) -> Path:
+        """The journal's path."""
+        return self.path / JOURNAL
+
+    @property
+    def document(self) -> Path:
+        """The path of the canonical result."""
+        return self.path / DOCUMENT
+
+    @classmethod
+    def claim(cls, path: Path, *, overwrite: bool) -> RunDirectory:
+        """Make an empty run directory; a run that is there is removed if `overwrite` says so.
+
+        Raises:
+            UserError: there is something at the path that must not be written over.
+
+        """
+        cls.check(path, overwrite=overwrite)
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"cannot make the run directory {path}: {error.strerror}") from None
+        _empty(path)
+        return cls(path)
+
+    @staticmethod
+    def check(path: Path, *, overwrite: bool) -> None:
+        """Refuse a path that cannot become a run directory, without touching it.
+
+        Raises:
+            UserError: there is something at the path that must not be written over.
+
+        """
+        if path.exists() and not path.is_dir():
+            raise UserError(f"{path} is a file: name a folder with --out")
+        if not path.is_dir() or not any(path.iterdir()):
+            return
+        if not (path / JOURNAL).exists() and not (path / DOCUMENT).exists():
+            raise UserError(f"{path} is neither empty nor a run: name another folder with --out")
+        if not overwrite:
+            raise UserError(
+                f"{path} holds a run already: go on with --resume, replace it with --overwrite, "
+                "or name another folder with --out"
+            )
+
+    def store_image(self, folder: str, seed_id: int, image: Image) -> StoredImage:
+        """Store an image as a lossless file in a folder of the run directory."""
+        name = f"{folder}/{seed_id:06d}.png"
+        data = _encode_png(image)
+        write_atomically(self.path / name, data)
+        return StoredImage(name, hashlib.sha256(data).hexdigest())
+
+    def load_image(self, name: str) -> Image:
+        """Load an image that was stored.
+
+        Raises:
+            InfrastructureError: the file is gone or damaged.
+
+        """
+        pixels = cv2.imread(str(self.path / name), cv2.IMREAD_UNCHANGED)
+        if pixels is None:
+            raise InfrastructureError(f"{self.path / name} is gone or damaged")
+        return _from_cv2(np.asarray(pixels, np.uint8))
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write a file so that whoever reads it sees all of it or none; folders are made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _encode_png(image: Image) -> bytes:
+    if image.shape[2] == 3:
+        image = np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2BGR), np.uint8)
+    elif image.shape[2] == 4:
+        image = np.asarray(cv2.cvtColor(image, cv2.COLOR_RGBA2BGRA), np.uint8)
+    return cv2.imencode(".png", image)[1].tobytes()
+
+
+def _from_cv2(pixels: Image) -> Image:
+    if pixels.ndim == 2:
+        return pixels[:, :, np.newaxis]
+    code = cv2.COLOR_BGR2RGB if pixels.shape[2] == 3 else cv2.COLOR_BGRA2RGBA
+    return np.asarray(cv2.cvtColor(pixels, code), np.uint8)
+
+
+def _empty(path: Path) -> None:
+    """Remove what a run wrote, and nothing else."""
+    for name in ("findings", "deviating_seeds", "seeds"):
+        shutil.rmtree(path / name, ignore_errors=True)
+    for name in (DOCUMENT, JOURNAL, f"{JOURNAL}-wal", f"{JOURNAL}-shm"):
+        (path / name).unlink(missing_ok=True)

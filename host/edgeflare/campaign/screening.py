@@ -1,0 +1,83 @@
+"""The seeds themselves: evaluated on every arm before any search, since some already deviate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from edgeflare.campaign.journal import Answers
+from edgeflare.campaign.panel import Evaluated
+from edgeflare.campaign.pipeline import Pipeline
+from edgeflare.campaign.recall import from_rows, to_row
+from edgeflare.campaign.setting import Setting
+from edgeflare.campaign.triggers import store_trigger
+from edgeflare.models.evaluation import RawBatch
+from edgeflare.models.sanity import sanity_warnings
+from edgeflare.search.outcome import Arm, Outcome
+from edgeflare.search.strategy import Query, Trigger
+
+FOLDER = "deviating_seeds"
+
+
+def screen(setting: Setting) -> dict[int, Outcome]:
+    """Evaluate the seeds, and record those that deviate.
+
+    Returns:
+        The outcome of each seed, by seed id; not of all if the user stopped it.
+
+    """
+    known = _known(setting)
+    missing = [seed_id for seed_id in range(len(setting.images)) if seed_id not in known]
+    outcomes = {seed_id: one.outcome for seed_id, one in known.items()}
+    pipeline: Pipeline[list[int]] = Pipeline(setting.panel, setting.recover)
+    for landed in pipeline.stream(_batches(setting, missing)):
+        _record(setting, landed.ticket, landed.evaluated)
+        for seed_id, one in zip(landed.ticket, landed.evaluated, strict=True):
+            outcomes[seed_id] = one.outcome
+        setting.observer.screened(len(outcomes), len(setting.images))
+    return outcomes
+
+
+def warn(setting: Setting) -> None:
+    """Note what looks wrong in the original's answers on the seeds, and show it."""
+    decoder = setting.panel.decoders.get(Arm.ORIGINAL)
+    if decoder is None:
+        return
+    rows = [rows[0] for rows in setting.journal.answers("seed").values()]
+    outputs = np.frombuffer(b"".join(row.original or b"" for row in rows), decoder.tensor.dtype)
+    failures = {
+        i: row.failures["original"] for i, row in enumerate(rows) if "original" in row.failures
+    }
+    decoded = decoder.decode(RawBatch(outputs.reshape(len(rows), -1), failures))
+    lines = sanity_warnings(decoded, setting.labels)
+    setting.journal.note("warnings", lines)
+    for line in lines:
+        setting.observer.warned(line)
+
+
+def _known(setting: Setting) -> Mapping[int, Evaluated]:
+    rows: list[Answers] = [rows[0] for rows in setting.journal.answers("seed").values()]
+    return {
+        row.seed_id: one
+        for row, one in zip(rows, from_rows(setting.panel.decoders, rows), strict=True)
+    }
+
+
+def _batches(setting: Setting, seed_ids: Sequence[int]) -> Iterator[tuple[list[int], list[Query]]]:
+    size = min(setting.batch_size(0.0), 16)  # nothing is known of the device's speed yet
+    for begin in range(0, len(seed_ids), size):
+        if setting.stopped():
+            return
+        part = list(seed_ids[begin : begin + size])
+        yield part, [Query(setting.images[i], setting.panel.arms) for i in part]
+
+
+def _record(setting: Setting, seed_ids: Sequence[int], evaluated: Sequence[Evaluated]) -> None:
+    with setting.journal.transaction():
+        for seed_id, one in zip(seed_ids, evaluated, strict=True):
+            image = setting.images[seed_id]
+            setting.journal.write_answers([to_row("seed", seed_id, 0, image, one)])
+            kind = setting.plan.goal.met(one.outcome)
+            if kind is not None:
+                store_trigger(setting, FOLDER, seed_id, Trigger(image, kind, one.outcome, ()))

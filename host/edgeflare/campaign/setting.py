@@ -1,0 +1,134 @@
+"""What the phases of a campaign share."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.campaign.journal import Journal, Times
+from edgeflare.campaign.panel import Panel
+from edgeflare.campaign.pipeline import DEPTH
+from edgeflare.campaign.plan import Plan
+from edgeflare.campaign.run_directory import RunDirectory
+from edgeflare.devices.connection import DeviceLost
+from edgeflare.search.strategy import Tale
+
+CHAINS = 256
+"""Chains that are open at once unless told otherwise: enough to keep four batches of 64 under way,
+which is where a batch's fixed costs no longer show; a chain costs the memory of a few images."""
+
+BATCH_SECONDS = 0.25
+"""The longest that a batch should take, so that progress is seen and Ctrl-C is heeded on a device
+that needs a tenth of a second for one input."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far the search is.
+
+    Attributes:
+        seeds: seeds of the campaign.
+        deviating_seeds: those that deviate themselves.
+        ended: chains that have ended.
+        findings: chains that ended in a finding.
+        queries: queries so far.
+        device_queries: device queries so far.
+        seconds: wall seconds so far.
+
+    """
+
+    seeds: int
+    deviating_seeds: int
+    ended: int
+    findings: int
+    queries: int
+    device_queries: int
+    seconds: float
+
+
+class Observer(Protocol):
+    """Whoever wants to see how far a campaign is."""
+
+    def warned(self, line: str) -> None:
+        """See that something looks wrong with the pair."""
+
+    def screened(self, done: int, total: int) -> None:
+        """See that so many of the seeds have been evaluated."""
+
+    def searched(self, progress: Progress) -> None:
+        """See how far the search is."""
+
+    def verified(self, done: int, total: int) -> None:
+        """See that so many evaluations of findings have been repeated."""
+
+
+class Stopwatch:
+    """Times what this process spends on the run, and writes it into the journal."""
+
+    def __init__(self, journal: Journal, clock: Callable[[], float] = time.monotonic) -> None:
+        """Start the first lap."""
+        self._journal = journal
+        self._clock = clock
+        self._mark = clock()
+        self._times = Times()
+
+    def lap(self, phase: Literal["setup", "wall", "verify"], device_busy: float = 0.0) -> None:
+        """Add the time since the last lap to a phase."""
+        now = self._clock()
+        spent = getattr(self._times, phase) + now - self._mark
+        self._times = replace(
+            self._times, **{phase: spent}, device_busy=self._times.device_busy + device_busy
+        )
+        self._mark = now
+        self._journal.write_times(self._times)
+
+    @property
+    def wall(self) -> float:
+        """Seconds that this process has searched."""
+        return self._times.wall
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What the phases of a campaign share.
+
+    Attributes:
+        plan: what is asked.
+        images: (seeds, H, W, C) uint8, the seed inputs, limited as the plan says.
+        labels: (seeds,) int64, or None.
+        panel: the arms.
+        recover: brings a lost device back, or raises InfrastructureError.
+        tale: the strategy.
+        journal: the truth.
+        directory: where images are stored.
+        stopwatch: the times of this process.
+        observer: sees progress.
+        chains: the most chains that are open at once.
+        stopped: whether the user wants to stop.
+
+    """
+
+    plan: Plan
+    images: NDArray[np.uint8]
+    labels: NDArray[np.int64] | None
+    panel: Panel
+    recover: Callable[[DeviceLost], None]
+    tale: Tale
+    journal: Journal
+    directory: RunDirectory
+    stopwatch: Stopwatch
+    observer: Observer
+    chains: int
+    stopped: Callable[[], bool]
+
+    def batch_size(self, seconds_for_each: float) -> int:
+        """Return how many queries make a batch, given the time that one takes."""
+        most = max(1, self.chains // DEPTH)
+        if seconds_for_each <= 0.0:
+            return most
+        return max(1, min(most, int(BATCH_SECONDS / seconds_for_each)))

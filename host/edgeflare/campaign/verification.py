@@ -1,0 +1,53 @@
+"""Every finding is evaluated again from its stored file before it counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from edgeflare.campaign.pipeline import Pipeline
+from edgeflare.campaign.recall import to_row
+from edgeflare.campaign.setting import Setting
+from edgeflare.search.outcome import Image
+from edgeflare.search.strategy import Query
+
+REPETITIONS = 3
+"""Once could be chance; three times in three different batches hardly is."""
+
+
+_Ticket = list[tuple[int, int, Image]]
+"""Seed ids, repetitions and images of a batch."""
+
+
+def verify(setting: Setting) -> bool:
+    """Verify what has not been verified yet; return False if it was stopped before the end."""
+    done = {seed_id: len(rows) for seed_id, rows in setting.journal.answers("verify").items()}
+    paths = {seed_id: row.image for seed_id, row in setting.journal.triggers().items()}
+    left = [
+        (seed_id, n) for n in range(REPETITIONS) for seed_id in paths if n >= done.get(seed_id, 0)
+    ]
+    verified = 0
+    pipeline: Pipeline[_Ticket] = Pipeline(setting.panel, setting.recover)
+    for landed in pipeline.stream(_batches(setting, left, paths)):
+        with setting.journal.transaction():
+            setting.journal.write_answers(
+                to_row("verify", seed_id, n, image, one)
+                for (seed_id, n, image), one in zip(landed.ticket, landed.evaluated, strict=True)
+            )
+            setting.stopwatch.lap("verify")
+        verified += len(landed.ticket)
+        setting.observer.verified(verified, len(left))
+    return verified == len(left)
+
+
+def _batches(
+    setting: Setting, left: Sequence[tuple[int, int]], paths: Mapping[int, str]
+) -> Iterator[tuple[_Ticket, list[Query]]]:
+    size = min(setting.batch_size(0.0), 16)
+    for begin in range(0, len(left), size):
+        if setting.stopped():
+            return
+        ticket = [
+            (seed_id, n, setting.directory.load_image(paths[seed_id]))
+            for seed_id, n in left[begin : begin + size]
+        ]
+        yield ticket, [Query(image, setting.panel.arms) for _, _, image in ticket]

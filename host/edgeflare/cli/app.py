@@ -1,0 +1,43 @@
+"""The commands, gathered."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from edgeflare import __version__
+from edgeflare.cli import agent, devices, doctor, report, search
+
+app = typer.Typer(
+    name="edgeflare",
+    help=(
+        "Find the inputs on which a compressed neural network, on the device that it was "
+        "compressed for, decides differently from its original."
+    ),
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+)
+app.command("search")(search.search)
+app.command("report")(report.report)
+app.command("doctor")(doctor.doctor)
+app.add_typer(devices.app, name="devices")
+app.add_typer(agent.app, name="agent")
+
+
+def _print_version(value: bool) -> None:
+    if value:
+        typer.echo(f"edgeflare {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _edgeflare(
+    _version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Say the version."),
+    ] = False,
+) -> None:
+    pass

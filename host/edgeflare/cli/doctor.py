@@ -1,0 +1,20 @@
+"""`edgeflare doctor`: what is missing, and what mends it."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from edgeflare.devices.doctor import examine
+
+
+def doctor() -> None:
+    """Say what this machine has, what it lacks, and the command that mends it."""
+    table = Table(box=None, pad_edge=False)
+    for column in ("", "what", "found", "to get it"):
+        table.add_column(column)
+    for check in examine():
+        mark = "ok" if check.found else "MISSING" if check.needed else "-"
+        table.add_row(mark, check.name, check.found, escape("" if check.found else check.mend))
+    Console().print(table)

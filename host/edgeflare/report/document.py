@@ -1,0 +1,216 @@
+"""The canonical result of a run: `run.json`, schema `edgeflare.run/v1`, derived from the journal.
+
+`run.schema.json` beside this file describes it; docs/run.md says what each figure means.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from statistics import fmean, median
+from typing import Any
+
+from edgeflare.campaign.about import About
+from edgeflare.campaign.journal import Answers, ChainRow, Journal, TriggerRow
+from edgeflare.campaign.recall import from_rows
+from edgeflare.campaign.run_directory import RunDirectory, write_atomically
+from edgeflare.campaign.verification import REPETITIONS
+from edgeflare.errors import UserError
+from edgeflare.search.goal import Goal, cause, strength
+from edgeflare.search.outcome import Arm, Outcome
+
+SCHEMA = "edgeflare.run/v1"
+
+Document = dict[str, Any]
+"""A run as plain JSON values; see `run.schema.json`."""
+
+
+def write_document(directory: RunDirectory, journal: Journal) -> Document:
+    """Derive the document from the journal, write it into the run directory, and return it."""
+    document = build_document(journal)
+    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
+    write_atomically(directory.document, text.encode() + b"\n")
+    return document
+
+
+def load_document(directory: RunDirectory) -> Document:
+    """Return a run's document; derived from the journal where a run was cut off before its end.
+
+    Raises:
+        UserError: there is no run.
+
+    """
+    if directory.document.is_file():
+        try:
+            document = json.loads(directory.document.read_bytes())
+        except ValueError as error:
+            raise UserError(f"{directory.document} is damaged: {error}") from None
+        if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+            raise UserError(f"{directory.document} is not of the schema {SCHEMA}")
+        return document
+    journal = Journal.open(directory.journal)
+    try:
+        return build_document(journal)
+    finally:
+        journal.close()
+
+
+def build_document(journal: Journal) -> Document:
+    """Derive the document of a run from its journal."""
+    about_json = journal.about()
+    about = About.from_json(about_json)
+    chains = journal.chains()
+    findings: dict[int, Document] = {}
+    deviating: dict[int, Document] = {}
+    flaky: list[Document] = []
+    unverified: list[Document] = []
+    verifications = journal.answers("verify")
+    for seed_id, trigger in journal.triggers().items():
+        chain = chains.get(seed_id)
+        rows = verifications.get(seed_id, [])
+        entry = _entry(about, trigger, chain, rows)
+        if len(rows) < REPETITIONS:
+            unverified.append(entry)
+        elif not entry["verified"]:
+            flaky.append(entry)
+        elif chain is None:
+            deviating[seed_id] = entry
+        else:
+            findings[seed_id] = entry
+    return {
+        "schema": SCHEMA,
+        "edgeflare": about.version,
+        "stopped_by": about_json.get("stopped_by", "killed"),
+        "pair": dict(about.pair),
+        "devices": [dict(device) for device in about.devices],
+        "twin_kernels": about.twin_kernels,
+        "strategy": about.plan.strategy,
+        "find": about.plan.goal.find.value,
+        "rng_seed": about.plan.rng_seed,
+        "plan": about.plan.to_json(),
+        "classes": list(about.classes),
+        "warnings": about_json.get("warnings", []),
+        "totals": _totals(journal, about, chains, findings, deviating, flaky),
+        "deviating_seeds": list(deviating.values()),
+        "findings": list(findings.values()),
+        "flaky": flaky,
+        "unverified": unverified,
+    }
+
+
+def _entry(
+    about: About, trigger: TriggerRow, chain: ChainRow | None, rows: Sequence[Answers]
+) -> Document:
+    """Return a finding, or a seed that deviates itself, as the document has it."""
+    outcomes = [one.outcome for one in from_rows(about.arms, rows)]
+    outcome = outcomes[0] if outcomes else None
+    return {
+        "seed_id": trigger.seed_id,
+        "seed_label": None if about.labels is None else about.labels[trigger.seed_id],
+        "kind": trigger.kind,
+        "device": about.devices[trigger.seed_id % len(about.devices)]["name"],
+        "queries": 0 if chain is None else chain.queries,
+        "device_queries": 0 if chain is None else chain.device_queries,
+        "seconds": 0.0 if chain is None else chain.seconds,
+        **_verdict(about.plan.goal, outcome),
+        "distortion": {
+            "l2": trigger.l2,
+            "linf": trigger.linf,
+            "mean_abs": trigger.mean_abs,
+        },
+        "operators": list(trigger.operators),
+        "image": trigger.image,
+        "sha256": trigger.sha256,
+        "seed_image": trigger.seed_image,
+        "verified": _reproduced(about.plan.goal, outcomes),
+        "seen": [_labels(outcome) for outcome in outcomes],
+    }
+
+
+def _verdict(goal: Goal, outcome: Outcome | None) -> Document:
+    """Return what the labels and probabilities of the three arms say."""
+    if outcome is None:
+        return {
+            "labels": {},
+            "tied": {},
+            "probabilities": {},
+            "cause": None,
+            "device_sides_with_original": None,
+            "strength": None,
+        }
+    first, second = (outcome[arm] for arm in goal.compared)
+    original = outcome.answers.get(Arm.ORIGINAL)
+    found = cause(outcome, goal.find)
+    sides = found == "kernel" and original is not None
+    return {
+        "labels": _labels(outcome),
+        "tied": {arm.value: answer.tied for arm, answer in outcome.answers.items()},
+        "probabilities": {
+            arm.value: [round(p, 9) for p in answer.probabilities.tolist()]
+            for arm, answer in outcome.answers.items()
+        },
+        "cause": found,
+        "device_sides_with_original": (
+            original.label == outcome[Arm.DEVICE].label if sides and original else None
+        ),
+        "strength": strength(first, second),
+    }
+
+
+def _labels(outcome: Outcome) -> dict[str, int | None]:
+    return {arm.value: answer.label for arm, answer in outcome.answers.items()}
+
+
+def _reproduced(goal: Goal, outcomes: Sequence[Outcome]) -> bool:
+    """Whether a finding showed in every repetition, with the same labels."""
+    return len(outcomes) >= REPETITIONS and all(
+        goal.met(outcome) is not None and _labels(outcome) == _labels(outcomes[0])
+        for outcome in outcomes
+    )
+
+
+def _totals(
+    journal: Journal,
+    about: About,
+    chains: Mapping[int, ChainRow],
+    findings: Mapping[int, Document],
+    deviating: Mapping[int, Document],
+    flaky: Sequence[Document],
+) -> Document:
+    spent = list(chains.values())
+    found = [chains[seed_id] for seed_id in findings]
+    seed_rows = journal.answers("seed")
+    overhead = [
+        row for rows in (*seed_rows.values(), *journal.answers("verify").values()) for row in rows
+    ]
+    seeds = int(journal.about()["seeds"])
+    times = journal.times()
+    open_steps = [row for rows in journal.answers("step").values() for row in rows]
+    return {
+        "seeds": seeds,
+        "deviating_seeds": len(deviating),
+        "searched": len(chains),
+        "findings": len(findings),
+        "success_rate": len(findings) / max(1, seeds - len(deviating)),
+        "mean_queries": fmean(row.queries for row in found) if found else None,
+        "median_queries": median(row.queries for row in found) if found else None,
+        "queries": sum(row.queries for row in spent) + len(open_steps),
+        "mean_device_queries": fmean(row.device_queries for row in found) if found else None,
+        "device_queries": sum(row.device_queries for row in spent)
+        + sum(row.device is not None for row in open_steps),
+        "overhead_queries": len(overhead),
+        "overhead_device_queries": sum(row.device is not None for row in overhead),
+        "host_evaluations": {
+            "original": sum(row.original_evaluations for row in spent)
+            + sum(row.original is not None for row in (*overhead, *open_steps)),
+            f"twin-{about.twin_kernels}": sum(row.twin_evaluations for row in spent)
+            + sum(row.twin is not None for row in (*overhead, *open_steps)),
+        },
+        "setup_seconds": times.setup,
+        "wall_seconds": times.wall,
+        "verify_seconds": times.verify,
+        "mean_seconds": fmean(row.seconds for row in found) if found else None,
+        "device_busy_seconds": times.device_busy,
+        "ties": sum(row.ties for row in spent),
+        "flaky": len(flaky),
+    }

@@ -1,0 +1,29 @@
+"""Whether what a run found is more than was allowed: what its exit code says."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from edgeflare.report.document import Document
+
+FailOn = Literal["any", "kernel", "none"]
+
+
+def deviation_rate(document: Document, fail_on: FailOn) -> float:
+    """Return the share of seeds with a deviation that counts: in searching, or the seed itself.
+
+    With "kernel" only those count whose cause is the kernels; with "none" none does.
+    """
+    if fail_on == "none":
+        return 0.0
+    counting = [
+        entry
+        for entry in (*document["deviating_seeds"], *document["findings"])
+        if fail_on == "any" or entry["cause"] == "kernel"
+    ]
+    return len(counting) / max(1, int(document["totals"]["seeds"]))
+
+
+def exceeds(document: Document, fail_on: FailOn, allowed_rate: float) -> bool:
+    """Whether a run found more than was allowed."""
+    return deviation_rate(document, fail_on) > allowed_rate

@@ -1,0 +1,142 @@
+"""A run as tables for a terminal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from edgeflare.campaign.about import About
+from edgeflare.report.document import Document
+
+ARMS = ("original", "twin", "device")
+
+ROWS = 12
+"""Findings that a table lists; the rest is a line that says where to find them."""
+
+
+def print_run(console: Console, document: Document, where: str) -> None:
+    """Print a run; `where` is the run directory, as the user knows it."""
+    parts: list[RenderableType] = [_heading(document)]
+    if document["stopped_by"]:
+        parts.append(Text(f"stopped by {document['stopped_by']} before its end", style="yellow"))
+    parts += [*_warnings(document), _totals(document)]
+    for key, title in (
+        ("deviating_seeds", "Seeds that already deviate"),
+        ("findings", "Findings, the strongest first"),
+        ("flaky", "Flaky: found once, not reproduced from the stored file"),
+        ("unverified", "Not verified yet: go on with --resume"),
+    ):
+        if document[key]:
+            parts.append(_findings(document, document[key], title))
+    parts.append(Text(f"Everything is in {where}/run.json, images beside it.", style="dim"))
+    console.print(Group(*parts))
+
+
+def print_dry_run(console: Console, about: About, seeds: int, where: str) -> None:
+    """Print what a search would do."""
+    plan = about.plan
+    total = "no bound" if plan.total_queries is None else f"{plan.total_queries:,}"
+    lines = [
+        f"{seeds} seeds, at most {plan.max_queries:,} queries and {plan.time_limit:g} s for each; "
+        f"queries for all together: {total}",
+        f"ties {'count' if plan.goal.ties else 'do not count'}, "
+        f"least strength {plan.goal.min_strength:g}",
+        f"would write {where}; nothing was written",
+    ]
+    console.print(Group(_heading(about.to_json()), *map(Text, lines)))
+
+
+def _heading(run: Mapping[str, Any]) -> Text:
+    """Return what runs where; `run` is a document, or what a journal is told at its beginning."""
+    plan = run["plan"]
+    text = Text()
+    text.append(run["pair"]["name"], style="bold")
+    text.append(
+        f" · {plan['strategy']} · find {plan['goal']['find']} · run seed {plan['rng_seed']}"
+    )
+    for device in run["devices"]:
+        what = device["provenance"]
+        text.append(
+            f"\n{device['name']}: {what['machine']}, {what['runtime']} {what['runtime_version']}, "
+            f"{what['kernels']} kernels ({what['delegated_nodes'] or 0} of {what['total_nodes']} "
+            f"nodes delegated), {what['threads']} thread{'s' if what['threads'] != 1 else ''}"
+        )
+    return text
+
+
+def _warnings(document: Document) -> list[Text]:
+    return [Text(f"warning: {line}", style="yellow") for line in document["warnings"]]
+
+
+def _totals(document: Document) -> Table:
+    totals = document["totals"]
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="dim")
+    table.add_column()
+    searched = totals["seeds"] - totals["deviating_seeds"]
+    rows = [
+        ("seeds", f"{totals['seeds']}, of which {totals['deviating_seeds']} already deviate"),
+        ("findings", f"{totals['findings']} of {searched} ({totals['success_rate']:.1%})"),
+        ("causes", _counted(e["cause"] or e["kind"] for e in document["findings"]) or "–"),
+        (
+            "queries for a finding",
+            f"{_number(totals['mean_queries'])} mean, {_number(totals['median_queries'])} median; "
+            f"{_number(totals['mean_device_queries'])} on the device",
+        ),
+        (
+            "queries",
+            f"{totals['queries']:,} in {totals['wall_seconds']:.1f} s"
+            f" ({totals['queries'] / max(totals['wall_seconds'], 1e-9):,.0f} per second), "
+            f"device busy {totals['device_busy_seconds']:.1f} s",
+        ),
+        ("set aside", f"{totals['ties']:,} deviations by a tie, {totals['flaky']} flaky"),
+    ]
+    for name, value in rows:
+        table.add_row(name, value)
+    return table
+
+
+def _findings(document: Document, entries: Sequence[Document], title: str) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD)
+    arms = [arm for arm in ARMS if any(arm in entry["labels"] for entry in entries)]
+    for column in ("seed", *arms, "cause"):
+        table.add_column(column)
+    for column in ("strength", "queries", "L2"):
+        table.add_column(column, justify="right")
+    shown = sorted(entries, key=lambda entry: -(entry["strength"] or 0.0))[:ROWS]
+    for entry in shown:
+        table.add_row(
+            str(entry["seed_id"]),
+            *(_label(document, entry, arm) for arm in arms),
+            entry["cause"] or entry["kind"],
+            "" if entry["strength"] is None else f"{entry['strength']:.3f}",
+            str(entry["queries"]),
+            f"{entry['distortion']['l2']:.0f}",
+        )
+    if len(entries) > len(shown):
+        table.caption = f"and {len(entries) - len(shown)} more"
+        table.caption_justify = "left"
+    return table
+
+
+def _label(document: Document, entry: Document, arm: str) -> str:
+    label = entry["labels"].get(arm)
+    if label is None:
+        return "–"
+    classes = document["classes"]
+    return classes[label] if label < len(classes) else str(label)
+
+
+def _counted(values: Iterable[str]) -> str:
+    counts = Counter(values)
+    return ", ".join(f"{n} {name}" for name, n in counts.most_common())
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:,.1f}"

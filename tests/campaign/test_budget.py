@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edgeflare.campaign.budget import Spent, first_allowance, next_allowance
+
+
+def spend(needs: list[int], max_queries: int, total: int | None) -> tuple[list[int], int]:
+    """Spend a budget on chains that end after so many queries; the passes it took."""
+    spent = [0] * len(needs)
+    allowance: int | None = first_allowance(len(needs), max_queries, total)
+    passes = 0
+    while allowance is not None:
+        spent = [min(need, allowance) for need in needs]
+        passes += 1
+        state = [Spent(used, ended=used == need) for used, need in zip(spent, needs, strict=True)]
+        allowance = next_allowance(allowance, state, max_queries, total)
+    return spent, passes
+
+
+needs = st.lists(st.integers(1, 400), min_size=1, max_size=30)
+
+
+@given(needs=needs, total=st.integers(1, 5000), max_queries=st.integers(1, 500))
+def test_the_bound_holds_and_nothing_is_left_that_could_be_shared(
+    needs: list[int], total: int, max_queries: int
+) -> None:
+    spent, passes = spend(needs, max_queries, total)
+    assert sum(spent) <= total
+    waiting = [
+        k
+        for k, (used, need) in enumerate(zip(spent, needs, strict=True))
+        if used < need and used < max_queries
+    ]
+    if waiting:
+        assert total - sum(spent) < len(waiting)
+    assert passes <= 64
+
+
+@given(needs=needs, max_queries=st.integers(1, 500))
+def test_without_a_bound_on_all_one_pass_does(needs: list[int], max_queries: int) -> None:
+    spent, passes = spend(needs, max_queries, None)
+    assert spent == [min(need, max_queries) for need in needs]
+    assert passes == 1
+
+
+@given(needs=needs, total=st.integers(1, 5000))
+def test_a_resumed_run_is_given_the_same_passes(needs: list[int], total: int) -> None:
+    # Chains that ended in a later pass are known to have ended when earlier passes are repeated.
+    final, _ = spend(needs, 500, total)
+    allowance: int | None = first_allowance(len(needs), 500, total)
+    while allowance is not None:
+        fresh = [Spent(min(need, allowance), ended=need <= allowance) for need in needs]
+        resumed = [
+            Spent(used, ended=True) if used == need else Spent(min(need, allowance), ended=False)
+            for used, need in zip(final, needs, strict=True)
+        ]
+        following = next_allowance(allowance, fresh, 500, total)
+        assert following == next_allowance(allowance, resumed, 500, total)
+        allowance = following

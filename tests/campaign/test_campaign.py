@@ -1,0 +1,276 @@
+"""The engine's laws, on linear models that answer in microseconds."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from edgeflare.campaign.journal import Journal
+from edgeflare.campaign.run_directory import RunDirectory
+from edgeflare.devices.connection import DeviceLost
+from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.models.evaluation import Evaluator, RawBatch, Signature
+from edgeflare.search.goal import Find, Goal
+from edgeflare.search.outcome import Arm
+from laboratory import SIGNATURE, Laboratory, untimed
+
+
+def test_it_finds_what_deviates_and_says_how(laboratory: Laboratory) -> None:
+    document = laboratory.run("run")
+    totals = document["totals"]
+    assert laboratory.stopped is None
+    assert totals["findings"] == len(document["findings"]) > 5
+    assert totals["seeds"] == 24
+    for finding in document["findings"]:
+        assert finding["verified"]
+        assert finding["labels"]["original"] != finding["labels"]["device"]
+        assert (laboratory.folder / "run" / finding["image"]).is_file()
+        assert finding["queries"] <= 150
+
+
+def test_the_totals_are_what_the_parts_add_up_to(laboratory: Laboratory) -> None:
+    document = laboratory.run("run")
+    totals = document["totals"]
+    searched = totals["seeds"] - totals["deviating_seeds"]
+    found = [finding["queries"] for finding in document["findings"]]
+    assert totals["success_rate"] == len(found) / searched
+    assert totals["mean_queries"] == pytest.approx(np.mean(found))
+    assert totals["median_queries"] == np.median(found)
+    failed = searched - len(found)
+    assert totals["queries"] == sum(found) + failed * 150
+    assert totals["device_queries"] == totals["queries"]
+    stored = len(document["findings"]) + len(document["deviating_seeds"])
+    assert totals["overhead_queries"] == totals["seeds"] + 3 * stored
+    # --find any asks original and device; the twin answers about seeds and findings only.
+    assert totals["host_evaluations"] == {
+        "original": totals["queries"] + totals["overhead_queries"],
+        "twin-xnnpack": totals["overhead_queries"],
+    }
+
+
+@pytest.mark.parametrize("strategy", ["random", "dflare", "dflare-published"])
+def test_the_number_of_chains_changes_nothing(laboratory: Laboratory, strategy: str) -> None:
+    runs = [
+        untimed(laboratory.run(f"run-{chains}", chains=chains, strategy=strategy))
+        for chains in (1, 5, 256)
+    ]
+    assert runs[0] == runs[1] == runs[2]
+
+
+def test_another_run_seed_finds_other_inputs(laboratory: Laboratory) -> None:
+    shas = [
+        {finding["sha256"] for finding in laboratory.run(f"run-{seed}", rng_seed=seed)["findings"]}
+        for seed in (0, 1)
+    ]
+    assert not shas[0] & shas[1]
+
+
+@pytest.mark.parametrize("find", list(Find))
+def test_what_is_found_is_what_was_looked_for(laboratory: Laboratory, find: Find) -> None:
+    document = laboratory.run("run", goal=Goal(find))
+    assert document["findings"]
+    for finding in document["findings"]:
+        f, h, g = (finding["labels"][arm] for arm in ("original", "twin", "device"))
+        if find is Find.KERNEL:
+            assert h != g
+        else:
+            assert f != g
+        if find is Find.COMPRESSION:
+            assert h == g
+            assert finding["cause"] == "compression"
+        assert not any(
+            finding["tied"][arm]
+            for arm in (("twin", "device") if find is Find.KERNEL else ("original", "device"))
+        )
+
+
+def test_kernels_can_be_compared_without_an_original(laboratory: Laboratory) -> None:
+    del laboratory.models[Arm.ORIGINAL]
+    document = laboratory.run("run", goal=Goal(Find.KERNEL))
+    assert document["findings"]
+    assert {finding["cause"] for finding in document["findings"]} == {"kernel"}
+    assert document["totals"]["host_evaluations"]["original"] == 0
+
+
+def test_weak_deviations_do_not_count(laboratory: Laboratory) -> None:
+    document = laboratory.run("run", goal=Goal(min_strength=0.05))
+    assert all(finding["strength"] >= 0.05 for finding in document["findings"])
+
+
+@settings(
+    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(stop_after=st.integers(1, 900), total=st.none() | st.integers(10, 1500))
+def test_stopped_and_resumed_is_as_if_never_stopped(
+    laboratory: Laboratory,
+    tmp_path_factory: pytest.TempPathFactory,
+    stop_after: int,
+    total: int | None,
+) -> None:
+    laboratory.folder = tmp_path_factory.mktemp("runs")
+    whole = laboratory.run("whole", total_queries=total)
+    parts = laboratory.run("parts", total_queries=total, stop_after=stop_after)
+    while laboratory.stopped is not None:
+        parts = laboratory.run("parts", total_queries=total, resume=True, stop_after=stop_after)
+        stop_after += 400
+    assert untimed(parts) == untimed(whole)
+
+
+def test_an_interrupted_run_is_valid_and_verified(laboratory: Laboratory) -> None:
+    document = laboratory.run("run", stop_after=300, chains=8)
+    assert laboratory.stopped == document["stopped_by"] == "interrupt"
+    assert document["unverified"] == []
+    assert all(finding["verified"] for finding in document["findings"])
+
+
+@settings(
+    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(total=st.integers(1, 2000), chains=st.sampled_from([1, 3, 64]))
+def test_the_bound_on_all_queries_holds_whatever_the_chains(
+    laboratory: Laboratory,
+    tmp_path_factory: pytest.TempPathFactory,
+    total: int,
+    chains: int,
+) -> None:
+    laboratory.folder = tmp_path_factory.mktemp("runs")
+    document = laboratory.run("run", total_queries=total, chains=chains)
+    assert document["totals"]["queries"] <= total
+    again = laboratory.run("again", total_queries=total, chains=9)
+    assert untimed(again) == untimed(document)
+
+
+def test_a_seed_that_deviates_itself_is_reported_and_not_searched(laboratory: Laboratory) -> None:
+    found = laboratory.run("first")["findings"][0]
+    laboratory.images[4] = RunDirectory(laboratory.folder / "first").load_image(found["image"])
+    document = laboratory.run("second")
+    (entry,) = (entry for entry in document["deviating_seeds"] if entry["seed_id"] == 4)
+    assert entry["labels"] == found["labels"]
+    assert entry["queries"] == 0
+    assert entry["verified"]
+    assert 4 not in {finding["seed_id"] for finding in document["findings"]}
+    totals = document["totals"]
+    searched = totals["seeds"] - totals["deviating_seeds"]
+    assert totals["success_rate"] == totals["findings"] / searched
+
+
+class Moody:
+    """A device that wraps another and misbehaves on the calls that it is told to."""
+
+    def __init__(self, inner: Evaluator, *, lost_at: set[int], lies_from: int | None) -> None:
+        self._inner = inner
+        self._lost_at = lost_at
+        self._lies_from = lies_from
+        self.calls = 0
+
+    @property
+    def signature(self) -> Signature:
+        return SIGNATURE
+
+    def submit(self, inputs: NDArray[np.generic]) -> Future[RawBatch]:
+        self.calls += 1
+        if self.calls in self._lost_at:
+            lost: Future[RawBatch] = Future()
+            lost.set_exception(DeviceLost("pulled the plug"))
+            return lost
+        answer = self._inner.submit(inputs)
+        if self._lies_from is not None and self.calls >= self._lies_from:
+            truth = answer.result()
+            flipped: Future[RawBatch] = Future()
+            flipped.set_result(RawBatch(np.flip(truth.outputs, 1), truth.failures))
+            return flipped
+        return answer
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+def test_a_device_that_comes_back_costs_nothing(laboratory: Laboratory) -> None:
+    whole = laboratory.run("whole")
+    cut = laboratory.run(
+        "cut",
+        wrap_device=lambda inner: Moody(inner, lost_at={2, 5, 6, 11, 23}, lies_from=None),
+    )
+    assert untimed(cut) == untimed(whole)
+
+
+def test_a_device_that_changes_its_mind_has_flaky_findings(laboratory: Laboratory) -> None:
+    whole = laboratory.run("whole", max_queries=20, chains=256)
+    calls = []
+
+    def wrap(inner: Evaluator) -> Evaluator:
+        calls.append(Moody(inner, lost_at=set(), lies_from=None))
+        return calls[-1]
+
+    laboratory.run("count", max_queries=20, chains=256, wrap_device=wrap)
+    verifying = -(-3 * len(whole["findings"]) // 16)
+    lies_from = calls[0].calls - verifying + 1
+    document = laboratory.run(
+        "lies",
+        max_queries=20,
+        chains=256,
+        wrap_device=lambda inner: Moody(inner, lost_at=set(), lies_from=lies_from),
+    )
+    seeds = {entry["seed_id"] for entry in whole["findings"]}
+    told = {entry["seed_id"] for entry in (*document["findings"], *document["flaky"])}
+    assert told == seeds
+
+
+def test_a_device_that_is_gone_for_good_leaves_a_run_that_can_go_on(laboratory: Laboratory) -> None:
+    whole = laboratory.run("whole")
+
+    class Gone(Moody):
+        def submit(self, inputs: NDArray[np.generic]) -> Future[RawBatch]:
+            if self.calls > 12:
+                raise InfrastructureError("burnt down")
+            return super().submit(inputs)
+
+    with pytest.raises(InfrastructureError, match="burnt down"):
+        laboratory.run("run", wrap_device=lambda inner: Gone(inner, lost_at=set(), lies_from=None))
+    journal = Journal.open(laboratory.folder / "run" / "run.db")
+    assert journal.about()["stopped_by"] == "infrastructure"
+    journal.close()
+    assert untimed(laboratory.run("run", resume=True)) == untimed(whole)
+
+
+@pytest.mark.parametrize(
+    ("change", "option"),
+    [
+        ({"rng_seed": 5}, "--rng-seed 0, not 5"),
+        ({"strategy": "dflare"}, "--strategy random, not dflare"),
+        ({"goal": Goal(Find.KERNEL)}, "--find any, not kernel"),
+        ({"goal": Goal(ties=True)}, "--ties exclude, not include"),
+        ({"max_queries": 7}, "--max-queries 150, not 7"),
+    ],
+)
+def test_a_run_is_resumed_by_the_command_that_began_it(
+    laboratory: Laboratory, change: dict[str, Any], option: str
+) -> None:
+    laboratory.run("run")
+    with pytest.raises(UserError, match=option):
+        laboratory.run("run", resume=True, **change)
+
+
+def test_a_device_that_crashes_on_an_input_is_a_finding(laboratory: Laboratory) -> None:
+    class Fragile(Moody):
+        def submit(self, inputs: NDArray[np.generic]) -> Future[RawBatch]:
+            answer = self._inner.submit(inputs).result()
+            dark = {i: "crash" for i, one in enumerate(inputs) if float(one.max()) < 0.95}
+            future: Future[RawBatch] = Future()
+            future.set_result(RawBatch(answer.outputs, dark))
+            return future
+
+    document = laboratory.run(
+        "run", wrap_device=lambda inner: Fragile(inner, lost_at=set(), lies_from=None)
+    )
+    crashes = [entry for entry in document["findings"] if entry["kind"] == "crash"]
+    assert crashes
+    assert all(entry["labels"]["device"] is None for entry in crashes)
+    assert all(entry["strength"] is None for entry in crashes)
+    assert all(entry["verified"] for entry in crashes)

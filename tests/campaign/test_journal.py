@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edgeflare.campaign.journal import Answers, ChainRow, Journal, Times, TriggerRow
+from edgeflare.errors import UserError
+
+blobs = st.none() | st.binary(min_size=1, max_size=12)
+answers = st.builds(
+    Answers,
+    role=st.sampled_from(["seed", "step", "verify"]),
+    seed_id=st.integers(0, 5),
+    n=st.integers(0, 20),
+    image_crc32=st.integers(0, 2**32 - 1),
+    original=blobs,
+    twin=blobs,
+    device=blobs,
+    failures=st.dictionaries(st.sampled_from(["twin", "device"]), st.just("crash")),
+    seconds=st.floats(0, 10),
+)
+
+
+@given(rows=st.lists(answers, unique_by=lambda row: (row.role, row.seed_id, row.n)))
+def test_what_is_written_is_read_in_order(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[Answers]
+) -> None:
+    journal = Journal.create(tmp_path_factory.mktemp("run") / "run.db", {"name": "x"})
+    with journal.transaction():
+        journal.write_answers(rows)
+    for role in ("seed", "step", "verify"):
+        read = journal.answers(role)
+        expected = sorted(
+            (row for row in rows if row.role == role), key=lambda row: (row.seed_id, row.n)
+        )
+        assert [row for part in read.values() for row in part] == expected
+    journal.close()
+
+
+def test_a_transaction_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    journal = Journal.create(tmp_path / "run.db", {})
+    row = Answers("step", 1, 1, 0, b"a", None, None, {}, 0.0)
+
+    def fail() -> None:
+        with journal.transaction():
+            journal.write_answers([row])
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert journal.steps(1) == []
+
+
+def test_the_end_of_a_chain_replaces_its_steps(tmp_path: Path) -> None:
+    journal = Journal.create(tmp_path / "run.db", {})
+    end = ChainRow(1, "finding", 2, 2, 2, 0, 0, 0.5)
+    with journal.transaction():
+        journal.write_answers(
+            [
+                Answers("step", seed, n, 0, b"a", None, b"b", {}, 0.1)
+                for seed in (1, 2)
+                for n in (1, 2)
+            ]
+        )
+        journal.end_chain(end)
+    assert journal.steps(1) == []
+    assert len(journal.steps(2)) == 2
+    assert journal.chains() == {1: end}
+
+
+def test_triggers_and_times_survive_reopening(tmp_path: Path) -> None:
+    journal = Journal.create(tmp_path / "run.db", {"pair": {"name": "p"}})
+    trigger = TriggerRow(
+        3, "deviation", ("blur", "noise"), "a.png", "0" * 64, "s.png", 1.5, 2.0, 0.1
+    )
+    with journal.transaction():
+        journal.write_trigger(trigger)
+        journal.write_times(Times(1.0, 2.0, 3.0, 4.0))
+    journal.close()
+    again = Journal.open(tmp_path / "run.db")
+    with again.transaction():
+        again.write_times(Times(wall=10.0))
+        again.write_times(Times(wall=11.0))
+    assert again.about() == {"pair": {"name": "p"}}
+    assert again.triggers() == {3: trigger}
+    assert again.times() == Times(1.0, 13.0, 3.0, 4.0)
+
+
+def test_a_folder_without_a_journal_is_no_run(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="is no run directory"):
+        Journal.open(tmp_path / "run.db")
+
+
+def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "run.db").write_text("hello, this is text and nothing else" * 50)
+    with pytest.raises(UserError, match="is no journal"):
+        Journal.open(tmp_path / "run.db")
+
+
+def test_another_version_of_the_journal_is_refused(tmp_path: Path) -> None:
+    sqlite3.connect(tmp_path / "run.db").execute("PRAGMA user_version = 99").connection.close()
+    (tmp_path / "run.db").touch()
+    with pytest.raises(UserError, match="another version"):
+        Journal.open(tmp_path / "run.db")

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from edgeflare.campaign.run_directory import RunDirectory, write_atomically
+from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.search.outcome import Image
+
+images = st.tuples(st.integers(1, 9), st.integers(1, 9), st.sampled_from([1, 3, 4])).flatmap(
+    lambda shape: arrays(np.uint8, shape)
+)
+
+
+@given(image=images)
+def test_a_stored_image_comes_back_to_the_bit(
+    tmp_path_factory: pytest.TempPathFactory, image: Image
+) -> None:
+    directory = RunDirectory(tmp_path_factory.mktemp("run"))
+    stored = directory.store_image("findings", 12, image)
+    assert np.array_equal(directory.load_image(stored.path), image)
+    data = (directory.path / stored.path).read_bytes()
+    assert stored.sha256 == hashlib.sha256(data).hexdigest()
+
+
+def test_a_damaged_image_is_an_infrastructure_error(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path)
+    stored = directory.store_image("findings", 1, np.zeros((4, 4, 1), np.uint8))
+    (tmp_path / stored.path).write_bytes(b"no image")
+    with pytest.raises(InfrastructureError, match="gone or damaged"):
+        directory.load_image(stored.path)
+
+
+def test_absent_and_empty_folders_are_claimed(tmp_path: Path) -> None:
+    RunDirectory.claim(tmp_path / "deep" / "run", overwrite=False)
+    RunDirectory.claim(tmp_path / "deep" / "run", overwrite=False)
+    assert (tmp_path / "deep" / "run").is_dir()
+
+
+def test_a_run_is_replaced_only_if_told_to_and_nothing_else_is_removed(tmp_path: Path) -> None:
+    directory = RunDirectory.claim(tmp_path / "run", overwrite=False)
+    directory.document.write_text("{}")
+    directory.store_image("findings", 1, np.zeros((4, 4, 1), np.uint8))
+    (directory.path / "notes.txt").write_text("mine")
+    with pytest.raises(UserError, match=r"--resume.*--overwrite"):
+        RunDirectory.claim(tmp_path / "run", overwrite=False)
+    RunDirectory.claim(tmp_path / "run", overwrite=True)
+    assert [path.name for path in directory.path.iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_what_is_no_run_is_never_touched(tmp_path: Path, overwrite: bool) -> None:
+    (tmp_path / "thesis.txt").write_text("precious")
+    with pytest.raises(UserError, match="neither empty nor a run"):
+        RunDirectory.claim(tmp_path, overwrite=overwrite)
+    with pytest.raises(UserError, match="is a file"):
+        RunDirectory.claim(tmp_path / "thesis.txt", overwrite=overwrite)
+    assert (tmp_path / "thesis.txt").read_text() == "precious"
+
+
+def test_an_atomic_write_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    write_atomically(path, b"old")
+    with pytest.raises(TypeError):
+        write_atomically(path, "no bytes")  # type: ignore[arg-type]
+    assert path.read_bytes() == b"old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]

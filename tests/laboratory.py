@@ -1,0 +1,166 @@
+"""Campaigns over linear models: the real engine, models small enough to run in a moment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.campaign.about import About
+from edgeflare.campaign.campaign import Interrupt, StoppedBy, run_campaign
+from edgeflare.campaign.panel import ArmModel, Panel
+from edgeflare.campaign.plan import Plan
+from edgeflare.campaign.run import begin_run, resume_run
+from edgeflare.campaign.setting import Progress, Setting, Stopwatch
+from edgeflare.devices.connection import DeviceLost
+from edgeflare.models.decode import Decoder
+from edgeflare.models.evaluation import Evaluator, Signature, Tensor
+from edgeflare.models.in_process import InProcessModel
+from edgeflare.models.preprocess import Encoder, Preprocess
+from edgeflare.report.document import Document, write_document
+from edgeflare.search.goal import Goal
+from edgeflare.search.outcome import Arm
+from edgeflare.search.registry import find_strategy
+
+SIDE = 6
+CLASSES = 3
+SIGNATURE = Signature(
+    Tensor("image", (1, SIDE, SIDE, 1), "float32"), Tensor("scores", (1, CLASSES), "float32")
+)
+
+Invoke = Callable[[NDArray[np.generic]], NDArray[np.generic]]
+
+
+def linear(weights: NDArray[np.float32], step: float = 0.0) -> Invoke:
+    """A linear classifier; with a step its scores are rounded to it, as quantization does."""
+
+    def invoke(image: NDArray[np.generic]) -> NDArray[np.generic]:
+        scores = image.reshape(1, -1).astype(np.float32) @ weights
+        return np.round(scores / step) * step if step else scores
+
+    return invoke
+
+
+class Watched:
+    """An observer that remembers, and may stop the campaign."""
+
+    def __init__(self, interrupt: Interrupt, stop_after: int | None = None) -> None:
+        self.progress: list[Progress] = []
+        self.warnings: list[str] = []
+        self._interrupt = interrupt
+        self._stop_after = stop_after
+
+    def warned(self, line: str) -> None:
+        self.warnings.append(line)
+
+    def screened(self, done: int, total: int) -> None:
+        pass
+
+    def searched(self, progress: Progress) -> None:
+        self.progress.append(progress)
+        if self._stop_after is not None and progress.queries >= self._stop_after:
+            self._stop_after = None
+            self._interrupt.ask()
+
+    def verified(self, done: int, total: int) -> None:
+        pass
+
+
+@dataclass
+class Laboratory:
+    """Seeds and models, and campaigns over them."""
+
+    folder: Path
+    images: NDArray[np.uint8]
+    models: dict[Arm, Invoke]
+    plan: Plan = field(
+        default_factory=lambda: Plan("random", Goal(), ("laboratory",), max_queries=150)
+    )
+
+    def run(
+        self,
+        name: str,
+        *,
+        chains: int = 16,
+        resume: bool = False,
+        stop_after: int | None = None,
+        wrap_device: Callable[[Evaluator], Evaluator] = lambda evaluator: evaluator,
+        **plan: Any,
+    ) -> Document:
+        """Run a campaign, or go on with one; `plan` changes fields of the laboratory's own."""
+        wanted = replace(self.plan, **plan)
+        with ExitStack() as stack:
+            arms = {}
+            for arm, invoke in self.models.items():
+                model: Evaluator = stack.enter_context(closing(InProcessModel(SIGNATURE, invoke)))
+                if arm is Arm.DEVICE:
+                    model = wrap_device(model)
+                encoder = Encoder(Preprocess(), SIGNATURE.input)
+                arms[arm] = ArmModel(model, encoder, Decoder(SIGNATURE.output, "logits"))
+            panel = Panel(arms)
+            about = self._about(wanted, panel)
+            if resume:
+                directory, journal = resume_run(self.folder / name, about)
+            else:
+                directory, journal = begin_run(
+                    self.folder / name, about, len(self.images), overwrite=False
+                )
+            stack.callback(journal.close)
+            interrupt = Interrupt()
+            setting = Setting(
+                plan=wanted,
+                images=self.images,
+                labels=None,
+                panel=panel,
+                recover=_recovered,
+                tale=find_strategy(wanted.strategy).tale,
+                journal=journal,
+                directory=directory,
+                stopwatch=Stopwatch(journal),
+                observer=Watched(interrupt, stop_after),
+                chains=chains,
+                stopped=interrupt.asked,
+            )
+            self.stopped: StoppedBy | None = run_campaign(setting, interrupt)
+            return write_document(directory, journal)
+
+    def _about(self, plan: Plan, panel: Panel) -> About:
+        provenance = {
+            "machine": "laboratory",
+            "soc": "",
+            "runtime": "numpy",
+            "runtime_version": np.__version__,
+            "kernels": "builtin",
+            "threads": 1,
+        }
+        return About(
+            version="test",
+            pair={"name": "laboratory", "fingerprint": "0"},
+            plan=plan,
+            devices=({"name": "laboratory", "provenance": provenance},),
+            arms=panel.decoders,
+            twin_kernels="xnnpack",
+            classes=(),
+            labels=None,
+        )
+
+
+def _recovered(_lost: DeviceLost) -> None:
+    pass
+
+
+def untimed(document: Document) -> Document:
+    """A document without its times and without what names its process."""
+    totals = {
+        key: value for key, value in document["totals"].items() if not key.endswith("_seconds")
+    }
+    entries = {
+        key: [{k: v for k, v in entry.items() if k != "seconds"} for entry in document[key]]
+        for key in ("deviating_seeds", "findings", "flaky", "unverified")
+    }
+    return {**document, "totals": totals, **entries}
