@@ -1,0 +1,210 @@
+"""`python -m edgeflare_agent`: start the agent, say where it listens, serve until told to stop."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import signal
+import socket
+import sys
+import tempfile
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import grpc
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+
+from edgeflare_agent import __version__
+from edgeflare_agent.runtime import RuntimeMissing
+from edgeflare_agent.security import Refused, Security, TokenInterceptor, read_security
+from edgeflare_agent.server import AgentService
+from edgeflare_agent.sessions import MAX_SESSIONS, Sessions
+from edgeflare_agent.store import ModelStore
+from edgeflare_protos import PROTOCOL_MAJOR, PROTOCOL_MINOR
+from edgeflare_protos.agent_pb2_grpc import add_AgentServicer_to_server
+
+# An open stream occupies a thread; twice as many and some for short calls never wait for one.
+_THREADS = 2 * MAX_SESSIONS + 8
+
+# On stopping, calls in flight may end; a batch on its way is seldom longer.
+_GRACE_SECONDS = 0.5
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the agent; return its exit code."""
+    options = _parser().parse_args(arguments)
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    try:
+        security = read_security(
+            options.host, options.tls_cert, options.tls_key, options.token_file
+        )
+        store = ModelStore(options.store, options.store_limit_mb * 1024 * 1024)
+        sessions = Sessions(store, options.launcher)
+        server = _server(AgentService(store, sessions, options.allow_delegate), security)
+        port = _bind(server, options.host, options.port, security)
+    except (Refused, RuntimeMissing) as error:
+        return _fail(2, str(error))
+    except OSError as error:
+        return _fail(3, f"{error.strerror}: {error.filename}" if error.filename else str(error))
+    server.start()
+    if options.exit_with_stdin:
+        threading.Thread(target=_watch_stdin, args=(stop,), daemon=True).start()
+    _announce(options.host, port)
+    stop.wait()
+    stopped = server.stop(_GRACE_SECONDS)
+    sessions.close_all()
+    stopped.wait()
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="edgeflare-agent",
+        description="Runs models on this device for EdgeFlare. Once it listens it prints one line "
+        "of JSON.",
+    )
+    add = parser.add_argument
+    add("--host", default="127.0.0.1", help="numeric address to bind (default: %(default)s)")
+    add("--port", type=_port, default=0, help="port to bind (default: any that is free)")
+    add(
+        "--store",
+        type=Path,
+        default=_default_store(),
+        metavar="DIR",
+        help="folder for the models that hosts send (default: %(default)s)",
+    )
+    add(
+        "--store-limit-mb",
+        type=_positive,
+        default=512,
+        metavar="N",
+        help="bound on that folder in MiB (default: %(default)s)",
+    )
+    add("--tls-cert", type=Path, metavar="FILE", help="certificate chain, PEM")
+    add("--tls-key", type=Path, metavar="FILE", help="its private key, PEM")
+    add(
+        "--token-file",
+        type=Path,
+        metavar="FILE",
+        help="file whose first line is the token that hosts must know",
+    )
+    add("--exit-with-stdin", action="store_true", help="stop when standard input is closed")
+    add(
+        "--allow-delegate",
+        action="append",
+        default=[],
+        metavar="LIB",
+        help="library that hosts may name as a delegate, exactly so; can be given again",
+    )
+    add(
+        "--launcher",
+        type=shlex.split,
+        metavar="CMD",
+        help="command that starts Python for the workers "
+        "(default: $EDGEFLARE_AGENT_LAUNCHER, else this Python)",
+    )
+    add("--version", action="version", version=f"edgeflare-agent {__version__}")
+    return parser
+
+
+def _port(text: str) -> int:
+    value = int(text)
+    if not 0 <= value <= 65535:
+        # gRPC would take it modulo 65,536.
+        raise argparse.ArgumentTypeError("must be between 0 and 65535")
+    return value
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return value
+
+
+def _default_store() -> Path:
+    """Return a folder that survives a restart where there is a home, and else a temporary one."""
+    base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("HOME")
+    if base is None:
+        return Path(tempfile.gettempdir()) / f"edgeflare-{os.getuid()}" / "models"
+    cache = Path(base) if "XDG_CACHE_HOME" in os.environ else Path(base) / ".cache"
+    return cache / "edgeflare" / "models"
+
+
+def _server(service: AgentService, security: Security) -> grpc.Server:
+    interceptors: list[grpc.ServerInterceptor] = []
+    if security.token is not None:
+        interceptors.append(TokenInterceptor(security.token))
+    server = grpc.server(
+        ThreadPoolExecutor(_THREADS, thread_name_prefix="rpc"),
+        interceptors=interceptors,
+        # Two agents on one port would share its calls.
+        options=[("grpc.so_reuseport", 0)],
+        maximum_concurrent_rpcs=_THREADS,
+    )
+    add_AgentServicer_to_server(service, server)
+    status = health.HealthServicer()
+    status.set("", health_pb2.HealthCheckResponse.SERVING)
+    status.set("edgeflare.v1.Agent", health_pb2.HealthCheckResponse.SERVING)
+    health_pb2_grpc.add_HealthServicer_to_server(status, server)
+    return server
+
+
+def _bind(server: grpc.Server, host: str, port: int, security: Security) -> int:
+    """Bind the port and return its number."""
+    numeric = "127.0.0.1" if host == "localhost" else host
+    _probe(numeric, port)
+    address = f"[{numeric}]:{port}" if ":" in numeric else f"{numeric}:{port}"
+    try:
+        if security.credentials is not None:
+            return server.add_secure_port(address, security.credentials)
+        return server.add_insecure_port(address)
+    except RuntimeError:
+        raise OSError(
+            f"cannot listen on {address}: certificate and key do not fit, or the port was taken"
+        ) from None
+
+
+def _probe(host: str, port: int) -> None:
+    """Try to bind a port, since gRPC does not say why it fails to, and logs that at length."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise OSError(f"cannot listen on {host} port {port}: {error.strerror}") from None
+
+
+def _watch_stdin(stop: threading.Event) -> None:
+    while os.read(0, 4096):
+        pass
+    stop.set()
+
+
+def _announce(host: str, port: int) -> None:
+    ready = {
+        "ready": True,
+        "host": host,
+        "port": port,
+        "pid": os.getpid(),
+        "protocol": f"{PROTOCOL_MAJOR}.{PROTOCOL_MINOR}",
+        "agent": __version__,
+    }
+    sys.stdout.write(json.dumps(ready) + "\n")
+    sys.stdout.flush()
+
+
+def _fail(code: int, message: str) -> int:
+    sys.stderr.write(f"edgeflare-agent: {message}\n")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,36 @@
+"""Models under a TFLite runtime, each in a worker process of its own.
+
+This is the one door between the host and the agent: the device's arm and the host's twin run
+through it alike, so that a broken model or kernel kills a worker and nothing else. Importing it
+loads neither numpy nor a runtime; only the worker does.
+"""
+
+from __future__ import annotations
+
+from edgeflare_agent.runtime.answers import (
+    Batch,
+    Failure,
+    FailureKind,
+    ModelRejected,
+    TensorSpec,
+    WorkerLost,
+)
+from edgeflare_agent.runtime.isolated import IsolatedModel
+from edgeflare_agent.runtime.options import Delegate, Kernels, Options
+from edgeflare_agent.runtime.packages import RuntimeInfo, RuntimeMissing, runtime_info
+
+__all__ = [
+    "Batch",
+    "Delegate",
+    "Failure",
+    "FailureKind",
+    "IsolatedModel",
+    "Kernels",
+    "ModelRejected",
+    "Options",
+    "RuntimeInfo",
+    "RuntimeMissing",
+    "TensorSpec",
+    "WorkerLost",
+    "runtime_info",
+]

@@ -1,0 +1,95 @@
+"""From a file to a worker that has loaded it, as the parent sees it."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+from edgeflare_agent.runtime.answers import ModelRejected, WorkerLost
+from edgeflare_agent.runtime.options import Options
+from edgeflare_agent.runtime.process import Death, WorkerProcess
+
+# Loading a large model under QEMU takes tens of seconds; a runtime that hangs takes for ever.
+_LOAD_SECONDS = 180.0
+
+
+class DiedLoading(Exception):  # noqa: N818
+    """The worker died before it was ready.
+
+    Attributes:
+        runtime: the runtime that it had imported by then, or None.
+
+    """
+
+    def __init__(self, runtime: str | None) -> None:
+        super().__init__(runtime)
+        self.runtime = runtime
+
+    def blame(self, death: Death) -> ModelRejected | WorkerLost:
+        """Return the error that says whose fault it was: the model's, or the installation's."""
+        if self.runtime is None:
+            return WorkerLost(f"the worker process does not start: {death}")
+        return ModelRejected(f"{self.runtime} crashed on loading it: {death}")
+
+
+def loading_order(path: Path, options: Options) -> dict[str, Any]:
+    """Return the message by which a worker loads a model; the same file each time, or none.
+
+    Raises:
+        ModelRejected: the file cannot be read, or cannot be a model.
+
+    """
+    return {
+        "model": os.fspath(path.absolute()),
+        "sha256": _sha256(path),
+        "options": dataclasses.asdict(options),
+    }
+
+
+def load(worker: WorkerProcess, order: dict[str, Any]) -> dict[str, Any]:
+    """Have a new worker load a model, and return what it says of it.
+
+    Raises:
+        ModelRejected: the runtime refuses it.
+        WorkerLost: there is no runtime, or it does not get ready in time.
+        DiedLoading: see there.
+
+    """
+    runtime = None
+    try:
+        worker.send(order)
+        runtime = _expect(worker, "runtime")
+        return {"runtime": runtime, **_expect(worker, "ready")}
+    except (OSError, EOFError):
+        raise DiedLoading(runtime) from None
+
+
+def _expect(worker: WorkerProcess, key: str) -> Any:
+    answer = worker.receive(_LOAD_SECONDS)
+    if answer is None:
+        raise WorkerLost(f"the worker process did not get ready within {_LOAD_SECONDS:.0f} s")
+    if "no_runtime" in answer:
+        raise WorkerLost(answer["no_runtime"])
+    if "rejected" in answer:
+        raise ModelRejected(answer["rejected"])
+    return answer[key]
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    try:
+        with path.open("rb") as file:
+            head = file.read(8)
+            file.seek(0)
+            while block := file.read(1 << 20):
+                digest.update(block)
+    except OSError as error:
+        raise ModelRejected(f"cannot read {path}: {error.strerror}") from error
+    if not head:
+        raise ModelRejected("the file is empty")
+    if head[4:] != b"TFL3":
+        raise ModelRejected("it is not a TFLite model (no flatbuffer with identifier TFL3)")
+    return digest.hexdigest()

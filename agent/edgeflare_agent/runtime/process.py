@@ -1,0 +1,134 @@
+"""A worker process, as its parent sees it: born, spoken to, ended."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import IO, Any, cast
+
+from edgeflare_agent.runtime.answers import WorkerLost
+from edgeflare_agent.runtime.channel import Channel
+
+LAUNCHER_VARIABLE = "EDGEFLARE_AGENT_LAUNCHER"
+
+# A worker that was told to end, or killed, is gone at once; longer means that it hangs.
+_END_SECONDS = 5.0
+
+
+def default_launcher() -> list[str]:
+    """Return the command that starts Python: $EDGEFLARE_AGENT_LAUNCHER, else this interpreter.
+
+    In a bundle that runs through its own dynamic loader `sys.executable` cannot be executed.
+    """
+    return shlex.split(os.environ.get(LAUNCHER_VARIABLE, "")) or [sys.executable]
+
+
+@dataclass(frozen=True)
+class Death:
+    """How a worker ended.
+
+    Attributes:
+        returncode: exit code, or minus the signal.
+        last_words: the last lines that it printed.
+
+    """
+
+    returncode: int
+    last_words: tuple[str, ...]
+
+    @property
+    def by_another_hand(self) -> bool:
+        """True for the signals that others send: a user, a supervisor, a system out of memory."""
+        return -self.returncode in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+    def __str__(self) -> str:
+        if self.returncode < 0:
+            cause = _signal_name(-self.returncode)
+        else:
+            cause = f"exit code {self.returncode}"
+        words = [line.strip() for line in self.last_words]
+        telling = [line for line in words if line and not line.startswith(("INFO:", "WARNING:"))]
+        return f"{cause}; it last said: {telling[-1][:200]}" if telling else cause
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+class WorkerProcess:
+    """A running worker.
+
+    Attributes:
+        pid: its process id.
+
+    """
+
+    def __init__(self, launcher: Sequence[str], shared_fd: int) -> None:
+        command = [*launcher, "-m", "edgeflare_agent.runtime.worker", str(shared_fd)]
+        try:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                pass_fds=(shared_fd,),
+                bufsize=0,
+                # Ctrl-C in the parent's terminal is the parent's to handle.
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise WorkerLost(f"cannot start {command[0]}: {error.strerror}") from error
+        process = self._process
+        # Popen makes the three that it was asked for.
+        self._streams = cast(
+            "tuple[IO[bytes], ...]", (process.stdin, process.stdout, process.stderr)
+        )
+        commands, answers, words = (stream.fileno() for stream in self._streams)
+        self.pid = process.pid
+        self._channel = Channel(answers, commands)
+        self._last_words: deque[str] = deque(maxlen=20)
+        self._listener = threading.Thread(target=self._listen, args=(words,), daemon=True)
+        self._listener.start()
+
+    def _listen(self, words: int) -> None:
+        """Keep the last lines that the runtime printed, away from the user's terminal."""
+        unfinished = b""
+        while arrived := os.read(words, 65536):
+            *lines, unfinished = (unfinished + arrived).split(b"\n")
+            self._last_words.extend(line.decode(errors="replace") for line in lines)
+            unfinished = unfinished[-1000:]
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Send a command; OSError if the worker is gone."""
+        self._channel.send(message)
+
+    def receive(self, timeout_seconds: float) -> dict[str, Any] | None:
+        """Return the next answer, or None if none came in time; EOFError if the worker is gone."""
+        return self._channel.receive(timeout_seconds)
+
+    def kill(self) -> None:
+        """Kill the process if it still runs."""
+        self._process.kill()
+
+    def end(self) -> Death:
+        """Wait for a dying process, kill it if it goes on, and release all that it had."""
+        process = self._process
+        try:
+            process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        self._listener.join(_END_SECONDS)
+        for stream in self._streams:
+            stream.close()
+        return Death(process.returncode, tuple(self._last_words))

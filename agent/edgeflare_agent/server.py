@@ -1,0 +1,277 @@
+"""The service: each RPC of agent.proto, and what it answers when something is not right."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator, Sequence
+
+import grpc
+
+from edgeflare_agent import __version__, machine
+from edgeflare_agent.runtime import (
+    Delegate,
+    FailureKind,
+    IsolatedModel,
+    Kernels,
+    ModelRejected,
+    Options,
+    TensorSpec,
+    WorkerLost,
+    runtime_info,
+)
+from edgeflare_agent.sessions import Sessions, TooManySessions, UnknownSession
+from edgeflare_agent.store import BadName, Corrupted, ModelStore, StoreFull, UnknownModel
+from edgeflare_protos import CHUNK_BYTES, PROTOCOL_MAJOR, PROTOCOL_MINOR, agent_pb2, crc32
+from edgeflare_protos.agent_pb2_grpc import AgentServicer
+
+PAYLOAD_LIMIT_BYTES = 3 * 1024 * 1024
+"""A message stays below gRPC's default limit of 4 MiB, with room for what goes with the payload."""
+
+_KERNELS: dict[int, Kernels] = {
+    agent_pb2.KERNELS_XNNPACK: "xnnpack",
+    agent_pb2.KERNELS_BUILTIN: "builtin",
+    agent_pb2.KERNELS_REFERENCE: "reference",
+}
+
+_KINDS: dict[FailureKind, agent_pb2.InputFailure.Kind] = {
+    "crash": agent_pb2.InputFailure.KIND_CRASH,
+    "hang": agent_pb2.InputFailure.KIND_HANG,
+    "error": agent_pb2.InputFailure.KIND_ERROR,
+}
+
+_STATUSES: dict[type[Exception], grpc.StatusCode] = {
+    BadName: grpc.StatusCode.INVALID_ARGUMENT,
+    Corrupted: grpc.StatusCode.DATA_LOSS,
+    ModelRejected: grpc.StatusCode.INVALID_ARGUMENT,
+    StoreFull: grpc.StatusCode.RESOURCE_EXHAUSTED,
+    TooManySessions: grpc.StatusCode.RESOURCE_EXHAUSTED,
+    UnknownModel: grpc.StatusCode.NOT_FOUND,
+    UnknownSession: grpc.StatusCode.NOT_FOUND,
+    ValueError: grpc.StatusCode.INVALID_ARGUMENT,
+    WorkerLost: grpc.StatusCode.UNAVAILABLE,
+}
+
+
+class AgentService(AgentServicer):
+    """The agent's RPCs.
+
+    Args:
+        store: where models are kept.
+        sessions: the open sessions.
+        allowed_delegates: libraries that a host may name as a delegate.
+
+    """
+
+    def __init__(
+        self, store: ModelStore, sessions: Sessions, allowed_delegates: Sequence[str] = ()
+    ) -> None:
+        self._store = store
+        self._sessions = sessions
+        self._allowed_delegates = allowed_delegates
+        self._machine = machine.describe()
+        self._runtime = runtime_info()
+        self._began = time.monotonic()
+
+    def Describe(  # noqa: N802
+        self, request: agent_pb2.DescribeRequest, context: grpc.ServicerContext
+    ) -> agent_pb2.DescribeReply:
+        """Shake hands, and say what the device is."""
+        if request.protocol.major != PROTOCOL_MAJOR:
+            context.abort(
+                grpc.StatusCode.FAILED_PRECONDITION,
+                f"the host speaks protocol {request.protocol.major}.{request.protocol.minor}, "
+                f"this agent {PROTOCOL_MAJOR}.{PROTOCOL_MINOR}: "
+                "install the same release of EdgeFlare on both",
+            )
+        device = self._machine
+        return agent_pb2.DescribeReply(
+            protocol=agent_pb2.ProtocolVersion(major=PROTOCOL_MAJOR, minor=PROTOCOL_MINOR),
+            agent_version=__version__,
+            runtime=agent_pb2.Runtime(name=self._runtime.name, version=self._runtime.version),
+            machine=device.machine,
+            soc=device.soc,
+            cpu_features=device.cpu_features,
+            os=device.os,
+            cores=device.cores,
+            governor=machine.governor(),
+            kernels=_KERNELS.values(),
+            store_limit_bytes=self._store.limit_bytes,
+            payload_limit_bytes=PAYLOAD_LIMIT_BYTES,
+            python_version=device.python_version,
+        )
+
+    def FindModel(  # noqa: N802
+        self, request: agent_pb2.FindModelRequest, context: grpc.ServicerContext
+    ) -> agent_pb2.FindModelReply:
+        """Say whether a model is in the store."""
+        with _statuses(context):
+            return agent_pb2.FindModelReply(present=request.sha256 in self._store)
+
+    def UploadModel(  # noqa: N802
+        self,
+        request_iterator: Iterator[agent_pb2.UploadModelRequest],
+        context: grpc.ServicerContext,
+    ) -> agent_pb2.UploadModelReply:
+        """Receive a model."""
+        with _statuses(context):
+            first = next(request_iterator, None)
+            if first is None or not first.HasField("header"):
+                raise ValueError("an upload begins with its header")
+            header = first.header
+            chunks = _chunks(request_iterator)
+            evicted = self._store.add(header.sha256, header.size_bytes, chunks)
+            return agent_pb2.UploadModelReply(evicted_sha256=evicted)
+
+    def OpenSession(  # noqa: N802
+        self, request: agent_pb2.OpenSessionRequest, context: grpc.ServicerContext
+    ) -> agent_pb2.OpenSessionReply:
+        """Load a stored model into a worker of its own."""
+        with _statuses(context):
+            options = _options(request, self._allowed_delegates)
+            session_id, model = self._sessions.open(request.model_sha256, options)
+            return agent_pb2.OpenSessionReply(
+                session_id=session_id,
+                inputs=map(_tensor, model.inputs),
+                outputs=map(_tensor, model.outputs),
+                delegated_nodes=model.delegated_nodes,
+                total_nodes=model.total_nodes,
+                operators=model.operators,
+            )
+
+    def Infer(  # noqa: N802
+        self, request: agent_pb2.InferRequest, context: grpc.ServicerContext
+    ) -> agent_pb2.InferReply:
+        """Run one batch."""
+        with _statuses(context):
+            return self._infer(request)
+
+    def InferStream(  # noqa: N802
+        self,
+        request_iterator: Iterator[agent_pb2.InferRequest],
+        context: grpc.ServicerContext,
+    ) -> Iterator[agent_pb2.InferReply]:
+        """Run batches as they arrive, and answer them in order.
+
+        gRPC's own threads receive and send meanwhile. A thread of ours that reads ahead was
+        measured to cost more than it saves.
+        """
+        with _statuses(context):
+            for request in request_iterator:
+                yield self._infer(request)
+
+    def Telemetry(  # noqa: N802
+        self, request: agent_pb2.TelemetryRequest, context: grpc.ServicerContext
+    ) -> agent_pb2.TelemetryReply:
+        """Say how the device is right now."""
+        del request, context
+        return agent_pb2.TelemetryReply(
+            temperatures=_readings(machine.temperatures()),
+            frequencies=_readings(machine.frequencies()),
+            agent_rss_bytes=machine.resident_bytes(os.getpid()),
+            worker_rss_bytes=map(machine.resident_bytes, self._sessions.worker_pids()),
+            worker_restarts=self._sessions.restarts(),
+            quarantined_inputs=self._sessions.quarantined(),
+            store_bytes=self._store.used_bytes(),
+            uptime_seconds=time.monotonic() - self._began,
+        )
+
+    def CloseSession(  # noqa: N802
+        self, request: agent_pb2.CloseSessionRequest, context: grpc.ServicerContext
+    ) -> agent_pb2.CloseSessionReply:
+        """End a session."""
+        del context
+        self._sessions.close(request.session_id)
+        return agent_pb2.CloseSessionReply()
+
+    def _infer(self, request: agent_pb2.InferRequest) -> agent_pb2.InferReply:
+        payload = request.payload
+        checksum = crc32(payload)
+        if checksum != request.payload_crc32:
+            raise Corrupted("the payload does not match its checksum")
+        _check_size(self._sessions.model(request.session_id), request)
+        batch = self._sessions.run(request.session_id, payload, request.count)
+        return agent_pb2.InferReply(
+            request_id=request.request_id,
+            payload_crc32=checksum,
+            outputs=batch.outputs,
+            outputs_crc32=crc32(batch.outputs),
+            failures=[
+                agent_pb2.InputFailure(
+                    index=failure.index,
+                    kind=_KINDS[failure.kind],
+                    detail=failure.detail,
+                    quarantined=failure.quarantined,
+                )
+                for failure in batch.failures
+            ],
+            busy_seconds=batch.busy_seconds,
+        )
+
+
+@contextlib.contextmanager
+def _statuses(context: grpc.ServicerContext) -> Iterator[None]:
+    """Answer our own errors by the status that agent.proto promises."""
+    try:
+        yield
+    except tuple(_STATUSES) as error:
+        context.abort(_STATUSES[type(error)], str(error))
+
+
+def _chunks(requests: Iterator[agent_pb2.UploadModelRequest]) -> Iterator[bytes]:
+    for request in requests:
+        if not request.HasField("chunk"):
+            raise ValueError("an upload has one header, then chunks only")
+        if len(request.chunk) > CHUNK_BYTES:
+            raise ValueError(f"a chunk has at most {CHUNK_BYTES} bytes")
+        yield request.chunk
+
+
+def _options(request: agent_pb2.OpenSessionRequest, allowed: Sequence[str]) -> Options:
+    if request.kernels not in _KERNELS:
+        raise ValueError(f"kernels must be one of {', '.join(_KERNELS.values())}")
+    if request.threads < 1:
+        raise ValueError("threads must be at least 1")
+    if not 0 < request.input_timeout_seconds < float("inf"):
+        raise ValueError("input_timeout_seconds must be a number above 0")
+    delegate = None
+    if request.HasField("delegate"):
+        library = request.delegate.library
+        if library not in allowed:
+            raise ValueError(
+                f"the agent was not told to allow the delegate {library!r}: "
+                "start it with --allow-delegate"
+            )
+        delegate = Delegate(library, dict(request.delegate.options))
+    return Options(
+        kernels=_KERNELS[request.kernels],
+        threads=request.threads,
+        delegate=delegate,
+        warmup=request.warmup,
+        input_timeout_seconds=request.input_timeout_seconds,
+    )
+
+
+def _check_size(model: IsolatedModel, request: agent_pb2.InferRequest) -> None:
+    largest = max(len(request.payload), request.count * model.output_bytes)
+    if largest > PAYLOAD_LIMIT_BYTES:
+        most = PAYLOAD_LIMIT_BYTES // max(model.input_bytes, model.output_bytes)
+        raise ValueError(
+            f"{request.count} inputs or their outputs exceed {PAYLOAD_LIMIT_BYTES} bytes: "
+            f"send at most {most} at once"
+        )
+
+
+def _tensor(spec: TensorSpec) -> agent_pb2.TensorSpec:
+    return agent_pb2.TensorSpec(
+        name=spec.name,
+        shape=spec.shape,
+        dtype=spec.dtype,
+        scale=spec.scale,
+        zero_point=spec.zero_point,
+    )
+
+
+def _readings(values: dict[str, float]) -> list[agent_pb2.TelemetryReply.Reading]:
+    return [agent_pb2.TelemetryReply.Reading(name=name, value=v) for name, v in values.items()]

@@ -1,0 +1,158 @@
+"""The open sessions: a model each, in a worker process each."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from edgeflare_agent.runtime import Batch, IsolatedModel, Options
+from edgeflare_agent.store import ModelStore
+
+MAX_SESSIONS = 8
+"""A worker takes 40 MB and more, and a board's memory is small."""
+
+# A host that is gone without a word must not keep its place for ever; one that merely waits for
+# the device to cool down must not lose it. Places are taken from idle sessions only when needed.
+_ABANDONED_SECONDS = 600.0
+
+
+class UnknownSession(Exception):  # noqa: N818
+    """There is no such session."""
+
+
+class TooManySessions(Exception):  # noqa: N818
+    """All places are taken."""
+
+
+@dataclass
+class _Session:
+    model: IsolatedModel
+    # Ends the worker, then lets go of the model's file.
+    resources: contextlib.ExitStack
+    used: float = field(default_factory=time.monotonic)
+    running: int = 0
+
+
+class Sessions:
+    """All open sessions of an agent. Safe with several threads.
+
+    Args:
+        store: where the models are.
+        launcher: the command that starts Python for a worker; None for the default.
+
+    """
+
+    def __init__(self, store: ModelStore, launcher: Sequence[str] | None = None) -> None:
+        self._store = store
+        self._launcher = launcher
+        self._lock = threading.Lock()
+        self._opening = 0
+        self._sessions: dict[str, _Session] = {}
+        self._past_restarts = 0
+        self._closed = False
+
+    def open(self, sha256: str, options: Options) -> tuple[str, IsolatedModel]:
+        """Load a stored model into a worker of its own; return the session's name and the model.
+
+        Raises:
+            TooManySessions: see there.
+            BadName, UnknownModel: see the store.
+            ModelRejected, WorkerLost: see the runtime.
+
+        """
+        self._take_place()
+        try:
+            with contextlib.ExitStack() as stack:
+                path = stack.enter_context(self._store.hold(sha256))
+                model = stack.enter_context(IsolatedModel.open(path, options, self._launcher))
+                session_id = secrets.token_urlsafe(16)
+                with self._lock:
+                    if self._closed:
+                        raise UnknownSession("the agent is stopping")
+                    self._sessions[session_id] = _Session(model, stack.pop_all())
+        finally:
+            with self._lock:
+                self._opening -= 1
+        return session_id, model
+
+    def run(self, session_id: str, payload: bytes, count: int) -> Batch:
+        """Run a batch in a session; see IsolatedModel.run.
+
+        Raises:
+            UnknownSession: see there.
+
+        """
+        with self._lock:
+            session = self._sessions.get(session_id)
+            if session is None:
+                raise UnknownSession("no such session; it was closed, or the agent was restarted")
+            session.running += 1
+        try:
+            return session.model.run(payload, count)
+        finally:
+            with self._lock:
+                session.running -= 1
+                session.used = time.monotonic()
+
+    def model(self, session_id: str) -> IsolatedModel:
+        """Return a session's model, or raise UnknownSession."""
+        with self._lock:
+            if session := self._sessions.get(session_id):
+                return session.model
+        raise UnknownSession("no such session; it was closed, or the agent was restarted")
+
+    def close(self, session_id: str) -> None:
+        """End a session and its worker. Closing an unknown session is no error."""
+        with self._lock:
+            session = self._sessions.pop(session_id, None)
+            if session is not None:
+                self._past_restarts += session.model.restarts
+        if session is not None:
+            session.resources.close()
+
+    def close_all(self) -> None:
+        """End all sessions, and let no more be opened."""
+        with self._lock:
+            self._closed = True
+            names = list(self._sessions)
+        for name in names:
+            self.close(name)
+
+    def worker_pids(self) -> list[int]:
+        """Return the process id of each worker."""
+        with self._lock:
+            pids = [session.model.worker_pid for session in self._sessions.values()]
+        return [pid for pid in pids if pid is not None]
+
+    def restarts(self) -> int:
+        """Return how many workers were replaced since the agent began."""
+        with self._lock:
+            models = [session.model for session in self._sessions.values()]
+            return self._past_restarts + sum(model.restarts for model in models)
+
+    def quarantined(self) -> int:
+        """Return how many inputs are in quarantine, in all open sessions."""
+        with self._lock:
+            return sum(session.model.quarantined for session in self._sessions.values())
+
+    def _take_place(self) -> None:
+        abandoned = None
+        with self._lock:
+            if len(self._sessions) + self._opening >= MAX_SESSIONS:
+                abandoned = self._abandoned()
+                if abandoned is None:
+                    raise TooManySessions(f"{MAX_SESSIONS} sessions are open, close one first")
+            self._opening += 1
+        if abandoned is not None:
+            self.close(abandoned)
+
+    def _abandoned(self) -> str | None:
+        """Return the session that has been idle longest, if that is long."""
+        idle = [(s.used, name) for name, s in self._sessions.items() if not s.running]
+        if idle and time.monotonic() - min(idle)[0] > _ABANDONED_SECONDS:
+            return min(idle)[1]
+        return None

@@ -1,0 +1,196 @@
+"""The models that hosts have sent: files named by their sha256 in one folder of bounded size.
+
+Several agents may share a folder. Whoever uses a file holds a shared lock on it, whoever removes
+it first takes an exclusive one, and whoever makes room holds the folder's lock; a killed agent's
+locks are gone with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO
+
+_NAME = re.compile(r"[0-9a-f]{64}")
+_SUFFIX = ".tflite"
+_UPLOAD_PREFIX = ".upload-"
+
+
+class UnknownModel(Exception):  # noqa: N818
+    """The store has no such model."""
+
+
+class BadName(Exception):  # noqa: N818
+    """What was given is no sha256 in lower-case hexadecimal."""
+
+
+class StoreFull(Exception):  # noqa: N818
+    """The store could not hold a model, not even after evicting all that nobody uses."""
+
+
+class Corrupted(Exception):  # noqa: N818
+    """What arrived is not what was promised."""
+
+
+class ModelStore:
+    """A content-addressed, size-bounded store. Safe with several threads and processes."""
+
+    def __init__(self, folder: Path, limit_bytes: int) -> None:
+        """Make the folder if it is not there, and clear away what killed agents left half-sent.
+
+        Raises:
+            OSError: the folder cannot be made or written.
+
+        """
+        self._folder = folder
+        self.limit_bytes = limit_bytes
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with self._folder_lock():
+            for leftover in folder.glob(_UPLOAD_PREFIX + "*"):
+                _remove_unused(leftover)
+
+    def __contains__(self, sha256: str) -> bool:
+        return self._path(sha256).is_file()
+
+    def used_bytes(self) -> int:
+        """Return the bytes that the models take."""
+        return sum(size for _, _, size in self._models())
+
+    @contextlib.contextmanager
+    def hold(self, sha256: str) -> Iterator[Path]:
+        """Give a model's path, and keep it from eviction meanwhile.
+
+        Raises:
+            BadName: see there.
+            UnknownModel: see there.
+
+        """
+        path = self._path(sha256)
+        with self._folder_lock():
+            try:
+                file = path.open("rb")
+            except FileNotFoundError:
+                raise UnknownModel(f"no model {sha256} in the store") from None
+            fcntl.flock(file, fcntl.LOCK_SH)
+            os.utime(path)
+        with file:
+            yield path
+
+    def add(self, sha256: str, size_bytes: int, chunks: Iterable[bytes]) -> list[str]:
+        """Store a model, evicting the least recently used ones if need be.
+
+        Args:
+            sha256: what the chunks together must hash to.
+            size_bytes: what they must add up to.
+            chunks: the file, piece by piece.
+
+        Returns:
+            The sha256 of each evicted model, least recently used first.
+
+        Raises:
+            BadName: see there.
+            StoreFull: see there.
+            Corrupted: size or hash are not as promised; nothing is kept.
+
+        """
+        path = self._path(sha256)
+        if size_bytes > self.limit_bytes:
+            raise StoreFull(
+                f"a model of {size_bytes} bytes does not fit a store of {self.limit_bytes} bytes: "
+                "start the agent with a larger --store-limit-mb"
+            )
+        with self._upload() as file:
+            try:
+                _receive(file, sha256, size_bytes, chunks)
+                with self._folder_lock():
+                    evicted = self._make_room(size_bytes, besides=path)
+                    os.replace(file.name, path)
+            except OSError as error:
+                if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                    raise StoreFull(f"no space left in {self._folder}") from error
+                raise
+        return evicted
+
+    @contextlib.contextmanager
+    def _upload(self) -> Iterator[IO[bytes]]:
+        """Give a new file that no other agent clears away, and remove it unless it was renamed."""
+        with tempfile.NamedTemporaryFile(
+            dir=self._folder, prefix=_UPLOAD_PREFIX, delete=False
+        ) as file:
+            fcntl.flock(file, fcntl.LOCK_SH)
+            try:
+                yield file
+            finally:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(file.name)
+
+    def _make_room(self, size_bytes: int, besides: Path) -> list[str]:
+        models = [model for model in self._models() if model[1] != besides]
+        excess = sum(size for _, _, size in models) + size_bytes - self.limit_bytes
+        evicted = []
+        for _, path, size in sorted(models):
+            if excess <= 0:
+                break
+            if _remove_unused(path):
+                evicted.append(path.name.removesuffix(_SUFFIX))
+                excess -= size
+        if excess > 0:
+            raise StoreFull(
+                f"open sessions hold the store's models; {excess} bytes too few are left: "
+                "close sessions, or start the agent with a larger --store-limit-mb"
+            )
+        return evicted
+
+    def _models(self) -> list[tuple[float, Path, int]]:
+        """Return when each model was last used, its path, and its size in bytes."""
+        models = []
+        for path in self._folder.glob("*" + _SUFFIX):
+            with contextlib.suppress(FileNotFoundError):
+                facts = path.stat()
+                models.append((facts.st_mtime, path, facts.st_size))
+        return models
+
+    def _path(self, sha256: str) -> Path:
+        if not _NAME.fullmatch(sha256):
+            raise BadName("a model is named by its sha256: 64 lower-case hexadecimal digits")
+        return self._folder / (sha256 + _SUFFIX)
+
+    @contextlib.contextmanager
+    def _folder_lock(self) -> Iterator[None]:
+        with open(self._folder / ".lock", "w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+
+def _receive(file: IO[bytes], sha256: str, size_bytes: int, chunks: Iterable[bytes]) -> None:
+    digest = hashlib.sha256()
+    received = 0
+    for chunk in chunks:
+        received += len(chunk)
+        if received > size_bytes:
+            raise Corrupted(f"more than the promised {size_bytes} bytes came")
+        digest.update(chunk)
+        file.write(chunk)
+    if received != size_bytes:
+        raise Corrupted(f"{received} bytes came, {size_bytes} were promised")
+    if digest.hexdigest() != sha256:
+        raise Corrupted(f"the bytes have sha256 {digest.hexdigest()}, promised was {sha256}")
+    # A device that loses its power must not keep an empty file under a good name.
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _remove_unused(path: Path) -> bool:
+    """Remove a file unless somebody holds a lock on it."""
+    with contextlib.suppress(FileNotFoundError, BlockingIOError), path.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        path.unlink()
+        return True
+    return False

@@ -1,0 +1,323 @@
+"""Tiny models, written as flatbuffers, and agents that run them as real processes."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import flatbuffers  # type: ignore[import-untyped]
+import grpc
+import numpy as np
+import pytest
+from ai_edge_litert import schema_py_generated as schema
+from numpy.typing import NDArray
+
+from edgeflare_agent.runtime import Kernels
+from edgeflare_protos import CHUNK_BYTES, agent_pb2
+from edgeflare_protos.agent_pb2_grpc import AgentStub
+
+INPUTS, CLASSES = 8, 4
+FAULTY_KERNELS = Path(__file__).with_name("faulty_kernels.py")
+
+
+class _Graph:
+    """A model under construction: tensors and operators in order, then `save`."""
+
+    def __init__(self) -> None:
+        self.model = schema.ModelT()
+        self.model.version = 3
+        self.model.buffers = [schema.BufferT()]
+        self.model.operatorCodes = []
+        self.graph = schema.SubGraphT()
+        self.graph.tensors, self.graph.operators = [], []
+        self.model.subgraphs = [self.graph]
+
+    def tensor(
+        self,
+        name: str,
+        shape: tuple[int, ...],
+        dtype: str,
+        quantization: tuple[float, int] | None = None,
+        data: NDArray[np.generic] | None = None,
+    ) -> int:
+        tensor = schema.TensorT()
+        tensor.name, tensor.shape = name, list(shape)
+        tensor.type = getattr(schema.TensorType, dtype)
+        if quantization is not None:
+            tensor.quantization = schema.QuantizationParametersT()
+            tensor.quantization.scale = [quantization[0]]
+            tensor.quantization.zeroPoint = [quantization[1]]
+        if data is not None:
+            buffer = schema.BufferT()
+            buffer.data = np.frombuffer(data.tobytes(), np.uint8)
+            tensor.buffer = len(self.model.buffers)
+            self.model.buffers.append(buffer)
+        self.graph.tensors.append(tensor)
+        return len(self.graph.tensors) - 1
+
+    def operator(
+        self,
+        name: str,
+        inputs: list[int],
+        outputs: list[int],
+        options: object | None = None,
+        version: int = 1,
+    ) -> None:
+        code = schema.OperatorCodeT()
+        code.builtinCode = getattr(schema.BuiltinOperator, name)
+        code.deprecatedBuiltinCode = code.builtinCode
+        code.version = version
+        operator = schema.OperatorT()
+        operator.opcodeIndex = len(self.model.operatorCodes)
+        operator.inputs, operator.outputs = inputs, outputs
+        if options is not None:
+            kind = type(options).__name__.removesuffix("T")
+            operator.builtinOptionsType = getattr(schema.BuiltinOptions, kind)
+            operator.builtinOptions = options
+        self.model.operatorCodes.append(code)
+        self.graph.operators.append(operator)
+
+    def save(self, path: Path, inputs: list[int], outputs: list[int]) -> Path:
+        self.graph.inputs, self.graph.outputs = inputs, outputs
+        builder = flatbuffers.Builder(1024)
+        builder.Finish(self.model.Pack(builder), b"TFL3")
+        path.write_bytes(builder.Output())
+        return path
+
+
+def _classifier(path: Path, dtype: str, version: int = 1) -> Path:
+    """Write a fully connected layer and a softmax, float32 or int8."""
+    rng = np.random.default_rng(7)
+    weights = rng.normal(size=(CLASSES, INPUTS))
+    graph = _Graph()
+    softmax = schema.SoftmaxOptionsT()
+    softmax.beta = 1.0
+    if dtype == "FLOAT32":
+        x = graph.tensor("x", (1, INPUTS), dtype)
+        w = graph.tensor("w", weights.shape, dtype, data=weights.astype(np.float32))
+        b = graph.tensor("b", (CLASSES,), dtype, data=np.zeros(CLASSES, np.float32))
+        y = graph.tensor("logits", (1, CLASSES), dtype)
+        p = graph.tensor("p", (1, CLASSES), dtype)
+    else:
+        x = graph.tensor("x", (1, INPUTS), dtype, (0.02, -3))
+        raw = np.clip(np.round(weights / 0.02), -127, 127).astype(np.int8)
+        w = graph.tensor("w", weights.shape, dtype, (0.02, 0), raw)
+        b = graph.tensor("b", (CLASSES,), "INT32", (0.0004, 0), np.zeros(CLASSES, np.int32))
+        y = graph.tensor("logits", (1, CLASSES), dtype, (0.1, 5))
+        p = graph.tensor("p", (1, CLASSES), dtype, (1 / 256, -128))
+    fully_connected = schema.FullyConnectedOptionsT()
+    graph.operator("FULLY_CONNECTED", [x, w, b], [y], fully_connected, version)
+    graph.operator("SOFTMAX", [y], [p], softmax)
+    return graph.save(path, [x], [p])
+
+
+@pytest.fixture(scope="session")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("models")
+
+
+@pytest.fixture(scope="session")
+def int8_model(models: Path) -> Path:
+    return _classifier(models / "int8.tflite", "INT8", version=4)
+
+
+@pytest.fixture(scope="session")
+def float_model(models: Path) -> Path:
+    return _classifier(models / "float.tflite", "FLOAT32")
+
+
+@pytest.fixture(scope="session")
+def future_model(models: Path) -> Path:
+    """A model with an operator version that no runtime has."""
+    return _classifier(models / "future.tflite", "INT8", version=99)
+
+
+@pytest.fixture(scope="session")
+def refusing_model(models: Path) -> Path:
+    """A gather, whose kernel refuses an index above 2 when it is invoked."""
+    graph = _Graph()
+    values = graph.tensor("values", (3,), "FLOAT32", data=np.array([1, 2, 3], np.float32))
+    index = graph.tensor("index", (1,), "INT32")
+    y = graph.tensor("y", (1,), "FLOAT32")
+    graph.operator("GATHER", [values, index], [y], schema.GatherOptionsT())
+    return graph.save(models / "gather.tflite", [index], [y])
+
+
+@pytest.fixture(scope="session")
+def two_input_model(models: Path) -> Path:
+    """Two inputs of unlike dtypes and sizes that both come out changed: a + a, and -b."""
+    graph = _Graph()
+    a = graph.tensor("a", (1, 3), "INT32")
+    b = graph.tensor("b", (1, 2), "FLOAT32")
+    sums = graph.tensor("sums", (1, 3), "INT32")
+    negated = graph.tensor("negated", (1, 2), "FLOAT32")
+    graph.operator("ADD", [a, a], [sums], schema.AddOptionsT())
+    graph.operator("NEG", [b], [negated], schema.NegOptionsT())
+    return graph.save(models / "two.tflite", [a, b], [sums, negated])
+
+
+@pytest.fixture(scope="session")
+def old_board_python() -> str:
+    """An interpreter with tflite-runtime 2.14 and numpy < 2, and without anything of ours."""
+    beside = Path(__file__).parents[2] / ".venv-old-board" / "bin" / "python"
+    python = os.environ.get("EDGEFLARE_OLD_BOARD_PYTHON", str(beside))
+    if not Path(python).exists():
+        pytest.skip(f"needs the old board's environment at {python}")
+    return python
+
+
+@pytest.fixture(scope="session")
+def faulty_launcher() -> list[str]:
+    """A launcher whose workers have broken kernels; see faulty_kernels.py."""
+    return [sys.executable, str(FAULTY_KERNELS)]
+
+
+def int8_inputs(count: int, seed: int = 0) -> NDArray[np.int8]:
+    """Return inputs (count, INPUTS) that no faulty kernel trips over: the first byte is small."""
+    inputs = np.random.default_rng(seed).integers(-128, 128, (count, INPUTS)).astype(np.int8)
+    inputs[:, 0] %= 40
+    return inputs
+
+
+@pytest.fixture(scope="session")
+def harmless_inputs() -> Callable[..., NDArray[np.int8]]:
+    return int8_inputs
+
+
+Reference = Callable[[Path, Kernels, NDArray[np.generic]], bytes]
+
+
+@pytest.fixture(scope="session")
+def reference() -> Reference:
+    """What the interpreter itself answers in this process."""
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType  # noqa: PLC0415
+
+    resolvers = {
+        "xnnpack": OpResolverType.AUTO,
+        "builtin": OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
+        "reference": OpResolverType.BUILTIN_REF,
+    }
+
+    def answer(path: Path, kernels: Kernels, inputs: NDArray[np.generic]) -> bytes:
+        interpreter = Interpreter(
+            str(path), experimental_op_resolver_type=resolvers[kernels], num_threads=1
+        )
+        interpreter.allocate_tensors()
+        (given,), (asked,) = interpreter.get_input_details(), interpreter.get_output_details()
+        outputs = []
+        for one in inputs:
+            interpreter.set_tensor(given["index"], one.reshape(given["shape"]))
+            interpreter.invoke()
+            outputs.append(interpreter.get_tensor(asked["index"]).tobytes())
+        return b"".join(outputs)
+
+    return answer
+
+
+@dataclass
+class RunningAgent:
+    """An agent process and what it announced."""
+
+    process: subprocess.Popen[bytes]
+    port: int
+    pid: int
+    ready: dict[str, object]
+
+    def channel(self) -> grpc.Channel:
+        return grpc.insecure_channel(f"127.0.0.1:{self.port}")
+
+
+StartAgent = Callable[..., RunningAgent]
+
+
+@pytest.fixture
+def start_agent(tmp_path: Path) -> Iterator[StartAgent]:
+    """Start agents, each as a real process that ends with the test."""
+    with contextlib.ExitStack() as stack:
+
+        def start(*arguments: str, **options: Any) -> RunningAgent:
+            return _start(stack, ["--store", str(tmp_path / "store"), *arguments], **options)
+
+        yield start
+
+
+def _start(
+    stack: contextlib.ExitStack,
+    arguments: list[str],
+    python: str = sys.executable,
+    env: dict[str, str] | None = None,
+) -> RunningAgent:
+    process = subprocess.Popen(
+        [python, "-m", "edgeflare_agent", *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=env,
+    )
+    stack.callback(_stop, process)
+    assert process.stdout is not None
+    ready = json.loads(process.stdout.readline())
+    return RunningAgent(process, ready["port"], ready["pid"], ready)
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    process.wait(10)
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            stream.close()
+
+
+@dataclass
+class Client:
+    """The shortest client: what tests need again and again."""
+
+    stub: AgentStub
+
+    def upload(self, content: bytes, sha256: str | None = None, size: int | None = None) -> Any:
+        header = agent_pb2.UploadModelRequest.Header(
+            sha256=hashlib.sha256(content).hexdigest() if sha256 is None else sha256,
+            size_bytes=len(content) if size is None else size,
+        )
+        starts = range(0, len(content), CHUNK_BYTES)
+        chunks = (content[start : start + CHUNK_BYTES] for start in starts)
+        parts = (agent_pb2.UploadModelRequest(chunk=chunk) for chunk in chunks)
+        return self.stub.UploadModel(
+            iter([agent_pb2.UploadModelRequest(header=header), *parts]), timeout=20
+        )
+
+    def open(
+        self,
+        model: Path,
+        kernels: agent_pb2.Kernels = agent_pb2.KERNELS_BUILTIN,
+        timeout: float = 10.0,
+    ) -> agent_pb2.OpenSessionReply:
+        content = model.read_bytes()
+        self.upload(content)
+        reply: agent_pb2.OpenSessionReply = self.stub.OpenSession(
+            agent_pb2.OpenSessionRequest(
+                model_sha256=hashlib.sha256(content).hexdigest(),
+                kernels=kernels,
+                threads=1,
+                input_timeout_seconds=timeout,
+            ),
+            timeout=60,
+        )
+        return reply
+
+
+@pytest.fixture
+def connect() -> Iterator[Callable[[RunningAgent], Client]]:
+    with contextlib.ExitStack() as stack:
+
+        def client(agent: RunningAgent) -> Client:
+            return Client(AgentStub(stack.enter_context(agent.channel())))
+
+        yield client

@@ -1,0 +1,53 @@
+"""For tests only: a launcher whose workers have broken kernels.
+
+Called as `python faulty_kernels.py -m MODULE ARGUMENT…`, it runs the module as Python would, but
+what the kernels do depends on the first byte of the input:
+
+    101  SIGSEGV            102  hangs                      103  the runtime answers with an error
+    104  leaves by exit 7   105  SIGKILL, as when the system is out of memory
+    106  SIGSEGV the first time only (the file named by $FAULTY_ONCE remembers)
+"""
+
+from __future__ import annotations
+
+import os
+import runpy
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from edgeflare_agent.runtime.interpreter import LoadedModel
+
+_invoke = LoadedModel.invoke
+
+
+def _broken_invoke(model: LoadedModel, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+    match inputs[0].tobytes()[0]:
+        case 101:
+            os.kill(os.getpid(), signal.SIGSEGV)
+        case 102:
+            while True:
+                time.sleep(60)
+        case 103:
+            raise RuntimeError("node 3 (CONV_2D)\nfailed to invoke")
+        case 104:
+            sys.stderr.write("kernel: arena overflow\n")
+            os._exit(7)
+        case 105:
+            os.kill(os.getpid(), signal.SIGKILL)
+        case 106:
+            once = Path(os.environ["FAULTY_ONCE"])
+            if not once.exists():
+                once.touch()
+                os.kill(os.getpid(), signal.SIGSEGV)
+    _invoke(model, inputs, outputs)
+
+
+if __name__ == "__main__":
+    setattr(LoadedModel, "invoke", _broken_invoke)  # noqa: B010
+    module = sys.argv[2]
+    sys.argv = [module, *sys.argv[3:]]
+    runpy.run_module(module, run_name="__main__", alter_sys=True)

@@ -1,0 +1,366 @@
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from edgeflare_agent.runtime import (
+    Delegate,
+    IsolatedModel,
+    Kernels,
+    ModelRejected,
+    Options,
+    WorkerLost,
+    runtime_info,
+)
+
+Inputs = Callable[..., NDArray[np.int8]]
+Reference = Callable[[Path, Kernels, NDArray[np.generic]], bytes]
+
+SEGFAULT, HANG, ERROR, EXIT, KILLED, FIRST_TIME = 101, 102, 103, 104, 105, 106
+OUTPUT = 4
+
+
+def outputs_of(answers: bytes, but: set[int]) -> list[bytes]:
+    rows = [answers[at : at + OUTPUT] for at in range(0, len(answers), OUTPUT)]
+    return [row for index, row in enumerate(rows) if index not in but]
+
+
+@pytest.mark.parametrize("kernels", ["xnnpack", "builtin", "reference"])
+def test_answers_are_the_interpreters_own(
+    kernels: Kernels,
+    int8_model: Path,
+    float_model: Path,
+    harmless_inputs: Inputs,
+    reference: Reference,
+) -> None:
+    raw = harmless_inputs(50)
+    for path, inputs in ((int8_model, raw), (float_model, (raw / 50).astype(np.float32))):
+        with IsolatedModel.open(path, Options(kernels)) as model:
+            batch = model.run(inputs.tobytes(), 50)
+        assert batch.outputs == reference(path, kernels, inputs)
+        assert batch.failures == ()
+        assert batch.busy_seconds > 0
+
+
+def test_says_what_it_loaded(int8_model: Path, float_model: Path) -> None:
+    with IsolatedModel.open(int8_model, Options("builtin")) as model:
+        (given,), (asked,) = model.inputs, model.outputs
+        assert (given.name, given.shape, given.dtype) == ("x", (1, 8), "int8")
+        assert given.scale == pytest.approx(0.02)
+        assert given.zero_point == -3
+        assert (asked.dtype, asked.scale, asked.zero_point) == ("int8", 1 / 256, -128)
+        assert model.operators == ("FULLY_CONNECTED", "SOFTMAX")
+        assert (model.delegated_nodes, model.total_nodes) == (0, 2)
+        assert model.runtime == str(runtime_info())
+    with IsolatedModel.open(float_model, Options("xnnpack")) as model:
+        assert (model.delegated_nodes, model.total_nodes) == (2, 2)
+        assert (model.inputs[0].scale, model.inputs[0].zero_point) == (0.0, 0)
+
+
+def test_several_inputs_and_outputs_lie_one_behind_the_other(two_input_model: Path) -> None:
+    a = np.arange(9, dtype=np.int32).reshape(3, 3)
+    b = np.arange(6, dtype=np.float32).reshape(3, 2)
+    payload = b"".join(a[n].tobytes() + b[n].tobytes() for n in range(3))
+    with IsolatedModel.open(two_input_model, Options("builtin")) as model:
+        assert [spec.name for spec in model.inputs] == ["a", "b"]
+        outputs = model.run(payload, 3).outputs
+    assert outputs == b"".join((2 * a[n]).tobytes() + (-b[n]).tobytes() for n in range(3))
+
+
+def test_a_batch_may_grow_and_shrink(
+    int8_model: Path, harmless_inputs: Inputs, reference: Reference
+) -> None:
+    with IsolatedModel.open(int8_model, Options("builtin")) as model:
+        for count in (3, 1000, 1, 5000, 7):
+            inputs = harmless_inputs(count, seed=count)
+            assert model.run(inputs.tobytes(), count).outputs == reference(
+                int8_model, "builtin", inputs
+            )
+        assert model.restarts == 0
+
+
+def test_a_payload_that_does_not_fit_is_refused(int8_model: Path) -> None:
+    with IsolatedModel.open(int8_model, Options("builtin")) as model:
+        for payload, count in ((b"1234567", 1), (b"", 0), (bytes(16), 3)):
+            with pytest.raises(ValueError, match=f"{count} inputs of 8 bytes"):
+                model.run(payload, count)
+
+
+def test_a_runtimes_error_is_an_answer(refusing_model: Path) -> None:
+    with IsolatedModel.open(refusing_model, Options("builtin")) as model:
+        batch = model.run(np.array([2, 7, 0], np.int32).tobytes(), 3)
+        assert np.frombuffer(batch.outputs, np.float32).tolist() == [3.0, 0.0, 1.0]
+        (failure,) = batch.failures
+        assert (failure.index, failure.kind, failure.quarantined) == (1, "error", False)
+        assert failure.detail
+        assert "\n" not in failure.detail
+        assert model.restarts == 0
+
+
+@pytest.mark.parametrize(
+    ("byte", "kind", "detail"),
+    [
+        (SEGFAULT, "crash", "SIGSEGV"),
+        (EXIT, "crash", "exit code 7; it last said: kernel: arena overflow"),
+        (KILLED, "crash", "SIGKILL"),
+        (HANG, "hang", "no answer within 0.3 s"),
+    ],
+)
+def test_a_confirmed_culprit_is_quarantined_and_costs_nobody_else(
+    byte: int,
+    kind: str,
+    detail: str,
+    int8_model: Path,
+    harmless_inputs: Inputs,
+    reference: Reference,
+    faulty_launcher: list[str],
+) -> None:
+    inputs = harmless_inputs(20)
+    inputs[[5, 19], 0] = byte
+    right = outputs_of(reference(int8_model, "builtin", inputs), but={5, 19})
+    options = Options("builtin", input_timeout_seconds=0.3)
+    with IsolatedModel.open(int8_model, options, faulty_launcher) as model:
+        first = model.run(inputs.tobytes(), 20)
+        assert [(f.index, f.kind, f.detail, f.quarantined) for f in first.failures] == [
+            (5, kind, detail, False),
+            (19, kind, detail, False),
+        ]
+        assert outputs_of(first.outputs, but={5, 19}) == right
+        assert outputs_of(first.outputs, but=set(range(20)) - {5, 19}) == [bytes(OUTPUT)] * 2
+        assert model.quarantined == 2
+        again = model.run(inputs[::-1].tobytes(), 20)
+        assert [(f.index, f.kind, f.quarantined) for f in again.failures] == [
+            (0, kind, True),
+            (14, kind, True),
+        ]
+        assert outputs_of(again.outputs, but={0, 14}) == right[::-1]
+        restarts = model.restarts
+        model.run(inputs.tobytes(), 20)
+        assert model.restarts == restarts
+
+
+def test_a_culprit_that_comes_twice_in_a_batch_is_run_for_the_first_only(
+    int8_model: Path, harmless_inputs: Inputs, faulty_launcher: list[str]
+) -> None:
+    inputs = harmless_inputs(6)
+    inputs[[1, 4]] = inputs[1]
+    inputs[[1, 4], 0] = SEGFAULT
+    with IsolatedModel.open(int8_model, Options("builtin"), faulty_launcher) as model:
+        batch = model.run(inputs.tobytes(), 6)
+        assert [(f.index, f.quarantined) for f in batch.failures] == [(1, False), (4, True)]
+        assert (model.restarts, model.quarantined) == (2, 1)
+
+
+def test_a_crash_that_does_not_repeat_is_no_finding(
+    int8_model: Path,
+    harmless_inputs: Inputs,
+    reference: Reference,
+    faulty_launcher: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("FAULTY_ONCE", str(tmp_path / "once"))
+    inputs = harmless_inputs(10)
+    inputs[4, 0] = FIRST_TIME
+    with IsolatedModel.open(int8_model, Options("builtin"), faulty_launcher) as model:
+        batch = model.run(inputs.tobytes(), 10)
+        assert batch.failures == ()
+        assert batch.outputs == reference(int8_model, "builtin", inputs)
+        assert (model.restarts, model.quarantined) == (1, 0)
+
+
+@pytest.mark.timeout(60)
+@settings(max_examples=8, deadline=None)
+@given(st.lists(st.sampled_from([0, 0, 0, SEGFAULT, ERROR]), min_size=1, max_size=6))
+def test_any_mixture_of_faults_leaves_the_others_right(
+    int8_model: Path,
+    harmless_inputs: Inputs,
+    reference: Reference,
+    faulty_launcher: list[str],
+    faults: list[int],
+) -> None:
+    inputs = harmless_inputs(len(faults))
+    for index, fault in enumerate(faults):
+        if fault:
+            # Distinct inputs, or the second of two equal ones were in quarantine already.
+            inputs[index, :2] = fault, index
+    bad = {index for index, fault in enumerate(faults) if fault}
+    with IsolatedModel.open(int8_model, Options("builtin"), faulty_launcher) as model:
+        batch = model.run(inputs.tobytes(), len(faults))
+    assert {failure.index for failure in batch.failures} == bad
+    expected = outputs_of(reference(int8_model, "builtin", inputs), but=bad)
+    assert outputs_of(batch.outputs, but=bad) == expected
+
+
+def test_workers_killed_from_outside_change_no_answer(
+    int8_model: Path, harmless_inputs: Inputs, reference: Reference
+) -> None:
+    inputs = harmless_inputs(4000)
+    right = reference(int8_model, "reference", inputs)
+    kills = 0
+    pauses = random.Random(1)  # noqa: S311
+    stop = threading.Event()
+    with IsolatedModel.open(int8_model, Options("reference")) as model:
+
+        def kill_now_and_then() -> None:
+            nonlocal kills
+            victims: set[int] = set()
+            while not stop.is_set():
+                pid = model.worker_pid
+                if pid is not None and pid not in victims:
+                    # Also while it loads, and while it is idle.
+                    time.sleep(pauses.uniform(0, 0.4))
+                    victims.add(pid)
+                    os.kill(pid, signal.SIGKILL)
+                    kills += 1
+                time.sleep(0.001)
+
+        killer = threading.Thread(target=kill_now_and_then)
+        killer.start()
+        try:
+            while kills < 10:
+                batch = model.run(inputs.tobytes(), 4000)
+                assert batch.failures == ()
+                assert batch.outputs == right
+        finally:
+            stop.set()
+            killer.join()
+        assert model.restarts >= 9
+        assert model.quarantined == 0
+
+
+def test_warm_up_runs_before_the_model_counts_as_open(
+    int8_model: Path, harmless_inputs: Inputs, reference: Reference
+) -> None:
+    inputs = harmless_inputs(2)
+    with IsolatedModel.open(int8_model, Options("builtin", threads=2, warmup=3)) as model:
+        assert model.run(inputs.tobytes(), 2).outputs == reference(int8_model, "builtin", inputs)
+
+
+def test_files_that_are_no_models_are_refused_in_one_line(
+    int8_model: Path, future_model: Path, tmp_path: Path
+) -> None:
+    content = int8_model.read_bytes()
+    wrong = {
+        "empty": (b"", "the file is empty"),
+        "text": (b"not a model at all", "not a TFLite model"),
+        "half": (content[: len(content) // 2], str(runtime_info())),
+        "head": (content[:8], str(runtime_info())),
+        "future": (
+            future_model.read_bytes(),
+            f"{runtime_info()} has no operator FULLY_CONNECTED version 99",
+        ),
+    }
+    for name, (damaged, why) in wrong.items():
+        (tmp_path / name).write_bytes(damaged)
+        with pytest.raises(ModelRejected) as caught:
+            IsolatedModel.open(tmp_path / name, Options("builtin"))
+        assert why in str(caught.value)
+        assert "\n" not in str(caught.value)
+    with pytest.raises(ModelRejected, match=r"cannot read .*absent.*No such file"):
+        IsolatedModel.open(tmp_path / "absent", Options("builtin"))
+    with pytest.raises(ModelRejected, match=r"cannot read .*Is a directory"):
+        IsolatedModel.open(tmp_path, Options("builtin"))
+
+
+def test_damaged_models_never_hurt_the_parent(int8_model: Path, tmp_path: Path) -> None:
+    content = bytearray(int8_model.read_bytes())
+    rng = np.random.default_rng(3)
+    for number in range(12):
+        damaged = bytearray(content)
+        for at in rng.integers(8, len(content), 6):
+            damaged[at] = rng.integers(0, 256)
+        path = tmp_path / f"{number}.tflite"
+        path.write_bytes(damaged)
+        with (
+            contextlib.suppress(ModelRejected),
+            IsolatedModel.open(path, Options("builtin", input_timeout_seconds=2)) as model,
+        ):
+            answer = model.run(bytes(model.input_bytes), 1)
+            assert len(answer.outputs) == model.output_bytes
+
+
+def test_a_delegate_that_is_not_there_is_named(int8_model: Path) -> None:
+    options = Options("builtin", delegate=Delegate("libnowhere.so", {"a": "1"}))
+    with pytest.raises(ModelRejected, match="libnowhere"):
+        IsolatedModel.open(int8_model, options)
+
+
+@pytest.mark.parametrize("launcher", [["/nowhere/python"], ["false"]])
+def test_a_worker_that_cannot_start_is_said_at_once(int8_model: Path, launcher: list[str]) -> None:
+    with pytest.raises(WorkerLost, match=r"cannot start /nowhere/python|does not start: exit code"):
+        IsolatedModel.open(int8_model, Options("builtin"), launcher)
+
+
+def test_the_launcher_comes_from_the_environment(
+    int8_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EDGEFLARE_AGENT_LAUNCHER", "'/no where/python' -X dev")
+    with pytest.raises(WorkerLost, match="/no where/python"):
+        IsolatedModel.open(int8_model, Options("builtin"))
+
+
+def test_a_file_that_changes_under_an_open_model_gives_no_wrong_answers(
+    int8_model: Path, float_model: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "model.tflite"
+    path.write_bytes(int8_model.read_bytes())
+    with IsolatedModel.open(path, Options("builtin")) as model:
+        before = model.run(bytes(8), 1).outputs
+        path.write_bytes(float_model.read_bytes())
+        assert model.run(bytes(8), 1).outputs == before
+        assert model.worker_pid is not None
+        os.kill(model.worker_pid, signal.SIGKILL)
+        with pytest.raises(WorkerLost, match="changed while it was in use"):
+            model.run(bytes(8), 1)
+
+
+def test_closing_ends_the_worker_even_in_mid_batch(
+    int8_model: Path, faulty_launcher: list[str], harmless_inputs: Inputs
+) -> None:
+    inputs = harmless_inputs(1)
+    inputs[0, 0] = HANG
+    model = IsolatedModel.open(int8_model, Options("builtin"), faulty_launcher)
+    pid = model.worker_pid
+    assert pid is not None
+    lost: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            model.run(inputs.tobytes(), 1)
+        except WorkerLost as error:
+            lost.append(error)
+
+    runner = threading.Thread(target=run)
+    runner.start()
+    time.sleep(0.1)
+    model.close()
+    runner.join(10)
+    assert [str(error) for error in lost] == ["the model was closed"]
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+    model.close()
+    with pytest.raises(WorkerLost, match="closed"):
+        model.run(inputs.tobytes(), 1)
+
+
+def test_nothing_is_left_open(int8_model: Path) -> None:
+    with IsolatedModel.open(int8_model, Options("builtin")) as model:
+        model.run(bytes(8), 1)
+    before = len(os.listdir("/dev/fd"))
+    for _ in range(3):
+        with IsolatedModel.open(int8_model, Options("builtin")) as model:
+            model.run(bytes(8), 1)
+    assert len(os.listdir("/dev/fd")) <= before

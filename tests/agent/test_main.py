@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import edgeflare
+import edgeflare_agent
+from edgeflare_agent.__main__ import _default_store as default_store
+
+AGENT = [sys.executable, "-m", "edgeflare_agent"]
+
+
+def run(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*AGENT, *arguments], capture_output=True, text=True, timeout=20, check=False, **options
+    )
+
+
+def alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+def wait_until(condition: Callable[[], bool]) -> bool:
+    for _ in range(200):
+        if condition():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def workers(agent_pid: int) -> list[int]:
+    tasks = Path(f"/proc/{agent_pid}/task").glob("*/children")
+    return [int(pid) for file in tasks for pid in file.read_text().split()]
+
+
+def test_the_agent_and_the_host_are_one_release() -> None:
+    assert edgeflare_agent.__version__ == edgeflare.__version__
+
+
+def test_it_says_once_where_it_listens(start_agent: Any) -> None:
+    agent = start_agent()
+    assert agent.ready == {
+        "ready": True,
+        "host": "127.0.0.1",
+        "port": agent.port,
+        "pid": agent.process.pid,
+        "protocol": "1.0",
+        "agent": edgeflare_agent.__version__,
+    }
+    agent.process.terminate()
+    assert agent.process.wait(10) == 0
+    assert agent.process.stdout.read() == b""
+
+
+@pytest.mark.parametrize("how", ["SIGTERM", "SIGINT", "stdin"])
+def test_it_stops_cleanly_and_its_workers_with_it(
+    how: str, start_agent: Any, connect: Any, int8_model: Path
+) -> None:
+    agent = start_agent("--exit-with-stdin")
+    connect(agent).open(int8_model)
+    (worker,) = workers(agent.pid)
+    if how == "stdin":
+        agent.process.stdin.close()
+    else:
+        agent.process.send_signal(getattr(signal, how))
+    assert agent.process.wait(10) == 0
+    assert not alive(worker)
+
+
+def test_a_killed_agent_leaves_no_orphans_not_even_a_hanging_one(
+    start_agent: Any, connect: Any, int8_model: Path, faulty_launcher: list[str]
+) -> None:
+    agent = start_agent("--launcher", " ".join(faulty_launcher))
+    client = connect(agent)
+    session = client.open(int8_model, timeout=60.0)
+    client.open(int8_model)
+    pids = workers(agent.pid)
+    assert len(pids) == 2
+    from edgeflare_protos import agent_pb2, crc32  # noqa: PLC0415
+
+    hang = bytes([102]) + bytes(7)
+    call = client.stub.Infer.future(
+        agent_pb2.InferRequest(
+            session_id=session.session_id, count=1, payload=hang, payload_crc32=crc32(hang)
+        ),
+        timeout=30,
+    )
+    time.sleep(0.3)
+    assert not call.done()
+    os.kill(agent.pid, signal.SIGKILL)
+    assert wait_until(lambda: not any(map(alive, pids)))
+
+
+def test_the_server_loads_no_runtime(start_agent: Any, connect: Any, int8_model: Path) -> None:
+    agent = start_agent()
+    connect(agent).open(int8_model)
+    maps = Path(f"/proc/{agent.pid}/maps").read_text()
+    assert not [name for name in ("litert", "tflite_runtime", "cv2", "numpy") if f"/{name}" in maps]
+    (worker,) = workers(agent.pid)
+    assert "numpy" in Path(f"/proc/{worker}/maps").read_text()
+
+
+def test_a_port_that_does_not_exist_is_refused() -> None:
+    ended = run("--port", "99999")
+    assert ended.returncode == 2
+    assert "must be between 0 and 65535" in ended.stderr
+
+
+def test_a_taken_port_is_said_in_one_line(start_agent: Any, tmp_path: Path) -> None:
+    agent = start_agent()
+    ended = run("--port", str(agent.port), "--store", str(tmp_path / "other"))
+    assert ended.returncode == 3
+    assert f"cannot listen on 127.0.0.1 port {agent.port}: Address already in use" in ended.stderr
+    assert ended.stderr.count("\n") == 1
+    assert ended.stdout == ""
+
+
+def test_a_store_that_cannot_be_made_is_said_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    ended = run("--store", str(tmp_path / "file" / "store"))
+    assert (ended.returncode, ended.stderr.count("\n")) == (3, 1)
+    assert "file/store" in ended.stderr
+
+
+def test_help_explains_every_option() -> None:
+    text = run("--help").stdout
+    for option in ("--host", "--port", "--store", "--token-file", "--allow-delegate", "--launcher"):
+        assert option in text
+
+
+def test_the_store_has_a_place_even_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("HOME", "/home/ada")
+    assert default_store() == Path("/home/ada/.cache/edgeflare/models")
+    monkeypatch.delenv("HOME")
+    assert default_store().name == "models"
+    monkeypatch.setenv("XDG_CACHE_HOME", "/cache")
+    assert default_store() == Path("/cache/edgeflare/models")

@@ -1,0 +1,82 @@
+"""The agent under tflite-runtime 2.14 and numpy < 2, as many boards still have it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import grpc
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import edgeflare_agent
+import edgeflare_protos
+from edgeflare_protos import PROTOCOL_MAJOR, agent_pb2, crc32
+
+pytestmark = pytest.mark.old_board
+
+Inputs = Callable[..., NDArray[np.int8]]
+
+
+@pytest.fixture
+def client(start_agent: Any, connect: Any, old_board_python: str) -> Any:
+    rooms = (edgeflare_agent.__path__[0], edgeflare_protos.__path__[0])
+    path = os.pathsep.join(str(Path(room).parent) for room in rooms)
+    return connect(start_agent(python=old_board_python, env={**os.environ, "PYTHONPATH": path}))
+
+
+def test_it_says_which_runtime_it_is(client: Any) -> None:
+    version = agent_pb2.ProtocolVersion(major=PROTOCOL_MAJOR)
+    reply = client.stub.Describe(agent_pb2.DescribeRequest(protocol=version), timeout=10)
+    assert (reply.runtime.name, reply.runtime.version) == ("tflite-runtime", "2.14.0")
+
+
+@pytest.mark.parametrize(
+    "kernels",
+    [agent_pb2.KERNELS_XNNPACK, agent_pb2.KERNELS_BUILTIN, agent_pb2.KERNELS_REFERENCE],
+)
+def test_it_classifies_as_the_new_runtime_does_within_its_rounding(
+    client: Any,
+    kernels: int,
+    int8_model: Path,
+    harmless_inputs: Inputs,
+    reference: Callable[..., bytes],
+) -> None:
+    inputs = harmless_inputs(200)
+    session = client.open(int8_model, kernels)
+    # This runtime does not hand int8 operators to XNNPACK.
+    assert (session.delegated_nodes, session.total_nodes) == (0, 2)
+    payload = inputs.tobytes()
+    reply = client.stub.Infer(
+        agent_pb2.InferRequest(
+            session_id=session.session_id, count=200, payload=payload, payload_crc32=crc32(payload)
+        ),
+        timeout=20,
+    )
+    outputs = np.frombuffer(reply.outputs, np.int8).reshape(200, 4).astype(int)
+    right = np.frombuffer(reference(int8_model, "builtin", inputs), np.int8).reshape(200, 4)
+    assert np.abs(outputs - right).max() <= 8
+    assert (outputs.argmax(1) == right.argmax(1)).mean() > 0.9
+
+
+def test_it_counts_delegated_nodes_of_a_float_model(client: Any, float_model: Path) -> None:
+    session = client.open(float_model, agent_pb2.KERNELS_XNNPACK)
+    assert (session.delegated_nodes, session.total_nodes) == (2, 2)
+
+
+def test_a_truncated_model_crashes_the_worker_only(
+    client: Any, int8_model: Path, future_model: Path, tmp_path: Path
+) -> None:
+    half = tmp_path / "half.tflite"
+    content = int8_model.read_bytes()
+    half.write_bytes(content[: len(content) // 2])
+    wrong = {half: "tflite-runtime 2.14.0", future_model: "FULLY_CONNECTED version 99"}
+    for path, why in wrong.items():
+        with pytest.raises(grpc.RpcError) as caught:
+            client.open(path)
+        assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+        assert why in (caught.value.details() or "")
+    assert client.open(int8_model).session_id

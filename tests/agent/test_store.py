@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edgeflare_agent.store import BadName, Corrupted, ModelStore, StoreFull, UnknownModel
+
+
+def sha(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def add(store: ModelStore, content: bytes) -> list[str]:
+    return store.add(sha(content), len(content), [content])
+
+
+def age(folder: Path, *oldest_first: bytes) -> None:
+    for second, content in enumerate(oldest_first):
+        os.utime(folder / f"{sha(content)}.tflite", (second, second))
+
+
+def test_what_is_added_can_be_held(tmp_path: Path) -> None:
+    store = ModelStore(tmp_path / "deep" / "store", 100)
+    assert sha(b"model") not in store
+    assert store.add(sha(b"model"), 5, [b"mo", b"", b"del"]) == []
+    assert sha(b"model") in store
+    with store.hold(sha(b"model")) as path:
+        assert path.read_bytes() == b"model"
+    assert store.used_bytes() == 5
+    assert sha(b"model") in ModelStore(tmp_path / "deep" / "store", 100)
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "why"),
+    [
+        (sha(b"other"), 5, "promised was"),
+        (sha(b"model"), 4, "more than the promised 4"),
+        (sha(b"model"), 6, "5 bytes came, 6 were promised"),
+    ],
+)
+def test_what_is_not_as_promised_is_not_kept(
+    tmp_path: Path, name: str, size: int, why: str
+) -> None:
+    store = ModelStore(tmp_path, 100)
+    with pytest.raises(Corrupted, match=why):
+        store.add(name, size, [b"mod", b"el"])
+    assert name not in store
+    assert [path.name for path in tmp_path.iterdir()] == [".lock"]
+
+
+@given(
+    st.text(max_size=80) | st.sampled_from(["../" * 3 + "x", "A" * 64, "a" * 63, "a" * 64 + "\n"])
+)
+@settings(max_examples=50)
+def test_only_hashes_are_names(tmp_path_factory: pytest.TempPathFactory, name: str) -> None:
+    store = ModelStore(tmp_path_factory.mktemp("store"), 100)
+    with pytest.raises(BadName):
+        name in store  # noqa: B015
+    with pytest.raises(BadName):
+        store.add(name, 1, [b"x"])
+    with pytest.raises(BadName), store.hold(name):
+        pass
+
+
+def test_unknown_models_cannot_be_held(tmp_path: Path) -> None:
+    with pytest.raises(UnknownModel), ModelStore(tmp_path, 100).hold("0" * 64):
+        pass
+
+
+def test_the_least_recently_used_go_first(tmp_path: Path) -> None:
+    store = ModelStore(tmp_path, 30)
+    a, b, c, d = b"a" * 10, b"b" * 10, b"c" * 10, b"d" * 15
+    for content in (a, b, c):
+        add(store, content)
+    age(tmp_path, b, a, c)
+    with store.hold(sha(b)):
+        pass
+    assert add(store, d) == [sha(a), sha(c)]
+    assert [sha(content) in store for content in (a, b, c, d)] == [False, True, False, True]
+
+
+def test_adding_again_evicts_nothing(tmp_path: Path) -> None:
+    store = ModelStore(tmp_path, 10)
+    add(store, b"a" * 10)
+    assert add(store, b"a" * 10) == []
+    assert store.used_bytes() == 10
+
+
+def test_a_held_model_is_not_evicted(tmp_path: Path) -> None:
+    store = ModelStore(tmp_path, 20)
+    add(store, b"a" * 10)
+    with store.hold(sha(b"a" * 10)):
+        with pytest.raises(StoreFull, match="sessions hold"):
+            add(store, b"b" * 11)
+        assert sha(b"a" * 10) in store
+    assert add(store, b"b" * 11) == [sha(b"a" * 10)]
+
+
+def test_a_model_held_by_another_agent_is_not_evicted_until_that_agent_dies(
+    tmp_path: Path,
+) -> None:
+    store = ModelStore(tmp_path, 20)
+    add(store, b"a" * 10)
+    holder = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "import sys, pathlib; from edgeflare_agent.store import ModelStore\n"
+            "with ModelStore(pathlib.Path(sys.argv[1]), 20).hold(sys.argv[2]):\n"
+            "    print('held', flush=True); sys.stdin.read()",
+            str(tmp_path),
+            sha(b"a" * 10),
+        ],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    with holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        with pytest.raises(StoreFull):
+            add(store, b"b" * 20)
+        holder.kill()
+    assert add(store, b"b" * 20) == [sha(b"a" * 10)]
+
+
+def test_too_large_for_any_eviction(tmp_path: Path) -> None:
+    store = ModelStore(tmp_path, 20)
+    add(store, b"a")
+    with pytest.raises(StoreFull, match="--store-limit-mb"):
+        add(store, b"b" * 21)
+    assert sha(b"a") in store
+
+
+def test_half_sent_leftovers_are_cleared_away(tmp_path: Path) -> None:
+    (tmp_path / ".upload-dead").write_bytes(b"half")
+    store = ModelStore(tmp_path, 100)
+
+    def slowly() -> list[bytes]:
+        # A second agent starts meanwhile, and must leave this upload alone.
+        ModelStore(tmp_path, 100)
+        return [b"model"]
+
+    store.add(sha(b"model"), 5, (chunk for chunk in slowly()))
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", f"{sha(b'model')}.tflite"]
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.binary(min_size=1, max_size=12), max_size=12))
+def test_the_bound_holds_and_the_newest_is_there(
+    tmp_path_factory: pytest.TempPathFactory, contents: list[bytes]
+) -> None:
+    store = ModelStore(tmp_path_factory.mktemp("store"), 20)
+    present: set[str] = set()
+    for content in contents:
+        present |= {sha(content)}
+        present -= set(add(store, content))
+        assert store.used_bytes() <= 20
+        assert sha(content) in store
+        assert all(name in store for name in present)
