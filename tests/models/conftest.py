@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from ai_edge_litert import schema_py_generated as schema
-from edgeflare.errors import UserError
 from numpy.typing import NDArray
+
+from edgeflare.errors import UserError
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from edgeflare.models.callable import callable_file, open_callable
 from edgeflare.models.evaluation import Tensor
 from edgeflare.models.original import open_original

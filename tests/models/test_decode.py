@@ -4,13 +4,14 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from edgeflare.models.decode import Decoder, Failure, Outputs, detect_outputs, softmax
-from edgeflare.models.evaluation import RawBatch, Tensor
-from edgeflare.search import outcome
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
+
+from edgeflare.models.decode import Decoder, Failure, Outputs, detect_outputs, softmax
+from edgeflare.models.evaluation import RawBatch, Tensor
+from edgeflare.search import outcome
 
 FLOAT = Tensor("out", (1, 4), "float32")
 SOFTMAX8 = Tensor("out", (1, 4), "int8", 1 / 256, -128)

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
 from edgeflare.models.decode import Decoder, detect_outputs
 from edgeflare.models.evaluation import HostModel
 from edgeflare.models.original import open_original
@@ -16,8 +19,6 @@ from edgeflare.models.preprocess import PRESETS, Encoder, Preprocess
 from edgeflare.models.seeds import Seeds, load_seeds
 from edgeflare.models.signature import image_shape
 from edgeflare.models.tflite import open_tflite
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 Refusal = Callable[..., str]
 

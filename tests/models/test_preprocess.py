@@ -5,6 +5,10 @@ from decimal import ROUND_HALF_UP, Decimal
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
 from edgeflare.models.evaluation import Tensor
 from edgeflare.models.preprocess import (
     PRESETS,
@@ -15,9 +19,6 @@ from edgeflare.models.preprocess import (
     preset,
     quantize,
 )
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 
 positive = st.floats(0.01, 300.0)
 dtypes = st.sampled_from(["int8", "uint8"])

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
+
 from edgeflare.models.decode import Decoder, detect_outputs
 from edgeflare.models.evaluation import RawBatch, Tensor
 from edgeflare.models.pair import load_pair
@@ -11,7 +13,6 @@ from edgeflare.models.preprocess import Encoder, Preprocess
 from edgeflare.models.sanity import sanity_warnings
 from edgeflare.models.seeds import load_seeds
 from edgeflare.models.tflite import open_tflite
-from numpy.typing import NDArray
 
 DECODER = Decoder(Tensor("out", (1, 4), "float32"), "logits")
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
-from edgeflare.models.seeds import load_seeds, resized
 from numpy.typing import NDArray
+
+from edgeflare.models.seeds import load_seeds, resized
 
 Refusal = Callable[..., str]
 

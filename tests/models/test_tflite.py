@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from ai_edge_litert.interpreter import Interpreter
+
 from edgeflare.models.tflite import open_tflite
 from edgeflare_agent.runtime import Kernels
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.models.evaluation import RawBatch, Signature, Tensor
+from edgeflare.models.signature import classifier_signature
 from edgeflare_agent.runtime import (
     IsolatedModel,
     Kernels,
@@ -15,11 +21,14 @@ from edgeflare_agent.runtime import (
     TensorSpec,
     WorkerLost,
 )
-from numpy.typing import NDArray
 
-from edgeflare.errors import InfrastructureError, UserError
-from edgeflare.models.evaluation import RawBatch, Signature, Tensor
-from edgeflare.models.signature import classifier_signature
+
+class OperatorMissing(UserError):  # noqa: N818 - a fact about the runtime, like WorkerLost
+    """The runtime has no such operator, or not that version; the message names all three."""
+
+
+_NO_OPERATOR = re.compile(r" has no (custom )?operator ")
+"""How the agent's runtime says so, in one line like whatever else it refuses a model for."""
 
 
 def open_tflite(path: Path, kernels: Kernels = "xnnpack", threads: int = 1) -> TFLiteModel:
@@ -31,6 +40,7 @@ def open_tflite(path: Path, kernels: Kernels = "xnnpack", threads: int = 1) -> T
         threads: threads of the interpreter.
 
     Raises:
+        OperatorMissing: the host's runtime lacks an operator that the model needs.
         UserError: the file is missing or empty, the runtime refuses it, or it is no image
             classifier with one input and one output.
         InfrastructureError: no worker process can be started.
@@ -40,6 +50,8 @@ def open_tflite(path: Path, kernels: Kernels = "xnnpack", threads: int = 1) -> T
     try:
         model = IsolatedModel.open(path, Options(kernels=kernels, threads=threads))
     except ModelRejected as rejected:
+        if _NO_OPERATOR.search(str(rejected)):
+            raise OperatorMissing(f"{path}: {rejected}") from rejected
         raise UserError(
             f"{path} does not load, copy it or convert it again: {rejected}"
         ) from rejected
@@ -74,6 +86,7 @@ class TFLiteModel:
     def __init__(self, path: Path, model: IsolatedModel, signature: Signature) -> None:
         self.signature = signature
         self.operators = tuple(model.operators)
+        self.runtime = model.runtime
         self._path = path
         self._model = model
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="edgeflare-tflite")

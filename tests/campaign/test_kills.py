@@ -1,0 +1,37 @@
+"""Whatever is killed, and whenever: no finding is lost or doubled, and nothing is left running."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from edgeflare.report.document import Document
+from killing import Campaign, Victim, kill_many
+
+TIMES = 10
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Document:
+    campaign = Campaign(tmp_path_factory.mktemp("undisturbed"))
+    document = campaign.run()
+    campaign.await_the_end_of_all()
+    assert len(document["findings"]) > 5
+    return document
+
+
+@pytest.mark.parametrize("victim", get_args(Victim))
+def test_what_is_killed_costs_time_only(
+    victim: Victim, undisturbed: Document, tmp_path: Path
+) -> None:
+    tally = kill_many(victim, TIMES, tmp_path, undisturbed, seed=2)
+
+    assert tally.total == TIMES
+    if victim == "worker":
+        assert set(tally.kills) == {"host's worker", "device's worker"}
+    if victim == "host":
+        assert tally.starts == TIMES + tally.campaigns
