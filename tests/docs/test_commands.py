@@ -1,0 +1,190 @@
+"""The commands and snippets of the documentation run as they stand there.
+
+A page is a story: its blocks run in order, in a new folder that holds the examples. What a block is
+for stands behind its fence:
+
+    ```bash              runs, and must exit with 0; of a line that begins with `make`, the target
+                         must exist, since CI runs those themselves
+    ```bash server       runs beside what follows, until the next server or the end of the page
+    ```bash old_board    runs in a test of its own, which needs that environment
+    ```toml some/file    is written to that file; so is ```python some_file
+    ```python            runs
+    ```text              is for readers
+
+Only addresses and places that belong to the reader's machines are replaced.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FENCE = re.compile(r"^```(\w+)?(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: its language, the word behind that, and what is in it."""
+
+    language: str
+    word: str
+    text: str
+
+
+def blocks(page: Path) -> list[Block]:
+    found = FENCE.findall(page.read_text(encoding="utf-8"))
+    return [Block(language, word, text) for language, word, text in found]
+
+
+class Stage:
+    """The folder in which a page is played, and the process that it left running."""
+
+    def __init__(self, folder: Path, old_board: Path | None) -> None:
+        self.folder = folder
+        shutil.copytree(ROOT / "examples", folder / "examples")
+        site = folder / "site"
+        install = "--quiet --no-deps --no-build-isolation --no-index"
+        self._replaced = {
+            "pip install .": f"python -m pip install {install} --target {shlex.quote(str(site))} .",
+            "192.168.1.20": "127.0.0.1",
+            "0.0.0.0": "127.0.0.1",  # noqa: S104 - replaced, not bound
+            "50051": str(_free_port()),
+        }
+        if old_board is not None:
+            self._replaced["/opt/old-board/bin/python"] = str(old_board)
+        self._environment = {
+            **os.environ,
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "PYTHONPATH": str(site),
+            "HOME": str(folder),
+            "XDG_CACHE_HOME": str(folder / "cache"),
+        }
+        self._server: subprocess.Popen[bytes] | None = None
+
+    def play(self, block: Block) -> None:
+        text = block.text
+        for theirs, ours in self._replaced.items():
+            text = text.replace(theirs, ours)
+        if block.word == "server":
+            self._serve(text)
+        elif block.language == "bash":
+            self._run(["bash", "-e", "-c", _without_make(text)])
+        elif block.language in ("python", "toml") and block.word:
+            file = self.folder / block.word
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+        elif block.language == "python":
+            self._run([sys.executable, "-c", text])
+
+    def _run(self, command: list[str]) -> None:
+        done = subprocess.run(
+            command,
+            cwd=self.folder,
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        assert done.returncode == 0, f"{command[-1]}\n{done.stdout}\n{done.stderr}"
+
+    def _serve(self, text: str) -> None:
+        """Start a command, and wait until it prints its first line."""
+        self.close()
+        self._server = subprocess.Popen(
+            shlex.split(text), cwd=self.folder, env=self._environment, stdout=subprocess.PIPE
+        )
+        assert self._server.stdout is not None
+        assert select.select([self._server.stdout], [], [], SECONDS)[0], f"{text} says nothing"
+        assert self._server.stdout.readline(), f"{text} ended"
+
+    def close(self) -> None:
+        if self._server is not None:
+            self._server.terminate()
+            self._server.communicate(timeout=SECONDS)
+            self._server = None
+
+
+def _without_make(text: str) -> str:
+    return "\n".join(line for line in text.splitlines() if not line.startswith("make "))
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def stage(folder: Path, old_board: Path | None = None) -> Iterator[Stage]:
+    opened = Stage(folder, old_board)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+def _runs(block: Block) -> bool:
+    return block.language in ("bash", "python") and block.word != "old_board"
+
+
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if any(map(_runs, blocks(page)))],
+    ids=lambda page: page.name,
+)
+def test_what_a_page_says_can_be_done(page: Path, tmp_path: Path) -> None:
+    told = blocks(page)
+    if any("openssl " in block.text for block in told) and shutil.which("openssl") is None:
+        pytest.skip("needs the openssl command to make a certificate")
+    with stage(tmp_path) as opened:
+        for block in told:
+            if block.word != "old_board":
+                opened.play(block)
+
+
+@pytest.mark.old_board
+def test_the_old_board_of_the_documentation(old_board_python: Path, tmp_path: Path) -> None:
+    told = blocks(ROOT / "docs" / "devices.md")
+    with stage(tmp_path, old_board_python) as opened:
+        for block in told:
+            if block.language == "toml" or block.word == "old_board":
+                opened.play(block)
+    assert "old_board" in {block.word for block in told}
+
+
+def test_every_block_says_what_it_is() -> None:
+    for page in PAGES:
+        fences = re.findall(r"^```", page.read_text(encoding="utf-8"), re.MULTILINE)
+        assert len(fences) == 2 * len(blocks(page)), page
+        for block in blocks(page):
+            assert block.language in {"bash", "python", "toml", "text"}, (page, block)
+            assert block.language != "bash" or block.word in {"", "server", "old_board"}, page
+
+
+def test_the_targets_of_make_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
+    named = {
+        target
+        for page in [*PAGES, ROOT / "CONTRIBUTING.md"]
+        for target in re.findall(
+            r"(?:^|`)make ([a-z]+)", page.read_text(encoding="utf-8"), re.MULTILINE
+        )
+    }
+    assert {"demo", "test"} <= named <= targets

@@ -1,0 +1,177 @@
+"""What the documentation names exists: links, options, keys, profiles, strategies."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.main import get_command
+
+from edgeflare.cli.app import app
+from edgeflare.devices.profile import Profile
+from edgeflare.devices.provenance import Provenance
+from edgeflare.models.pair_file import Settings
+from edgeflare.models.preprocess import PRESETS
+from edgeflare.search.registry import strategies
+from edgeflare_operators import operators
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")),
+    *sorted(DOCS.rglob("*.md")),
+]
+
+
+def words(page: str) -> set[str]:
+    """Return the code spans of a page of docs/."""
+    return set(re.findall(r"`([^`\n]+)`", (DOCS / page).read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+        if target.startswith(("https://", "http://")):
+            continue
+        path, _, anchor = target.partition("#")
+        linked = page.parent / path if path else page
+        assert linked.exists(), f"{page.name}: {target}"
+        assert not anchor or anchor in _anchors(linked), f"{page.name}: {target}"
+
+
+def test_the_index_names_every_page() -> None:
+    index = (DOCS / "index.md").read_text(encoding="utf-8")
+    pages = {str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")} - {"index.md"}
+    assert {page for page in pages if f"({page})" in index} == pages
+
+
+def test_options_exist() -> None:
+    agent = subprocess.run(
+        [sys.executable, "-m", "edgeflare_agent", "--help"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    known = {*_options(get_command(app)), *re.findall(r"--[a-z][a-z-]*", agent.stdout)}
+    for page in PAGES:
+        for code in _commands_and_spans(page.read_text(encoding="utf-8")):
+            unknown = set(re.findall(r"(?<!\S)--[a-z][a-z-]*", code)) - known
+            assert not unknown, f"{page.name}: {code}"
+
+
+def test_every_option_about_the_pair_has_its_key_beside_it() -> None:
+    page = (DOCS / "pairs.md").read_text(encoding="utf-8")
+    for field in fields(Settings):
+        row = re.search(rf"^\| `{field.name}` \| (.*?) ?\|", page, re.MULTILINE)
+        assert row is not None, field.name
+        option = f"--{field.name}"
+        if option in _options(get_command(app)):
+            assert row[1] == f"`{option}`"
+        else:
+            assert row[1] == ""
+
+
+def test_every_preset_is_told_with_its_numbers() -> None:
+    page = (DOCS / "pairs.md").read_text(encoding="utf-8")
+    for name, preprocess in PRESETS.items():
+        rows = re.findall(rf"^\| `{name}` \|.*\|$", page, re.MULTILINE)
+        assert len(rows) == 1, name
+        scale, mean, std = (cell.strip() for cell in rows[0].strip("|").split("|")[2:])
+        assert float(scale) == preprocess.scale
+        assert tuple(map(float, mean.split(","))) == preprocess.mean
+        assert tuple(map(float, std.split(","))) == preprocess.std
+
+
+def test_every_key_of_a_profile_is_told() -> None:
+    keys = {field.name for field in fields(Profile)} - {"name", "source"} | {"extends"}
+    assert keys <= words("devices.md")
+
+
+def test_every_shipped_profile_is_told() -> None:
+    shipped = {path.stem for path in (ROOT / "device_profiles").glob("*.toml")}
+    assert shipped <= words("devices.md")
+
+
+def test_every_key_of_a_run_is_told() -> None:
+    schema = json.loads((ROOT / "host/edgeflare/report/run.schema.json").read_text())
+    keys = {*_keys(schema), *(field.name for field in fields(Provenance))}
+    assert len(keys) > 60
+    assert keys <= words("run.md")
+
+
+def test_every_value_that_a_run_may_take_is_told() -> None:
+    schema = json.loads((ROOT / "host/edgeflare/report/run.schema.json").read_text())
+    assert set(_choices(schema)) <= words("run.md")
+
+
+def test_every_strategy_and_operator_is_told() -> None:
+    assert set(strategies()) <= words("differences.md")
+    assert {operator.name for operator in operators()} <= words("operators.md")
+
+
+def test_the_picture_shows_a_run(tmp_path: Path) -> None:
+    run, out = tmp_path / "run", tmp_path / "picture.svg"
+    # fmt: off
+    search: list[str | Path] = [
+        "-m", "edgeflare", "search", ROOT / "examples" / "fashion_lenet4",
+        "--limit", "2", "--max-queries", "20", "--fail-on", "none", "--out", run,
+    ]
+    # fmt: on
+    draw: list[str | Path] = [DOCS / "pictures" / "make.py", run, "--out", out]
+    for command in (search, draw):
+        subprocess.run([sys.executable, *command], capture_output=True, timeout=60, check=True)
+    for svg in (out, DOCS / "pictures" / "demo.svg"):
+        text = svg.read_text(encoding="utf-8")
+        assert "fashion_lenet4" in text
+        assert "url(http" not in text
+
+
+def _anchors(page: Path) -> set[str]:
+    """Return the anchors that GitHub gives to the headings of a page."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def _commands_and_spans(text: str) -> Iterator[str]:
+    """Yield the lines that call edgeflare, and the code spans that are an option."""
+    for line in text.splitlines():
+        if line.startswith("edgeflare "):
+            yield line
+    yield from re.findall(r"`((?:edgeflare )?--[a-z][^`\n]*|edgeflare [^`\n]*)`", text)
+
+
+def _options(command: Any) -> set[str]:
+    """Return the long options of a command and of all below it."""
+    own = {option for parameter in command.params for option in parameter.opts}
+    below = (_options(sub) for sub in getattr(command, "commands", {}).values())
+    return {"--help"} | {option for option in own if option.startswith("--")}.union(*below)
+
+
+def _keys(schema: Any) -> Iterator[str]:
+    """Yield the names of all properties in a JSON Schema."""
+    if isinstance(schema, dict):
+        yield from schema.get("properties", {})
+        for value in schema.values():
+            yield from _keys(value)
+    elif isinstance(schema, list):
+        for value in schema:
+            yield from _keys(value)
+
+
+def _choices(schema: Any) -> Iterator[str]:
+    """Yield all texts that a JSON Schema enumerates."""
+    if isinstance(schema, dict):
+        yield from (value for value in schema.get("enum", []) if isinstance(value, str))
+        for value in schema.values():
+            yield from _choices(value)
+    elif isinstance(schema, list):
+        for value in schema:
+            yield from _choices(value)
