@@ -20,6 +20,7 @@ answers = st.builds(
     original=blobs,
     twin=blobs,
     device=blobs,
+    members=blobs,
     failures=st.dictionaries(st.sampled_from(["twin", "device"]), st.just("crash")),
     seconds=st.floats(0, 10),
 )
@@ -43,7 +44,7 @@ def test_what_is_written_is_read_in_order(
 
 def test_a_transaction_that_fails_leaves_nothing(tmp_path: Path) -> None:
     journal = Journal.create(tmp_path / "run.db", {})
-    row = Answers("step", 1, 1, 0, b"a", None, None, {}, 0.0)
+    row = Answers("step", 1, 1, 0, b"a", None, None, None, {}, 0.0)
 
     def fail() -> None:
         with journal.transaction():
@@ -57,11 +58,11 @@ def test_a_transaction_that_fails_leaves_nothing(tmp_path: Path) -> None:
 
 def test_the_end_of_a_chain_replaces_its_steps(tmp_path: Path) -> None:
     journal = Journal.create(tmp_path / "run.db", {})
-    end = ChainRow(1, "finding", 2, 2, 2, 0, 0, 0.5)
+    end = ChainRow(1, "finding", 2, 2, 2, 0, 0, 0, 0.5)
     with journal.transaction():
         journal.write_answers(
             [
-                Answers("step", seed, n, 0, b"a", None, b"b", {}, 0.1)
+                Answers("step", seed, n, 0, b"a", None, b"b", None, {}, 0.1)
                 for seed in (1, 2)
                 for n in (1, 2)
             ]

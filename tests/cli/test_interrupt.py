@@ -1,0 +1,167 @@
+"""A search that is stopped: by Ctrl-C, or for good; and one that is watched on a terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from edgeflare.campaign.run_directory import RunDirectory
+from edgeflare.report import document as report_document
+from edgeflare.report.document import Document, load_document
+from laboratory import untimed
+
+pytestmark = pytest.mark.slow
+
+LONG = ("--limit", "20", "--max-queries", "800", "--chains", "16", "--fail-on", "none")
+DEADLINE_SECONDS = 60.0
+
+
+def validate(document: Document) -> None:
+    schema = Path(report_document.__file__).with_name("run.schema.json").read_bytes()
+    jsonschema.Draft202012Validator(json.loads(schema)).validate(document)
+
+
+@contextmanager
+def search(example: Path, out: Path, *more: str) -> Iterator[subprocess.Popen[str]]:
+    """A search in a process group of its own, as a shell starts it."""
+    command = [sys.executable, "-m", "edgeflare", "search", str(example), *LONG, *more]
+    with subprocess.Popen(
+        [*command, "--out", str(out)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def await_the_search(out: Path, stint: int = 1) -> None:
+    """Wait until so many processes have searched in a run, and something was found."""
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while time.monotonic() < deadline:
+        if (out / "findings").is_dir():
+            with closing(sqlite3.connect(out / "run.db")) as db:
+                searched = "SELECT count(*) FROM stints WHERE wall_seconds > 0"
+                if db.execute(searched).fetchone()[0] >= stint:
+                    return
+        time.sleep(0.02)
+    pytest.fail("the search did not begin")
+
+
+@pytest.fixture(scope="module")
+def undisturbed(
+    start: Callable[..., Any], example: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Document:
+    out = tmp_path_factory.mktemp("undisturbed") / "run"
+    assert start("search", example, *LONG, "--out", out).code == 0
+    return load_document(RunDirectory(out))
+
+
+def test_ctrl_c_leaves_a_valid_run_that_goes_on_as_if_nothing_had_happened(
+    start: Callable[..., Any], example: Path, undisturbed: Document, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    with search(example, out) as process:
+        await_the_search(out)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=DEADLINE_SECONDS)
+
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    assert "stopping: verifying what was found" in err
+    document = json.loads((out / "run.json").read_bytes())
+    validate(document)
+    assert document["stopped_by"] == "interrupt"
+    assert document["findings"]
+    assert document["unverified"] == []
+    assert document["totals"]["queries"] < undisturbed["totals"]["queries"]
+
+    assert start("search", example, *LONG, "--out", out, "--resume").code == 0
+    assert untimed(load_document(RunDirectory(out))) == untimed(undisturbed)
+
+
+def test_a_killed_run_can_be_reported_and_so_can_one_that_was_killed_when_resumed(
+    start: Callable[..., Any], call: Callable[..., Any], example: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    with search(example, out) as process:
+        await_the_search(out)
+        process.kill()
+        process.wait()
+
+    assert not (out / "run.json").exists()
+    document = load_document(RunDirectory(out))
+    validate(document)
+    assert document["stopped_by"] == "killed"
+    said = call("report", out)
+    assert said.code == 0
+    assert "stopped by killed before its end" in said.out
+    assert "Not verified yet" in said.out
+    assert not (out / "run.json").exists()
+
+    with search(example, out, "--resume") as process:
+        await_the_search(out, stint=2)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=DEADLINE_SECONDS)
+    interrupted = load_document(RunDirectory(out))
+    assert interrupted["stopped_by"] == "interrupt"
+
+    with search(example, out, "--resume") as process:
+        while (out / "run.json").exists() and process.poll() is None:
+            time.sleep(0.02)
+        process.kill()
+        process.wait()
+    document = load_document(RunDirectory(out))
+    validate(document)
+    assert document["stopped_by"] == "killed"
+    assert document["totals"]["queries"] >= interrupted["totals"]["queries"]
+
+
+def test_on_a_terminal_progress_is_live(example: Path, tmp_path: Path) -> None:
+    terminal, end = pty.openpty()
+    options = ("--limit", "4", "--max-queries", "100", "--fail-on", "none")
+    command = [sys.executable, "-m", "edgeflare", "search", str(example), *options]
+    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", "LINES": "30"}
+    with subprocess.Popen(
+        [*command, "--out", str(tmp_path / "run")],
+        stdin=end,
+        stdout=subprocess.DEVNULL,
+        stderr=end,
+        env=environment,
+        start_new_session=True,
+    ) as process:
+        os.close(end)
+        shown = b"".join(_until_it_ends(terminal)).decode()
+    os.close(terminal)
+    assert process.returncode == 0
+    assert "\x1b[" in shown
+    assert "opening fashion_lenet4 on emulated-builtin" in shown
+    assert "search" in shown
+    assert "\x1b[?25h" in shown, "the cursor is hidden, and was not shown again"
+
+
+def _until_it_ends(terminal: int) -> Iterator[bytes]:
+    while True:
+        try:
+            part = os.read(terminal, 65536)
+        except OSError:  # how Linux says that the other end was closed
+            return
+        if not part:
+            return
+        yield part

@@ -1,0 +1,245 @@
+"""`edgeflare search` as its user meets it: what it prints and writes, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import cv2
+import jsonschema
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from edgeflare.report import document as report_document
+from laboratory import untimed
+
+KEYS = {
+    *("schema", "pair", "devices", "strategy", "find", "rng_seed"),
+    *("totals", "findings", "deviating_seeds", "flaky"),
+}
+TOTALS = {
+    *("seeds", "deviating_seeds", "findings", "success_rate", "mean_queries", "median_queries"),
+    *("queries", "mean_device_queries", "device_queries", "overhead_queries"),
+    *("overhead_device_queries", "host_evaluations", "setup_seconds", "wall_seconds"),
+    *("verify_seconds", "mean_seconds", "device_busy_seconds", "ties", "flaky"),
+}
+FINDING = {
+    *("seed_id", "kind", "device", "queries", "device_queries", "labels", "probabilities"),
+    *("cause", "strength", "distortion", "operators", "image", "sha256", "verified"),
+}
+
+
+def document_of(run: Path) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((run / "run.json").read_bytes())
+    schema = Path(report_document.__file__).with_name("run.schema.json").read_bytes()
+    jsonschema.Draft202012Validator(json.loads(schema)).validate(document)
+    return document
+
+
+def test_a_finished_run_is_what_was_promised(finished: Any) -> None:
+    document = document_of(finished.folder)
+    assert document.keys() >= KEYS
+    assert document["schema"] == "edgeflare.run/v1"
+    assert document["stopped_by"] is None
+    assert document["totals"].keys() >= TOTALS
+    assert document["totals"]["seeds"] == 6
+    assert document["findings"]
+    for finding in document["findings"]:
+        assert finding.keys() >= FINDING
+        assert finding["distortion"].keys() == {"l2", "linf", "mean_abs"}
+        assert (finished.folder / finding["image"]).is_file()
+    (device,) = document["devices"]
+    assert device["name"] == "emulated-builtin"
+    assert device["provenance"]["kernels"] == "builtin"
+
+
+def test_what_deviates_makes_exit_code_1(finished: Any) -> None:
+    assert finished.said.code == 1
+
+
+def test_without_a_terminal_progress_is_plain_lines(finished: Any) -> None:
+    assert "\x1b" not in finished.said.out + finished.said.err
+    lines = finished.said.err.splitlines()
+    assert "seeds 6/6" in lines
+    assert any(line.startswith("search 6/6 · ") for line in lines)
+    assert lines[-1].startswith("verify ")
+    assert "findings" in finished.said.out
+    assert str(finished.folder / "run.json").replace("\n", "") in finished.said.out.replace(
+        "\n", ""
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        (("--fail-on", "none"), 0),
+        (("--allow", "1.0"), 0),
+        (("--allow", "0.0"), 1),
+        (("--min-strength", "1.0"), 0),
+        (("--fail-on", "kernel", "--find", "compression"), 0),
+        (("--fail-on", "kernel", "--find", "kernel", "--strategy", "random"), 1),
+    ],
+)
+def test_exit_codes(
+    options: tuple[str, ...],
+    code: int,
+    call: Callable[..., Any],
+    example: Path,
+    small: tuple[str, ...],
+    tmp_path: Path,
+) -> None:
+    said = call("search", example, *small, *options, "--out", tmp_path / "run")
+    assert said.code == code, said.err
+    document = document_of(tmp_path / "run")
+    counting = document["findings"] + document["deviating_seeds"]
+    if "--min-strength" in options:
+        assert counting == []
+    elif "kernel" in options[3:]:
+        assert {entry["cause"] for entry in counting} == {"kernel"}
+    else:
+        assert counting
+
+
+def test_a_dry_run_writes_nothing(
+    call: Callable[..., Any],
+    example: Path,
+    small: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = call("search", example, *small, "--dry-run")
+    assert said.code == 0
+    assert "6 seeds, at most 150 queries" in said.out
+    assert "nothing was written" in said.out
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_has_a_place_of_its_own_if_none_is_named(
+    call: Callable[..., Any], example: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    options = ("--limit", "1", "--max-queries", "5", "--fail-on", "none")
+    assert call("search", example, *options).code == 0
+    (run,) = (tmp_path / "runs").iterdir()
+    assert run.name.startswith("fashion_lenet4-")
+    document_of(run)
+
+
+def test_overwriting_begins_anew(
+    call: Callable[..., Any], example: Path, small: tuple[str, ...], finished: Any, tmp_path: Path
+) -> None:
+    arguments = ("search", example, *small, "--out", tmp_path / "run")
+    call(*arguments, "--rng-seed", "5")
+    other = document_of(tmp_path / "run")
+    call(*arguments, "--overwrite")
+    again = document_of(tmp_path / "run")
+    assert untimed(again) != untimed(other)
+    assert untimed(again) == untimed(document_of(finished.folder))
+
+
+def test_resuming_a_finished_run_changes_nothing(
+    call: Callable[..., Any], example: Path, small: tuple[str, ...], tmp_path: Path
+) -> None:
+    arguments = ("search", example, *small, "--out", tmp_path / "run")
+    call(*arguments)
+    before = document_of(tmp_path / "run")
+    said = call(*arguments, "--resume")
+    assert said.code == 1
+    assert untimed(document_of(tmp_path / "run")) == untimed(before)
+
+
+# Pairs of other kinds.
+
+
+def test_a_pair_by_flags_alone_is_the_same_pair(
+    call: Callable[..., Any], example: Path, small: tuple[str, ...], finished: Any, tmp_path: Path
+) -> None:
+    flags = {
+        "--original": example / "original.tflite",
+        "--compressed": example / "compressed.tflite",
+        "--seeds": example / "seeds.npz",
+        "--scale": "255",
+        "--mean": "0",
+        "--std": "1",
+    }
+    arguments = [part for flag in flags.items() for part in flag]
+    call("search", *arguments, *small, "--out", tmp_path / "run")
+    document, expected = document_of(tmp_path / "run"), document_of(finished.folder)
+    assert document["pair"]["fingerprint"] == expected["pair"]["fingerprint"]
+    assert untimed(document)["findings"] == untimed(expected)["findings"]
+
+
+def test_seeds_from_a_folder_of_images_are_the_same_seeds(
+    call: Callable[..., Any], example: Path, small: tuple[str, ...], finished: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "seeds").mkdir()
+    with np.load(example / "seeds.npz") as arrays:
+        for number, image in enumerate(arrays["images"][:8]):
+            cv2.imwrite(str(tmp_path / "seeds" / f"{number:02}.png"), image)
+    call("search", example, *small, "--seeds", tmp_path / "seeds", "--out", tmp_path / "run")
+    ours, theirs = (document_of(run)["findings"] for run in (tmp_path / "run", finished.folder))
+    shown = ("seed_id", "queries", "labels", "probabilities", "sha256")
+    assert [[one[key] for key in shown] for one in ours] == [
+        [one[key] for key in shown] for one in theirs
+    ]
+
+
+WEIGHTS = np.random.default_rng(3).normal(size=(28 * 28, 10)).astype(np.float32)
+
+
+def write_onnx(path: Path) -> str:
+    """A linear classifier of the example's shapes."""
+    shape = numpy_helper.from_array(np.array([1, 28 * 28], np.int64), "shape")
+    graph = helper.make_graph(
+        [
+            helper.make_node("Reshape", ["image", "shape"], ["flat"]),
+            helper.make_node("MatMul", ["flat", "weights"], ["logits"]),
+        ],
+        "linear",
+        [helper.make_tensor_value_info("image", TensorProto.FLOAT, [1, 28, 28, 1])],
+        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, [1, 10])],
+        [shape, numpy_helper.from_array(WEIGHTS, "weights")],
+    )
+    opset = [helper.make_opsetid("", 17)]
+    onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=9), path)
+    return str(path)
+
+
+def write_module(path: Path) -> str:
+    """The same classifier as a function; its weights lie beside it."""
+    np.save(path.with_suffix(".npy"), WEIGHTS)
+    path.write_text(
+        "import numpy as np\n"
+        f"weights = np.load({str(path.with_suffix('.npy'))!r})\n"
+        "def classify(image):\n"
+        "    return image.reshape(1, -1) @ weights\n"
+    )
+    return f"{path.stem}:classify"
+
+
+def test_an_onnx_and_a_python_original_are_searched_alike(
+    call: Callable[..., Any],
+    example: Path,
+    small: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    originals = {
+        "onnx": write_onnx(tmp_path / "linear.onnx"),
+        "python": write_module(tmp_path / "linear_classifier_of_a_test.py"),
+    }
+    labels = {}
+    for name, original in originals.items():
+        said = call("search", example, *small, "--original", original, "--out", tmp_path / name)
+        assert said.code == 1, said.err
+        document = document_of(tmp_path / name)
+        # Untrained, so most seeds deviate; and the user is told that this original looks wrong.
+        assert document["deviating_seeds"]
+        labels[name] = [entry["labels"] for entry in document["deviating_seeds"]]
+    assert labels["onnx"] == labels["python"]

@@ -1,0 +1,89 @@
+"""The laws of the exit code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edgeflare.report.gate import FailOn, deviation_rate, exceeds
+
+entries = st.lists(
+    st.fixed_dictionaries({"cause": st.sampled_from(["compression", "kernel", "mixed", None])}),
+    max_size=6,
+)
+
+
+@st.composite
+def documents(draw: st.DrawFn) -> dict[str, Any]:
+    deviating, findings = draw(entries), draw(entries)
+    seeds = draw(st.integers(len(deviating) + len(findings), 20))
+    return {
+        "deviating_seeds": deviating,
+        "findings": findings,
+        "flaky": draw(entries),
+        "unverified": draw(entries),
+        "totals": {"seeds": seeds},
+    }
+
+
+rates = st.floats(0.0, 1.0)
+choices: st.SearchStrategy[FailOn] = st.sampled_from(["any", "kernel", "none"])
+
+
+@given(document=documents(), allowed=rates)
+def test_with_none_nothing_fails(document: dict[str, Any], allowed: float) -> None:
+    assert not exceeds(document, "none", allowed)
+
+
+@given(document=documents(), fail_on=choices)
+def test_with_all_allowed_nothing_fails(document: dict[str, Any], fail_on: FailOn) -> None:
+    assert not exceeds(document, fail_on, 1.0)
+
+
+@given(document=documents())
+def test_with_nothing_allowed_one_is_enough(document: dict[str, Any]) -> None:
+    assert exceeds(document, "any", 0.0) == bool(document["findings"] + document["deviating_seeds"])
+
+
+@given(document=documents(), allowed=rates)
+def test_what_fails_for_its_kernels_fails_for_any_cause(
+    document: dict[str, Any], allowed: float
+) -> None:
+    assert exceeds(document, "any", allowed) >= exceeds(document, "kernel", allowed)
+    rates = [deviation_rate(document, choice) for choice in ("none", "kernel", "any")]
+    assert 0.0 == rates[0] <= rates[1] <= rates[2] <= 1.0
+
+
+@given(document=documents(), fail_on=choices, one=rates, other=rates)
+def test_who_allows_more_fails_less(
+    document: dict[str, Any], fail_on: FailOn, one: float, other: float
+) -> None:
+    less, more = sorted((one, other))
+    assert exceeds(document, fail_on, less) >= exceeds(document, fail_on, more)
+
+
+@given(document=documents(), fail_on=choices, allowed=rates)
+def test_what_is_flaky_or_not_verified_does_not_count(
+    document: dict[str, Any], fail_on: FailOn, allowed: float
+) -> None:
+    sure = {**document, "flaky": [], "unverified": []}
+    assert exceeds(document, fail_on, allowed) == exceeds(sure, fail_on, allowed)
+
+
+def test_the_rate_itself_is_still_allowed() -> None:
+    document = {
+        "deviating_seeds": [{"cause": "kernel"}],
+        "findings": [{"cause": "compression"}],
+        "totals": {"seeds": 10},
+    }
+    assert deviation_rate(document, "any") == 0.2
+    assert deviation_rate(document, "kernel") == 0.1
+    assert not exceeds(document, "any", 0.2)
+    assert exceeds(document, "any", 0.19)
+
+
+def test_a_run_without_seeds_fails_nothing() -> None:
+    document: dict[str, Any] = {"deviating_seeds": [], "findings": [], "totals": {"seeds": 0}}
+    assert not exceeds(document, "any", 0.0)

@@ -1,0 +1,120 @@
+"""A run as tables: readable in 80 columns, whatever the run holds."""
+
+from __future__ import annotations
+
+import io
+from copy import deepcopy
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from edgeflare.report.document import Document
+from edgeflare.report.terminal import ROWS, print_run
+
+
+def printed(document: Document, width: int = 80) -> str:
+    """What is printed, each line of it within the width."""
+    file = io.StringIO()
+    print_run(Console(file=file, width=width), document, "runs/laboratory")
+    text = file.getvalue()
+    assert all(cell_len(line) <= width for line in text.splitlines())
+    return text
+
+
+@pytest.fixture
+def document(run: Any) -> Document:
+    """The run's document, for the test to change."""
+    copy: Document = deepcopy(run.document)
+    copy["devices"][0]["provenance"] |= {"delegated_nodes": 3, "total_nodes": 11}
+    return copy
+
+
+def test_it_says_what_was_found_and_where(document: Document) -> None:
+    text = printed(document)
+    totals = document["totals"]
+    assert f"{totals['seeds']}, of which {totals['deviating_seeds']} already deviate" in text
+    searched = totals["seeds"] - totals["deviating_seeds"]
+    assert f"{totals['findings']} of {searched}" in text
+    assert "runs/laboratory/run.json" in text
+    assert "warning" not in text
+    assert "stopped" not in text
+
+
+def test_seeds_that_already_deviate_come_first(document: Document) -> None:
+    text = printed(document)
+    assert text.index("Seeds that already deviate") < text.index("Findings, the strongest first")
+
+
+def test_the_strongest_finding_comes_first_and_the_rest_is_counted(document: Document) -> None:
+    (entry, *_) = document["findings"]
+    entries = [{**entry, "seed_id": 900 + n, "strength": n / 100} for n in range(ROWS + 5)]
+    text = printed({**document, "findings": entries})
+    assert "and 5 more" in text
+    shown = [f"{900 + n}" for n in reversed(range(5, ROWS + 5))]
+    assert [word for line in text.splitlines() for word in line.split()[:1] if word in shown] == (
+        shown
+    )
+    assert " 904 " not in text
+
+
+def test_classes_without_names_are_numbers(document: Document) -> None:
+    (entry, *_) = document["findings"]
+    entry["labels"] = {"original": 941, "twin": 942, "device": 943}
+    text = printed({**document, "classes": [], "findings": [entry]})
+    assert all(f" {label} " in text for label in (941, 942, 943))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Siberian husky, sled dog, of the far north, photographed in winter",
+        "Donaudampfschifffahrtsgesellschaftskapitänsmützenabzeichen",
+        "长长长长长长长长长长长长长长长长长长长长长长长长长",
+    ],
+)
+@pytest.mark.parametrize("width", [80, 120])
+def test_long_class_names_stay_within_the_terminal(
+    document: Document, name: str, width: int
+) -> None:
+    text = printed({**document, "classes": [f"{name} {n}" for n in range(3)]}, width)
+    assert name[:4] in text
+
+
+@pytest.mark.parametrize("name", ["[/b]", "[bold]dog", "cat [/]", ":dog:"])
+def test_class_names_are_shown_as_they_are(document: Document, name: str) -> None:
+    assert name in printed({**document, "classes": [name] * 3}, 120)
+
+
+def test_a_crash_has_no_label_and_no_strength(document: Document) -> None:
+    (entry, *_) = document["findings"]
+    entry |= {"kind": "crash", "cause": None, "strength": None}
+    entry["labels"]["device"] = None
+    text = printed({**document, "findings": [entry]})
+    assert "1 crash" in text
+    assert "–" in text
+
+
+def test_what_is_flaky_or_not_verified_has_a_table_of_its_own(document: Document) -> None:
+    first, second, *_ = document["findings"]
+    second |= {"labels": {}, "probabilities": {}, "tied": {}, "cause": None, "strength": None}
+    flaky = {**document, "flaky": [first], "unverified": [second], "stopped_by": "interrupt"}
+    text = printed(flaky)
+    assert "Flaky: found once" in text
+    assert "Not verified yet" in text
+    assert "stopped by interrupt before its end" in text
+
+
+def test_a_run_that_found_nothing(document: Document) -> None:
+    totals = document["totals"]
+    totals |= {"findings": 0, "deviating_seeds": 0, "success_rate": 0.0, "wall_seconds": 0.0}
+    totals |= {"mean_queries": None, "median_queries": None, "mean_device_queries": None}
+    text = printed({**document, "findings": [], "deviating_seeds": []})
+    assert "– mean, – median" in text
+    assert "Findings" not in text
+
+
+def test_warnings_are_shown(document: Document) -> None:
+    lines = ["the original's [outputs] hardly vary: check scale, mean and std"]
+    assert f"warning: {lines[0]}" in printed({**document, "warnings": lines})
