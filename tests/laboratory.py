@@ -79,7 +79,15 @@ class Laboratory:
     images: NDArray[np.uint8]
     models: dict[Arm, Invoke]
     plan: Plan = field(
-        default_factory=lambda: Plan("random", Goal(), ("laboratory",), max_queries=150)
+        default_factory=lambda: Plan(
+            "random",
+            Goal(),
+            ("laboratory",),
+            max_queries=150,
+            ensemble=("xnnpack",),
+            max_linf=None,
+            max_l2=None,
+        )
     )
 
     def run(
@@ -143,8 +151,7 @@ class Laboratory:
             pair={"name": "laboratory", "fingerprint": "0"},
             plan=plan,
             devices=({"name": "laboratory", "provenance": provenance},),
-            arms=panel.decoders,
-            twin_kernels="xnnpack",
+            arms=panel.reading.decoders,
             classes=(),
             labels=None,
         )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from edgeflare.search.goal import Goal
 from edgeflare.search.outcome import Answer, Arm, Failure, Image, Outcome
-from edgeflare.search.strategy import Query, Start, Tale, Told, Trigger
+from edgeflare.search.strategy import Donor, Query, Start, Tale, Told, Trigger
 
 Model = Callable[[Image], NDArray[np.float64]]
 """From an image to probabilities, (classes,)."""
@@ -72,12 +72,24 @@ class Bench:
 
     def start(self, goal: Goal, rng_seed: int = 0) -> Start:
         rng = np.random.default_rng(rng_seed)
-        return Start(self.seed, self.evaluate(self.seed, tuple(self.models)), goal, rng)
+        outcome = self.evaluate(self.seed, tuple(self.models))
+        return Start(self.seed, outcome, goal, rng, donors=self.donors())
+
+    def donors(self) -> tuple[Donor, ...]:
+        """The seed itself, and a few dark images, which are of other classes more often."""
+        shape = (12, *self.seed.shape)
+        lit = np.random.default_rng(11).random(shape) < 0.05
+        others = np.where(lit, 255, 0).astype(np.uint8)
+        return tuple(
+            Donor(image, self.evaluate(image, tuple(self.models))) for image in (self.seed, *others)
+        )
 
     def drive(self, tale: Tale, goal: Goal, rng_seed: int = 0, steps: int = 200) -> Drive:
         strategy, drive = Told(tale(self.start(goal, rng_seed))), Drive()
         while strategy.finding is None and len(drive.queries) < steps:
             asked = strategy.ask()
+            if not asked:
+                break
             told = [self.evaluate(query.image, query.arms) for query in asked]
             drive.queries += asked
             drive.outcomes += told

@@ -15,7 +15,17 @@ NAMES = list(strategies())
 
 
 def test_the_strategies_that_there_are() -> None:
-    assert NAMES == ["dflare", "dflare-d", "dflare-r", "dflare-published", "random"]
+    assert NAMES == [
+        "boundary",
+        "boundary-mh",
+        "dflare",
+        "dflare-d",
+        "dflare-r",
+        "dflare-published",
+        "diffchaser",
+        "donor",
+        "random",
+    ]
     for name, entry in strategies().items():
         assert entry.name == name
         assert find_strategy(name) is entry

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from edgeflare.campaign.panel import Reading
 from edgeflare.campaign.plan import Plan
 from edgeflare.errors import UserError
 from edgeflare.models.decode import Decoder
@@ -23,7 +24,6 @@ class About:
         plan: what was asked.
         devices: name and provenance of each device, as plain JSON values.
         arms: how each arm's raw outputs are read.
-        twin_kernels: the host's kernels that run the twin.
         classes: names of the classes; empty where not given.
         labels: the seeds' labels, or None.
 
@@ -34,7 +34,6 @@ class About:
     plan: Plan
     devices: tuple[Mapping[str, Any], ...]
     arms: Mapping[Arm, Decoder]
-    twin_kernels: str
     classes: tuple[str, ...]
     labels: tuple[int, ...] | None
 
@@ -49,7 +48,6 @@ class About:
                 arm.value: {"tensor": asdict(decoder.tensor), "outputs": decoder.outputs}
                 for arm, decoder in self.arms.items()
             },
-            "twin_kernels": self.twin_kernels,
             "classes": list(self.classes),
             "labels": None if self.labels is None else list(self.labels),
         }
@@ -63,10 +61,14 @@ class About:
             plan=Plan.from_json(fields["plan"]),
             devices=tuple(fields["devices"]),
             arms={Arm(name): _decoder(arm) for name, arm in fields["arms"].items()},
-            twin_kernels=fields["twin_kernels"],
             classes=tuple(fields["classes"]),
             labels=None if fields["labels"] is None else tuple(fields["labels"]),
         )
+
+    @property
+    def reading(self) -> Reading:
+        """How the raw outputs in the journal are read."""
+        return Reading(self.arms, self.plan.ensemble[1:])
 
     def require_same(self, other: About, run: str) -> None:
         """Refuse to go on with a run that is about something else.
@@ -108,8 +110,14 @@ def _decoder(fields: Mapping[str, Any]) -> Decoder:
 
 def _flat(plan: Mapping[str, Any]) -> dict[str, Any]:
     """Return a plan's fields under the names of the options that set them."""
-    fields = {**plan, **plan["goal"], "device": ", ".join(plan["devices"])}
-    del fields["goal"], fields["devices"]
+    fields = {
+        **plan,
+        **plan["goal"],
+        "device": ", ".join(plan["devices"]),
+        "ensemble": ",".join(plan["ensemble"]),
+    }
+    for gathered in ("goal", "devices"):
+        del fields[gathered]
     return {
         **fields,
         "ties": "include" if fields["ties"] else "exclude",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from contextlib import ExitStack, closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
+
+import numpy as np
 
 from edgeflare import __version__
 from edgeflare.campaign.about import About
@@ -12,20 +14,32 @@ from edgeflare.campaign.panel import ArmModel, Panel
 from edgeflare.campaign.plan import Plan
 from edgeflare.devices.device import Device, connect
 from edgeflare.devices.profile import Profile
-from edgeflare.errors import UserError
+from edgeflare.devices.session import DeviceSession
+from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.decode import Decoder, Outputs, detect_outputs
 from edgeflare.models.evaluation import Evaluator, HostModel
 from edgeflare.models.original import open_original
 from edgeflare.models.pair import Pair
 from edgeflare.models.preprocess import Encoder
 from edgeflare.models.seeds import Seeds, load_seeds
-from edgeflare.models.signature import image_shape
-from edgeflare.models.tflite import open_tflite
+from edgeflare.models.signature import class_count, image_shape
+from edgeflare.models.tflite import (
+    Kernels,
+    OperatorMissing,
+    TFLiteModel,
+    check_model_file,
+    open_tflite,
+)
 from edgeflare.search.goal import Find
 from edgeflare.search.outcome import Arm
 
 TWIN_KERNELS: Final = "xnnpack"
 """The host's kernels that run the twin: what a runtime does by itself."""
+
+CHEAP_MODEL_BYTES = 4 * 2**20
+"""The largest compressed model whose ensemble holds the reference kernels unless told otherwise.
+They take 16 to 40 times XNNPACK's time; above, the optimized built-in kernels stand in, which take
+about 4 times (ResNet-20: 9.6, 1.0 and 0.24 ms)."""
 
 _LOOK = 32
 """Seeds whose outputs are looked at to tell logits from probabilities."""
@@ -39,6 +53,12 @@ class Assembly:
     seeds: Seeds
     panel: Panel
     device: Device
+    ensemble: tuple[Kernels, ...]
+
+    def settle(self, plan: Plan) -> Plan:
+        """Return the plan with what depends on the pair filled in: the ensemble and the bounds."""
+        size = int(np.prod(self.seeds.images.shape[1:]))
+        return plan.settled(self.ensemble, size)
 
     def about(self, plan: Plan) -> About:
         """Return what the journal is told at its beginning."""
@@ -46,24 +66,37 @@ class Assembly:
         return About(
             version=__version__,
             pair=_describe(self.pair),
-            plan=plan,
+            plan=self.settle(plan),
             devices=(
                 {
                     "name": self.device.profile.name,
                     "provenance": self.device.provenance.to_json(),
                 },
             ),
-            arms=self.panel.decoders,
-            twin_kernels=TWIN_KERNELS,
+            arms=self.panel.reading.decoders,
             classes=self.pair.classes,
             labels=None if labels is None else tuple(labels.tolist()),
         )
 
 
 def assemble(
-    pair: Pair, find: Find, limit: int | None, profile: Profile, stack: ExitStack
+    pair: Pair,
+    find: Find,
+    limit: int | None,
+    profile: Profile,
+    stack: ExitStack,
+    ensemble: tuple[Kernels, ...] = (),
 ) -> Assembly:
     """Open a pair's models and seeds, and the device; `stack` closes them.
+
+    Args:
+        pair: what the user brings.
+        find: what is looked for, which decides what has to be there.
+        limit: take the first so many seeds only.
+        profile: the device.
+        stack: closes what is opened.
+        ensemble: kernel sets of the host, the twin's own first; empty for the default: an ensemble
+            of two where kernels are looked for, the twin alone elsewhere.
 
     Raises:
         UserError: a model, the seeds or the profile is not what it should be.
@@ -75,7 +108,9 @@ def assemble(
             f"{pair.name} has no original model: name one with --original, or compare the kernels "
             "alone with --find kernel"
         )
-    twin = stack.enter_context(closing(open_tflite(pair.compressed, TWIN_KERNELS)))
+    ensemble = ensemble or _default_ensemble(pair, find)
+    twin = stack.enter_context(closing(_open_twin(pair, profile, ensemble[0])))
+    _check_class_names(pair, twin)
     shape = image_shape(twin.signature.input)
     seeds = load_seeds(pair.seeds, shape, pair.preprocess.resize, limit)
     arms: dict[Arm, ArmModel] = {}
@@ -87,9 +122,48 @@ def assemble(
     encoder = Encoder(pair.preprocess, twin.signature.input)
     arms[Arm.TWIN] = _host_arm(pair, twin, encoder, seeds)
     device = stack.enter_context(connect(profile))
-    session = device.open(pair.compressed)
+    session = _open_on_device(pair, device, twin)
     arms[Arm.DEVICE] = ArmModel(session, encoder, arms[Arm.TWIN].decoder)
-    return Assembly(pair, seeds, Panel(arms), device)
+    members: dict[str, ArmModel] = {
+        kernels: replace(
+            arms[Arm.TWIN],
+            evaluator=stack.enter_context(closing(open_tflite(pair.compressed, kernels))),
+        )
+        for kernels in ensemble[1:]
+    }
+    return Assembly(pair, seeds, Panel(arms, members), device, ensemble)
+
+
+def _default_ensemble(pair: Pair, find: Find) -> tuple[Kernels, ...]:
+    if find is not Find.KERNEL:
+        return (TWIN_KERNELS,)
+    check_model_file(pair.compressed)
+    cheap = pair.compressed.stat().st_size <= CHEAP_MODEL_BYTES
+    return (TWIN_KERNELS, "reference" if cheap else "builtin")
+
+
+def _open_twin(pair: Pair, profile: Profile, kernels: Kernels) -> TFLiteModel:
+    try:
+        return open_tflite(pair.compressed, kernels)
+    except OperatorMissing as missing:
+        raise UserError(f"{missing} (the host; {profile.name} {_runtime(profile)})") from None
+
+
+def _runtime(profile: Profile) -> str:
+    """Return which runtime a device has, as the end of a sentence about another mistake."""
+    try:
+        with connect(profile) as device:
+            there = device.provenance
+    except InfrastructureError:
+        return "cannot be asked what it has"
+    return f"has {there.runtime} {there.runtime_version}"
+
+
+def _open_on_device(pair: Pair, device: Device, twin: TFLiteModel) -> DeviceSession:
+    try:
+        return device.open(pair.compressed)
+    except UserError as refused:
+        raise UserError(f"{refused} (the host's {twin.runtime} takes it)") from None
 
 
 def _host_arm(pair: Pair, model: HostModel, encoder: Encoder, seeds: Seeds) -> ArmModel:
@@ -111,6 +185,15 @@ def _check_same_classes(pair: Pair, original: Evaluator, twin: Evaluator) -> Non
         raise UserError(
             f"{pair.name}: the original tells {f[-1]} classes apart and the compressed model "
             f"{h[-1]}: they are no pair"
+        )
+
+
+def _check_class_names(pair: Pair, twin: Evaluator) -> None:
+    classes = class_count(twin.signature.output)
+    if pair.classes and len(pair.classes) != classes:
+        raise UserError(
+            f"{pair.name}: classes has {len(pair.classes)} names, but {pair.compressed} tells "
+            f"{classes} classes apart: give one name for each, in the order of its outputs"
         )
 
 

@@ -11,7 +11,7 @@ from edgeflare.campaign.journal import ChainRow, Ended
 from edgeflare.campaign.panel import Evaluated
 from edgeflare.search.goal import Goal
 from edgeflare.search.outcome import Arm
-from edgeflare.search.strategy import Strategy, Trigger
+from edgeflare.search.strategy import Query, Strategy, Trigger
 
 
 def chain_generator(rng_seed: int, seed_id: int) -> np.random.Generator:
@@ -27,9 +27,11 @@ class Chain:
         seed_id: position of the seed input in its set.
         strategy: the search.
         goal: what counts as a finding; for counting ties.
-        queries: queries told so far.
+        steps: answers told so far.
+        queries: distinct inputs among them.
         device_queries: those of them that the device answered.
         evaluations: invocations of the host's arms, by arm.
+        member_evaluations: invocations of each member of the twin's ensemble.
         ties: queries whose compared labels differ by a tie only.
         seconds: the chain's share of evaluation time.
 
@@ -38,17 +40,21 @@ class Chain:
     seed_id: int
     strategy: Strategy
     goal: Goal
+    steps: int = 0
     queries: int = 0
     device_queries: int = 0
     evaluations: dict[Arm, int] = field(default_factory=lambda: {Arm.ORIGINAL: 0, Arm.TWIN: 0})
+    member_evaluations: int = 0
     ties: int = 0
     seconds: float = 0.0
 
     def tell(self, evaluated: Sequence[Evaluated]) -> None:
         """Count what was evaluated, and tell it to the strategy."""
-        self.queries += len(evaluated)
+        self.steps += len(evaluated)
+        self.queries += _inputs(self.strategy.ask())
         for one in evaluated:
             answers = one.outcome.answers
+            self.member_evaluations += bool(one.outcome.members)
             self.device_queries += Arm.DEVICE in answers
             for arm in self.evaluations:
                 self.evaluations[arm] += arm in answers
@@ -58,7 +64,7 @@ class Chain:
 
     def affords(self, allowance: int) -> bool:
         """Whether what the strategy asks next stays within so many queries of the chain."""
-        return self.queries + len(self.strategy.ask()) <= allowance
+        return self.queries + _inputs(self.strategy.ask()) <= allowance
 
     def ending(self, max_queries: int, time_limit: float) -> Ended | None:
         """Return why the chain has ended, or None while it is open."""
@@ -86,6 +92,12 @@ class Chain:
             self.device_queries,
             self.evaluations[Arm.ORIGINAL],
             self.evaluations[Arm.TWIN],
+            self.member_evaluations,
             self.ties,
             self.seconds,
         )
+
+
+def _inputs(queries: Sequence[Query]) -> int:
+    """Return how many distinct inputs are asked about."""
+    return sum(not query.again for query in queries)

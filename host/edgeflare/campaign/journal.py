@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from edgeflare.errors import UserError
+from edgeflare.search.outcome import Arm
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 _TABLES = """
 CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -29,6 +30,7 @@ CREATE TABLE answers (
     role TEXT NOT NULL, seed_id INTEGER NOT NULL, n INTEGER NOT NULL,
     image_crc32 INTEGER NOT NULL,
     original BLOB, twin BLOB, device BLOB,
+    members BLOB,  -- the twin's ensemble, one output behind the other
     failures TEXT,
     seconds REAL NOT NULL,
     PRIMARY KEY (role, seed_id, n)
@@ -39,6 +41,7 @@ CREATE TABLE chains (
     seed_id INTEGER PRIMARY KEY, ended TEXT NOT NULL,
     queries INTEGER NOT NULL, device_queries INTEGER NOT NULL,
     original_evaluations INTEGER NOT NULL, twin_evaluations INTEGER NOT NULL,
+    member_evaluations INTEGER NOT NULL,
     ties INTEGER NOT NULL, seconds REAL NOT NULL
 ) WITHOUT ROWID;
 
@@ -73,7 +76,8 @@ class Answers:
         original: raw output vector in the model's dtype, or None if the arm was not asked.
         twin: the same of the twin.
         device: the same of the device.
-        failures: why an arm has no answer, by arm.
+        members: raw output vectors of the members of the twin's ensemble, one behind the other.
+        failures: why an arm or a member has no answer, by its name.
         seconds: this input's share of the evaluation time.
 
     """
@@ -85,13 +89,25 @@ class Answers:
     original: bytes | None
     twin: bytes | None
     device: bytes | None
+    members: bytes | None
     failures: Mapping[str, str]
     seconds: float
+
+    @property
+    def again(self) -> bool:
+        """Whether the device alone was asked, about an input that the host had answered before."""
+        return self.original is None and self.twin is None and self.members is None
+
+    def raw(self, arm: Arm) -> bytes | None:
+        """Return the raw output vector of an arm."""
+        if arm is Arm.ORIGINAL:
+            return self.original
+        return self.twin if arm is Arm.TWIN else self.device
 
 
 @dataclass(frozen=True, slots=True)
 class ChainRow:
-    """What a chain spent, and how it ended."""
+    """What a chain spent, and how it ended; member evaluations are those of each member."""
 
     seed_id: int
     ended: Ended
@@ -99,6 +115,7 @@ class ChainRow:
     device_queries: int
     original_evaluations: int
     twin_evaluations: int
+    member_evaluations: int
     ties: int
     seconds: float
 
@@ -153,13 +170,13 @@ class Journal:
     def create(cls, path: Path, about: Mapping[str, Any]) -> Journal:
         """Begin a journal; `about` says what run this is, as plain JSON values."""
         db = _connect(path)
-        with db:
-            db.executescript(_TABLES)
-            db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-            db.executemany(
-                "INSERT INTO about VALUES (?, ?)",
-                [(key, json.dumps(value)) for key, value in about.items()],
-            )
+        # In one transaction, so that a host that is killed here leaves no half of a journal.
+        db.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {SCHEMA_VERSION};")
+        db.executemany(
+            "INSERT INTO about VALUES (?, ?)",
+            [(key, json.dumps(value)) for key, value in about.items()],
+        )
+        db.execute("COMMIT")
         return cls(path, db)
 
     @classmethod
@@ -177,6 +194,12 @@ class Journal:
             version = db.execute("PRAGMA user_version").fetchone()[0]
         except sqlite3.DatabaseError as error:
             raise UserError(f"{path} is no journal of a run: {error}") from None
+        if version == 0:
+            db.close()
+            raise UserError(
+                f"{path.parent} holds a run that was killed before it began: start anew with "
+                "--overwrite"
+            )
         if version != SCHEMA_VERSION:
             db.close()
             raise UserError(
@@ -212,7 +235,7 @@ class Journal:
     def write_answers(self, rows: Iterable[Answers]) -> None:
         """Record what the arms answered."""
         self._db.executemany(
-            "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
                 (
                     row.role,
@@ -222,6 +245,7 @@ class Journal:
                     row.original,
                     row.twin,
                     row.device,
+                    row.members,
                     json.dumps(dict(row.failures)) if row.failures else None,
                     row.seconds,
                 )
@@ -231,7 +255,7 @@ class Journal:
 
     def end_chain(self, row: ChainRow) -> None:
         """Record the end of a chain, in place of its steps."""
-        self._db.execute("INSERT INTO chains VALUES (?, ?, ?, ?, ?, ?, ?, ?)", astuple(row))
+        self._db.execute("INSERT INTO chains VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", astuple(row))
         self._db.execute("DELETE FROM answers WHERE role = 'step' AND seed_id = ?", (row.seed_id,))
 
     def write_trigger(self, row: TriggerRow) -> None:
@@ -303,9 +327,9 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 def _answers(row: Sequence[Any]) -> Answers:
     *known, failures, seconds = row
-    role, seed_id, n, image_crc32, original, twin, device = known
+    role, seed_id, n, image_crc32, original, twin, device, members = known
     why = json.loads(failures) if failures else {}
-    return Answers(role, seed_id, n, image_crc32, original, twin, device, why, seconds)
+    return Answers(role, seed_id, n, image_crc32, original, twin, device, members, why, seconds)
 
 
 def _trigger(row: Sequence[Any]) -> TriggerRow:

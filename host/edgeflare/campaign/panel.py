@@ -26,29 +26,49 @@ class ArmModel:
 
 
 @dataclass(frozen=True, slots=True)
+class Reading:
+    """How the raw outputs of a panel, or of a journal, are read.
+
+    Attributes:
+        decoders: by arm.
+        members: kernel sets of the twin's ensemble, in the order of their outputs in a row.
+
+    """
+
+    decoders: Mapping[Arm, Decoder]
+    members: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Evaluated:
     """The answers about one query.
 
     Attributes:
         outcome: what a strategy reads.
-        raw: raw output vectors as bytes in the models' dtypes, by arm.
+        raw: raw output vectors as bytes in the models' dtypes, by arm, or by kernel set for members
+            of the twin's ensemble.
         seconds: this query's share of the evaluation time of its batch.
 
     """
 
     outcome: Outcome
-    raw: Mapping[Arm, bytes]
+    raw: Mapping[Arm | str, bytes]
     seconds: float
 
 
 class Panel:
-    """The arms of a campaign.
+    """The arms of a campaign, and the further members of the twin's ensemble.
 
-    Arms whose models take the same encoded input (twin and device do) are encoded for once.
+    Arms whose models take the same encoded input (twin, members and device do) are encoded for
+    once.
     """
 
-    def __init__(self, arms: Mapping[Arm, ArmModel]) -> None:
+    def __init__(
+        self, arms: Mapping[Arm, ArmModel], members: Mapping[str, ArmModel] | None = None
+    ) -> None:
+        """Take a panel; `members` run the twin's file under other kernel sets, by their names."""
         self._arms = dict(arms)
+        self._members = dict(members or {})
 
     @property
     def arms(self) -> tuple[Arm, ...]:
@@ -56,25 +76,31 @@ class Panel:
         return tuple(self._arms)
 
     @property
-    def decoders(self) -> dict[Arm, Decoder]:
-        """What reads the raw outputs of each arm."""
-        return {arm: model.decoder for arm, model in self._arms.items()}
+    def members(self) -> tuple[str, ...]:
+        """The kernel sets that can be asked beside the twin's own."""
+        return tuple(self._members)
+
+    @property
+    def reading(self) -> Reading:
+        """How the raw outputs are read."""
+        decoders = {arm: model.decoder for arm, model in self._arms.items()}
+        return Reading(decoders, self.members)
 
     def submit(self, queries: Sequence[Query]) -> Pending:
         """Begin to evaluate a batch, each query on the arms that it names."""
         stacked: dict[_Rows, NDArray[np.uint8]] = {}
         encoded: dict[tuple[int, _Rows], NDArray[np.generic]] = {}
-        parts: dict[Arm, _Part] = {}
-        for arm, model in self._arms.items():
-            rows = tuple(i for i, query in enumerate(queries) if arm in query.arms)
+        parts: dict[Arm | str, _Part] = {}
+        for key, model in (*self._arms.items(), *self._members.items()):
+            rows = tuple(i for i, query in enumerate(queries) if _asks(query, key))
             if not rows:
                 continue
             if rows not in stacked:
                 stacked[rows] = np.stack([queries[i].image for i in rows])
-            key = (id(model.encoder), rows)
-            if key not in encoded:
-                encoded[key] = model.encoder.encode(stacked[rows])
-            parts[arm] = _Part(rows, model.evaluator.submit(encoded[key]), model.decoder)
+            code = (id(model.encoder), rows)
+            if code not in encoded:
+                encoded[code] = model.encoder.encode(stacked[rows])
+            parts[key] = _Part(rows, model.evaluator.submit(encoded[code]), model.decoder)
         return Pending(len(queries), parts)
 
 
@@ -94,7 +120,7 @@ class _Part:
 class Pending:
     """A batch under way."""
 
-    def __init__(self, size: int, parts: Mapping[Arm, _Part]) -> None:
+    def __init__(self, size: int, parts: Mapping[Arm | str, _Part]) -> None:
         self._size = size
         self._parts = parts
         self.device_busy_seconds = 0.0
@@ -107,20 +133,31 @@ class Pending:
 
         """
         answers: list[dict[Arm, Answer]] = [{} for _ in range(self._size)]
-        raw: list[dict[Arm, bytes]] = [{} for _ in range(self._size)]
+        members: list[dict[str, Answer]] = [{} for _ in range(self._size)]
+        raw: list[dict[Arm | str, bytes]] = [{} for _ in range(self._size)]
         seconds = 0.0
-        for arm, part in self._parts.items():
+        for key, part in self._parts.items():
             batch = part.raw.result()
             seconds += batch.busy_seconds
-            if arm is Arm.DEVICE:
+            if key is Arm.DEVICE:
                 self.device_busy_seconds += batch.busy_seconds
             for row, output, answer in zip(
                 part.rows, batch.outputs, read_answers(part.decoder, batch), strict=True
             ):
-                answers[row][arm] = answer
-                raw[row][arm] = output.tobytes()
+                if isinstance(key, Arm):
+                    answers[row][key] = answer
+                else:
+                    members[row][key] = answer
+                raw[row][key] = output.tobytes()
         share = seconds / max(1, self._size)
-        return [Evaluated(Outcome(a), r, share) for a, r in zip(answers, raw, strict=True)]
+        return [
+            Evaluated(Outcome(a, m), r, share)
+            for a, m, r in zip(answers, members, raw, strict=True)
+        ]
+
+
+def _asks(query: Query, key: Arm | str) -> bool:
+    return key in (query.arms if isinstance(key, Arm) else query.kernels)
 
 
 def read_answers(decoder: Decoder, batch: RawBatch) -> Iterator[Answer]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from math import sqrt
+from typing import Any, Literal
 
+from edgeflare.models.tflite import Kernels
+from edgeflare.search.bounds import DEFAULT_LINF, DEFAULT_RMS, Bounds
 from edgeflare.search.goal import Find, Goal
 
 MAX_QUERIES = 3000
@@ -30,6 +33,12 @@ class Plan:
         time_limit: seconds of evaluation that one chain may spend.
         total_queries: queries that all chains together may spend; None for no bound.
         total_time: seconds of wall time that the search may take; None for no bound.
+        ensemble: kernel sets of the host that the compressed model runs under: the twin's own
+            first, then further members; empty until the pair is known and the default chosen.
+        max_linf: gray levels that one value of a mutant may differ from its seed; None for no
+            bound.
+        max_l2: Euclidean distance in gray levels that a mutant may have from its seed; None for no
+            bound, "default" until the images' size is known.
 
     """
 
@@ -42,11 +51,33 @@ class Plan:
     time_limit: float = TIME_LIMIT_SECONDS
     total_queries: int | None = None
     total_time: float | None = None
+    ensemble: tuple[Kernels, ...] = ()
+    max_linf: float | None = DEFAULT_LINF
+    max_l2: float | Literal["default"] | None = "default"
+
+    def settled(self, ensemble: tuple[Kernels, ...], size: int) -> Plan:
+        """Return the plan with what depends on the pair filled in.
+
+        Args:
+            ensemble: what was opened.
+            size: number of values of an image.
+
+        """
+        max_l2 = DEFAULT_RMS * sqrt(size) if self.max_l2 == "default" else self.max_l2
+        return replace(self, ensemble=ensemble, max_l2=max_l2)
+
+    @property
+    def bounds(self) -> Bounds:
+        """How far a mutant may be from its seed; of a settled plan."""
+        if self.max_l2 == "default":
+            raise ValueError("the plan is not settled")
+        return Bounds(self.max_linf, self.max_l2)
 
     def to_json(self) -> dict[str, Any]:
         """Return the plan as plain JSON values."""
         fields = asdict(self)
         fields["devices"] = list(self.devices)
+        fields["ensemble"] = list(self.ensemble)
         fields["goal"]["find"] = self.goal.find.value
         return fields
 
@@ -55,4 +86,11 @@ class Plan:
         """Return the plan that `to_json` described."""
         goal = dict(fields["goal"])
         goal["find"] = Find(goal["find"])
-        return cls(**{**fields, "goal": Goal(**goal), "devices": tuple(fields["devices"])})
+        return cls(
+            **{
+                **fields,
+                "goal": Goal(**goal),
+                "devices": tuple(fields["devices"]),
+                "ensemble": tuple(fields["ensemble"]),
+            }
+        )

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from edgeflare.campaign.journal import Answers, Role
-from edgeflare.campaign.panel import Evaluated, read_answers
+from edgeflare.campaign.panel import Evaluated, Reading, read_answers
 from edgeflare.models.decode import Decoder
 from edgeflare.models.evaluation import RawBatch
 from edgeflare.search.outcome import Answer, Arm, Image, Outcome
@@ -17,6 +17,8 @@ from edgeflare.search.outcome import Answer, Arm, Image, Outcome
 def to_row(role: Role, seed_id: int, n: int, image: Image, evaluated: Evaluated) -> Answers:
     """Return the row that records what was evaluated."""
     raw = evaluated.raw
+    outcome = evaluated.outcome
+    answered = {**{arm.value: answer for arm, answer in outcome.answers.items()}, **outcome.members}
     return Answers(
         role,
         seed_id,
@@ -25,34 +27,31 @@ def to_row(role: Role, seed_id: int, n: int, image: Image, evaluated: Evaluated)
         raw.get(Arm.ORIGINAL),
         raw.get(Arm.TWIN),
         raw.get(Arm.DEVICE),
-        {
-            arm.value: answer.failure
-            for arm, answer in evaluated.outcome.answers.items()
-            if answer.failure is not None
-        },
+        b"".join(raw[name] for name in outcome.members) or None,
+        {key: answer.failure for key, answer in answered.items() if answer.failure is not None},
         evaluated.seconds,
     )
 
 
-def from_rows(decoders: Mapping[Arm, Decoder], rows: Sequence[Answers]) -> list[Evaluated]:
+def from_rows(reading: Reading, rows: Sequence[Answers]) -> list[Evaluated]:
     """Return what was evaluated, read again from its rows."""
     answers: list[dict[Arm, Answer]] = [{} for _ in rows]
-    raw: list[dict[Arm, bytes]] = [{} for _ in rows]
-    for arm, decoder in decoders.items():
-        blobs = {i: blob for i, row in enumerate(rows) if (blob := _raw(row, arm)) is not None}
-        if not blobs:
-            continue
-        failures = {
-            k: rows[i].failures[arm.value]
-            for k, i in enumerate(blobs)
-            if arm.value in rows[i].failures
-        }
-        outputs = np.frombuffer(b"".join(blobs.values()), decoder.tensor.dtype)
-        batch = RawBatch(outputs.reshape(len(blobs), -1), failures)
-        for i, answer in zip(blobs, read_answers(decoder, batch), strict=True):
+    members: list[dict[str, Answer]] = [{} for _ in rows]
+    raw: list[dict[Arm | str, bytes]] = [{} for _ in rows]
+    for arm, decoder in reading.decoders.items():
+        blobs = {i: blob for i, row in enumerate(rows) if (blob := row.raw(arm)) is not None}
+        for i, answer in _read(decoder, arm.value, blobs, rows):
             answers[i][arm] = answer
             raw[i][arm] = blobs[i]
-    return [Evaluated(Outcome(answers[i]), raw[i], row.seconds) for i, row in enumerate(rows)]
+    for k, name in enumerate(reading.members):
+        blobs = {i: _part(row.members, k, reading) for i, row in enumerate(rows) if row.members}
+        for i, answer in _read(reading.decoders[Arm.TWIN], name, blobs, rows):
+            members[i][name] = answer
+            raw[i][name] = blobs[i]
+    return [
+        Evaluated(Outcome(answers[i], members[i]), raw[i], row.seconds)
+        for i, row in enumerate(rows)
+    ]
 
 
 def image_crc32(image: Image) -> int:
@@ -60,7 +59,17 @@ def image_crc32(image: Image) -> int:
     return zlib.crc32(image.tobytes())
 
 
-def _raw(row: Answers, arm: Arm) -> bytes | None:
-    if arm is Arm.ORIGINAL:
-        return row.original
-    return row.twin if arm is Arm.TWIN else row.device
+def _read(
+    decoder: Decoder, key: str, blobs: Mapping[int, bytes], rows: Sequence[Answers]
+) -> list[tuple[int, Answer]]:
+    if not blobs:
+        return []
+    failures = {k: rows[i].failures[key] for k, i in enumerate(blobs) if key in rows[i].failures}
+    outputs = np.frombuffer(b"".join(blobs.values()), decoder.tensor.dtype)
+    batch = RawBatch(outputs.reshape(len(blobs), -1), failures)
+    return list(zip(blobs, read_answers(decoder, batch), strict=True))
+
+
+def _part(blob: bytes, k: int, reading: Reading) -> bytes:
+    size = len(blob) // len(reading.members)
+    return blob[k * size : (k + 1) * size]

@@ -43,4 +43,7 @@ def resume_run(path: Path, about: About) -> tuple[RunDirectory, Journal]:
     except UserError:
         journal.close()
         raise
+    # Until it stops again, the journal alone says what the run has found, and how it ended.
+    directory.document.unlink(missing_ok=True)
+    journal.note("stopped_by", "killed")
     return directory, journal

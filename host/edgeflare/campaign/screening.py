@@ -41,7 +41,7 @@ def screen(setting: Setting) -> dict[int, Outcome]:
 
 def warn(setting: Setting) -> None:
     """Note what looks wrong in the original's answers on the seeds, and show it."""
-    decoder = setting.panel.decoders.get(Arm.ORIGINAL)
+    decoder = setting.panel.reading.decoders.get(Arm.ORIGINAL)
     if decoder is None:
         return
     rows = [rows[0] for rows in setting.journal.answers("seed").values()]
@@ -60,7 +60,7 @@ def _known(setting: Setting) -> Mapping[int, Evaluated]:
     rows: list[Answers] = [rows[0] for rows in setting.journal.answers("seed").values()]
     return {
         row.seed_id: one
-        for row, one in zip(rows, from_rows(setting.panel.decoders, rows), strict=True)
+        for row, one in zip(rows, from_rows(setting.panel.reading, rows), strict=True)
     }
 
 
@@ -70,7 +70,8 @@ def _batches(setting: Setting, seed_ids: Sequence[int]) -> Iterator[tuple[list[i
         if setting.stopped():
             return
         part = list(seed_ids[begin : begin + size])
-        yield part, [Query(setting.images[i], setting.panel.arms) for i in part]
+        panel = setting.panel
+        yield part, [Query(setting.images[i], panel.arms, panel.members) for i in part]
 
 
 def _record(setting: Setting, seed_ids: Sequence[int], evaluated: Sequence[Evaluated]) -> None:

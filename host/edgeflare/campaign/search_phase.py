@@ -15,7 +15,7 @@ from edgeflare.campaign.setting import Progress, Setting
 from edgeflare.campaign.triggers import store_trigger
 from edgeflare.errors import UserError
 from edgeflare.search.outcome import Outcome
-from edgeflare.search.strategy import Query, Start, Told
+from edgeflare.search.strategy import Donor, Query, Start, Told
 
 FOLDER = "findings"
 
@@ -33,6 +33,7 @@ class SearchPhase:
         """Prepare the search; `seeds` are the outcomes of the seeds to search from, by id."""
         self._setting = setting
         self._seeds = seeds
+        self._donors = tuple(Donor(setting.images[i], seeds[i]) for i in sorted(seeds))
         self._ended = setting.journal.chains()
         self._suspended: dict[int, Chain] = {}
         self._queries = sum(row.queries for row in self._ended.values())
@@ -92,17 +93,25 @@ class SearchPhase:
         setting = self._setting
         rng = chain_generator(setting.plan.rng_seed, seed_id)
         goal = setting.plan.goal
-        start = Start(setting.images[seed_id], self._seeds[seed_id], goal, rng)
+        start = Start(
+            setting.images[seed_id],
+            self._seeds[seed_id],
+            goal,
+            rng,
+            setting.plan.bounds,
+            setting.panel.members,
+            self._donors,
+        )
         chain = Chain(seed_id, Told(setting.tale(start)), goal)
         self._replay(chain)
         return chain
 
     def _replay(self, chain: Chain) -> None:
         rows = self._setting.journal.steps(chain.seed_id)
-        evaluated = from_rows(self._setting.panel.decoders, rows)
-        while chain.queries < len(rows):
+        evaluated = from_rows(self._setting.panel.reading, rows)
+        while chain.steps < len(rows):
             asked = chain.strategy.ask()
-            told = slice(chain.queries, chain.queries + len(asked))
+            told = slice(chain.steps, chain.steps + len(asked))
             if [image_crc32(query.image) for query in asked] != [
                 row.image_crc32 for row in rows[told]
             ]:
@@ -122,13 +131,14 @@ class SearchPhase:
             part = evaluated[begin : begin + len(queries)]
             begin += len(queries)
             rows += [
-                to_row("step", chain.seed_id, chain.queries + k, query.image, one)
+                to_row("step", chain.seed_id, chain.steps + k, query.image, one)
                 for k, (query, one) in enumerate(zip(queries, part, strict=True), start=1)
             ]
-            before = chain.device_queries
+            self._queries -= chain.queries
+            self._device_queries -= chain.device_queries
             chain.tell(part)
-            self._queries += len(queries)
-            self._device_queries += chain.device_queries - before
+            self._queries += chain.queries
+            self._device_queries += chain.device_queries
         self._setting.journal.write_answers(rows)
 
     def _place(self, chain: Chain, ready: deque[Chain], allowance: int) -> None:

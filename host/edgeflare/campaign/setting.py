@@ -18,9 +18,10 @@ from edgeflare.campaign.run_directory import RunDirectory
 from edgeflare.devices.connection import DeviceLost
 from edgeflare.search.strategy import Tale
 
-CHAINS = 256
-"""Chains that are open at once unless told otherwise: enough to keep four batches of 64 under way,
-which is where a batch's fixed costs no longer show; a chain costs the memory of a few images."""
+CHAINS = 512
+"""Chains that are open at once unless told otherwise: four batches of 128 under way. A batch's fixed
+costs no longer show from 64 on; twice that keeps a quick device busy behind a link of 20 ms
+(`benchmarks/throughput.py`). A chain costs the memory of a few images."""
 
 BATCH_SECONDS = 0.25
 """The longest that a batch should take, so that progress is seen and Ctrl-C is heeded on a device

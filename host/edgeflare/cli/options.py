@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from edgeflare.models.preprocess import PRESETS
+from edgeflare.search.bounds import DEFAULT_RMS
 from edgeflare.search.goal import Find
 from edgeflare.search.registry import strategies
 
@@ -84,6 +85,37 @@ Std = Annotated[
     str | None,
     typer.Option(
         metavar="NUMBERS", help="One number, or one for each channel.", rich_help_panel=_PAIR
+    ),
+]
+MaxLinf = Annotated[
+    str,
+    typer.Option(
+        "--max-linf",
+        metavar="N",
+        help="The most gray levels that one value may change from its seed; none for no bound.",
+        rich_help_panel=_HOW,
+    ),
+]
+MaxL2 = Annotated[
+    str,
+    typer.Option(
+        "--max-l2",
+        metavar="N",
+        help="The most gray levels of Euclidean distance from the seed; by default "
+        f"{DEFAULT_RMS:g} times the root of the number of values (2,520 for 28x28); none for no "
+        "bound.",
+        rich_help_panel=_HOW,
+    ),
+]
+Ensemble = Annotated[
+    str | None,
+    typer.Option(
+        metavar="KERNELS",
+        help="Kernel sets of the host, the twin's own first: xnnpack, builtin, reference. Where "
+        "members of the ensemble disagree, the device is asked. One name alone: no ensemble. "
+        "Default: xnnpack; with --find kernel xnnpack,reference, or xnnpack,builtin for models "
+        "over 4 MiB.",
+        rich_help_panel=_HOW,
     ),
 ]
 Resize = Annotated[

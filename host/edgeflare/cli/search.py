@@ -2,37 +2,34 @@
 
 from __future__ import annotations
 
-import signal
-import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
-from types import FrameType
 
 from rich.console import Console
+from rich.markup import escape
 
 from edgeflare.campaign.assembly import Assembly, assemble
-from edgeflare.campaign.campaign import Interrupt, StoppedBy, run_campaign
 from edgeflare.campaign.journal import Journal
 from edgeflare.campaign.plan import MAX_QUERIES, TIME_LIMIT_SECONDS, Plan
 from edgeflare.campaign.run import begin_run, resume_run
 from edgeflare.campaign.run_directory import RunDirectory
-from edgeflare.campaign.setting import CHAINS, Setting, Stopwatch
+from edgeflare.campaign.setting import CHAINS
 from edgeflare.cli import options
+from edgeflare.cli.interruptible import INTERRUPTED, interruptible
 from edgeflare.cli.progress import observe
+from edgeflare.cli.values import read_bound, read_ensemble, read_numbers
 from edgeflare.devices.profile import find_profile
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.pair import load_pair
 from edgeflare.models.pair_file import Settings
-from edgeflare.report.document import Document, write_document
+from edgeflare.report.document import Document
+from edgeflare.report.documented import run_documented
 from edgeflare.report.gate import exceeds
 from edgeflare.report.terminal import print_dry_run, print_run
+from edgeflare.search.bounds import DEFAULT_LINF
 from edgeflare.search.goal import Find, Goal
 from edgeflare.search.registry import find_strategy
-
-INTERRUPTED = 130
-"""The exit code that shells give a process that Ctrl-C ended."""
 
 
 def search(
@@ -52,12 +49,15 @@ def search(
     find: options.FindWhat = Find.ANY,
     ties: options.WithTies = options.Ties.EXCLUDE,
     min_strength: options.MinStrength = 0.0,
-    strategy: options.StrategyName = "dflare",
+    strategy: options.StrategyName = "boundary",
     rng_seed: options.RngSeed = 0,
     max_queries: options.MaxQueries = MAX_QUERIES,
     time_limit: options.TimeLimit = TIME_LIMIT_SECONDS,
     total_queries: options.TotalQueries = None,
     total_time: options.TotalTime = None,
+    max_linf: options.MaxLinf = f"{DEFAULT_LINF:g}",
+    max_l2: options.MaxL2 = "default",
+    ensemble: options.Ensemble = None,
     chains: options.Chains = CHAINS,
     out: options.Out = None,
     overwrite: options.Overwrite = False,
@@ -83,8 +83,8 @@ def search(
         seeds=seeds,
         preset=preset,
         scale=scale,
-        mean=_numbers("--mean", mean),
-        std=_numbers("--std", std),
+        mean=read_numbers("--mean", mean),
+        std=read_numbers("--std", std),
         resize=resize,
         channels=channels,
         outputs=outputs,
@@ -99,15 +99,19 @@ def search(
         time_limit=time_limit,
         total_queries=total_queries,
         total_time=total_time,
+        max_linf=read_bound("--max-linf", max_linf),
+        max_l2="default" if max_l2 == "default" else read_bound("--max-l2", max_l2),
     )
+    kernels = read_ensemble(ensemble)
     profile = find_profile(device)
     loaded = load_pair(pair, given)
     path = out or Path("runs") / f"{loaded.name}-{datetime.now():%Y%m%d-%H%M%S}"
     if not (resume or dry_run):
         RunDirectory.check(path, overwrite=overwrite)
     with ExitStack() as stack:
-        console.print(f"opening {loaded.name} on {device}", style="dim", highlight=False)
-        assembly = assemble(loaded, find, limit, profile, stack)
+        # Seen on a terminal only: elsewhere, an error is the one line that is printed.
+        with console.status(f"opening {escape(loaded.name)} on {escape(device)}"):
+            assembly = assemble(loaded, find, limit, profile, stack, kernels)
         about = assembly.about(plan)
         if dry_run:
             print_dry_run(Console(), about, len(assembly.seeds), str(path))
@@ -117,9 +121,9 @@ def search(
         else:
             directory, journal = begin_run(path, about, len(assembly.seeds), overwrite=overwrite)
         stack.callback(journal.close)
-        document, stopped = _run(console, assembly, plan, directory, journal, chains)
+        document = _run(console, assembly, plan, directory, journal, chains)
     print_run(Console(), document, str(path))
-    if stopped == "interrupt":
+    if document["stopped_by"] == "interrupt":
         return INTERRUPTED
     return int(exceeds(document, fail_on.value, allow))
 
@@ -131,60 +135,12 @@ def _run(
     directory: RunDirectory,
     journal: Journal,
     chains: int,
-) -> tuple[Document, StoppedBy | None]:
-    """Run the campaign; whatever happens, a valid document is written."""
+) -> Document:
     try:
-        with observe(console) as observer, _interruptible() as interrupt:
-            setting = Setting(
-                plan=plan,
-                images=assembly.seeds.images,
-                labels=assembly.seeds.labels,
-                panel=assembly.panel,
-                recover=lambda _: assembly.device.reopen(),
-                tale=find_strategy(plan.strategy).tale,
-                journal=journal,
-                directory=directory,
-                stopwatch=Stopwatch(journal),
-                observer=observer,
-                chains=chains,
-                stopped=interrupt.asked,
-            )
-            for note in assembly.pair.notes:
-                observer.warned(note)
-            stopped = run_campaign(setting, interrupt)
+        with observe(console) as observer, interruptible() as interrupt:
+            return run_documented(assembly, plan, directory, journal, observer, interrupt, chains)
     except InfrastructureError as error:
-        write_document(directory, journal)
         raise InfrastructureError(
             f"{error}; what was found is in {directory.path}, and the same command with "
             f"--out {directory.path} --resume goes on"
         ) from error
-    return write_document(directory, journal), stopped
-
-
-@contextmanager
-def _interruptible() -> Iterator[Interrupt]:
-    """Turn Ctrl-C and SIGTERM into a wish to stop, for as long as the campaign runs."""
-    interrupt = Interrupt()
-
-    def ask(_signal: int, _frame: FrameType | None) -> None:
-        interrupt.ask()
-        if not interrupt.urgent():
-            sys.stderr.write("\nstopping: verifying what was found; Ctrl-C again stops at once\n")
-
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield interrupt
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _numbers(option: str, text: str | None) -> tuple[float, ...] | None:
-    if text is None:
-        return None
-    try:
-        return tuple(float(part) for part in text.replace(",", " ").split())
-    except ValueError:
-        raise UserError(
-            f"{option} {text!r}: expected one number, or one for each channel as in 0.49,0.48,0.45"
-        ) from None

@@ -16,6 +16,7 @@ import time
 from importlib.util import find_spec
 from pathlib import Path
 
+from edgeflare.devices.connection import DeviceLost
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.scratch import ScratchFolder
 from edgeflare.devices.transport import Endpoint, Transport
@@ -117,7 +118,9 @@ class EmulatedTransport(Transport):
             part = os.read(stdout, 4096)
             if not part:
                 code = self._process.wait()
-                raise InfrastructureError(
+                # Who was killed may be started again; who gave up would give up again.
+                error = DeviceLost if code < 0 else InfrastructureError
+                raise error(
                     f"{self._profile.name}: the agent did not start: its process"
                     f" {_ending(code)}{self._last_line()}"
                 )

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +16,15 @@ from edgeflare.models.evaluation import RawBatch, Signature, Tensor
 from edgeflare.models.signature import classifier_signature
 from edgeflare_agent.runtime import (
     IsolatedModel,
-    Kernels,
     ModelRejected,
     Options,
     TensorSpec,
     WorkerLost,
 )
+from edgeflare_agent.runtime import Kernels as AgentKernels
+
+Kernels: TypeAlias = AgentKernels
+"""A kernel set of the host: "xnnpack", "builtin" or "reference"."""
 
 
 class OperatorMissing(UserError):  # noqa: N818 - a fact about the runtime, like WorkerLost

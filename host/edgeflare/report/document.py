@@ -83,7 +83,7 @@ def build_document(journal: Journal) -> Document:
         "stopped_by": about_json.get("stopped_by", "killed"),
         "pair": dict(about.pair),
         "devices": [dict(device) for device in about.devices],
-        "twin_kernels": about.twin_kernels,
+        "ensemble": list(about.plan.ensemble),
         "strategy": about.plan.strategy,
         "find": about.plan.goal.find.value,
         "rng_seed": about.plan.rng_seed,
@@ -102,7 +102,7 @@ def _entry(
     about: About, trigger: TriggerRow, chain: ChainRow | None, rows: Sequence[Answers]
 ) -> Document:
     """Return a finding, or a seed that deviates itself, as the document has it."""
-    outcomes = [one.outcome for one in from_rows(about.arms, rows)]
+    outcomes = [one.outcome for one in from_rows(about.reading, rows)]
     outcome = outcomes[0] if outcomes else None
     return {
         "seed_id": trigger.seed_id,
@@ -194,7 +194,7 @@ def _totals(
         "success_rate": len(findings) / max(1, seeds - len(deviating)),
         "mean_queries": fmean(row.queries for row in found) if found else None,
         "median_queries": median(row.queries for row in found) if found else None,
-        "queries": sum(row.queries for row in spent) + len(open_steps),
+        "queries": sum(row.queries for row in spent) + sum(not row.again for row in open_steps),
         "mean_device_queries": fmean(row.device_queries for row in found) if found else None,
         "device_queries": sum(row.device_queries for row in spent)
         + sum(row.device is not None for row in open_steps),
@@ -203,8 +203,13 @@ def _totals(
         "host_evaluations": {
             "original": sum(row.original_evaluations for row in spent)
             + sum(row.original is not None for row in (*overhead, *open_steps)),
-            f"twin-{about.twin_kernels}": sum(row.twin_evaluations for row in spent)
+            f"twin-{about.plan.ensemble[0]}": sum(row.twin_evaluations for row in spent)
             + sum(row.twin is not None for row in (*overhead, *open_steps)),
+            **{
+                f"twin-{member}": sum(row.member_evaluations for row in spent)
+                + sum(row.members is not None for row in (*overhead, *open_steps))
+                for member in about.reading.members
+            },
         },
         "setup_seconds": times.setup,
         "wall_seconds": times.wall,

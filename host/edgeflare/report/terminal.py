@@ -125,12 +125,13 @@ def _findings(document: Document, entries: Sequence[Document], title: str) -> Ta
     return table
 
 
-def _label(document: Document, entry: Document, arm: str) -> str:
+def _label(document: Document, entry: Document, arm: str) -> Text:
+    """Return a label's name as it is, also where it would read as markup."""
     label = entry["labels"].get(arm)
     if label is None:
-        return "–"
+        return Text("–")
     classes = document["classes"]
-    return classes[label] if label < len(classes) else str(label)
+    return Text(classes[label] if label < len(classes) else str(label))
 
 
 def _counted(values: Iterable[str]) -> str:

@@ -70,10 +70,12 @@ class Goal:
         return "deviation"
 
     def tied_deviation(self, outcome: Outcome) -> bool:
-        """Whether the compared labels differ, but only by a tie on one side or both."""
-        first, second = (outcome[arm] for arm in self.compared)
+        """Whether the compared arms answered, and differ by a tie on one side or both."""
+        first, second = (outcome.answers.get(arm) for arm in self.compared)
         return (
-            first.label is not None
+            first is not None
+            and second is not None
+            and first.label is not None
             and second.label is not None
             and first.label != second.label
             and (first.tied or second.tied)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal
 
@@ -51,9 +51,16 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The answers about one input, by arm; an arm that was not asked is absent."""
+    """The answers about one input.
+
+    Attributes:
+        answers: by arm; an arm that was not asked is absent.
+        members: answers of the twin's ensemble, by kernel set.
+
+    """
 
     answers: Mapping[Arm, Answer]
+    members: Mapping[str, Answer] = field(default_factory=dict)
 
     def __getitem__(self, arm: Arm) -> Answer:
         return self.answers[arm]

@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from edgeflare.errors import UserError
+from edgeflare.search.boundary import boundary, boundary_mh
 from edgeflare.search.dflare import dflare, dflare_d, dflare_r
 from edgeflare.search.dflare_published import dflare_published
+from edgeflare.search.diffchaser import diffchaser
+from edgeflare.search.donor import donor
 from edgeflare.search.random_walk import random_walk
 from edgeflare.search.strategy import Tale
 
@@ -31,10 +34,14 @@ class Entry:
 
 
 _ENTRIES = (
+    Entry("boundary", "bisect to the decision boundary and follow it", boundary),
+    Entry("boundary-mh", "boundary, operators by Metropolis-Hastings (ablation)", boundary_mh),
     Entry("dflare", "DFlare, Algorithms 1 and 2 as the paper writes them", dflare),
     Entry("dflare-d", "DFlare without state novelty (the paper's ablation)", dflare_d),
     Entry("dflare-r", "DFlare with operators drawn uniformly (the paper's ablation)", dflare_r),
     Entry("dflare-published", "DFlare as its published code behaves", dflare_published),
+    Entry("diffchaser", "a genetic baseline after DiffChaser's description", diffchaser),
+    Entry("donor", "bisects towards a seed of another class; its triggers mix two images", donor),
     Entry("random", "every operator as likely, every mutant accepted", random_walk),
 )
 

@@ -13,16 +13,27 @@ from typing import Protocol
 
 import numpy as np
 
+from edgeflare.search.bounds import UNBOUNDED, Bounds
 from edgeflare.search.goal import Goal, Kind
 from edgeflare.search.outcome import Arm, Image, Outcome
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One mutated input to be evaluated on some arms."""
+    """One mutated input to be evaluated on some arms.
+
+    Attributes:
+        image: the input, HWC uint8.
+        arms: which arms are asked; may be empty where kernel sets are named.
+        kernels: further kernel sets of the twin that are asked, members of its ensemble.
+        again: the input is the one asked just before, now on further arms: no query of its own.
+
+    """
 
     image: Image
     arms: tuple[Arm, ...]
+    kernels: tuple[str, ...] = ()
+    again: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +55,20 @@ class Trigger:
 
 
 @dataclass(frozen=True, slots=True)
+class Donor:
+    """Another seed of the campaign, one that does not deviate itself.
+
+    Attributes:
+        image: the seed input, HWC uint8.
+        outcome: what the arms answered about it.
+
+    """
+
+    image: Image
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
 class Start:
     """What a search begins with.
 
@@ -52,6 +77,9 @@ class Start:
         outcome: what the arms answered about the seed input.
         goal: what counts as a finding.
         rng: the only source of randomness that the search may use.
+        bounds: how far a mutant may be from the seed; every query keeps them.
+        ensemble: kernel sets of the twin that can be asked beside its own; empty for none.
+        donors: seeds of the campaign, this one maybe among them; empty where none are lent.
 
     """
 
@@ -59,6 +87,9 @@ class Start:
     outcome: Outcome
     goal: Goal
     rng: np.random.Generator
+    bounds: Bounds = UNBOUNDED
+    ensemble: tuple[str, ...] = ()
+    donors: Sequence[Donor] = ()
 
 
 class Strategy(Protocol):

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from edgeflare.errors import UserError
+from edgeflare.search.mutation import mutated
 from edgeflare.search.outcome import Outcome
 from edgeflare.search.selection import Selection
 from edgeflare.search.strategy import Query, Start, Story, Trigger
-from edgeflare_operators import OperatorError
 
 Acceptance = Callable[[Outcome], bool]
 """Told the outcome of each non-triggering mutant in turn: whether to go on from that mutant."""
@@ -29,10 +28,7 @@ def walk(start: Start, selection: Selection, accepts: Acceptance) -> Story:
     image, trail = start.image, list[str]()
     while True:
         operator = selection.choose()
-        try:
-            mutant = operator(image, start.rng)
-        except OperatorError as error:
-            raise UserError(str(error)) from error
+        mutant = start.bounds.project(mutated(operator, image, start.rng), start.image)
         (outcome,) = yield (Query(mutant, start.goal.needed),)
         kind = start.goal.met(outcome)
         if kind is not None:

@@ -1,0 +1,102 @@
+"""What a bench is asked to do: strategies × pairs × generator seeds."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from edgeflare.campaign.plan import Plan
+from edgeflare.errors import UserError
+from edgeflare.models.pair import Pair
+from edgeflare.search.registry import find_strategy
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One campaign of a bench."""
+
+    pair: Pair
+    plan: Plan
+
+    @property
+    def run(self) -> Path:
+        """The path of its run directory, relative to the bench's folder."""
+        return Path(folder_name(self.pair)) / f"{self.plan.strategy}-{self.plan.rng_seed}"
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """What a bench is asked to do, on every pair.
+
+    Attributes:
+        strategies: names of the strategies, each once.
+        rng_seeds: the run seeds, each once; every strategy is run with each.
+        baseline: the strategy that the others are compared with; one of them.
+        plan: what each campaign is asked; its strategy and run seed give way to those above.
+
+    """
+
+    strategies: tuple[str, ...]
+    rng_seeds: tuple[int, ...]
+    baseline: str
+    plan: Plan
+
+    def __post_init__(self) -> None:
+        _check_once("--strategies", self.strategies)
+        _check_once("--rng-seeds", self.rng_seeds)
+        for name in self.strategies:
+            find_strategy(name)
+        if self.baseline not in self.strategies:
+            raise UserError(
+                f"--baseline {self.baseline} is none of the strategies that are run: name one of "
+                + ", ".join(self.strategies)
+            )
+
+    @property
+    def device(self) -> str:
+        """The device's name."""
+        return self.plan.devices[0]
+
+    def cells(self, pair: Pair) -> Iterator[Cell]:
+        """Yield the campaigns on a pair."""
+        for strategy in self.strategies:
+            for rng_seed in self.rng_seeds:
+                yield Cell(pair, replace(self.plan, strategy=strategy, rng_seed=rng_seed))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the grid as plain JSON values."""
+        plan = self.plan.to_json()
+        del plan["strategy"], plan["rng_seed"]
+        return {
+            "strategies": list(self.strategies),
+            "rng_seeds": list(self.rng_seeds),
+            "baseline": self.baseline,
+            "plan": plan,
+        }
+
+
+def check_pairs(pairs: Sequence[Pair]) -> None:
+    """Refuse pairs whose runs would be in one folder.
+
+    Raises:
+        UserError: two pairs have the same name.
+
+    """
+    _check_once("pairs by the name", [folder_name(pair) for pair in pairs])
+
+
+def folder_name(pair: Pair) -> str:
+    """Return the name of the folder of a pair's runs."""
+    return re.sub(r"[^\w.-]+", "-", pair.name).lstrip(".") or "pair"
+
+
+def _check_once(what: str, values: Sequence[object]) -> None:
+    if not values:
+        raise UserError(f"{what}: there is none; name at least one")
+    for value, times in Counter(values).items():
+        if times > 1:
+            raise UserError(f"{what} {value}: named {times} times; name each once")

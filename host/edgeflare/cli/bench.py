@@ -1,0 +1,173 @@
+"""`edgeflare bench`: strategies side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from edgeflare.bench.document import Bench, write_bench
+from edgeflare.bench.figure import draw_queries
+from edgeflare.bench.grid import Cell, Grid, check_pairs
+from edgeflare.bench.running import Watch, check_folder, open_pair, run_grid
+from edgeflare.bench.table import print_table
+from edgeflare.campaign.plan import MAX_QUERIES, TIME_LIMIT_SECONDS, Plan
+from edgeflare.campaign.setting import CHAINS, Observer
+from edgeflare.cli import options
+from edgeflare.cli.interruptible import INTERRUPTED, interruptible
+from edgeflare.cli.progress import observe
+from edgeflare.cli.values import read_bound, read_ensemble
+from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.models.pair import Pair, load_pair
+from edgeflare.search.bounds import DEFAULT_LINF
+from edgeflare.search.goal import Find, Goal
+from edgeflare.search.registry import strategies as known_strategies
+
+ALL_STRATEGIES = ",".join(known_strategies())
+
+Pairs = Annotated[list[Path], typer.Argument(metavar="PAIR", help="Folders that hold a pair.toml.")]
+Strategies = Annotated[
+    str, typer.Option(metavar="NAMES", help="Strategies to compare, separated by commas.")
+]
+Baseline = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="The strategy whose queries the others' are divided by; the first if not given.",
+    ),
+]
+RngSeeds = Annotated[
+    str, typer.Option(metavar="NUMBERS", help="Run seeds, separated by commas; each is a run.")
+]
+Out = Annotated[Path, typer.Option(metavar="DIR", help="The folder of the bench, absent or empty.")]
+Resume = Annotated[
+    bool,
+    typer.Option("--resume", help="Go on with the bench in --out; runs that ended stay."),
+]
+
+
+def bench(
+    pairs: Pairs,
+    out: Out,
+    strategies: Strategies = ALL_STRATEGIES,
+    baseline: Baseline = None,
+    rng_seeds: RngSeeds = "0,1,2",
+    limit: options.Limit = None,
+    device: options.Device = "emulated-builtin",
+    find: options.FindWhat = Find.ANY,
+    ties: options.WithTies = options.Ties.EXCLUDE,
+    min_strength: options.MinStrength = 0.0,
+    max_queries: options.MaxQueries = MAX_QUERIES,
+    time_limit: options.TimeLimit = TIME_LIMIT_SECONDS,
+    max_linf: options.MaxLinf = f"{DEFAULT_LINF:g}",
+    max_l2: options.MaxL2 = "default",
+    ensemble: options.Ensemble = None,
+    chains: options.Chains = CHAINS,
+    resume: Resume = False,
+    dry_run: options.DryRun = False,
+) -> int:
+    """Run strategies on pairs with several run seeds, and print them side by side.
+
+    Each run is a run directory of its own, DIR/PAIR/STRATEGY-RNGSEED; DIR/bench.json and
+    DIR/table.md sum them up, and with the extra `plots` DIR/queries.svg draws them. Exit codes are
+    those of `search`, but for 1: that something deviates is the point here.
+    """
+    names = tuple(_parts("--strategies", strategies))
+    grid = Grid(
+        strategies=names,
+        rng_seeds=tuple(_integer("--rng-seeds", part) for part in _parts("--rng-seeds", rng_seeds)),
+        baseline=names[0] if baseline is None else baseline,
+        plan=Plan(
+            strategy=names[0],
+            goal=Goal(find, ties is options.Ties.INCLUDE, min_strength),
+            devices=(device,),
+            limit=limit,
+            max_queries=max_queries,
+            time_limit=time_limit,
+            ensemble=read_ensemble(ensemble),
+            max_linf=read_bound("--max-linf", max_linf),
+            max_l2="default" if max_l2 == "default" else read_bound("--max-l2", max_l2),
+        ),
+    )
+    loaded = [load_pair(pair) for pair in pairs]
+    check_pairs(loaded)
+    check_folder(out, resume=resume)
+    if dry_run:
+        _try(Console(), grid, loaded, out)
+        return 0
+    console = Console(stderr=True)
+    result = Bench(grid, [])
+    try:
+        with interruptible() as interrupt:
+            runs = run_grid(
+                grid,
+                loaded,
+                out,
+                resume=resume,
+                chains=chains,
+                watch=_watcher(console, result, len(loaded)),
+                interrupt=interrupt,
+            )
+            for run in runs:
+                result.runs.append(run)  # one by one: progress counts them
+    except InfrastructureError as error:
+        raise InfrastructureError(f"{error}; the same command with --resume goes on") from error
+    finally:
+        if result.runs:
+            _publish(console, result, out)
+    return INTERRUPTED if interrupt.asked() else 0
+
+
+def _try(console: Console, grid: Grid, pairs: Sequence[Pair], out: Path) -> None:
+    """Open what a bench would open, and say what it would do."""
+    for pair in pairs:
+        with ExitStack() as stack:
+            opened = open_pair(grid, pair, stack)
+            _say(console, f"{pair.name}: {len(opened.seeds)} seeds, opens on {grid.device}")
+    runs = len(pairs) * len(grid.strategies) * len(grid.rng_seeds)
+    _say(console, f"would make {runs} runs in {out}; nothing was written")
+
+
+def _watcher(console: Console, bench: Bench, pairs: int) -> Watch:
+    """Return what shows the progress of one campaign after the other."""
+    total = pairs * len(bench.grid.strategies) * len(bench.grid.rng_seeds)
+
+    @contextmanager
+    def watch(cell: Cell) -> Iterator[Observer]:
+        _say(console, f"run {len(bench.runs) + 1} of {total}: {cell.run}")
+        with observe(console) as observer:
+            yield observer
+
+    return watch
+
+
+def _publish(console: Console, bench: Bench, out: Path) -> None:
+    """Write and print what a bench has come to; the figure where it can be drawn."""
+    rows = bench.rows()
+    write_bench(bench, rows, out)
+    try:
+        draw_queries(bench, out / "queries.svg")
+    except UserError as error:
+        _say(console, f"no figure: {error}")
+    print_table(Console(), bench.grid, rows)
+
+
+def _say(console: Console, line: str) -> None:
+    console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _parts(option: str, text: str) -> list[str]:
+    parts = [part.strip() for part in text.split(",")]
+    if not all(parts):
+        raise UserError(f"{option} {text!r}: expected values separated by commas")
+    return parts
+
+
+def _integer(option: str, text: str) -> int:
+    if not text.isdecimal():
+        raise UserError(f"{option} {text!r}: expected whole numbers from 0, as in 0,1,2")
+    return int(text)

@@ -1,0 +1,67 @@
+"""Reading the values of options that are more than a word or a number."""
+
+from __future__ import annotations
+
+import difflib
+from typing import cast, get_args
+
+from edgeflare.errors import UserError
+from edgeflare.models.tflite import Kernels
+
+
+def read_numbers(option: str, text: str | None) -> tuple[float, ...] | None:
+    """Return one number, or one for each channel; None where nothing was said.
+
+    Raises:
+        UserError: it is something else.
+
+    """
+    if text is None:
+        return None
+    try:
+        return tuple(float(part) for part in text.replace(",", " ").split())
+    except ValueError:
+        raise UserError(
+            f"{option} {text!r}: expected one number, or one for each channel as in 0.49,0.48,0.45"
+        ) from None
+
+
+def read_bound(option: str, text: str) -> float | None:
+    """Return a bound in gray levels; None for "none".
+
+    Raises:
+        UserError: it is neither a number above 0 nor none.
+
+    """
+    if text == "none":
+        return None
+    try:
+        bound = float(text)
+    except ValueError:
+        bound = 0.0
+    if not bound > 0.0:
+        raise UserError(f"{option} {text}: expected a number of gray levels above 0, or none")
+    return bound
+
+
+def read_ensemble(text: str | None) -> tuple[Kernels, ...]:
+    """Return the kernel sets of an ensemble; empty where the default is wanted.
+
+    Raises:
+        UserError: one is unknown, or named twice.
+
+    """
+    if text is None:
+        return ()
+    names = [name.strip() for name in text.split(",")]
+    known = get_args(Kernels)
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
+            hint = f", did you mean {near[0]}?" if near else ""
+            raise UserError(
+                f"--ensemble: there is no kernel set {name!r}{hint} Known are {', '.join(known)}"
+            )
+    if len(set(names)) < len(names):
+        raise UserError(f"--ensemble {text}: name each kernel set once")
+    return cast("tuple[Kernels, ...]", tuple(names))

@@ -1,0 +1,63 @@
+"""A campaign from its run directory to its written document, whatever happens on the way."""
+
+from __future__ import annotations
+
+from edgeflare.campaign.assembly import Assembly
+from edgeflare.campaign.campaign import Interrupt, run_campaign
+from edgeflare.campaign.journal import Journal
+from edgeflare.campaign.plan import Plan
+from edgeflare.campaign.run_directory import RunDirectory
+from edgeflare.campaign.setting import Observer, Setting, Stopwatch
+from edgeflare.errors import EdgeFlareError
+from edgeflare.report.document import Document, write_document
+from edgeflare.search.registry import find_strategy
+
+
+def run_documented(
+    assembly: Assembly,
+    plan: Plan,
+    directory: RunDirectory,
+    journal: Journal,
+    observer: Observer,
+    interrupt: Interrupt,
+    chains: int,
+) -> Document:
+    """Run a campaign, or go on with one, and write its document.
+
+    Args:
+        assembly: the pair, opened.
+        plan: what is asked.
+        directory: the run directory.
+        journal: the run's journal, new or to be gone on with.
+        observer: sees progress.
+        interrupt: the user's wish to stop.
+        chains: the most chains that are open at once.
+
+    Raises:
+        InfrastructureError: a device was lost for good. The document is written all the same.
+        UserError: the run cannot be gone on with here. Likewise.
+
+    """
+    plan = assembly.settle(plan)
+    setting = Setting(
+        plan=plan,
+        images=assembly.seeds.images,
+        labels=assembly.seeds.labels,
+        panel=assembly.panel,
+        recover=lambda _: assembly.device.reopen(),
+        tale=find_strategy(plan.strategy).tale,
+        journal=journal,
+        directory=directory,
+        stopwatch=Stopwatch(journal),
+        observer=observer,
+        chains=chains,
+        stopped=interrupt.asked,
+    )
+    for note in assembly.pair.notes:
+        observer.warned(note)
+    try:
+        run_campaign(setting, interrupt)
+    except EdgeFlareError:
+        write_document(directory, journal)
+        raise
+    return write_document(directory, journal)

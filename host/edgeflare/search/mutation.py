@@ -1,0 +1,22 @@
+"""Applying a mutation operator, and saying whose fault it is where one breaks its promise."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from edgeflare.errors import UserError
+from edgeflare.search.outcome import Image
+from edgeflare_operators import Operator, OperatorError
+
+
+def mutated(operator: Operator, image: Image, rng: np.random.Generator) -> Image:
+    """Return a mutant of an image.
+
+    Raises:
+        UserError: an operator of the user's breaks its promise.
+
+    """
+    try:
+        return operator(image, rng)
+    except OperatorError as error:
+        raise UserError(str(error)) from error

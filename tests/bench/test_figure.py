@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from edgeflare.bench.document import Bench
+from edgeflare.bench.figure import draw_queries
+from edgeflare.errors import UserError
+
+
+def test_without_matplotlib_it_says_how_to_get_it(
+    whole: tuple[Path, Bench], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(UserError, match=r"pip install 'edgeflare\[plots\]'"):
+        draw_queries(whole[1], tmp_path / "queries.svg")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_figure_names_pair_and_strategies(whole: tuple[Path, Bench], tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="the extra `plots` is not installed")
+    for name in ("one.svg", "two.svg"):
+        draw_queries(whole[1], tmp_path / name)
+    drawn = (tmp_path / "one.svg").read_bytes()
+    assert drawn == (tmp_path / "two.svg").read_bytes()
+    words = "".join(ElementTree.fromstring(drawn).itertext())  # noqa: S314 - our own file
+    for word in ("fashion_lenet4", "random", "dflare"):
+        assert word in words
