@@ -1,0 +1,145 @@
+"""What strengthening and shrinking share: looking within a budget, and keeping what is better.
+
+The host looks first wherever it shows the deviation too; the device is asked about what would be
+kept. Where the host does not show it, or was wrong about the device several times in a row, the
+device is asked about every input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from edgeflare.search.doubt import NearTies, Surrogate, surrogate
+from edgeflare.search.goal import Goal
+from edgeflare.search.outcome import Answer, Arm, Image, Outcome
+from edgeflare.search.strategy import Query, Start, Trigger
+
+PATIENCE = 4
+"""Times in a row that the device may contradict the host before the host is no longer heard."""
+
+T = TypeVar("T")
+Part = Generator[Sequence[Query], Sequence[Outcome], T]
+"""A part of a story, and what it comes to."""
+
+
+class BudgetSpentError(Exception):
+    """Nothing more may be asked; whoever tells the story returns the best trigger so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """An input that was looked at.
+
+    Attributes:
+        image: HWC uint8.
+        first: the first compared arm's answer, or that of its stand-in on the host.
+        second: the second's.
+        outcome: all that was answered.
+        deviates: whether it is a finding, as far as those who answered can tell.
+
+    """
+
+    image: Image
+    first: Answer
+    second: Answer
+    outcome: Outcome
+    deviates: bool
+
+
+class Trial:
+    """The refinement of one trigger: what is kept so far, and what may still be asked."""
+
+    def __init__(self, trigger: Trigger, start: Start, budget: int) -> None:
+        self.trigger = trigger
+        self.start = start
+        self.left = budget
+        self._kind = trigger.kind
+        self._answering: Surrogate = surrogate(start.goal, start.ensemble)
+        self._wrong = 0
+
+    def begin(self) -> Part[Seen]:
+        """Look at the trigger itself, and decide who answers from here on.
+
+        Raises:
+            BudgetSpentError: nothing may be asked.
+
+        """
+        if not isinstance(self._answering, NearTies):
+            (seen,) = yield from self.look([self.trigger.image])
+            if seen.deviates:
+                return seen
+        self._answering = Device(self.start.goal)
+        return self._seen(self.trigger.image, self.trigger.outcome)
+
+    def look(self, images: Sequence[Image]) -> Part[list[Seen]]:
+        """Look at inputs, brought within the bounds first; only as many as are left.
+
+        Raises:
+            BudgetSpentError: none is left.
+
+        """
+        if self.left == 0:
+            raise BudgetSpentError
+        start, answering = self.start, self._answering
+        asked = [start.bounds.project(image, start.image) for image in images[: self.left]]
+        self.left -= len(asked)
+        outcomes = yield [Query(image, answering.arms, answering.kernels) for image in asked]
+        return [self._seen(*pair) for pair in zip(asked, outcomes, strict=True)]
+
+    def keep(self, seen: Seen, better: Callable[[Outcome], bool]) -> Part[bool]:
+        """Make an input the trigger, if the device says too that it is one, and a better one.
+
+        Args:
+            seen: an input that deviates.
+            better: told all arms' answers, whether they are better than the trigger's.
+
+        """
+        outcome = seen.outcome
+        if Arm.DEVICE not in outcome.answers:
+            (told,) = yield [Query(seen.image, (Arm.DEVICE,), again=True)]
+            outcome = Outcome({**outcome.answers, **told.answers}, outcome.members)
+        kept = self.start.goal.met(outcome) == self._kind and better(outcome)
+        if kept:
+            self.trigger = replace(self.trigger, image=seen.image, outcome=outcome)
+        self._hear(kept=kept)
+        return kept
+
+    def at_seed(self) -> Seen:
+        """Return what is known of the seed."""
+        return self._seen(self.start.image, self.start.outcome)
+
+    def _hear(self, *, kept: bool) -> None:
+        self._wrong = 0 if kept else self._wrong + 1
+        if self._wrong == PATIENCE:
+            self._answering = Device(self.start.goal)
+
+    def _seen(self, image: Image, outcome: Outcome) -> Seen:
+        answering = self._answering
+        return Seen(image, *answering.sides(outcome), outcome, answering.doubts(outcome))
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """No stand-in: the compared arms answer themselves."""
+
+    goal: Goal
+    kernels: tuple[str, ...] = ()
+
+    @property
+    def arms(self) -> tuple[Arm, ...]:
+        """The arms that the goal needs."""
+        return self.goal.needed
+
+    def sides(self, outcome: Outcome) -> tuple[Answer, Answer]:
+        """Return the compared arms' answers."""
+        first, second = self.goal.compared
+        return outcome[first], outcome[second]
+
+    def doubts(self, outcome: Outcome) -> bool:
+        """Whether it is a finding: there is nothing to doubt."""
+        return self.goal.met(outcome) is not None
+
+    def confirmed(self, *, kept: bool) -> None:
+        """Learn nothing."""
