@@ -227,7 +227,7 @@ def test_an_operator_that_only_the_device_lacks(
     ("change", "words"),
     [
         (("--rng-seed", "9"), "--rng-seed 0, not 9"),
-        (("--strategy", "random"), "--strategy dflare, not random"),
+        (("--strategy", "random"), "--strategy boundary, not random"),
         (("--limit", "5"), "--limit 6, not 5"),
         (("--device", "emulated-reference"), "--device emulated-builtin, not emulated-reference"),
         (("--ties", "include"), "--ties exclude, not include"),

@@ -81,7 +81,7 @@ def test_without_a_terminal_progress_is_plain_lines(finished: Any) -> None:
         (("--allow", "0.0"), 1),
         (("--min-strength", "1.0"), 0),
         (("--fail-on", "kernel", "--find", "compression"), 0),
-        (("--fail-on", "kernel", "--find", "kernel", "--strategy", "random"), 1),
+        (("--fail-on", "kernel", "--find", "kernel", "--max-queries", "3000"), 1),
     ],
 )
 def test_exit_codes(

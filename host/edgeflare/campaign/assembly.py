@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
@@ -47,13 +48,14 @@ _LOOK = 32
 
 @dataclass(frozen=True, slots=True)
 class Assembly:
-    """What a campaign needs, opened."""
+    """What a campaign needs, opened, and the time that this took."""
 
     pair: Pair
     seeds: Seeds
     panel: Panel
     device: Device
     ensemble: tuple[Kernels, ...]
+    opening_seconds: float
 
     def settle(self, plan: Plan) -> Plan:
         """Return the plan with what depends on the pair filled in: the ensemble and the bounds."""
@@ -108,6 +110,7 @@ def assemble(
             f"{pair.name} has no original model: name one with --original, or compare the kernels "
             "alone with --find kernel"
         )
+    begun = time.monotonic()
     ensemble = ensemble or _default_ensemble(pair, find)
     twin = stack.enter_context(closing(_open_twin(pair, profile, ensemble[0])))
     _check_class_names(pair, twin)
@@ -131,7 +134,7 @@ def assemble(
         )
         for kernels in ensemble[1:]
     }
-    return Assembly(pair, seeds, Panel(arms, members), device, ensemble)
+    return Assembly(pair, seeds, Panel(arms, members), device, ensemble, time.monotonic() - begun)
 
 
 def _default_ensemble(pair: Pair, find: Find) -> tuple[Kernels, ...]:

@@ -19,8 +19,8 @@ from edgeflare.devices.connection import DeviceLost
 from edgeflare.search.strategy import Tale
 
 CHAINS = 512
-"""Chains that are open at once unless told otherwise: four batches of 128 under way. A batch's fixed
-costs no longer show from 64 on; twice that keeps a quick device busy behind a link of 20 ms
+"""Chains that are open at once unless told otherwise: four batches of 128 under way. Fixed costs of a
+batch no longer show from 64 on; twice that keeps a quick device busy behind a link of 20 ms
 (`benchmarks/throughput.py`). A chain costs the memory of a few images."""
 
 BATCH_SECONDS = 0.25
@@ -71,16 +71,15 @@ class Observer(Protocol):
 class Stopwatch:
     """Times what this process spends on the run, and writes it into the journal."""
 
-    def __init__(self, journal: Journal, clock: Callable[[], float] = time.monotonic) -> None:
-        """Start the first lap."""
+    def __init__(self, journal: Journal, opening_seconds: float = 0.0) -> None:
+        """Start the first lap, to which the opening of models and device belongs."""
         self._journal = journal
-        self._clock = clock
-        self._mark = clock()
+        self._mark = time.monotonic() - opening_seconds
         self._times = Times()
 
     def lap(self, phase: Literal["setup", "wall", "verify"], device_busy: float = 0.0) -> None:
         """Add the time since the last lap to a phase."""
-        now = self._clock()
+        now = time.monotonic()
         spent = getattr(self._times, phase) + now - self._mark
         self._times = replace(
             self._times, **{phase: spent}, device_busy=self._times.device_busy + device_busy

@@ -48,7 +48,7 @@ def run_documented(
         tale=find_strategy(plan.strategy).tale,
         journal=journal,
         directory=directory,
-        stopwatch=Stopwatch(journal),
+        stopwatch=Stopwatch(journal, assembly.opening_seconds),
         observer=observer,
         chains=chains,
         stopped=interrupt.asked,

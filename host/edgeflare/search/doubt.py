@@ -84,9 +84,8 @@ class EnsembleForDevice:
     are asked about as well.
     """
 
-    WITNESS_MARGIN = -0.03
-    """Score of the member's label above the twin's, at the original, from which on it is asked: a
-    witness that hardly speaks for either is no reason not to."""
+    WITNESS_MARGIN = 0.02
+    """Score by which the original has to prefer the member's label to the twin's."""
 
     MOST_PASSED_OVER = 4
     """Disagreements in a row that may be passed over because the original sides with the twin."""
