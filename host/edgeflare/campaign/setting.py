@@ -19,8 +19,8 @@ from edgeflare.devices.connection import DeviceLost
 from edgeflare.search.strategy import Tale
 
 CHAINS = 512
-"""Chains that are open at once unless told otherwise: four batches of 128 under way. Fixed costs of a
-batch no longer show from 64 on; twice that keeps a quick device busy behind a link of 20 ms
+"""Chains that are open at once unless told otherwise: four batches of 128 under way. A batch of 64
+hardly shows its fixed costs; twice that keeps a quick device busy behind 20 ms of link
 (`benchmarks/throughput.py`). A chain costs the memory of a few images."""
 
 BATCH_SECONDS = 0.25

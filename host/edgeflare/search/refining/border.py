@@ -19,6 +19,10 @@ PROBES = 24
 RIVALS = 3
 """Classes whose borders are compared, of those that seem nearest to the seed."""
 
+STRIDES = (1.0, 0.4)
+"""Shares of the way to the foot of the slope that are tried. Far from the seed the whole is often
+too much for what is known of the slope."""
+
 LOOKS = 7
 """Looks at most for finding the border along a line."""
 
@@ -65,8 +69,14 @@ def nearer(trial: Trial, border: Border, slope: Slope, here: Seen) -> Part[Seen]
     way = foot(trial, border, slope, here)
     if way is None:
         return here
-    there = yield from cross(trial, border, slope, way)
-    return min(here, there, key=lambda seen: far(trial, seen)) if there else here
+    so_far = here.image.astype(np.float64) - trial.start.image
+    for stride in STRIDES:
+        there = yield from cross(
+            trial, border, slope, stride * way + (1.0 - stride) * so_far, far(trial, here)
+        )
+        if there is not None:
+            return there
+    return here
 
 
 def foot(trial: Trial, border: Border, slope: Slope, here: Seen) -> Real | None:
@@ -85,11 +95,14 @@ def foot(trial: Trial, border: Border, slope: Slope, here: Seen) -> Real | None:
     return min(ways, key=np.linalg.norm) if ways else None
 
 
-def cross(trial: Trial, border: Border, slope: Slope, way: Real) -> Part[Seen | None]:
+def cross(
+    trial: Trial, border: Border, slope: Slope, way: Real, within: float
+) -> Part[Seen | None]:
     """Find the border along a way from the seed, by its margin.
 
     Returns:
-        The input nearest to the border, or None where the way does not cross it.
+        An input just beyond the border, or None where the way does not cross it within so many
+        gray levels.
 
     """
     seed, length = trial.start.image, float(np.linalg.norm(way))
@@ -97,8 +110,10 @@ def cross(trial: Trial, border: Border, slope: Slope, way: Real) -> Part[Seen | 
     home = np.sign(border.margin(last.first)) or 1.0
     inside: tuple[float, float] | None = None
     outside: tuple[float, Seen] | None = None
-    at = 1.0
+    at = min(1.0, 0.95 * within / max(length, 1.0))
     for _ in range(LOOKS):
+        if at * length >= within:
+            break
         image = np.clip(np.rint(seed + at * way), 0, 255).astype(np.uint8)
         (seen,) = yield from trial.look([image])
         slope.learn(last, seen)
@@ -120,7 +135,7 @@ def cross(trial: Trial, border: Border, slope: Slope, way: Real) -> Part[Seen | 
                 break
             share = inside[1] / (inside[1] - home * border.margin(outside[1].first))
             at = inside[0] + gap * min(max(share, 0.1), 0.9)
-    return outside[1] if outside else None
+    return outside[1] if outside and far(trial, outside[1]) < within else None
 
 
 def far(trial: Trial, seen: Seen) -> float:

@@ -11,9 +11,8 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from edgeflare.search.doubt import NearTies, Surrogate, surrogate
-from edgeflare.search.goal import Goal
 from edgeflare.search.outcome import Answer, Arm, Image, Outcome
+from edgeflare.search.refining.witnesses import Device, Witnesses, compared, stand_ins
 from edgeflare.search.strategy import Query, Start, Trigger
 
 PATIENCE = 4
@@ -52,25 +51,31 @@ class Trial:
     """The refinement of one trigger: what is kept so far, and what may still be asked."""
 
     def __init__(self, trigger: Trigger, start: Start, budget: int) -> None:
+        """Begin; ask `begin` who answers before looking at anything."""
         self.trigger = trigger
         self.start = start
         self.left = budget
+        self._device = Device(start.goal.needed)
+        self._witnesses: Witnesses = self._device
         self._kind = trigger.kind
-        self._answering: Surrogate = surrogate(start.goal, start.ensemble)
-        self._wrong = 0
+        self._contradicted = 0
 
     def begin(self) -> Part[Seen]:
-        """Look at the trigger itself, and decide who answers from here on.
+        """Decide who answers: the first stand-in that shows the trigger to deviate, if one does.
+
+        Returns:
+            The trigger, as it is seen from here on.
 
         Raises:
             BudgetSpentError: nothing may be asked.
 
         """
-        if not isinstance(self._answering, NearTies):
+        for witnesses in stand_ins(self.start.goal, self.start.ensemble):
+            self._witnesses = witnesses
             (seen,) = yield from self.look([self.trigger.image])
             if seen.deviates:
                 return seen
-        self._answering = Device(self.start.goal)
+        self._witnesses = self._device
         return self._seen(self.trigger.image, self.trigger.outcome)
 
     def look(self, images: Sequence[Image]) -> Part[list[Seen]]:
@@ -82,10 +87,10 @@ class Trial:
         """
         if self.left == 0:
             raise BudgetSpentError
-        start, answering = self.start, self._answering
+        start, witnesses = self.start, self._witnesses
         asked = [start.bounds.project(image, start.image) for image in images[: self.left]]
         self.left -= len(asked)
-        outcomes = yield [Query(image, answering.arms, answering.kernels) for image in asked]
+        outcomes = yield [Query(image, witnesses.arms, witnesses.kernels) for image in asked]
         return [self._seen(*pair) for pair in zip(asked, outcomes, strict=True)]
 
     def keep(self, seen: Seen, better: Callable[[Outcome], bool]) -> Part[bool]:
@@ -93,7 +98,7 @@ class Trial:
 
         Args:
             seen: an input that deviates.
-            better: told all arms' answers, whether they are better than the trigger's.
+            better: told all arms' answers, whether the input is better than the trigger.
 
         """
         outcome = seen.outcome
@@ -103,43 +108,17 @@ class Trial:
         kept = self.start.goal.met(outcome) == self._kind and better(outcome)
         if kept:
             self.trigger = replace(self.trigger, image=seen.image, outcome=outcome)
-        self._hear(kept=kept)
+        self._contradicted = 0 if kept else self._contradicted + 1
+        if self._contradicted == PATIENCE:
+            self._witnesses = self._device
         return kept
 
     def at_seed(self) -> Seen:
         """Return what is known of the seed."""
         return self._seen(self.start.image, self.start.outcome)
 
-    def _hear(self, *, kept: bool) -> None:
-        self._wrong = 0 if kept else self._wrong + 1
-        if self._wrong == PATIENCE:
-            self._answering = Device(self.start.goal)
-
     def _seen(self, image: Image, outcome: Outcome) -> Seen:
-        answering = self._answering
-        return Seen(image, *answering.sides(outcome), outcome, answering.doubts(outcome))
-
-
-@dataclass(frozen=True, slots=True)
-class Device:
-    """No stand-in: the compared arms answer themselves."""
-
-    goal: Goal
-    kernels: tuple[str, ...] = ()
-
-    @property
-    def arms(self) -> tuple[Arm, ...]:
-        """The arms that the goal needs."""
-        return self.goal.needed
-
-    def sides(self, outcome: Outcome) -> tuple[Answer, Answer]:
-        """Return the compared arms' answers."""
-        first, second = self.goal.compared
-        return outcome[first], outcome[second]
-
-    def doubts(self, outcome: Outcome) -> bool:
-        """Whether it is a finding: there is nothing to doubt."""
-        return self.goal.met(outcome) is not None
-
-    def confirmed(self, *, kept: bool) -> None:
-        """Learn nothing."""
+        goal = self.start.goal
+        judged = self._witnesses.as_compared(outcome)
+        deviates = goal.met(judged) == self._kind
+        return Seen(image, *compared(goal, judged), outcome, deviates)
