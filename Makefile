@@ -19,7 +19,7 @@ env: .venv/.complete .venv-old-board/.complete
 
 demo: .venv/.complete
 	.venv/bin/edgeflare search examples/fashion_lenet4 --device emulated-builtin \
-	    --limit 20 --max-queries 3000 --fail-on none --out runs/demo --overwrite
+	    --limit 100 --fail-on none --out runs/demo --overwrite
 
 test: env
 	.venv/bin/python -m pytest

@@ -105,8 +105,10 @@ def _totals(document: Document) -> Table:
 def _findings(document: Document, entries: Sequence[Document], title: str) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD)
     arms = [arm for arm in ARMS if any(arm in entry["labels"] for entry in entries)]
-    for column in ("seed", *arms, "cause"):
-        table.add_column(column)
+    table.add_column("seed")
+    for arm in arms:
+        table.add_column(arm, no_wrap=True)
+    table.add_column("cause", no_wrap=True, min_width=len("compression"))
     for column in ("strength", "queries", "L2"):
         table.add_column(column, justify="right")
     shown = sorted(entries, key=lambda entry: -(entry["strength"] or 0.0))[:ROWS]
