@@ -84,14 +84,9 @@ class Slope:
         for memory in (self._directions, self._places, self._gains):
             del memory[:-MEMORY]
 
-    def gradient(self, image: Image, contrasts: Real) -> Real:
-        """Return gradients at a place, per gray level: (contrasts, H, W, C).
-
-        Args:
-            image: the place.
-            contrasts: (contrasts, classes), the combinations of scores.
-
-        """
+    def around(self, image: Image) -> Plane:
+        """Return the scores' slopes at a place."""
+        shape = self._prior.shape
         directions = np.array(self._directions).reshape(len(self._directions), -1)
         covariance = directions * self._prior.reshape(-1)
         kernel = covariance @ directions.T
@@ -99,10 +94,8 @@ class Slope:
         apart = np.linalg.norm((np.array(self._places) - place).reshape(len(kernel), -1), axis=1)
         reach = max(1.0, _distance(image, self._seed))
         noise = np.trace(kernel) / len(kernel) * (NOISE + AGE * (apart / reach) ** 2)
-        gains = np.array(self._gains) @ contrasts.T
-        weights = np.linalg.solve(kernel + np.diag(noise), gains)
-        coefficients = (covariance.T @ weights).T.reshape(len(contrasts), *self._prior.shape)
-        return np.array([self._image(one) for one in coefficients])
+        weights = np.linalg.solve(kernel + np.diag(noise), np.array(self._gains))
+        return Plane(weights.T @ covariance, place.reshape(-1), lambda one: self._image(one, shape))
 
     def _coefficients(self, image: Real) -> Real:
         rows, columns, channels = self._bases
