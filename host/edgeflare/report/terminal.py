@@ -109,7 +109,7 @@ def _findings(document: Document, entries: Sequence[Document], title: str) -> Ta
     arms = [arm for arm in ARMS if any(arm in entry["labels"] for entry in entries)]
     table.add_column("seed", min_width=4)
     for arm in arms:
-        table.add_column(arm, no_wrap=True, max_width=9)
+        table.add_column(arm, no_wrap=True, max_width=8)
     table.add_column("cause", no_wrap=True, min_width=len("compression"))
     for column in ("strength", "queries", "L2"):
         table.add_column(column, justify="right", no_wrap=True, min_width=len(column))

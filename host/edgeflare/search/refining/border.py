@@ -82,14 +82,14 @@ def nearer(trial: Trial, border: Border, slope: Slope, here: Seen) -> Part[Seen]
 def foot(trial: Trial, border: Border, slope: Slope, here: Seen) -> Real | None:
     """Return the shortest change of the seed that reaches the border, as the slope has it."""
     seed = trial.start.image.astype(np.float64)
+    plane = slope.around(here.image)
     contrasts = border.contrasts(len(here.first.scores))
-    margins = contrasts @ here.first.scores
-    nearest = np.argsort(margins, kind="stable")[:RIVALS]
-    gradients = slope.gradient(here.image, contrasts[nearest])
+    at_seed = plane.at_seed(contrasts @ here.first.scores, contrasts)
+    distances = np.abs(at_seed) / np.maximum(plane.steepness(contrasts), 1e-12)
     ways = []
-    for margin, gradient in zip(margins[nearest], gradients, strict=True):
-        at_seed = float(margin + ((seed - here.image) * gradient).sum())
-        way = _shortest(-np.sign(at_seed) * gradient, abs(at_seed), -seed, 255.0 - seed)
+    for rival in np.argsort(distances, kind="stable")[:RIVALS]:
+        direction = -np.sign(at_seed[rival]) * plane.gradient(contrasts[rival])
+        way = _shortest(direction, abs(at_seed[rival]), -seed, 255.0 - seed)
         if way is not None:
             ways.append(way)
     return min(ways, key=np.linalg.norm) if ways else None
