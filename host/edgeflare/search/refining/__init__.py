@@ -1,1 +1,0 @@
-"""What makes a triggering input stronger and smaller."""
