@@ -22,6 +22,7 @@ from edgeflare.models.decode import Decoder
 from edgeflare.models.evaluation import Evaluator, Signature, Tensor
 from edgeflare.models.in_process import InProcessModel
 from edgeflare.models.preprocess import Encoder, Preprocess
+from edgeflare.models.tflite import Kernels
 from edgeflare.report.document import Document, write_document
 from edgeflare.search.goal import Goal
 from edgeflare.search.outcome import Arm
@@ -73,11 +74,15 @@ class Watched:
 
 @dataclass
 class Laboratory:
-    """Seeds and models, and campaigns over them."""
+    """Seeds and models, and campaigns over them.
+
+    `members` are further kernel sets that the host runs the compressed model under.
+    """
 
     folder: Path
     images: NDArray[np.uint8]
     models: dict[Arm, Invoke]
+    members: dict[Kernels, Invoke] = field(default_factory=dict)
     plan: Plan = field(
         default_factory=lambda: Plan(
             "random",
@@ -101,16 +106,17 @@ class Laboratory:
         **plan: Any,
     ) -> Document:
         """Run a campaign, or go on with one; `plan` changes fields of the laboratory's own."""
-        wanted = replace(self.plan, **plan)
+        wanted = replace(self.plan, ensemble=(*self.plan.ensemble, *self.members), **plan)
         with ExitStack() as stack:
             arms = {}
             for arm, invoke in self.models.items():
                 model: Evaluator = stack.enter_context(closing(InProcessModel(SIGNATURE, invoke)))
-                if arm is Arm.DEVICE:
-                    model = wrap_device(model)
-                encoder = Encoder(Preprocess(), SIGNATURE.input)
-                arms[arm] = ArmModel(model, encoder, Decoder(SIGNATURE.output, "logits"))
-            panel = Panel(arms)
+                arms[arm] = _arm_model(wrap_device(model) if arm is Arm.DEVICE else model)
+            members: dict[str, ArmModel] = {
+                kernels: _arm_model(stack.enter_context(closing(InProcessModel(SIGNATURE, invoke))))
+                for kernels, invoke in self.members.items()
+            }
+            panel = Panel(arms, members)
             about = self._about(wanted, panel)
             if resume:
                 directory, journal = resume_run(self.folder / name, about)
@@ -155,6 +161,11 @@ class Laboratory:
             classes=(),
             labels=None,
         )
+
+
+def _arm_model(evaluator: Evaluator) -> ArmModel:
+    encoder = Encoder(Preprocess(), SIGNATURE.input)
+    return ArmModel(evaluator, encoder, Decoder(SIGNATURE.output, "logits"))
 
 
 def _recovered(_lost: DeviceLost) -> None:

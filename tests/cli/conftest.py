@@ -125,6 +125,14 @@ def newer_than_the_old_board(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture(scope="session")
+def constant(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The example's compressed model with a last layer that gives every image the same scores."""
+    path = tmp_path_factory.mktemp("constant") / "constant.tflite"
+    path.write_bytes(edited(_no_weights_in_the_last_layer))
+    return path
+
+
 def _bad_models(folder: Path) -> None:
     whole = (EXAMPLE / "compressed.tflite").read_bytes()
     (folder / "empty.tflite").touch()
@@ -151,6 +159,18 @@ def _convolution(version: int) -> Callable[[Any], None]:
                 code.version = version
 
     return change
+
+
+def _no_weights_in_the_last_layer(model: Any) -> None:
+    (graph,) = model.subgraphs
+    last = next(
+        operator
+        for operator in reversed(graph.operators)
+        if model.operatorCodes[operator.opcodeIndex].builtinCode
+        == schema.BuiltinOperator.FULLY_CONNECTED
+    )
+    buffer = model.buffers[graph.tensors[last.inputs[1]].buffer]
+    buffer.data = [0] * len(buffer.data)
 
 
 def _second_input(model: Any) -> None:

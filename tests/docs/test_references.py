@@ -11,6 +11,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import cv2
 import pytest
 from typer.main import get_command
 
@@ -60,10 +61,10 @@ def test_options_exist() -> None:
         timeout=60,
         check=True,
     )
-    known = {*_options(get_command(app)), *re.findall(r"--[a-z][a-z-]*", agent.stdout)}
+    known = {*_options(get_command(app)), *re.findall(r"--[a-z][a-z0-9-]*", agent.stdout)}
     for page in PAGES:
         for code in _commands_and_spans(page.read_text(encoding="utf-8")):
-            unknown = set(re.findall(r"(?<!\S)--[a-z][a-z-]*", code)) - known
+            unknown = set(re.findall(r"(?<!\S)--[a-z][a-z0-9-]*", code)) - known
             assert not unknown, f"{page.name}: {code}"
 
 
@@ -132,6 +133,18 @@ def test_the_picture_shows_a_run(tmp_path: Path) -> None:
         text = svg.read_text(encoding="utf-8")
         assert "fashion_lenet4" in text
         assert "url(http" not in text
+
+
+def test_the_picture_of_a_search_can_be_made(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="the extra `plots` is not installed")
+    out = tmp_path / "search.png"
+    draw: list[str | Path] = [DOCS / "pictures" / "search.py", "--out", out, "--limit", "20"]
+    subprocess.run([sys.executable, *draw], capture_output=True, timeout=100, check=True)
+    for picture in (out, DOCS / "pictures" / "search.png"):
+        image = cv2.imread(str(picture))
+        assert image is not None
+        assert min(image.shape[:2]) > 400
+        assert picture.stat().st_size < 300_000
 
 
 def _anchors(page: Path) -> set[str]:

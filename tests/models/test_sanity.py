@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from edgeflare.models.decode import Decoder, detect_outputs
+from edgeflare.models.decode import Decoded, Decoder, detect_outputs
 from edgeflare.models.evaluation import RawBatch, Tensor
 from edgeflare.models.pair import load_pair
 from edgeflare.models.preprocess import Encoder, Preprocess
@@ -17,9 +17,14 @@ from edgeflare.models.tflite import open_tflite
 DECODER = Decoder(Tensor("out", (1, 4), "float32"), "logits")
 
 
+def decoded(logits: NDArray[np.float64]) -> Decoded:
+    return DECODER.decode(RawBatch(logits.astype(np.float32)))
+
+
 def warn(logits: NDArray[np.float64], labels: list[int] | None = None) -> list[str]:
+    """What is said of an original, beside a compressed model that works."""
     given = None if labels is None else np.array(labels, np.int64)
-    return sanity_warnings(DECODER.decode(RawBatch(logits.astype(np.float32))), given)
+    return sanity_warnings(decoded(logits), decoded(right(len(logits))), given)
 
 
 def right(count: int, classes: int = 4) -> NDArray[np.float64]:
@@ -35,8 +40,19 @@ def test_a_model_that_works_is_not_complained_of() -> None:
 def test_outputs_that_hardly_vary() -> None:
     constant = 1 + np.random.default_rng(0).normal(scale=0.01, size=(40, 4))
     (line,) = warn(constant)
-    assert "hardly vary over the 40 seeds" in line
+    assert "the original's outputs hardly vary" in line
     assert "scale" in line
+
+
+def test_outputs_of_the_compressed_model_that_hardly_vary() -> None:
+    constant = decoded(np.ones((40, 4)))
+    (line,) = sanity_warnings(decoded(right(40)), constant, None)
+    assert "the compressed model's outputs hardly vary" in line
+    assert "calibration" in line
+    # Where there is no original, or it is constant too, nothing speaks against preprocessing.
+    (line,) = sanity_warnings(None, constant, None)
+    assert "scale" in line
+    assert len(sanity_warnings(constant, constant, None)) == 2
 
 
 def test_accuracy_near_chance() -> None:
@@ -74,8 +90,8 @@ def test_wrong_preprocessing_of_a_real_model_is_noticed(
         encoder = Encoder(preprocess or pair.preprocess, model.signature.input)
         raw = model.submit(encoder.encode(seeds.images)).result()
         outputs = detect_outputs(model.signature.output, model.operators, raw.outputs)
-        decoded = Decoder(model.signature.output, outputs).decode(raw)
+        answers = Decoder(model.signature.output, outputs).decode(raw)
     finally:
         model.close()
-    assert bool(sanity_warnings(decoded, None)) is complains
-    assert bool(sanity_warnings(decoded, seeds.labels)) is complains
+    assert bool(sanity_warnings(answers, answers, None)) is complains
+    assert bool(sanity_warnings(answers, answers, seeds.labels)) is complains

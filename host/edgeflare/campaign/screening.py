@@ -12,6 +12,7 @@ from edgeflare.campaign.pipeline import Pipeline
 from edgeflare.campaign.recall import from_rows, to_row
 from edgeflare.campaign.setting import Setting
 from edgeflare.campaign.triggers import store_trigger
+from edgeflare.models.decode import Decoded, Decoder
 from edgeflare.models.evaluation import RawBatch
 from edgeflare.models.sanity import sanity_warnings
 from edgeflare.search.outcome import Arm, Outcome
@@ -40,20 +41,26 @@ def screen(setting: Setting) -> dict[int, Outcome]:
 
 
 def warn(setting: Setting) -> None:
-    """Note what looks wrong in the original's answers on the seeds, and show it."""
-    decoder = setting.panel.reading.decoders.get(Arm.ORIGINAL)
-    if decoder is None:
-        return
+    """Note what looks wrong in the answers of the host's models on the seeds, and show it."""
+    decoders = setting.panel.reading.decoders
     rows = [rows[0] for rows in setting.journal.answers("seed").values()]
-    outputs = np.frombuffer(b"".join(row.original or b"" for row in rows), decoder.tensor.dtype)
-    failures = {
-        i: row.failures["original"] for i, row in enumerate(rows) if "original" in row.failures
+    decoded = {
+        arm: _decode(decoders[arm], arm, rows)
+        for arm in (Arm.ORIGINAL, Arm.TWIN)
+        if arm in decoders
     }
-    decoded = decoder.decode(RawBatch(outputs.reshape(len(rows), -1), failures))
-    lines = sanity_warnings(decoded, setting.labels)
+    lines = sanity_warnings(decoded.get(Arm.ORIGINAL), decoded[Arm.TWIN], setting.labels)
     setting.journal.note("warnings", lines)
     for line in lines:
         setting.observer.warned(line)
+
+
+def _decode(decoder: Decoder, arm: Arm, rows: Sequence[Answers]) -> Decoded:
+    outputs = np.frombuffer(b"".join(row.raw(arm) or b"" for row in rows), decoder.tensor.dtype)
+    failures = {
+        i: row.failures[arm.value] for i, row in enumerate(rows) if arm.value in row.failures
+    }
+    return decoder.decode(RawBatch(outputs.reshape(len(rows), -1), failures))
 
 
 def _known(setting: Setting) -> Mapping[int, Evaluated]:

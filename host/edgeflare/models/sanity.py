@@ -1,4 +1,4 @@
-"""Whether the original answers as a trained model does; where not, preprocessing is often wrong."""
+"""Whether the models answer as trained ones do; where not, preprocessing is often wrong."""
 
 from __future__ import annotations
 
@@ -14,36 +14,47 @@ _LEAST_SPREAD = 0.25
 _SIGMAS = 2.33
 _NEAR_CHANCE = 0.1
 _CURE = "check scale, mean, std and channels of the preprocessing"
+_CURE_OF_COMPRESSION = "check how it was compressed, the data for calibration most of all"
 
 
-def sanity_warnings(original: Decoded, labels: NDArray[np.int64] | None) -> list[str]:
-    """Return one line for each thing that looks wrong in the original's answers on the seeds.
+def sanity_warnings(
+    original: Decoded | None, compressed: Decoded, labels: NDArray[np.int64] | None
+) -> list[str]:
+    """Return one line for each thing that looks wrong in the models' answers on the seeds.
 
     Outputs hardly vary when no class's score (a logit or a logarithm of a probability) has a
-    standard deviation of 0.05 over at least 8 seeds. Accuracy is near chance when it is not above
-    chance by a tenth of the way to 1, or by what chance itself gives in one of a hundred sets.
+    standard deviation of 0.25 over at least 8 seeds. The original's accuracy is near chance when it
+    is not above chance by a tenth of the way to 1, or by what chance itself gives in one of a
+    hundred sets.
 
     Args:
-        original: the original's answers on the seeds.
+        original: the original's answers on the seeds, or None where there is none.
+        compressed: the compressed model's answers on them.
         labels: (seeds,), or None; those outside 0 … classes - 1 mean unlabelled.
 
     """
-    answered = np.array([failure is None for failure in original.failures], bool)
     lines = []
-    if constant := _near_constant(original.scores[answered]):
-        lines.append(constant)
-    if labels is not None:
-        labelled = answered & (labels >= 0) & (labels < original.raw.shape[1])
+    varies = original is not None and not _hardly_varies(original)
+    if original is not None and not varies:
+        lines.append(f"the original's outputs hardly vary over the seeds: {_CURE}")
+    if _hardly_varies(compressed):
+        cure = _CURE_OF_COMPRESSION if varies else _CURE
+        lines.append(f"the compressed model's outputs hardly vary over the seeds: {cure}")
+    if original is not None and labels is not None:
+        labelled = _answered(original) & (labels >= 0) & (labels < original.raw.shape[1])
         right = original.labels[labelled] == labels[labelled]
         if chance := _near_chance(right, original.raw.shape[1]):
             lines.append(chance)
     return lines
 
 
-def _near_constant(scores: NDArray[np.float64]) -> str | None:
-    if len(scores) < _LEAST_SEEDS or scores.std(axis=0).max() >= _LEAST_SPREAD:
-        return None
-    return f"the original's outputs hardly vary over the {len(scores)} seeds: {_CURE}"
+def _answered(model: Decoded) -> NDArray[np.bool_]:
+    return np.array([failure is None for failure in model.failures], bool)
+
+
+def _hardly_varies(model: Decoded) -> bool:
+    scores = model.scores[_answered(model)]
+    return len(scores) >= _LEAST_SEEDS and bool(scores.std(axis=0).max() < _LEAST_SPREAD)
 
 
 def _near_chance(right: NDArray[np.bool_], classes: int) -> str | None:

@@ -16,6 +16,7 @@ from edgeflare.campaign.recall import from_rows
 from edgeflare.campaign.run_directory import RunDirectory, write_atomically
 from edgeflare.campaign.verification import REPETITIONS
 from edgeflare.errors import UserError
+from edgeflare.report.equal_arms import equal_arms
 from edgeflare.search.goal import Goal, cause, strength
 from edgeflare.search.outcome import Arm, Outcome
 
@@ -89,7 +90,7 @@ def build_document(journal: Journal) -> Document:
         "rng_seed": about.plan.rng_seed,
         "plan": about.plan.to_json(),
         "classes": list(about.classes),
-        "warnings": about_json.get("warnings", []),
+        "warnings": [*about_json.get("warnings", []), *equal_arms(journal, about)],
         "totals": _totals(journal, about, chains, findings, deviating, flaky),
         "deviating_seeds": list(deviating.values()),
         "findings": list(findings.values()),

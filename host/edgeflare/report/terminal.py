@@ -107,12 +107,12 @@ def _findings(document: Document, entries: Sequence[Document], title: str) -> Ta
         title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False
     )
     arms = [arm for arm in ARMS if any(arm in entry["labels"] for entry in entries)]
-    table.add_column("seed", min_width=4)
+    table.add_column("seed", no_wrap=True)
     for arm in arms:
-        table.add_column(arm, no_wrap=True, max_width=8)
-    table.add_column("cause", no_wrap=True, min_width=len("compression"))
+        table.add_column(arm)
+    table.add_column("cause", no_wrap=True)
     for column in ("strength", "queries", "L2"):
-        table.add_column(column, justify="right", no_wrap=True, min_width=len(column))
+        table.add_column(column, justify="right", no_wrap=True)
     shown = sorted(entries, key=lambda entry: -(entry["strength"] or 0.0))[:ROWS]
     for entry in shown:
         table.add_row(

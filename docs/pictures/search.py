@@ -1,0 +1,189 @@
+"""Make the picture of docs/search.md: how `boundary` finds a trigger from one seed of the example.
+
+.venv/bin/python docs/pictures/search.py    (needs the extra `plots`)
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from edgeflare.campaign.assembly import Assembly, assemble
+from edgeflare.campaign.chain import chain_generator
+from edgeflare.campaign.plan import Plan
+from edgeflare.devices.profile import find_profile
+from edgeflare.models.pair import load_pair
+from edgeflare.search.boundary import boundary
+from edgeflare.search.goal import Find, Goal
+from edgeflare.search.outcome import Answer, Arm, Image, Outcome
+from edgeflare.search.strategy import Query, Start, Story
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
+DEVICE = "emulated-builtin"
+COLUMNS = 8
+MOST = 3 * COLUMNS
+
+STAGES = {
+    "seed": "tab:gray",
+    "leap": "tab:purple",
+    "descend": "tab:brown",
+    "weigh": "tab:orange",
+    "bisect": "tab:blue",
+    "follow": "tab:green",
+}
+"""The stages of a search, and their colours."""
+
+_STAGE_OF = {
+    "_leap": "leap",
+    "_descend": "descend",
+    "_weigh": "weigh",
+    "_locate": "bisect",
+    "_follow": "follow",
+}
+
+
+@dataclass(frozen=True)
+class Sight:
+    """An image that a search looked at, and what it saw.
+
+    Attributes:
+        stage: the stage of the search.
+        image: HWC uint8.
+        outcome: what the arms answered.
+
+    """
+
+    stage: str
+    image: Image
+    outcome: Outcome
+
+    def margin(self, arm: Arm, label: int) -> float:
+        """Return by how much an arm's score of a label is above its best other one."""
+        scores = self.outcome[arm].scores
+        return float(scores[label] - np.delete(scores, label).max())
+
+
+def main() -> None:
+    """Read the command line, and write the picture."""
+    parser = argparse.ArgumentParser(description="Make a picture of a search.")
+    parser.add_argument("--limit", type=int, default=40, help="seeds to choose from")
+    parser.add_argument("--out", type=Path, default=Path(__file__).with_name("search.png"))
+    options = parser.parse_args()
+    goal = Goal(Find.ANY)
+    plan = Plan("boundary", goal, (DEVICE,))
+    with ExitStack() as stack:
+        pair = load_pair(EXAMPLE)
+        assembly = assemble(pair, goal.find, options.limit, find_profile(DEVICE), stack)
+        sights = most_telling(search(assembly, plan, seed_id) for seed_id in range(options.limit))
+    draw(sights, pair.classes).savefig(options.out, dpi=100, metadata={"Software": None})
+
+
+def most_telling(searches: Iterator[Sequence[Sight]]) -> Sequence[Sight]:
+    """Return the search that fits into the picture and has the most of bisecting and following."""
+    fitting = (sights for sights in searches if 1 < len(sights) <= MOST)
+    return max(fitting, key=lambda sights: min(_count(sights, "bisect"), _count(sights, "follow")))
+
+
+def search(assembly: Assembly, plan: Plan, seed_id: int) -> Sequence[Sight]:
+    """Search from a seed; return it and all that was looked at, unless it deviates itself."""
+    image = assembly.seeds.images[seed_id]
+    outcome = _evaluate(assembly, Query(image, assembly.panel.arms))
+    if plan.goal.met(outcome) is not None:
+        return []
+    sights = [Sight("seed", image, outcome)]
+    rng = chain_generator(plan.rng_seed, seed_id)
+    story = boundary(Start(image, outcome, plan.goal, rng, assembly.settle(plan).bounds))
+    asked = next(story)
+    while len(sights) <= MOST:
+        (query,) = asked
+        stage, outcome = _stage(story), _evaluate(assembly, query)
+        if query.again:
+            before = sights.pop().outcome
+            sights.append(Sight(stage, query.image, Outcome({**before.answers, **outcome.answers})))
+        else:
+            sights.append(Sight(stage, query.image, outcome))
+        try:
+            asked = story.send([outcome])
+        except StopIteration:
+            break
+    return sights
+
+
+def draw(sights: Sequence[Sight], classes: Sequence[str]) -> Figure:
+    """Draw what was looked at, and how the margins of both arms went."""
+    label = int(sights[0].outcome[Arm.ORIGINAL].scores.argmax())
+    rows = -(-len(sights) // COLUMNS)
+    figure = Figure(figsize=(11, 1.75 * rows + 2.6), layout="constrained")
+    strip, trace = figure.subfigures(2, 1, height_ratios=[1.75 * rows, 2.6])
+    panels = strip.subplots(rows, COLUMNS).flat
+    for n, panel in enumerate(panels):
+        panel.axis("off")
+        if n < len(sights):
+            _draw_image(panel, n, sights[n], label)
+    strip.suptitle(_title(sights, classes), fontsize=11)
+    _draw_margins(trace.subplots(), sights, label)
+    return figure
+
+
+def _draw_image(panel: Any, n: int, sight: Sight, label: int) -> None:
+    panel.axis("on")
+    panel.imshow(sight.image.squeeze(), cmap="gray", vmin=0, vmax=255)
+    panel.set_xticks([])
+    panel.set_yticks([])
+    for spine in panel.spines.values():
+        spine.set(color=STAGES[sight.stage], linewidth=3)
+    margins = (sight.margin(arm, label) for arm in (Arm.ORIGINAL, Arm.TWIN))
+    panel.set_title(f"{n}  {sight.stage}" if n else "seed", fontsize=9, pad=3)
+    panel.set_xlabel("  ".join(f"{margin:+.3f}" for margin in margins), fontsize=9, labelpad=2)
+
+
+def _draw_margins(panel: Any, sights: Sequence[Sight], label: int) -> None:
+    for n, sight in enumerate(sights):
+        panel.axvspan(n - 0.5, n + 0.5, color=STAGES[sight.stage], alpha=0.15, linewidth=0)
+    for arm, style in ((Arm.ORIGINAL, "ko-"), (Arm.TWIN, "rs--")):
+        panel.plot([sight.margin(arm, label) for sight in sights], style, label=arm, markersize=4)
+    panel.set_xticks(range(len(sights)))
+    panel.axhline(0.0, color="black", linewidth=0.8)
+    panel.set_yscale("symlog", linthresh=0.1)
+    panel.set(xlabel="query", ylabel="margin of the seed's label", xlim=(-0.5, len(sights) - 0.5))
+    panel.legend(loc="upper right", frameon=False)
+
+
+def _title(sights: Sequence[Sight], classes: Sequence[str]) -> str:
+    last = sights[-1].outcome.answers
+    labels = ", ".join(f"{arm}: {_name(answer, classes)}" for arm, answer in last.items())
+    return f"From a seed to a trigger ({labels}); below, the margins of original and twin"
+
+
+def _name(answer: Answer, classes: Sequence[str]) -> str:
+    return "–" if answer.label is None else classes[answer.label]
+
+
+def _count(sights: Sequence[Sight], stage: str) -> int:
+    return sum(sight.stage == stage for sight in sights)
+
+
+def _evaluate(assembly: Assembly, query: Query) -> Outcome:
+    (evaluated,) = assembly.panel.submit([query]).collect()
+    return evaluated.outcome
+
+
+def _stage(story: Story) -> str:
+    """Return the stage that a story stands in: a method of the search that it has delegated to."""
+    frame: Any = story
+    while frame is not None:
+        if frame.gi_code.co_name in _STAGE_OF:
+            return _STAGE_OF[frame.gi_code.co_name]
+        frame = frame.gi_yieldfrom
+    raise LookupError("the stages of `boundary` have other names now")
+
+
+if __name__ == "__main__":
+    main()

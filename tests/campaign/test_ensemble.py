@@ -1,0 +1,132 @@
+"""Campaigns in which the host answers first and the device is asked again where it is in doubt."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from edgeflare.campaign.journal import Journal
+from edgeflare.campaign.run_directory import RunDirectory
+from edgeflare.errors import UserError
+from edgeflare.report.document import load_document
+from edgeflare.search.goal import Find, Goal
+from edgeflare.search.outcome import Arm
+from laboratory import CLASSES, SIDE, Laboratory, linear, untimed
+
+KERNEL = Goal(Find.KERNEL)
+
+
+@pytest.fixture
+def ensemble(laboratory: Laboratory) -> Laboratory:
+    """A device that rounds other weights than the twin, a member like it, and one unlike it."""
+    rng = np.random.default_rng(9)
+    weights = rng.normal(size=(SIDE * SIDE, CLASSES)).astype(np.float32)
+
+    def off(rng_seed: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+        noise = np.random.default_rng(rng_seed).normal(scale=0.02, size=weights.shape)
+        return weights + noise.astype(np.float32)
+
+    laboratory.models = {
+        Arm.ORIGINAL: linear(weights),
+        Arm.TWIN: linear(off(1), 0.005),
+        Arm.DEVICE: linear(off(2), 0.005),
+    }
+    laboratory.members = {"builtin": linear(off(2), 0.01), "reference": linear(off(3), 0.005)}
+    laboratory.plan = replace(laboratory.plan, strategy="boundary", goal=KERNEL, max_queries=400)
+    return laboratory
+
+
+def test_the_device_confirms_what_the_members_foretell(ensemble: Laboratory) -> None:
+    totals = ensemble.run("run")["totals"]
+    assert totals["success_rate"] > 0.9
+    assert totals["device_queries"] < totals["queries"] / 3
+
+
+def test_asking_the_device_again_is_no_query_but_a_device_query(ensemble: Laboratory) -> None:
+    document = ensemble.run("run")
+    totals = document["totals"]
+    stored = len(document["findings"]) + len(document["deviating_seeds"])
+    assert totals["overhead_queries"] == totals["seeds"] + 3 * stored
+    searched = {entry["seed_id"]: entry for entry in document["findings"]}
+    for entry in searched.values():
+        assert 1 <= entry["device_queries"] < entry["queries"]
+    journal = Journal.open(ensemble.folder / "run" / "run.db")
+    chains = journal.chains().values()
+    journal.close()
+    assert totals["queries"] == sum(row.queries for row in chains)
+    assert totals["device_queries"] == sum(row.device_queries for row in chains)
+    # Each query asks every host's model once, whether the device is asked too or not.
+    evaluations = totals["host_evaluations"]
+    assert evaluations == {
+        "original": totals["queries"] + totals["overhead_queries"],
+        "twin-xnnpack": totals["queries"] + totals["overhead_queries"],
+        "twin-builtin": totals["queries"] + totals["seeds"],
+        "twin-reference": totals["queries"] + totals["seeds"],
+    }
+
+
+def test_the_budget_counts_queries_and_not_what_is_asked_again(ensemble: Laboratory) -> None:
+    ensemble.members = {}
+    document = ensemble.run("run", max_queries=60, goal=Goal(Find.KERNEL, min_strength=0.9))
+    totals = document["totals"]
+    assert totals["findings"] == 0
+    assert totals["queries"] == 60 * totals["searched"]
+    assert totals["device_queries"] > 0
+
+
+def test_members_that_are_not_asked_cost_nothing_in_the_search(ensemble: Laboratory) -> None:
+    totals = ensemble.run("run", strategy="random", goal=Goal())["totals"]
+    assert totals["host_evaluations"]["twin-builtin"] == totals["seeds"]
+    assert totals["device_queries"] == totals["queries"]
+
+
+@pytest.mark.parametrize("goal", [KERNEL, Goal(Find.COMPRESSION), Goal()], ids=lambda g: g.find)
+def test_the_number_of_chains_changes_nothing(ensemble: Laboratory, goal: Goal) -> None:
+    runs = [
+        untimed(ensemble.run(f"run-{n}", chains=n, goal=goal, max_queries=80)) for n in (1, 7, 256)
+    ]
+    assert runs[0] == runs[1] == runs[2]
+
+
+@settings(
+    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(stop_after=st.integers(1, 900), total=st.none() | st.integers(10, 1500))
+def test_stopped_and_resumed_is_as_if_never_stopped(
+    ensemble: Laboratory,
+    tmp_path_factory: pytest.TempPathFactory,
+    stop_after: int,
+    total: int | None,
+) -> None:
+    ensemble.folder = tmp_path_factory.mktemp("runs")
+    whole = ensemble.run("whole", total_queries=total)
+    parts = ensemble.run("parts", total_queries=total, stop_after=stop_after)
+    while ensemble.stopped is not None:
+        stop_after += 300
+        parts = ensemble.run("parts", total_queries=total, resume=True, stop_after=stop_after)
+    assert untimed(parts) == untimed(whole)
+
+
+def test_a_run_that_was_stopped_counts_what_its_open_chains_have_asked(
+    ensemble: Laboratory,
+) -> None:
+    document = ensemble.run("run", stop_after=200, chains=8)
+    assert document["stopped_by"] == "interrupt"
+    totals = document["totals"]
+    evaluations = totals["host_evaluations"]
+    assert totals["queries"] >= 200
+    assert evaluations["twin-builtin"] == totals["queries"] + totals["seeds"]
+    assert 0 < totals["device_queries"] < totals["queries"]
+    (ensemble.folder / "run" / "run.json").unlink()
+    assert load_document(RunDirectory(ensemble.folder / "run"))["totals"] == totals
+
+
+def test_a_run_is_resumed_with_the_ensemble_that_began_it(ensemble: Laboratory) -> None:
+    ensemble.run("run")
+    del ensemble.members["builtin"]
+    with pytest.raises(UserError, match="--ensemble xnnpack,builtin,reference, not xnnpack,ref"):
+        ensemble.run("run", resume=True)

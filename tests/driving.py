@@ -1,0 +1,147 @@
+"""Plain functions as arms, and a loop that drives a strategy against them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.search.bounds import UNBOUNDED, Bounds
+from edgeflare.search.goal import Goal
+from edgeflare.search.outcome import Answer, Arm, Failure, Image, Outcome
+from edgeflare.search.strategy import Donor, Query, Start, Tale, Told, Trigger
+
+Model = Callable[[Image], NDArray[np.float64]]
+"""From an image to probabilities, (classes,)."""
+
+
+def answer(probabilities: NDArray[np.float64], failure: Failure | None = None) -> Answer:
+    if failure is not None:
+        nothing = np.zeros_like(probabilities)
+        return Answer(None, False, nothing, nothing, failure)
+    second, first = np.sort(probabilities)[-2:]
+    return Answer(
+        int(probabilities.argmax()), bool(first == second), probabilities, np.log(probabilities)
+    )
+
+
+def linear_model(weights: NDArray[np.float64], step: float = 0.0) -> Model:
+    """Softmax over weights (classes, entries); logits rounded to multiples of `step`."""
+
+    def model(image: Image) -> NDArray[np.float64]:
+        logits = weights @ (image.ravel() / 255.0)
+        if step:
+            logits = np.rint(logits / step) * step
+        powers = np.exp(logits - logits.max())
+        return np.asarray(powers / powers.sum())
+
+    return model
+
+
+def quantized(weights: NDArray[np.float64], step: float = 0.1) -> Model:
+    """The linear model of weights that were rounded to multiples of `step`, as are its logits."""
+    return linear_model(np.rint(weights / step) * step, step)
+
+
+@dataclass
+class Drive:
+    """What happened when a strategy was driven.
+
+    Attributes:
+        finding: what it found.
+        queries: what it asked, one after the other.
+        outcomes: what it was told.
+        answered: what it then knew of each input, in their order.
+
+    """
+
+    finding: Trigger | None = None
+    queries: list[Query] = field(default_factory=list)
+    outcomes: list[Outcome] = field(default_factory=list)
+    answered: list[Outcome] = field(default_factory=list)
+
+    @property
+    def images(self) -> list[bytes]:
+        return [query.image.tobytes() for query in self.queries]
+
+    @property
+    def inputs(self) -> int:
+        """What counts as queries: an input that is asked about again is no further one."""
+        return len(self.answered)
+
+    @property
+    def on_device(self) -> list[Outcome]:
+        """What was known of the inputs that the device was asked about."""
+        return [outcome for outcome in self.answered if Arm.DEVICE in outcome.answers]
+
+    def note(self, query: Query, told: Outcome) -> None:
+        self.queries.append(query)
+        self.outcomes.append(told)
+        if query.again:
+            assert query.image.tobytes() == self.images[-2]
+            before = self.answered.pop()
+            told = Outcome({**before.answers, **told.answers}, before.members)
+        self.answered.append(told)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A seed and the models to search on.
+
+    Attributes:
+        seed: the seed input.
+        models: by arm.
+        members: further members of the twin's ensemble, by kernel set.
+        bounds: how far a mutant may be from the seed.
+        crashes: whether the device crashes on an input.
+
+    """
+
+    seed: Image
+    models: Mapping[Arm, Model]
+    members: Mapping[str, Model] = field(default_factory=dict)
+    bounds: Bounds = UNBOUNDED
+    crashes: Callable[[Image], bool] = lambda _image: False
+
+    def evaluate(
+        self, image: Image, arms: tuple[Arm, ...], kernels: tuple[str, ...] = ()
+    ) -> Outcome:
+        return Outcome(
+            {arm: self._answer(arm, image) for arm in arms},
+            {name: answer(self.members[name](image)) for name in kernels},
+        )
+
+    def _answer(self, arm: Arm, image: Image) -> Answer:
+        crashed = arm is Arm.DEVICE and self.crashes(image)
+        return answer(self.models[arm](image), "crash" if crashed else None)
+
+    def start(self, goal: Goal, rng_seed: int = 0) -> Start:
+        rng = np.random.default_rng(rng_seed)
+        ensemble = tuple(self.members)
+        outcome = self.evaluate(self.seed, tuple(self.models), ensemble)
+        return Start(self.seed, outcome, goal, rng, self.bounds, ensemble, self.donors())
+
+    def donors(self) -> tuple[Donor, ...]:
+        """The seed itself, and a few dark images, which are of other classes more often."""
+        shape = (12, *self.seed.shape)
+        lit = np.random.default_rng(11).random(shape) < 0.05
+        others = np.where(lit, 255, 0).astype(np.uint8)
+        return tuple(
+            Donor(image, self.evaluate(image, tuple(self.models))) for image in (self.seed, *others)
+        )
+
+    def drive(self, tale: Tale, goal: Goal, rng_seed: int = 0, steps: int = 200) -> Drive:
+        """Drive a strategy until it ends, or until it has asked about so many inputs."""
+        strategy, drive = Told(tale(self.start(goal, rng_seed))), Drive()
+        while strategy.finding is None:
+            asked = strategy.ask()
+            if not asked or drive.inputs + sum(not query.again for query in asked) > steps:
+                break
+            told = [self.evaluate(query.image, query.arms, query.kernels) for query in asked]
+            for query, outcome in zip(asked, told, strict=True):
+                drive.note(query, outcome)
+            strategy.tell(told)
+        drive.finding = strategy.finding
+        return drive

@@ -1,0 +1,241 @@
+"""Boundary bisection on linear models, whose boundaries are known to be apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from statistics import median
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from driving import Bench, Drive, Model, linear_model, quantized
+from edgeflare.search.boundary import boundary, boundary_mh
+from edgeflare.search.bounds import Bounds
+from edgeflare.search.dflare import dflare
+from edgeflare.search.goal import Find, Goal
+from edgeflare.search.outcome import Arm, Image, Outcome
+from edgeflare.search.strategy import Tale
+from edgeflare_operators import operators
+
+TALES = pytest.mark.parametrize("tale", [boundary, boundary_mh])
+
+_RNG = np.random.default_rng(7)
+WEIGHTS = _RNG.normal(0.0, 1.0, (4, 12 * 12))
+SEEDS = list(_RNG.integers(256, size=(6, 12, 12, 1), dtype=np.uint8))
+ORIGINAL = linear_model(WEIGHTS)
+
+
+def bent(rng_seed: int) -> Model:
+    """The original, its weights a little off and its logits rounded."""
+    noise = np.random.default_rng(rng_seed).normal(0.0, 0.02, WEIGHTS.shape)
+    return linear_model(WEIGHTS + noise, step=0.01)
+
+
+COMPRESSED = {"linear": bent(1), "quantized": quantized(WEIGHTS)}
+
+
+def compression(compressed: Model, seed: Image = SEEDS[0]) -> Bench:
+    """A device on the twin's own kernels."""
+    return Bench(seed, {Arm.ORIGINAL: ORIGINAL, Arm.TWIN: compressed, Arm.DEVICE: compressed})
+
+
+def kernels(seed: Image = SEEDS[0], *, device: Model, **members: Model) -> Bench:
+    """A device on other kernels than the twin's, and the members of the twin's ensemble."""
+    models = {Arm.ORIGINAL: ORIGINAL, Arm.TWIN: bent(1), Arm.DEVICE: device}
+    return Bench(seed, models, members)
+
+
+def drives(tale: Tale, goal: Goal, benches: Iterator[Bench], steps: int) -> list[Drive]:
+    return [bench.drive(tale, goal, k, steps) for k, bench in enumerate(benches)]
+
+
+def on_all_seeds(bench: Bench) -> Iterator[Bench]:
+    return (replace(bench, seed=seed) for seed in SEEDS)
+
+
+@TALES
+@pytest.mark.parametrize("model", COMPRESSED)
+def test_finds_what_compression_changed(tale: Tale, model: str) -> None:
+    bench = compression(COMPRESSED[model])
+    for drive in drives(tale, Goal(), on_all_seeds(bench), 300):
+        assert drive.finding is not None
+        assert drive.finding.kind == "deviation"
+        answers = drive.finding.outcome.answers
+        assert answers[Arm.ORIGINAL].label != answers[Arm.DEVICE].label
+        assert not answers[Arm.ORIGINAL].tied
+        assert not answers[Arm.DEVICE].tied
+
+
+@pytest.mark.parametrize("model", COMPRESSED)
+def test_takes_far_fewer_queries_than_dflare(model: str) -> None:
+    bench = compression(COMPRESSED[model])
+    ours, theirs = (
+        [drive.inputs for drive in drives(tale, Goal(), on_all_seeds(bench), 2000)]
+        for tale in (boundary, dflare)
+    )
+    assert median(ours) < 0.7 * median(theirs)
+    assert max(ours) < 0.3 * max(theirs)
+
+
+@TALES
+def test_the_device_confirms_and_is_asked_nothing_else(tale: Tale) -> None:
+    goal = Goal(Find.COMPRESSION)
+    bench = compression(COMPRESSED["quantized"])
+    for drive in drives(tale, goal, on_all_seeds(bench), 300):
+        *host, last = drive.queries
+        assert all(query.arms == (Arm.ORIGINAL, Arm.TWIN) for query in host)
+        assert last.arms == (Arm.DEVICE,)
+        assert last.again
+        assert len(drive.on_device) == 1
+        assert drive.finding is not None
+        assert drive.finding.outcome == drive.answered[-1]
+
+
+def test_a_device_that_is_not_the_twin_is_asked_wherever_the_twin_deviates() -> None:
+    bench = kernels(device=ORIGINAL)  # so nothing that the twin does shows on it
+    drive = bench.drive(boundary, Goal(), steps=400)
+    assert drive.finding is None
+    goal = Goal()
+    deviating = [
+        goal.met(Outcome({**outcome.answers, Arm.DEVICE: outcome[Arm.TWIN]})) is not None
+        for outcome in drive.answered
+    ]
+    asked = [Arm.DEVICE in outcome.answers for outcome in drive.answered]
+    assert deviating == asked
+    assert sum(asked) > 1
+
+
+@TALES
+@pytest.mark.parametrize("find", list(Find))
+@given(
+    rng_seed=st.integers(0, 2**32),
+    linf=st.none() | st.floats(1.0, 255.0),
+    l2=st.none() | st.floats(5.0, 2000.0),
+)
+@settings(max_examples=15, deadline=None)
+def test_every_query_keeps_the_bounds(
+    tale: Tale, find: Find, rng_seed: int, linf: float | None, l2: float | None
+) -> None:
+    bounds = Bounds(linf, l2)
+    bench = replace(kernels(device=bent(2), reference=bent(3)), bounds=bounds)
+    drive = bench.drive(tale, Goal(find), rng_seed, steps=80)
+    assert drive.queries
+    assert all(bounds.holds(query.image, bench.seed) for query in drive.queries)
+
+
+@TALES
+@pytest.mark.parametrize("find", list(Find))
+def test_the_same_start_is_the_same_search(tale: Tale, find: Find) -> None:
+    bench = kernels(device=bent(2), reference=bent(3))
+    once, again = (bench.drive(tale, Goal(find), 5, steps=300) for _ in range(2))
+    assert once.images == again.images
+    assert [query.arms for query in once.queries] == [query.arms for query in again.queries]
+    assert once.images[0] != bench.drive(tale, Goal(find), 6, steps=1).images[0]
+
+
+@TALES
+def test_the_trigger_names_the_operators_that_led_to_it(tale: Tale) -> None:
+    installed = {operator.name for operator in operators()}
+    for drive in drives(tale, Goal(), on_all_seeds(compression(COMPRESSED["linear"])), 300):
+        assert drive.finding is not None
+        assert drive.finding.operators
+        assert set(drive.finding.operators) <= installed
+
+
+EQUAL = {
+    "any": (Goal(), Bench(SEEDS[0], dict.fromkeys(Arm, ORIGINAL))),
+    "compression": (Goal(Find.COMPRESSION), Bench(SEEDS[0], dict.fromkeys(Arm, ORIGINAL))),
+    "kernel": (Goal(Find.KERNEL), kernels(device=bent(1), reference=bent(1))),
+}
+
+
+@TALES
+@pytest.mark.parametrize("find", EQUAL)
+def test_arms_that_never_differ_are_searched_to_the_end_of_the_budget(
+    tale: Tale, find: str
+) -> None:
+    goal, bench = EQUAL[find]
+    drive = bench.drive(tale, goal, steps=1500)
+    assert drive.finding is None
+    assert drive.inputs == 1500
+    assert drive.on_device == []
+
+
+@TALES
+def test_a_constant_model_is_searched_to_the_end_of_the_budget(tale: Tale) -> None:
+    def constant(_image: Image) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        return np.array([0.7, 0.2, 0.1])
+
+    for find in Find:
+        bench = Bench(SEEDS[0], dict.fromkeys(Arm, constant), {"reference": constant})
+        drive = bench.drive(tale, Goal(find), steps=300)
+        assert (drive.finding, drive.inputs, drive.on_device) == (None, 300, [])
+
+
+def test_an_ensemble_that_foretells_the_device_spares_it() -> None:
+    bench = kernels(device=bent(2), reference=bent(2))
+    for drive in drives(boundary, Goal(Find.KERNEL), on_all_seeds(bench), 1000):
+        assert drive.finding is not None
+        assert len(drive.on_device) <= 3
+        for query in drive.queries:
+            assert query.kernels == (() if query.again else ("reference",))
+        assert drive.finding.outcome.members["reference"].label == (
+            drive.finding.outcome[Arm.DEVICE].label
+        )
+
+
+def test_without_an_ensemble_near_ties_are_asked_about() -> None:
+    found = drives(boundary, Goal(Find.KERNEL), on_all_seeds(kernels(device=bent(2))), 1000)
+    assert sum(drive.finding is not None for drive in found) >= len(SEEDS) - 2
+    for drive in found:
+        assert not any(query.kernels for query in drive.queries)
+        assert 0 < len(drive.on_device) < drive.inputs / 2
+        for outcome in drive.on_device:
+            second, first = np.sort(outcome[Arm.TWIN].probabilities)[-2:]
+            assert 0.0 < first - second < 0.3
+
+
+def test_an_ensemble_that_does_not_resemble_the_device_is_no_obstacle() -> None:
+    # Wherever the device leans away from the twin, the member leans the other way.
+    lean = np.random.default_rng(3).normal(0.0, 0.02, WEIGHTS.shape)
+    twin, device, contrary = (linear_model(WEIGHTS + k * lean, step=0.01) for k in (0, 1, -1))
+    models = {Arm.ORIGINAL: bent(1), Arm.TWIN: twin, Arm.DEVICE: device}
+    bench = Bench(SEEDS[0], models, {"reference": contrary})
+    unforeseen = 0
+    for drive in drives(boundary, Goal(Find.KERNEL), on_all_seeds(bench), 2000):
+        assert drive.finding is not None
+        outcome = drive.finding.outcome
+        unforeseen += outcome.members["reference"].label == outcome[Arm.TWIN].label
+    assert unforeseen > len(SEEDS) / 2
+
+
+def test_kernels_are_compared_without_an_original() -> None:
+    bench = kernels(device=bent(2), reference=bent(2))
+    models: dict[Arm, Model] = {Arm.TWIN: bent(1), Arm.DEVICE: bent(2)}
+    for members in (bench.members, {}):
+        alone = replace(bench, models=models, members=members)
+        found = drives(boundary, Goal(Find.KERNEL), on_all_seeds(alone), 2000)
+        assert sum(drive.finding is not None for drive in found) >= len(SEEDS) - 2
+
+
+@pytest.mark.parametrize("find", [Find.ANY, Find.KERNEL])
+def test_a_device_that_crashes_on_a_doubted_input_is_a_finding(find: Find) -> None:
+    sound = kernels(device=bent(1), reference=bent(2))  # nothing deviates but by crashing
+    bench = replace(sound, crashes=lambda image: not np.array_equal(image, sound.seed))
+    drive = bench.drive(boundary, Goal(find), steps=500)
+    assert drive.finding is not None
+    assert drive.finding.kind == "crash"
+    assert drive.finding.outcome[Arm.DEVICE].failure == "crash"
+    assert len(drive.on_device) == 1
+
+
+def test_weak_deviations_are_passed_over() -> None:
+    bench = compression(COMPRESSED["linear"])
+    goal = Goal(min_strength=0.02)
+    for drive in drives(boundary, goal, on_all_seeds(bench), 1500):
+        if drive.finding is not None:
+            assert goal.met(drive.finding.outcome) == "deviation"
+        assert len(drive.on_device) <= 1  # the twin's strength is the device's
