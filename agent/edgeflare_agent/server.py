@@ -216,7 +216,8 @@ def _statuses(context: grpc.ServicerContext) -> Iterator[None]:
     try:
         yield
     except tuple(_STATUSES) as error:
-        context.abort(_STATUSES[type(error)], str(error))
+        status = next(code for kind, code in _STATUSES.items() if isinstance(error, kind))
+        context.abort(status, str(error))
 
 
 def _chunks(requests: Iterator[agent_pb2.UploadModelRequest]) -> Iterator[bytes]:

@@ -59,3 +59,20 @@ def test_a_resumed_run_is_given_the_same_passes(needs: list[int], total: int) ->
         following = next_allowance(allowance, fresh, 500, total)
         assert following == next_allowance(allowance, resumed, 500, total)
         allowance = following
+
+
+@given(
+    asks=st.lists(st.integers(1, 12), min_size=1, max_size=30),
+    total=st.integers(1, 5000),
+)
+def test_the_bound_holds_for_chains_that_ask_several_queries_at_once(
+    asks: list[int], total: int
+) -> None:
+    # What such a chain could not use of its allowance must not be given out a second time.
+    allowance: int | None = first_allowance(len(asks), 500, total)
+    spent = [0] * len(asks)
+    while allowance is not None:
+        spent = [allowance // ask * ask for ask in asks]
+        state = [Spent(used, ended=False) for used in spent]
+        allowance = next_allowance(allowance, state, 500, total)
+    assert sum(spent) <= total

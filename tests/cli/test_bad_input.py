@@ -81,6 +81,13 @@ BAD: dict[str, tuple[str, tuple[str, ...]]] = {
     "bad ties": ("{e} --ties maybe", ("--ties", "'maybe'", "'exclude'")),
     "bad mean": ("{e} --mean one", ("--mean 'one'", "0.49,0.48,0.45")),
     "infinite mean": ("{e} --mean inf", ("mean has to be finite",)),
+    "bad bound": ("{e} --max-linf far", ("--max-linf far", "gray levels", "none")),
+    "no bound at all": ("{e} --max-l2 0", ("--max-l2 0", "above 0", "none")),
+    "unknown kernels": (
+        "{e} --ensemble xnnpack,refrence",
+        ("--ensemble", "refrence", "reference"),
+    ),
+    "kernels twice": ("{e} --ensemble builtin,builtin", ("builtin,builtin", "once")),
     "bad resize": ("{e} --resize squash", ("resize is 'squash'", "'stretch'")),
     "no queries": ("{e} --max-queries 0", ("--max-queries", "1")),
     "bad number": ("{e} --max-queries many", ("--max-queries", "integer")),

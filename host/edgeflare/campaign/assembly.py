@@ -58,7 +58,18 @@ class Assembly:
     opening_seconds: float
 
     def settle(self, plan: Plan) -> Plan:
-        """Return the plan with what depends on the pair filled in: the ensemble and the bounds."""
+        """Return the plan with what depends on the pair filled in: the ensemble and the bounds.
+
+        Raises:
+            UserError: there are fewer queries than seeds.
+
+        """
+        seeds = len(self.seeds)
+        if plan.total_queries is not None and plan.total_queries < seeds:
+            raise UserError(
+                f"--total-queries {plan.total_queries} is less than one for each of {seeds} seeds: "
+                f"raise it, or take fewer seeds with --limit"
+            )
         size = int(np.prod(self.seeds.images.shape[1:]))
         return plan.settled(self.ensemble, size)
 

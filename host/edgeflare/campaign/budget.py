@@ -48,9 +48,13 @@ def next_allowance(
     used = 0
     waiting = 0
     for chain in spent:
-        used += min(chain.queries, allowance)
-        waiting += chain.queries > allowance or not chain.ended
+        if chain.ended and chain.queries <= allowance:
+            used += chain.queries
+        else:
+            waiting += 1
     if waiting == 0:
         return None
-    share = (total_queries - used) // waiting
-    return min(max_queries, allowance + share) if share >= 1 else None
+    # Of what the ended ones left, not of what is unspent: a chain that asks several queries at once
+    # may still have some of its allowance, which must not be given out twice.
+    following = min(max_queries, (total_queries - used) // waiting)
+    return following if following > allowance else None

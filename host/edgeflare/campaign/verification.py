@@ -22,12 +22,13 @@ def verify(setting: Setting) -> bool:
     """Verify what has not been verified yet; return False if it was stopped before the end."""
     done = {seed_id: len(rows) for seed_id, rows in setting.journal.answers("verify").items()}
     paths = {seed_id: row.image for seed_id, row in setting.journal.triggers().items()}
-    left = [
-        (seed_id, n) for n in range(REPETITIONS) for seed_id in paths if n >= done.get(seed_id, 0)
+    rounds = [
+        [(seed_id, n) for seed_id in paths if n >= done.get(seed_id, 0)] for n in range(REPETITIONS)
     ]
+    left = sum(map(len, rounds))
     verified = 0
     pipeline: Pipeline[_Ticket] = Pipeline(setting.panel, setting.recover)
-    for landed in pipeline.stream(_batches(setting, left, paths)):
+    for landed in pipeline.stream(_batches(setting, rounds, paths)):
         with setting.journal.transaction():
             setting.journal.write_answers(
                 to_row("verify", seed_id, n, image, one)
@@ -35,19 +36,16 @@ def verify(setting: Setting) -> bool:
             )
             setting.stopwatch.lap("verify")
         verified += len(landed.ticket)
-        setting.observer.verified(verified, len(left))
-    return verified == len(left)
+        setting.observer.verified(verified, left)
+    return verified == left
 
 
 def _batches(
-    setting: Setting, left: Sequence[tuple[int, int]], paths: Mapping[int, str]
+    setting: Setting, rounds: Sequence[Sequence[tuple[int, int]]], paths: Mapping[int, str]
 ) -> Iterator[tuple[_Ticket, list[Query]]]:
     size = min(setting.batch_size(0.0), 16)
-    for begin in range(0, len(left), size):
+    for part in (left[at : at + size] for left in rounds for at in range(0, len(left), size)):
         if setting.stopped():
             return
-        ticket = [
-            (seed_id, n, setting.directory.load_image(paths[seed_id]))
-            for seed_id, n in left[begin : begin + size]
-        ]
+        ticket = [(seed_id, n, setting.directory.load_image(paths[seed_id])) for seed_id, n in part]
         yield ticket, [Query(image, setting.panel.arms) for _, _, image in ticket]

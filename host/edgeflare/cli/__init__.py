@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import sys
 from typing import cast
 
@@ -24,6 +25,10 @@ def main() -> None:
     except EdgeFlareError as error:
         _complain(str(error))
         code = error.exit_code
+    except (OSError, sqlite3.Error) as error:
+        # A disk that is full or gone may show wherever a run is written.
+        _complain(str(error))
+        code = 3
     except _UsageError as error:
         command = error.ctx.command_path if error.ctx else "edgeflare"
         # A command that was called without any arguments has printed its help, and says nothing.

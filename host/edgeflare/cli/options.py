@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from enum import Enum
 from pathlib import Path
 from typing import Annotated
@@ -17,6 +18,13 @@ _PAIR = "The pair (these override pair.toml)"
 _WHAT = "What counts"
 _HOW = "How to search"
 _RUN = "The run"
+
+
+def _finite(value: float | None) -> float | None:
+    """Refuse infinity and what is no number, which Typer takes for numbers within any range."""
+    if value is not None and not math.isfinite(value):
+        raise typer.BadParameter(f"{value} is not a finite number")
+    return value
 
 
 class Ties(str, Enum):
@@ -174,6 +182,7 @@ WithTies = Annotated[
 MinStrength = Annotated[
     float,
     typer.Option(
+        callback=_finite,
         min=0.0,
         max=1.0,
         metavar="S",
@@ -202,6 +211,7 @@ MaxQueries = Annotated[
 TimeLimit = Annotated[
     float,
     typer.Option(
+        callback=_finite,
         min=0.0,
         metavar="SECONDS",
         help="Evaluation time for each seed.",
@@ -221,7 +231,11 @@ TotalQueries = Annotated[
 TotalTime = Annotated[
     float | None,
     typer.Option(
-        min=0.0, metavar="SECONDS", help="Wall time for the whole search.", rich_help_panel=_HOW
+        callback=_finite,
+        min=0.0,
+        metavar="SECONDS",
+        help="Wall time for the whole search.",
+        rich_help_panel=_HOW,
     ),
 ]
 Chains = Annotated[
@@ -262,6 +276,7 @@ FailOnWhat = Annotated[
 Allow = Annotated[
     float,
     typer.Option(
+        callback=_finite,
         min=0.0,
         max=1.0,
         metavar="RATE",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
@@ -139,7 +140,7 @@ def _run(
     try:
         with observe(console) as observer, interruptible() as interrupt:
             return run_documented(assembly, plan, directory, journal, observer, interrupt, chains)
-    except InfrastructureError as error:
+    except (InfrastructureError, OSError, sqlite3.Error) as error:
         raise InfrastructureError(
             f"{error}; what was found is in {directory.path}, and the same command with "
             f"--out {directory.path} --resume goes on"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
+import math
 from typing import cast, get_args
 
 from edgeflare.errors import UserError
 from edgeflare.models.tflite import Kernels
+from edgeflare.suggestion import suggestion
 
 
 def read_numbers(option: str, text: str | None) -> tuple[float, ...] | None:
@@ -39,7 +40,7 @@ def read_bound(option: str, text: str) -> float | None:
         bound = float(text)
     except ValueError:
         bound = 0.0
-    if not bound > 0.0:
+    if not (bound > 0.0 and math.isfinite(bound)):
         raise UserError(f"{option} {text}: expected a number of gray levels above 0, or none")
     return bound
 
@@ -57,10 +58,9 @@ def read_ensemble(text: str | None) -> tuple[Kernels, ...]:
     known = get_args(Kernels)
     for name in names:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
-            hint = f", did you mean {near[0]}?" if near else ""
             raise UserError(
-                f"--ensemble: there is no kernel set {name!r}{hint} Known are {', '.join(known)}"
+                f"--ensemble: there is no kernel set {name!r}{suggestion(name, known)}; "
+                f"known are {', '.join(known)}"
             )
     if len(set(names)) < len(names):
         raise UserError(f"--ensemble {text}: name each kernel set once")

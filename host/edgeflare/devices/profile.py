@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -11,11 +10,14 @@ from typing import Literal
 
 from edgeflare.devices.profile_file import read_profile_file, split_address
 from edgeflare.errors import UserError
+from edgeflare.suggestion import suggestion
 
 Kernels = Literal["xnnpack", "builtin", "reference"]
 """The kernels that run the operators: XNNPACK where it takes them, optimized or reference."""
 
 ADDRESS_SCHEME = "grpc://"
+
+_MEANT = ' Did you mean "{}"?'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +68,8 @@ def find_profile(name: str) -> Profile:
     files = _files()
     if name not in files:
         raise UserError(
-            f'unknown device "{name}".{_nearest(name, files)} `edgeflare devices list` names'
-            f" them all; {ADDRESS_SCHEME}HOST:PORT reaches an agent that is already running"
+            f'unknown device "{name}".{suggestion(name, files, _MEANT)} `edgeflare devices list`'
+            f" names them all; {ADDRESS_SCHEME}HOST:PORT reaches an agent that is already running"
         )
     return _load(name, files)
 
@@ -117,7 +119,7 @@ def _load(name: str, files: Mapping[str, Path]) -> Profile:
         if base not in files:
             raise UserError(
                 f'{files[line[-1]]}: extends = "{base}": there is no such profile.'
-                f"{_nearest(str(base), files)} `edgeflare devices list` names them all"
+                f"{suggestion(str(base), files, _MEANT)} `edgeflare devices list` names them all"
             )
         line.append(str(base))
     _check_transport(path, values)
@@ -163,8 +165,3 @@ def _address_profile(name: str) -> Profile:
         description=f"an agent that somebody started, at {address}",
         address=address,
     )
-
-
-def _nearest(name: str, files: Mapping[str, Path]) -> str:
-    near = difflib.get_close_matches(name, files, n=1, cutoff=0.4)
-    return f' Did you mean "{near[0]}"?' if near else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import os
 import sys
@@ -10,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from edgeflare.errors import UserError
+from edgeflare.suggestion import suggestion
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -50,8 +50,7 @@ def split_address(address: str) -> tuple[str, int]:
 
 def _checked(path: Path, key: str, value: object) -> object:
     if key not in _KEYS:
-        near = difflib.get_close_matches(key, _KEYS, n=1)
-        hint = f'did you mean "{near[0]}"? ' if near else ""
+        hint = suggestion(key, _KEYS, 'did you mean "{}"? ')
         raise UserError(f'{path}: unknown key "{key}"; {hint}known keys: {", ".join(_KEYS)}')
     expected, read = _KEYS[key]
     try:

@@ -52,6 +52,7 @@ class DeviceSession:
         self._model = _read_model(model_path)
         self._payload_limit = payload_limit
         self.closed = False
+        self._session_id = ""
         self.resume(connection)
 
     @property
@@ -93,6 +94,10 @@ class DeviceSession:
         """Open the model again over another connection, unless the session was closed."""
         if self.closed:
             return
+        if self._session_id:
+            # An agent that was never away still keeps the place of the session that was lost.
+            with suppress(InfrastructureError):
+                connection.close_session(self._session_id)
         sha256 = hashlib.sha256(self._model).hexdigest()
         connection.upload(sha256, self._model)
         try:

@@ -15,9 +15,9 @@ else:
 
 from edgeflare.errors import UserError
 from edgeflare.models.decode import Outputs
-from edgeflare.models.nearest import nearest
 from edgeflare.models.original import is_callable
 from edgeflare.models.preprocess import PRESETS, Channels, Resize
+from edgeflare.suggestion import suggestion
 
 FILE = "pair.toml"
 
@@ -73,7 +73,7 @@ class Settings:
             value = getattr(self, key)
             if value is not None and value not in choices:
                 raise UserError(
-                    f"{key} is {value!r}{nearest(value, choices)}; expected "
+                    f"{key} is {value!r}{suggestion(value, choices)}; expected "
                     + " or ".join(map(repr, choices))
                 )
 
@@ -168,7 +168,7 @@ def _checked(
     for key, value in table.items():
         if key not in kinds:
             raise UserError(
-                f"{path}: unknown key {prefix}{key}{nearest(key, kinds)}; keys are "
+                f"{path}: unknown key {prefix}{key}{suggestion(key, kinds)}; keys are "
                 + ", ".join(prefix + known for known in kinds)
             )
         read, expected = kinds[key]

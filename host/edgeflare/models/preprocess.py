@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from edgeflare.errors import UserError
 from edgeflare.models.evaluation import Tensor
-from edgeflare.models.nearest import nearest
 from edgeflare.models.signature import image_shape
+from edgeflare.suggestion import suggestion
 
 Resize = Literal["none", "stretch", "center-crop"]
 Channels = Literal["rgb", "bgr"]
@@ -86,7 +86,7 @@ def preset(name: str) -> Preprocess:
     """
     if name not in PRESETS:
         raise UserError(
-            f"preprocess: there is no preset {name!r}{nearest(name, PRESETS)}; presets are "
+            f"preprocess: there is no preset {name!r}{suggestion(name, PRESETS)}; presets are "
             + ", ".join(PRESETS)
         )
     return PRESETS[name]

@@ -123,7 +123,7 @@ def _entry(
         "image": trigger.image,
         "sha256": trigger.sha256,
         "seed_image": trigger.seed_image,
-        "verified": _reproduced(about.plan.goal, outcomes),
+        "verified": _reproduced(about.plan.goal, trigger.kind, outcomes),
         "seen": [_labels(outcome) for outcome in outcomes],
     }
 
@@ -162,10 +162,10 @@ def _labels(outcome: Outcome) -> dict[str, int | None]:
     return {arm.value: answer.label for arm, answer in outcome.answers.items()}
 
 
-def _reproduced(goal: Goal, outcomes: Sequence[Outcome]) -> bool:
-    """Whether a finding showed in every repetition, with the same labels."""
+def _reproduced(goal: Goal, kind: str, outcomes: Sequence[Outcome]) -> bool:
+    """Whether a finding showed in every repetition, of the same kind and with the same labels."""
     return len(outcomes) >= REPETITIONS and all(
-        goal.met(outcome) is not None and _labels(outcome) == _labels(outcomes[0])
+        goal.met(outcome) == kind and _labels(outcome) == _labels(outcomes[0])
         for outcome in outcomes
     )
 

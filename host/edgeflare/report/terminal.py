@@ -80,6 +80,8 @@ def _totals(document: Document) -> Table:
     table.add_column(style="dim")
     table.add_column()
     searched = totals["seeds"] - totals["deviating_seeds"]
+    # With `--ties include` they count, so nothing of them was set aside.
+    ties = "" if document["plan"]["goal"]["ties"] else f"{totals['ties']:,} deviations by a tie, "
     rows = [
         ("seeds", f"{totals['seeds']}, of which {totals['deviating_seeds']} already deviate"),
         ("findings", f"{totals['findings']} of {searched} ({totals['success_rate']:.1%})"),
@@ -95,7 +97,7 @@ def _totals(document: Document) -> Table:
             f" ({totals['queries'] / max(totals['wall_seconds'], 1e-9):,.0f} per second), "
             f"device busy {totals['device_busy_seconds']:.1f} s",
         ),
-        ("set aside", f"{totals['ties']:,} deviations by a tie, {totals['flaky']} flaky"),
+        ("set aside", f"{ties}{totals['flaky']} flaky"),
     ]
     for name, value in rows:
         table.add_row(name, value)

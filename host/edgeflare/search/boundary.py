@@ -153,11 +153,11 @@ class Search:
         here, size = self._seed, FIRST_LEAP
         for _ in range(MOST_LEAPS):
             leaped = yield from self._look(self._mutate(here.image, size))
-            if leaped.label != self._label:
-                return leaped
             if leaped.margin <= here.margin:
                 here = leaped
                 self._selection.reward()
+            if leaped.label != self._label:
+                return leaped
             size = min(2 * size, LONGEST_LEAP)
         return here
 

@@ -18,6 +18,8 @@ Differences from the original
     - Operators of equal ranking value keep the order of the paper's Table 3.
     - The ranges of the operators are those of the published code.
     - A deviation that does not count (a tie, or too weak) is a mutant like any other.
+    - A mutant out of the bounds of the run (`--max-linf`, `--max-l2`) is brought back to them; the
+      paper has none, and `none` turns them off.
 
 Parameters and their reasons
     delta = 1e-3, epsilon = 1e-7, p = 1 / number of operators: the paper's. The threshold of

@@ -27,6 +27,8 @@ Differences from the original
     - Every draw comes from the chain's generator; the original's mutations are unseeded.
     - A deviation that does not count (a tie, or too weak) is a mutant like any other; to the
       original every deviation counts.
+    - A mutant out of the bounds of the run (`--max-linf`, `--max-l2`) is brought back to them; the
+      original has none, and `none` turns them off.
 
 Parameters and their reasons
     1e-3 (`CHANGE`), 0.5 (`novelty.NEW`), 1e-7 in the ranking value: the original's.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -15,6 +14,7 @@ from edgeflare.search.diffchaser import diffchaser
 from edgeflare.search.donor import donor
 from edgeflare.search.random_walk import random_walk
 from edgeflare.search.strategy import Tale
+from edgeflare.suggestion import suggestion
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,6 @@ def find_strategy(name: str) -> Entry:
     """
     known = strategies()
     if name not in known:
-        nearest = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean '{nearest[0]}'? " if nearest else ""
+        hint = suggestion(name, known, "did you mean {!r}? ")
         raise UserError(f"unknown strategy '{name}'; {hint}There are {', '.join(known)}.")
     return known[name]
