@@ -111,7 +111,7 @@ def test_a_killed_run_can_be_reported_and_so_can_one_that_was_killed_when_resume
     assert document["stopped_by"] == "killed"
     said = call("report", out)
     assert said.code == 0
-    assert "stopped by killed before its end" in said.out
+    assert "killed before its end" in said.out
     assert "Not verified yet" in said.out
     assert not (out / "run.json").exists()
 

@@ -37,7 +37,7 @@ def test_it_says_what_was_found_and_where(document: Document) -> None:
     assert f"{totals['seeds']}, of which {totals['deviating_seeds']} already deviate" in text
     searched = totals["seeds"] - totals["deviating_seeds"]
     assert f"{totals['findings']} of {searched}" in text
-    assert "runs/laboratory/run.json" in text
+    assert "Everything is in runs/laboratory." in text
     assert "warning" not in text
     assert "stopped" not in text
 
@@ -103,7 +103,7 @@ def test_what_is_flaky_or_not_verified_has_a_table_of_its_own(document: Document
     text = printed(flaky)
     assert "Flaky: found once" in text
     assert "Not verified yet" in text
-    assert "stopped by interrupt before its end" in text
+    assert "stopped by Ctrl-C before its end" in text
 
 
 def test_a_run_that_found_nothing(document: Document) -> None:

@@ -107,7 +107,7 @@ def search(
     profile = find_profile(device)
     loaded = load_pair(pair, given)
     path = out or Path("runs") / f"{loaded.name}-{datetime.now():%Y%m%d-%H%M%S}"
-    if not (resume or dry_run):
+    if not resume:
         RunDirectory.check(path, overwrite=overwrite)
     with ExitStack() as stack:
         # Seen on a terminal only: elsewhere, an error is the one line that is printed.
@@ -115,7 +115,7 @@ def search(
             assembly = assemble(loaded, find, limit, profile, stack, kernels)
         about = assembly.about(plan)
         if dry_run:
-            print_dry_run(Console(), about, len(assembly.seeds), str(path))
+            print_dry_run(Console(), about, len(assembly.seeds), str(path), loaded.notes)
             return 0
         if resume:
             directory, journal = resume_run(path, about)

@@ -90,7 +90,11 @@ def build_document(journal: Journal) -> Document:
         "rng_seed": about.plan.rng_seed,
         "plan": about.plan.to_json(),
         "classes": list(about.classes),
-        "warnings": [*about_json.get("warnings", []), *equal_arms(journal, about)],
+        "warnings": [
+            *about_json.get("notes", []),
+            *about_json.get("warnings", []),
+            *equal_arms(journal, about),
+        ],
         "totals": _totals(journal, about, chains, findings, deviating, flaky),
         "deviating_seeds": list(deviating.values()),
         "findings": list(findings.values()),

@@ -53,6 +53,7 @@ def run_documented(
         chains=chains,
         stopped=interrupt.asked,
     )
+    journal.note("notes", list(assembly.pair.notes))
     for note in assembly.pair.notes:
         observer.warned(note)
     try:

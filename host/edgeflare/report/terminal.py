@@ -24,7 +24,8 @@ def print_run(console: Console, document: Document, where: str) -> None:
     """Print a run; `where` is the run directory, as the user knows it."""
     parts: list[RenderableType] = [_heading(document)]
     if document["stopped_by"]:
-        parts.append(Text(f"stopped by {document['stopped_by']} before its end", style="yellow"))
+        why = _STOPPED[document["stopped_by"]]
+        parts.append(Text(f"{why}; the same command with --resume goes on", style="yellow"))
     parts += [*_warnings(document), _totals(document)]
     for key, title in (
         ("deviating_seeds", "Seeds that already deviate"),
@@ -34,11 +35,21 @@ def print_run(console: Console, document: Document, where: str) -> None:
     ):
         if document[key]:
             parts.append(_findings(document, document[key], title))
-    parts.append(Text(f"Everything is in {where}/run.json, images beside it.", style="dim"))
+    parts.append(Text(f"Everything is in {where}.", style="dim"))
     console.print(Group(*parts))
 
 
-def print_dry_run(console: Console, about: About, seeds: int, where: str) -> None:
+_STOPPED = {
+    "interrupt": "stopped by Ctrl-C before its end",
+    "total-time": "stopped by --total-time before its end",
+    "infrastructure": "stopped by a failure before its end",
+    "killed": "killed before its end",
+}
+
+
+def print_dry_run(
+    console: Console, about: About, seeds: int, where: str, notes: Sequence[str]
+) -> None:
     """Print what a search would do."""
     plan = about.plan
     total = "no bound" if plan.total_queries is None else f"{plan.total_queries:,}"
@@ -48,6 +59,7 @@ def print_dry_run(console: Console, about: About, seeds: int, where: str) -> Non
         f"ties {'count' if plan.goal.ties else 'do not count'}, "
         f"least strength {plan.goal.min_strength:g}",
         f"would write {where}; nothing was written",
+        *(f"warning: {note}" for note in notes),
     ]
     console.print(Group(_heading(about.to_json()), *map(Text, lines)))
 
