@@ -68,9 +68,7 @@ def test_without_a_terminal_progress_is_plain_lines(finished: Any) -> None:
     assert any(line.startswith("search 6/6 · ") for line in lines)
     assert lines[-1].startswith("verify ")
     assert "findings" in finished.said.out
-    assert str(finished.folder / "run.json").replace("\n", "") in finished.said.out.replace(
-        "\n", ""
-    )
+    assert str(finished.folder) in finished.said.out.replace("\n", "")
 
 
 @pytest.mark.parametrize(
