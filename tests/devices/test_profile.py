@@ -134,8 +134,9 @@ def test_an_unknown_device_is_answered_with_the_nearest() -> None:
         (
             'kernel = "builtin"',
             'unknown key "kernel"; did you mean "kernels"? known keys: description, extends,'
-            " transport, kernels, threads, warmup, input_timeout_seconds, python, link_delay_ms,"
-            " address, tls_ca, token_file",
+            " transport, kernels, threads, delegate, delegate_options, warmup,"
+            " input_timeout_seconds, canary_every, pause_above_celsius, python, link_delay_ms,"
+            " runtime, cpu, serial, host, cache, cache_limit_mb, address, tls_ca, token_file",
         ),
         (
             'kernels = "neon"',
@@ -168,13 +169,28 @@ def test_an_unknown_device_is_answered_with_the_nearest() -> None:
             "python = []: expected a command on PATH or the path of a Python interpreter",
         ),
         (
-            'transport = "adb"',
-            'transport = "adb": expected one of "emulated", "address"',
+            'transport = "usb"',
+            'transport = "usb": expected one of "emulated", "qemu", "adb", "ssh", "address"',
         ),
         (
             "threads = 1",
-            'transport is missing; expected transport = "emulated" or "address", or a profile'
-            " that it extends",
+            'transport is missing; expected "emulated", "qemu", "adb", "ssh" or "address", or a'
+            " profile that it extends",
+        ),
+        ('transport = "qemu"', 'cpu is missing; expected cpu = "cortex-a72"'),
+        (
+            'runtime = "litert=="',
+            'runtime = "litert==": expected a runtime, "litert" or "tflite-runtime", perhaps with'
+            ' "==VERSION"',
+        ),
+        ('cache = "/"', 'cache = "/": expected the absolute path of a folder on the device'),
+        (
+            'host = "-oProxyCommand=x"',
+            'host = "-oProxyCommand=x": expected what `ssh` is to connect to, "[USER@]HOST[:PORT]"',
+        ),
+        (
+            "delegate_options = { a = 1 }",
+            "delegate_options = {'a': 1}: expected a table of texts",
         ),
         ('transport = "address"', 'address is missing; expected address = "HOST:PORT"'),
         (

@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 import grpc
 
-from edgeflare.devices.transport import Endpoint
+from edgeflare.devices.transports.transport import Endpoint
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare_protos import AUTHORIZATION, CHUNK_BYTES
 from edgeflare_protos import agent_pb2 as wire

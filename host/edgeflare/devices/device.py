@@ -9,14 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
-from edgeflare.devices.address import AddressTransport
 from edgeflare.devices.connection import Connection, DeviceLost
-from edgeflare.devices.emulated import EmulatedTransport
 from edgeflare.devices.handshake import shake_hands
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.provenance import Provenance, Telemetry
 from edgeflare.devices.session import DeviceSession
-from edgeflare.devices.transport import Transport
+from edgeflare.devices.transports.address import AddressTransport
+from edgeflare.devices.transports.emulated import EmulatedTransport
+from edgeflare.devices.transports.transport import Transport
 from edgeflare.errors import InfrastructureError
 from edgeflare_protos import agent_pb2 as wire
 

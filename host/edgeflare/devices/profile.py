@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -15,7 +15,8 @@ from edgeflare.suggestion import suggestion
 Kernels = Literal["xnnpack", "builtin", "reference"]
 """The kernels that run the operators: XNNPACK where it takes them, optimized or reference."""
 
-ADDRESS_SCHEME = "grpc://"
+TransportName = Literal["emulated", "qemu", "adb", "ssh", "address"]
+"""What brings the agent up; one class each in `devices/transports`."""
 
 _MEANT = ' Did you mean "{}"?'
 
@@ -28,13 +29,25 @@ class Profile:
         name: the file's name without its ending, or the address that was asked for.
         description: one line for people.
         source: the file that says all this; None for an address profile made on the spot.
-        transport: what brings the agent up: "emulated" or "address".
+        transport: what brings the agent up.
         kernels: the kernels that models run on.
         threads: interpreter threads.
+        delegate: path on the device of an external delegate's library, or None.
+        delegate_options: what that library is told.
         warmup: inputs of zeros to run before a session counts as open.
         input_timeout_seconds: time that one input may take before it counts as a hang.
-        python: the interpreter that runs an emulated device's agent; None for the host's own.
+        canary_every: device queries from one canary input to the next; 0 for none.
+        pause_above_celsius: temperature above which the device is left to cool; None for no limit.
+        python: an interpreter with a runtime that runs the agent, in place of the host's own
+            (emulated) or of a bundle (ssh).
         link_delay_ms: emulated latency, added to each round trip of an emulated device.
+        runtime: the TFLite runtime of the bundle, as `edgeflare agent bundle --runtime` takes it.
+        cpu: the core that QEMU emulates, by its name for it.
+        serial: what `adb devices` calls the device; None for the only one attached.
+        host: what `ssh` is to connect to: a host or an alias of its configuration, perhaps with
+            user and port.
+        cache: folder on the device that holds bundles and models; None for the transport's usual.
+        cache_limit_mb: megabytes that its models may take.
         address: host:port of an agent that somebody started.
         tls_ca: PEM file with the certificate authority that vouches for that agent.
         token_file: file with the token that lets the host in there.
@@ -42,34 +55,47 @@ class Profile:
     """
 
     name: str
-    transport: Literal["emulated", "address"]
+    transport: TransportName
     description: str = ""
     source: Path | None = None
     kernels: Kernels = "xnnpack"
     threads: int = 1
+    delegate: str | None = None
+    delegate_options: Mapping[str, str] = field(default_factory=dict)
     warmup: int = 0
     input_timeout_seconds: float = 10.0
+    canary_every: int = 1000
+    pause_above_celsius: float | None = None
     python: str | None = None
     link_delay_ms: float = 0.0
+    runtime: str = "litert"
+    cpu: str | None = None
+    serial: str | None = None
+    host: str | None = None
+    cache: str | None = None
+    cache_limit_mb: int = 1024
     address: str | None = None
     tls_ca: Path | None = None
     token_file: Path | None = None
 
 
 def find_profile(name: str) -> Profile:
-    """Return the profile of that name, or one made on the spot for `grpc://host:port`.
+    """Return the profile of that name, or one made on the spot for an address with a scheme.
+
+    Those are `adb://[SERIAL]`, `ssh://[USER@]HOST[:PORT]` and `grpc://HOST:PORT`.
 
     Raises:
         UserError: there is none, or its file says something that it must not.
 
     """
-    if name.startswith(ADDRESS_SCHEME):
-        return _address_profile(name)
+    scheme, separator, rest = name.partition("://")
+    if separator:
+        return _addressed(name, scheme, rest)
     files = _files()
     if name not in files:
         raise UserError(
             f'unknown device "{name}".{suggestion(name, files, _MEANT)} `edgeflare devices list`'
-            f" names them all; {ADDRESS_SCHEME}HOST:PORT reaches an agent that is already running"
+            f" names them all; {_SCHEMES_TEXT} need no profile"
         )
     return _load(name, files)
 
@@ -126,35 +152,76 @@ def _load(name: str, files: Mapping[str, Path]) -> Profile:
     return Profile(name=name, source=path, **values)  # type: ignore[arg-type]
 
 
-_BELONGS_TO = {
-    "python": "emulated",
-    "link_delay_ms": "emulated",
-    "address": "address",
-    "tls_ca": "address",
-    "token_file": "address",
+_REQUIRED: dict[TransportName, tuple[str, str] | None] = {
+    "emulated": None,
+    "qemu": ("cpu", "cortex-a72"),
+    "adb": None,
+    "ssh": None,  # its host too may come with the address
+    "address": ("address", "HOST:PORT"),
 }
+"""The transports; and the key, with an example, without which one cannot do."""
+
+_BELONGS_TO: dict[str, tuple[TransportName, ...]] = {
+    "python": ("emulated", "ssh"),
+    "link_delay_ms": ("emulated",),
+    "runtime": ("qemu", "adb", "ssh"),
+    "cpu": ("qemu",),
+    "serial": ("adb",),
+    "host": ("ssh",),
+    "cache": ("adb", "ssh"),
+    "cache_limit_mb": ("adb", "ssh"),
+    "address": ("address",),
+    "tls_ca": ("address",),
+    "token_file": ("address",),
+}
+"""The keys that only some transports know."""
 
 
 def _check_transport(path: Path, values: Mapping[str, object]) -> None:
     transport = values.get("transport")
     if transport is None:
         raise UserError(
-            f'{path}: transport is missing; expected transport = "emulated" or "address",'
-            " or a profile that it extends"
+            f"{path}: transport is missing; expected {_one_of(_REQUIRED)}, or a profile that"
+            " it extends"
         )
     for key in values:
-        owner = _BELONGS_TO.get(key, transport)
-        if owner != transport:
+        owners = _BELONGS_TO.get(key)
+        if owners is not None and transport not in owners:
             raise UserError(
-                f'{path}: {key}: belongs to transport = "{owner}", but this profile\'s is'
+                f"{path}: {key}: belongs to transport = {_one_of(owners)}, but this profile's is"
                 f' "{transport}"'
             )
-    if transport == "address" and "address" not in values:
-        raise UserError(f'{path}: address is missing; expected address = "HOST:PORT"')
+    required = _REQUIRED[transport]  # type: ignore[index]
+    if required is not None and required[0] not in values:
+        raise UserError(
+            f'{path}: {required[0]} is missing; expected {required[0]} = "{required[1]}"'
+        )
 
 
-def _address_profile(name: str) -> Profile:
-    address = name[len(ADDRESS_SCHEME) :]
+def _one_of(names: Iterable[str]) -> str:
+    *most, last = (f'"{name}"' for name in names)
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+_SCHEMES_TEXT = "adb://[SERIAL], ssh://[USER@]HOST and grpc://HOST:PORT"
+
+
+def _addressed(name: str, scheme: str, rest: str) -> Profile:
+    """Make the profile of a device that is named by its address alone."""
+    if scheme == "grpc":
+        return _network_agent(name, rest)
+    if scheme == "adb":
+        serial = rest or None
+        return replace(_load("android-arm64", _files()), name=name, source=None, serial=serial)
+    if scheme == "ssh":
+        if not rest or rest.startswith("-"):
+            raise UserError(f'device "{name}": expected ssh://[USER@]HOST[:PORT]')
+        files = _files()
+        return replace(_load("linux-aarch64-ssh", files), name=name, source=None, host=rest)
+    raise UserError(f'device "{name}": unknown scheme "{scheme}://"; expected {_SCHEMES_TEXT}')
+
+
+def _network_agent(name: str, address: str) -> Profile:
     try:
         split_address(address)
     except ValueError as error:

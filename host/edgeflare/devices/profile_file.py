@@ -102,6 +102,34 @@ def _address(folder: Path, value: object) -> str:
     return address
 
 
+def _host(folder: Path, value: object) -> str:
+    host = _text(folder, value)
+    if host.startswith("-") or set(host) & set(" \t\n"):
+        raise ValueError
+    return host
+
+
+def _folder(folder: Path, value: object) -> str:
+    path = _text(folder, value)
+    if not path.startswith("/") or path.rstrip("/") == "":
+        raise ValueError
+    return path.rstrip("/")
+
+
+def _runtime(folder: Path, value: object) -> str:
+    text = _text(folder, value)
+    name, pinned, version = text.partition("==")
+    if name not in {"litert", "tflite-runtime"} or bool(pinned) != bool(version):
+        raise ValueError
+    return text
+
+
+def _texts(_folder: Path, value: object) -> dict[str, str]:
+    if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
+        raise ValueError
+    return value
+
+
 def _path(folder: Path, value: object) -> Path:
     return folder.absolute() / os.path.expanduser(_text(folder, value))
 
@@ -124,13 +152,23 @@ _Key = tuple[str, Callable[[Path, object], object]]
 _KEYS: dict[str, _Key] = {
     "description": ("a text", _text),
     "extends": ("the name of another profile", _text),
-    "transport": _one_of("emulated", "address"),
+    "transport": _one_of("emulated", "qemu", "adb", "ssh", "address"),
     "kernels": _one_of("xnnpack", "builtin", "reference"),
     "threads": _whole_number(least=1),
+    "delegate": ("the path of a library on the device", _text),
+    "delegate_options": ("a table of texts", _texts),
     "warmup": _whole_number(least=0),
     "input_timeout_seconds": _number(above=0),
+    "canary_every": _whole_number(least=0),
+    "pause_above_celsius": _number(above=0),
     "python": ("a command on PATH or the path of a Python interpreter", _command),
     "link_delay_ms": _number(),
+    "runtime": ('a runtime, "litert" or "tflite-runtime", perhaps with "==VERSION"', _runtime),
+    "cpu": ('a core that QEMU knows, for example "cortex-a72"', _text),
+    "serial": ("what `adb devices` calls the device", _text),
+    "host": ('what `ssh` is to connect to, "[USER@]HOST[:PORT]"', _host),
+    "cache": ("the absolute path of a folder on the device", _folder),
+    "cache_limit_mb": _whole_number(least=1),
     "address": ('an address, "HOST:PORT"', _address),
     "tls_ca": ("the path of a PEM file", _path),
     "token_file": ("the path of a file", _path),

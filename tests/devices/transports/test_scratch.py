@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from edgeflare.devices.scratch import ScratchFolder
+from edgeflare.devices.transports.scratch import ScratchFolder
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +25,7 @@ def age(path: Path) -> None:
 
 def killed_processs_folder(temporary: Path) -> Path:
     code = (
-        "import os; from edgeflare.devices.scratch import ScratchFolder\n"
+        "import os; from edgeflare.devices.transports.scratch import ScratchFolder\n"
         "print(ScratchFolder().path, flush=True); os.kill(os.getpid(), 9)"
     )
     environment = {**os.environ, "TMPDIR": str(temporary)}

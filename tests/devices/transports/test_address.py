@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from edgeflare.devices.address import AddressTransport
 from edgeflare.devices.device import connect
 from edgeflare.devices.profile import Profile
+from edgeflare.devices.transports.address import AddressTransport
 from edgeflare.errors import InfrastructureError, UserError
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_file import split_address
-from edgeflare.devices.transport import Endpoint, Transport
+from edgeflare.devices.transports.transport import Endpoint, Transport
 from edgeflare.errors import UserError
 
 TOKEN_VARIABLE = "EDGEFLARE_TOKEN"  # noqa: S105 - the name of a variable

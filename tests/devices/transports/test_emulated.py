@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from edgeflare.devices import emulated
 from edgeflare.devices.device import connect
-from edgeflare.devices.emulated import EmulatedTransport
 from edgeflare.devices.profile import Profile, find_profile
+from edgeflare.devices.transports import child_agent
+from edgeflare.devices.transports.emulated import EmulatedTransport
 from edgeflare.errors import InfrastructureError, UserError
 
 
@@ -117,8 +117,8 @@ def test_an_agent_that_does_not_start_says_why(tmp_path: Path) -> None:
 
 
 def test_an_agent_that_is_never_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(emulated, "READY_SECONDS", 0.2)
-    monkeypatch.setattr(emulated, "STOP_SECONDS", 0.2)
+    monkeypatch.setattr(child_agent, "READY_SECONDS", 0.2)
+    monkeypatch.setattr(child_agent, "STOP_SECONDS", 0.2)
     python = script(tmp_path / "python", "echo still thinking >&2; exec sleep 60")
 
     with pytest.raises(InfrastructureError) as caught:

@@ -1,0 +1,170 @@
+"""An agent as a child process of the host: started, waited for, listened to, ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from edgeflare.devices.connection import DeviceLost
+from edgeflare.devices.transports.scratch import ScratchFolder
+from edgeflare.devices.transports.transport import Endpoint
+from edgeflare.errors import InfrastructureError
+
+READY_SECONDS = 60.0
+"""From start to the ready line. A cold start takes about 1 s, 4 s under QEMU, and ten times that
+when CI is loaded."""
+
+STOP_SECONDS = 5.0
+"""From closed stdin to the end of the process. It has workers to end, which takes milliseconds."""
+
+
+class ChildAgent:
+    """One agent process that ends with this one.
+
+    It has a session of its own, so that a Ctrl-C at the terminal reaches the host alone, which
+    then ends its run in order. All that it writes lies in one temporary folder: its model store,
+    its log, its token (the port is on loopback, but other users live there too).
+
+    Attributes:
+        folder: that temporary folder; the process runs in it.
+
+    """
+
+    def __init__(self, name: str) -> None:
+        """Make the folder; nothing runs yet.
+
+        Args:
+            name: the device's name, for messages.
+
+        """
+        self._name = name
+        self._scratch = ScratchFolder()
+        self._process: subprocess.Popen[bytes] | None = None
+        self.folder = self._scratch.path
+
+    def start(self, launcher: Sequence[str], environment: Mapping[str, str]) -> Endpoint:
+        """Start the agent, and wait until it is ready.
+
+        Args:
+            launcher: the command that runs the agent, to which its options are added.
+            environment: the process's whole environment.
+
+        Raises:
+            OSError: the launcher cannot be run.
+            InfrastructureError: it does not come up.
+
+        """
+        token = secrets.token_urlsafe()
+        (self.folder / "token").write_text(token)
+        # fmt: off
+        command = [
+            *launcher,
+            "--host", "127.0.0.1", "--port", "0",
+            "--store", str(self.folder / "store"),
+            "--token-file", str(self.folder / "token"),
+            "--exit-with-stdin",
+        ]
+        # fmt: on
+        with open(self.folder / "log", "wb") as log:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                cwd=self.folder,  # not the user's, whose files `-m` would import as modules
+                env=environment,
+                start_new_session=True,
+            )
+        port = self._wait_until_ready(self._process)
+        return Endpoint(f"127.0.0.1:{port}", token=token)
+
+    def end(self) -> str:
+        """End the process, with force where it must be, remove the folder; return last words."""
+        words = ""
+        if self._process is not None:
+            _stop(self._process)
+            words = self.last_words() if self._process.returncode else ""
+            self._process = None
+        self._scratch.remove()
+        return words
+
+    def last_words(self) -> str:
+        """Return how the process ended and the last line of its log, if it did end."""
+        code = None if self._process is None else self._process.poll()
+        return "" if code is None else f"its process {_ending(code)}{self._last_line()}"
+
+    def _wait_until_ready(self, process: subprocess.Popen[bytes]) -> int:
+        """Read the line that says on which port the agent listens."""
+        assert process.stdout is not None  # noqa: S101 - for the type checker
+        stdout = process.stdout.fileno()
+        deadline = time.monotonic() + READY_SECONDS
+        line = b""
+        while not line.endswith(b"\n"):
+            if not select.select([stdout], [], [], max(0.0, deadline - time.monotonic()))[0]:
+                raise InfrastructureError(
+                    f"{self._name}: the agent was not ready within {READY_SECONDS:g} s"
+                    f"{self._last_line()}"
+                )
+            part = os.read(stdout, 4096)
+            if not part:
+                code = process.wait()
+                # Who was killed may be started again; who gave up would give up again.
+                error = DeviceLost if code < 0 else InfrastructureError
+                raise error(
+                    f"{self._name}: the agent did not start: its process"
+                    f" {_ending(code)}{self._last_line()}"
+                )
+            line += part
+        return read_ready_line(self._name, line)
+
+    def _last_line(self) -> str:
+        return last_line(self.folder / "log")
+
+
+def read_ready_line(name: str, line: bytes) -> int:
+    """Return the port of an agent's ready line.
+
+    Raises:
+        InfrastructureError: it is none.
+
+    """
+    try:
+        return int(json.loads(line)["port"])
+    except (ValueError, KeyError, TypeError):
+        raise InfrastructureError(
+            f"{name}: the agent printed {line[:80]!r} where its ready line was expected"
+        ) from None
+
+
+def last_line(log: Path) -> str:
+    """Return what a log says last, to be added to a message; empty if it says nothing."""
+    text = log.read_text(encoding="utf-8", errors="replace")
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return f"; it said: {lines[-1]}" if lines else ""
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018
+    process.stdin.close()
+    try:
+        process.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    process.stdout.close()
+
+
+def _ending(code: int) -> str:
+    if code >= 0:
+        return f"ended with exit code {code}"
+    try:
+        return f"was killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was killed by signal {-code}"
