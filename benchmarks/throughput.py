@@ -75,7 +75,7 @@ def measure(pair: Pair, device: str, max_queries: int, chains: int) -> Document:
     plan = Plan("random", goal, (device,), max_queries=max_queries)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        assembly = assemble(pair, goal.find, None, find_profile(device), stack)
+        assembly = assemble(pair, goal.find, None, [find_profile(device)], stack)
         seeds = len(assembly.seeds)
         directory, journal = begin_run(folder / "run", assembly.about(plan), seeds, overwrite=False)
         stack.callback(journal.close)
@@ -92,6 +92,9 @@ class Silent:
         """Say nothing."""
 
     def searched(self, progress: Progress) -> None:
+        """Say nothing."""
+
+    def refined(self, done: int, total: int) -> None:
         """Say nothing."""
 
     def verified(self, done: int, total: int) -> None:

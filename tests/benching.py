@@ -67,5 +67,8 @@ class Watcher:
         if progress.queries >= 100 and not self._interrupt.asked():
             self._interrupt.ask()
 
+    def refined(self, done: int, total: int) -> None:
+        pass
+
     def verified(self, done: int, total: int) -> None:
         pass

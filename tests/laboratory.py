@@ -17,7 +17,6 @@ from edgeflare.campaign.panel import ArmModel, Panel
 from edgeflare.campaign.plan import Plan
 from edgeflare.campaign.run import begin_run, resume_run
 from edgeflare.campaign.setting import Progress, Setting, Stopwatch
-from edgeflare.devices.connection import DeviceLost
 from edgeflare.models.decode import Decoder
 from edgeflare.models.evaluation import Evaluator, Signature, Tensor
 from edgeflare.models.in_process import InProcessModel
@@ -68,6 +67,9 @@ class Watched:
             self._stop_after = None
             self._interrupt.ask()
 
+    def refined(self, done: int, total: int) -> None:
+        pass
+
     def verified(self, done: int, total: int) -> None:
         pass
 
@@ -76,13 +78,17 @@ class Watched:
 class Laboratory:
     """Seeds and models, and campaigns over them.
 
-    `members` are further kernel sets that the host runs the compressed model under.
+    `members` are further kernel sets that the host runs the compressed model under, and
+    `more_devices` further devices, which share the seeds with the first; `recovered` are the
+    places of those that were lost and brought back.
     """
 
     folder: Path
     images: NDArray[np.uint8]
     models: dict[Arm, Invoke]
     members: dict[Kernels, Invoke] = field(default_factory=dict)
+    more_devices: tuple[Invoke, ...] = ()
+    recovered: list[int] = field(default_factory=list)
     plan: Plan = field(
         default_factory=lambda: Plan(
             "random",
@@ -116,7 +122,11 @@ class Laboratory:
                 kernels: _arm_model(stack.enter_context(closing(InProcessModel(SIGNATURE, invoke))))
                 for kernels, invoke in self.members.items()
             }
-            panel = Panel(arms, members)
+            devices = [arms.pop(Arm.DEVICE)]
+            for invoke in self.more_devices:
+                another = stack.enter_context(closing(InProcessModel(SIGNATURE, invoke)))
+                devices.append(_arm_model(wrap_device(another)))
+            panel = Panel(arms, devices, members)
             about = self._about(wanted, panel)
             if resume:
                 directory, journal = resume_run(self.folder / name, about)
@@ -131,7 +141,7 @@ class Laboratory:
                 images=self.images,
                 labels=None,
                 panel=panel,
-                recover=_recovered,
+                recover=self.recovered.append,
                 tale=find_strategy(wanted.strategy).tale,
                 journal=journal,
                 directory=directory,
@@ -156,7 +166,10 @@ class Laboratory:
             version="test",
             pair={"name": "laboratory", "fingerprint": "0"},
             plan=plan,
-            devices=({"name": "laboratory", "provenance": provenance},),
+            devices=tuple(
+                {"name": f"laboratory {number}", "provenance": provenance}
+                for number in range(1 + len(self.more_devices))
+            ),
             arms=panel.reading.decoders,
             classes=(),
             labels=None,
@@ -166,10 +179,6 @@ class Laboratory:
 def _arm_model(evaluator: Evaluator) -> ArmModel:
     encoder = Encoder(Preprocess(), SIGNATURE.input)
     return ArmModel(evaluator, encoder, Decoder(SIGNATURE.output, "logits"))
-
-
-def _recovered(_lost: DeviceLost) -> None:
-    pass
 
 
 def untimed(document: Document) -> Document:

@@ -76,7 +76,7 @@ def test_the_end_of_a_chain_replaces_its_steps(tmp_path: Path) -> None:
 def test_triggers_and_times_survive_reopening(tmp_path: Path) -> None:
     journal = Journal.create(tmp_path / "run.db", {"pair": {"name": "p"}})
     trigger = TriggerRow(
-        3, "deviation", ("blur", "noise"), "a.png", "0" * 64, "s.png", 1.5, 2.0, 0.1
+        3, "deviation", ("blur", "noise"), "a.png", "0" * 64, "s.png", 1.5, 2.0, 0.1, 7
     )
     with journal.transaction():
         journal.write_trigger(trigger)

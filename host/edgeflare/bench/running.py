@@ -63,7 +63,7 @@ def open_pair(grid: Grid, pair: Pair, stack: ExitStack) -> Assembly:
     """Open what the campaigns on a pair share: its models and the device; see `assemble`."""
     plan = grid.plan
     profile = find_profile(grid.device)
-    return assemble(pair, plan.goal.find, plan.limit, profile, stack, plan.ensemble)
+    return assemble(pair, plan.goal.find, plan.limit, [profile], stack, plan.ensemble)
 
 
 def check_folder(out: Path, *, resume: bool) -> None:

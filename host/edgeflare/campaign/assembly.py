@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
@@ -53,7 +54,7 @@ class Assembly:
     pair: Pair
     seeds: Seeds
     panel: Panel
-    device: Device
+    devices: tuple[Device, ...]
     ensemble: tuple[Kernels, ...]
     opening_seconds: float
 
@@ -80,11 +81,9 @@ class Assembly:
             version=__version__,
             pair=_describe(self.pair),
             plan=self.settle(plan),
-            devices=(
-                {
-                    "name": self.device.profile.name,
-                    "provenance": self.device.provenance.to_json(),
-                },
+            devices=tuple(
+                {"name": device.profile.name, "provenance": device.provenance.to_json()}
+                for device in self.devices
             ),
             arms=self.panel.reading.decoders,
             classes=self.pair.classes,
@@ -96,24 +95,24 @@ def assemble(
     pair: Pair,
     find: Find,
     limit: int | None,
-    profile: Profile,
+    profiles: Sequence[Profile],
     stack: ExitStack,
     ensemble: tuple[Kernels, ...] = (),
 ) -> Assembly:
-    """Open a pair's models and seeds, and the device; `stack` closes them.
+    """Open a pair's models and seeds, and the devices; `stack` closes them.
 
     Args:
         pair: what the user brings.
         find: what is looked for, which decides what has to be there.
         limit: take the first so many seeds only.
-        profile: the device.
+        profiles: the devices, at least one; they share the seeds out.
         stack: closes what is opened.
         ensemble: kernel sets of the host, the twin's own first; empty for the default: an ensemble
             of two where kernels are looked for, the twin alone elsewhere.
 
     Raises:
-        UserError: a model, the seeds or the profile is not what it should be.
-        InfrastructureError: the device or a worker process does not come up.
+        UserError: a model, the seeds or a profile is not what it should be.
+        InfrastructureError: a device or a worker process does not come up.
 
     """
     if pair.original is None and find is not Find.KERNEL:
@@ -123,29 +122,32 @@ def assemble(
         )
     begun = time.monotonic()
     ensemble = ensemble or _default_ensemble(pair, find)
-    twin = stack.enter_context(closing(_open_twin(pair, profile, ensemble[0])))
+    twin = stack.enter_context(closing(_open_twin(pair, profiles[0], ensemble[0])))
     _check_class_names(pair, twin)
     shape = image_shape(twin.signature.input)
     seeds = load_seeds(pair.seeds, shape, pair.preprocess.resize, limit)
-    arms: dict[Arm, ArmModel] = {}
+    hosts: dict[Arm, ArmModel] = {}
     if pair.original is not None:
         original = stack.enter_context(closing(open_original(pair.original, twin.signature.input)))
         encoder = Encoder(pair.preprocess, original.signature.input)
-        arms[Arm.ORIGINAL] = _host_arm(pair, original, encoder, seeds)
+        hosts[Arm.ORIGINAL] = _host_arm(pair, original, encoder, seeds)
         _check_same_classes(pair, original, twin)
     encoder = Encoder(pair.preprocess, twin.signature.input)
-    arms[Arm.TWIN] = _host_arm(pair, twin, encoder, seeds)
-    device = stack.enter_context(connect(profile))
-    session = _open_on_device(pair, device, twin)
-    arms[Arm.DEVICE] = ArmModel(session, encoder, arms[Arm.TWIN].decoder)
+    hosts[Arm.TWIN] = _host_arm(pair, twin, encoder, seeds)
+    devices = tuple(stack.enter_context(connect(profile)) for profile in profiles)
+    on_devices = [
+        replace(hosts[Arm.TWIN], evaluator=_open_on_device(pair, device, twin))
+        for device in devices
+    ]
     members: dict[str, ArmModel] = {
         kernels: replace(
-            arms[Arm.TWIN],
+            hosts[Arm.TWIN],
             evaluator=stack.enter_context(closing(open_tflite(pair.compressed, kernels))),
         )
         for kernels in ensemble[1:]
     }
-    return Assembly(pair, seeds, Panel(arms, members), device, ensemble, time.monotonic() - begun)
+    panel = Panel(hosts, on_devices, members)
+    return Assembly(pair, seeds, panel, devices, ensemble, time.monotonic() - begun)
 
 
 def _default_ensemble(pair: Pair, find: Find) -> tuple[Kernels, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
+from edgeflare.campaign.refinement import refine
 from edgeflare.campaign.screening import screen, warn
 from edgeflare.campaign.search_phase import SearchPhase
 from edgeflare.campaign.setting import Setting
@@ -63,7 +64,7 @@ def _run(setting: Setting, interrupt: Interrupt) -> StoppedBy | None:
         warn(setting)
         deviating = setting.journal.triggers().keys() - setting.journal.chains().keys()
         seeds = {i: outcome for i, outcome in outcomes.items() if i not in deviating}
-        ended = SearchPhase(setting, seeds).run()
+        ended = SearchPhase(setting, seeds).run() and refine(setting, seeds)
     verified = verify(replace(setting, stopped=interrupt.urgent))
     if ended and verified:
         return None

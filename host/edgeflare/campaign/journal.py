@@ -49,13 +49,24 @@ CREATE TABLE chains (
 CREATE TABLE triggers (
     seed_id INTEGER PRIMARY KEY, kind TEXT NOT NULL, operators TEXT NOT NULL,
     image TEXT NOT NULL, sha256 TEXT NOT NULL, seed_image TEXT NOT NULL,
-    l2 REAL NOT NULL, linf REAL NOT NULL, mean_abs REAL NOT NULL
+    l2 REAL NOT NULL, linf REAL NOT NULL, mean_abs REAL NOT NULL, changed INTEGER NOT NULL
+) WITHOUT ROWID;
+
+-- Findings that were refined: what that cost, and what they were before.
+CREATE TABLE refinements (
+    seed_id INTEGER PRIMARY KEY,
+    queries INTEGER NOT NULL, device_queries INTEGER NOT NULL,
+    original_evaluations INTEGER NOT NULL, twin_evaluations INTEGER NOT NULL,
+    member_evaluations INTEGER NOT NULL,
+    strength REAL, image TEXT NOT NULL,
+    l2 REAL NOT NULL, linf REAL NOT NULL, mean_abs REAL NOT NULL, changed INTEGER NOT NULL
 ) WITHOUT ROWID;
 
 -- The times of each process that worked on the run.
 CREATE TABLE stints (
     id INTEGER PRIMARY KEY,
     setup_seconds REAL NOT NULL DEFAULT 0, wall_seconds REAL NOT NULL DEFAULT 0,
+    refine_seconds REAL NOT NULL DEFAULT 0,
     verify_seconds REAL NOT NULL DEFAULT 0, device_busy_seconds REAL NOT NULL DEFAULT 0
 );
 """
@@ -134,6 +145,7 @@ class TriggerRow:
         l2: Euclidean distance to the seed, in gray levels.
         linf: largest change of a value, in gray levels.
         mean_abs: mean absolute change of a value, in gray levels.
+        changed: number of pixels that differ from the seed's.
 
     """
 
@@ -146,6 +158,38 @@ class TriggerRow:
     l2: float
     linf: float
     mean_abs: float
+    changed: int
+
+
+@dataclass(frozen=True, slots=True)
+class RefinementRow:
+    """What refining a finding cost, and what the finding was before.
+
+    Attributes:
+        seed_id: the seed that it came from.
+        queries: inputs evaluated.
+        device_queries: those of them that the device answered.
+        original_evaluations: invocations of the original.
+        twin_evaluations: invocations of the twin.
+        member_evaluations: invocations of each member of the twin's ensemble.
+        strength: before; None where the finding did not show again.
+        image: path of the image as the search found it, relative to the run directory.
+        l2: of that image, as for the finding; likewise linf, mean_abs and changed.
+
+    """
+
+    seed_id: int
+    queries: int
+    device_queries: int
+    original_evaluations: int
+    twin_evaluations: int
+    member_evaluations: int
+    strength: float | None
+    image: str
+    l2: float
+    linf: float
+    mean_abs: float
+    changed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +198,7 @@ class Times:
 
     setup: float = 0.0
     wall: float = 0.0
+    refine: float = 0.0
     verify: float = 0.0
     device_busy: float = 0.0
 
@@ -261,8 +306,17 @@ class Journal:
     def write_trigger(self, row: TriggerRow) -> None:
         """Record a stored triggering input."""
         self._db.execute(
-            "INSERT OR REPLACE INTO triggers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO triggers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [json.dumps(value) if isinstance(value, tuple) else value for value in astuple(row)],
+        )
+
+    def end_refinement(self, row: RefinementRow) -> None:
+        """Record that a finding was refined; what was verified of it before counts no more."""
+        self._db.execute(
+            "INSERT INTO refinements VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", astuple(row)
+        )
+        self._db.execute(
+            "DELETE FROM answers WHERE role = 'verify' AND seed_id = ?", (row.seed_id,)
         )
 
     def write_times(self, times: Times) -> None:
@@ -270,8 +324,8 @@ class Journal:
         if self._stint is None:
             self._stint = self._db.execute("INSERT INTO stints DEFAULT VALUES").lastrowid
         self._db.execute(
-            "UPDATE stints SET setup_seconds = ?, wall_seconds = ?, verify_seconds = ?, "
-            "device_busy_seconds = ? WHERE id = ?",
+            "UPDATE stints SET setup_seconds = ?, wall_seconds = ?, refine_seconds = ?, "
+            "verify_seconds = ?, device_busy_seconds = ? WHERE id = ?",
             (*astuple(times), self._stint),
         )
 
@@ -306,12 +360,17 @@ class Journal:
         rows = self._db.execute("SELECT * FROM triggers ORDER BY seed_id")
         return {row[0]: _trigger(row) for row in rows}
 
+    def refinements(self) -> dict[int, RefinementRow]:
+        """Return the findings that were refined, by seed id."""
+        rows = self._db.execute("SELECT * FROM refinements ORDER BY seed_id")
+        return {row[0]: RefinementRow(*row) for row in rows}
+
     def times(self) -> Times:
         """Return the times of all processes that worked on the run, added up."""
         return Times(
             *self._db.execute(
-                "SELECT total(setup_seconds), total(wall_seconds), total(verify_seconds), "
-                "total(device_busy_seconds) FROM stints"
+                "SELECT total(setup_seconds), total(wall_seconds), total(refine_seconds), "
+                "total(verify_seconds), total(device_busy_seconds) FROM stints"
             ).fetchone()
         )
 
@@ -333,7 +392,7 @@ def _answers(row: Sequence[Any]) -> Answers:
 
 
 def _trigger(row: Sequence[Any]) -> TriggerRow:
-    seed_id, kind, operators, *stored, l2, linf, mean_abs = row
+    seed_id, kind, operators, *stored, l2, linf, mean_abs, changed = row
     image, sha256, seed_image = stored
     names = tuple(json.loads(operators))
-    return TriggerRow(seed_id, kind, names, image, sha256, seed_image, l2, linf, mean_abs)
+    return TriggerRow(seed_id, kind, names, image, sha256, seed_image, l2, linf, mean_abs, changed)

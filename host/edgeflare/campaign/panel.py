@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.devices.connection import DeviceLost
 from edgeflare.models.decode import Decoder
 from edgeflare.models.evaluation import Evaluator, RawBatch
 from edgeflare.models.preprocess import Encoder
@@ -56,24 +57,49 @@ class Evaluated:
     seconds: float
 
 
+class Lost(Exception):  # noqa: N818 - a state to recover from, not a mistake
+    """One of the devices was lost, for the reason that is this exception's cause."""
+
+    def __init__(self, index: int, why: DeviceLost) -> None:
+        """Say which one, by its place among the devices."""
+        super().__init__(str(why))
+        self.index = index
+
+
+def device_of(seed_id: int, devices: int) -> int:
+    """Return which of so many devices a seed is given to."""
+    return seed_id % devices
+
+
 class Panel:
     """The arms of a campaign, and the further members of the twin's ensemble.
 
-    Arms whose models take the same encoded input (twin, members and device do) are encoded for
-    once.
+    Several devices share the seeds out. Arms whose models take the same encoded input (twin,
+    members and devices do) are encoded for once.
     """
 
     def __init__(
-        self, arms: Mapping[Arm, ArmModel], members: Mapping[str, ArmModel] | None = None
+        self,
+        hosts: Mapping[Arm, ArmModel],
+        devices: Sequence[ArmModel],
+        members: Mapping[str, ArmModel] | None = None,
     ) -> None:
-        """Take a panel; `members` run the twin's file under other kernel sets, by their names."""
-        self._arms = dict(arms)
+        """Take a panel.
+
+        Args:
+            hosts: the arms that run on the host.
+            devices: the same file on each device.
+            members: the same file on the host under other kernel sets, by their names.
+
+        """
+        self._hosts = dict(hosts)
+        self._devices = tuple(devices)
         self._members = dict(members or {})
 
     @property
     def arms(self) -> tuple[Arm, ...]:
         """The arms that can be asked."""
-        return tuple(self._arms)
+        return (*self._hosts, Arm.DEVICE)
 
     @property
     def members(self) -> tuple[str, ...]:
@@ -83,16 +109,27 @@ class Panel:
     @property
     def reading(self) -> Reading:
         """How the raw outputs are read."""
-        decoders = {arm: model.decoder for arm, model in self._arms.items()}
-        return Reading(decoders, self.members)
+        decoders = {arm: model.decoder for arm, model in self._hosts.items()}
+        return Reading({**decoders, Arm.DEVICE: self._devices[0].decoder}, self.members)
 
-    def submit(self, queries: Sequence[Query]) -> Pending:
-        """Begin to evaluate a batch, each query on the arms that it names."""
+    def submit(self, queries: Sequence[Query], seed_ids: Sequence[int]) -> Pending:
+        """Begin to evaluate a batch, each query on the arms that it names.
+
+        Args:
+            queries: the batch.
+            seed_ids: the seed that each of them comes from, which decides the device.
+
+        """
         stacked: dict[_Rows, NDArray[np.uint8]] = {}
         encoded: dict[tuple[int, _Rows], NDArray[np.generic]] = {}
-        parts: dict[Arm | str, _Part] = {}
-        for key, model in (*self._arms.items(), *self._members.items()):
-            rows = tuple(i for i, query in enumerate(queries) if _asks(query, key))
+        parts: list[_Part] = []
+        for key, index, model in self._models():
+            rows = tuple(
+                i
+                for i, (query, seed_id) in enumerate(zip(queries, seed_ids, strict=True))
+                if _asks(query, key)
+                and (key is not Arm.DEVICE or device_of(seed_id, len(self._devices)) == index)
+            )
             if not rows:
                 continue
             if rows not in stacked:
@@ -100,8 +137,18 @@ class Panel:
             code = (id(model.encoder), rows)
             if code not in encoded:
                 encoded[code] = model.encoder.encode(stacked[rows])
-            parts[key] = _Part(rows, model.evaluator.submit(encoded[code]), model.decoder)
+            raw = model.evaluator.submit(encoded[code])
+            parts.append(_Part(key, index, rows, raw, model.decoder))
         return Pending(len(queries), parts)
+
+    def _models(self) -> Iterator[tuple[Arm | str, int, ArmModel]]:
+        """Yield all models, with their arm or member, and a device's place among the devices."""
+        for arm, model in self._hosts.items():
+            yield arm, 0, model
+        for index, model in enumerate(self._devices):
+            yield Arm.DEVICE, index, model
+        for name, model in self._members.items():
+            yield name, 0, model
 
 
 _Rows = tuple[int, ...]
@@ -110,8 +157,10 @@ _Rows = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """One arm's part of a batch."""
+    """One model's part of a batch."""
 
+    key: Arm | str
+    index: int
     rows: _Rows
     raw: Future[RawBatch]
     decoder: Decoder
@@ -120,7 +169,7 @@ class _Part:
 class Pending:
     """A batch under way."""
 
-    def __init__(self, size: int, parts: Mapping[Arm | str, _Part]) -> None:
+    def __init__(self, size: int, parts: Sequence[_Part]) -> None:
         self._size = size
         self._parts = parts
         self.device_busy_seconds = 0.0
@@ -129,15 +178,17 @@ class Pending:
         """Wait for the answers of all arms, and return them in the order of the queries.
 
         Raises:
-            InfrastructureError: an arm was lost.
+            Lost: a device was lost.
+            InfrastructureError: an arm of the host was lost.
 
         """
         answers: list[dict[Arm, Answer]] = [{} for _ in range(self._size)]
         members: list[dict[str, Answer]] = [{} for _ in range(self._size)]
         raw: list[dict[Arm | str, bytes]] = [{} for _ in range(self._size)]
         seconds = 0.0
-        for key, part in self._parts.items():
-            batch = part.raw.result()
+        for part in self._parts:
+            key = part.key
+            batch = _result(part)
             seconds += batch.busy_seconds
             if key is Arm.DEVICE:
                 self.device_busy_seconds += batch.busy_seconds
@@ -154,6 +205,13 @@ class Pending:
             Evaluated(Outcome(a, m), r, share)
             for a, m, r in zip(answers, members, raw, strict=True)
         ]
+
+
+def _result(part: _Part) -> RawBatch:
+    try:
+        return part.raw.result()
+    except DeviceLost as lost:
+        raise Lost(part.index, lost) from lost
 
 
 def _asks(query: Query, key: Arm | str) -> bool:

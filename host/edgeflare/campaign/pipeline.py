@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from edgeflare.campaign.panel import Evaluated, Panel, Pending
-from edgeflare.devices.connection import DeviceLost
+from edgeflare.campaign.panel import Evaluated, Lost, Panel, Pending
 from edgeflare.errors import InfrastructureError
 from edgeflare.search.strategy import Query
 
@@ -32,14 +31,24 @@ class Landed(Generic[Ticket]):
     device_busy_seconds: float
 
 
+@dataclass(slots=True)
+class _Flight(Generic[Ticket]):
+    """A batch under way."""
+
+    ticket: Ticket
+    queries: Sequence[Query]
+    seed_ids: Sequence[int]
+    pending: Pending
+
+
 class Pipeline(Generic[Ticket]):
     """Keeps batches under way on a panel, and survives a device that was lost and found again."""
 
-    def __init__(self, panel: Panel, recover: Callable[[DeviceLost], None]) -> None:
-        """Make an empty pipeline; `recover` brings a lost device back, or raises."""
+    def __init__(self, panel: Panel, recover: Callable[[int], None]) -> None:
+        """Make an empty pipeline; `recover` brings a lost device back, by its place, or raises."""
         self._panel = panel
         self._recover = recover
-        self._flights: deque[tuple[Ticket, Sequence[Query], Pending]] = deque()
+        self._flights: deque[_Flight[Ticket]] = deque()
 
     def __len__(self) -> int:
         """Return the number of batches under way."""
@@ -50,35 +59,36 @@ class Pipeline(Generic[Ticket]):
         """Whether another batch would have to wait for one to be taken out."""
         return len(self._flights) >= DEPTH
 
-    def put(self, ticket: Ticket, queries: Sequence[Query]) -> None:
-        """Begin to evaluate a batch."""
-        self._flights.append((ticket, queries, self._panel.submit(queries)))
+    def put(self, ticket: Ticket, queries: Sequence[Query], seed_ids: Sequence[int]) -> None:
+        """Begin to evaluate a batch, of which each query comes from a seed."""
+        pending = self._panel.submit(queries, seed_ids)
+        self._flights.append(_Flight(ticket, queries, seed_ids, pending))
 
     def take(self) -> Landed[Ticket]:
         """Wait for the oldest batch; a batch that was lost with its device is sent again."""
         for _ in range(MOST_RECOVERIES + 1):
-            ticket, _, pending = self._flights[0]
+            flight = self._flights[0]
             try:
-                evaluated = pending.collect()
-            except DeviceLost as lost:
+                evaluated = flight.pending.collect()
+            except Lost as lost:
                 last = lost
-                self._recover(lost)
-                self._flights = deque(
-                    (ticket, queries, self._panel.submit(queries))
-                    for ticket, queries, _ in self._flights
-                )
+                self._recover(lost.index)
+                for lost_too in self._flights:
+                    lost_too.pending = self._panel.submit(lost_too.queries, lost_too.seed_ids)
                 continue
             self._flights.popleft()
-            return Landed(ticket, evaluated, pending.device_busy_seconds)
+            return Landed(flight.ticket, evaluated, flight.pending.device_busy_seconds)
         raise InfrastructureError(
             f"the same batch lost the device {MOST_RECOVERIES + 1} times in a row: {last}"
         )
 
-    def stream(self, batches: Iterable[tuple[Ticket, Sequence[Query]]]) -> Iterator[Landed[Ticket]]:
+    def stream(
+        self, batches: Iterable[tuple[Ticket, Sequence[Query], Sequence[int]]]
+    ) -> Iterator[Landed[Ticket]]:
         """Evaluate batch after batch, as many under way as the pipeline holds."""
-        for ticket, queries in batches:
+        for batch in batches:
             if self.full:
                 yield self.take()
-            self.put(ticket, queries)
+            self.put(*batch)
         while self._flights:
             yield self.take()

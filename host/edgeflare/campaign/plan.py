@@ -39,6 +39,8 @@ class Plan:
             bound.
         max_l2: Euclidean distance in gray levels that a mutant may have from its seed; None for no
             bound, "default" until the images' size is known.
+        strengthen: queries that making one finding stronger may take; 0 to leave it.
+        shrink: queries that bringing one finding nearer to its seed may take; 0 to leave it.
 
     """
 
@@ -54,6 +56,8 @@ class Plan:
     ensemble: tuple[Kernels, ...] = ()
     max_linf: float | None = DEFAULT_LINF
     max_l2: float | Literal["default"] | None = "default"
+    strengthen: int = 0
+    shrink: int = 0
 
     def settled(self, ensemble: tuple[Kernels, ...], size: int) -> Plan:
         """Return the plan with what depends on the pair filled in.

@@ -130,7 +130,7 @@ def _from_cv2(pixels: Image) -> Image:
 
 def _empty(path: Path) -> None:
     """Remove what a run wrote, and nothing else."""
-    for name in ("findings", "deviating_seeds", "seeds"):
+    for name in ("findings", "refined", "deviating_seeds", "seeds"):
         shutil.rmtree(path / name, ignore_errors=True)
     for name in (DOCUMENT, JOURNAL, f"{JOURNAL}-wal", f"{JOURNAL}-shm"):
         (path / name).unlink(missing_ok=True)

@@ -71,14 +71,16 @@ def _known(setting: Setting) -> Mapping[int, Evaluated]:
     }
 
 
-def _batches(setting: Setting, seed_ids: Sequence[int]) -> Iterator[tuple[list[int], list[Query]]]:
+def _batches(
+    setting: Setting, seed_ids: Sequence[int]
+) -> Iterator[tuple[list[int], list[Query], list[int]]]:
     size = min(setting.batch_size(0.0), 16)  # nothing is known of the device's speed yet
     for begin in range(0, len(seed_ids), size):
         if setting.stopped():
             return
         part = list(seed_ids[begin : begin + size])
         panel = setting.panel
-        yield part, [Query(setting.images[i], panel.arms, panel.members) for i in part]
+        yield part, [Query(setting.images[i], panel.arms, panel.members) for i in part], part
 
 
 def _record(setting: Setting, seed_ids: Sequence[int], evaluated: Sequence[Evaluated]) -> None:

@@ -72,7 +72,11 @@ class SearchPhase:
             while ready and not pipeline.full and not self._stopped():
                 batch = _next_batch(ready, size)
                 in_flight += len(batch)
-                pipeline.put(batch, [query for _, queries in batch for query in queries])
+                pipeline.put(
+                    batch,
+                    [query for _, queries in batch for query in queries],
+                    [chain.seed_id for chain, queries in batch for _ in queries],
+                )
             if not len(pipeline):
                 return
             landed = pipeline.take()

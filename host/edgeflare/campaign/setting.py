@@ -15,7 +15,6 @@ from edgeflare.campaign.panel import Panel
 from edgeflare.campaign.pipeline import DEPTH
 from edgeflare.campaign.plan import Plan
 from edgeflare.campaign.run_directory import RunDirectory
-from edgeflare.devices.connection import DeviceLost
 from edgeflare.search.strategy import Tale
 
 CHAINS = 512
@@ -64,6 +63,9 @@ class Observer(Protocol):
     def searched(self, progress: Progress) -> None:
         """See how far the search is."""
 
+    def refined(self, done: int, total: int) -> None:
+        """See that so many of the findings have been refined."""
+
     def verified(self, done: int, total: int) -> None:
         """See that so many evaluations of findings have been repeated."""
 
@@ -77,7 +79,9 @@ class Stopwatch:
         self._mark = time.monotonic() - opening_seconds
         self._times = Times()
 
-    def lap(self, phase: Literal["setup", "wall", "verify"], device_busy: float = 0.0) -> None:
+    def lap(
+        self, phase: Literal["setup", "wall", "refine", "verify"], device_busy: float = 0.0
+    ) -> None:
         """Add the time since the last lap to a phase."""
         now = time.monotonic()
         spent = getattr(self._times, phase) + now - self._mark
@@ -102,7 +106,8 @@ class Setting:
         images: (seeds, H, W, C) uint8, the seed inputs, limited as the plan says.
         labels: (seeds,) int64, or None.
         panel: the arms.
-        recover: brings a lost device back, or raises InfrastructureError.
+        recover: brings a lost device back, by its place among the devices, or raises
+            InfrastructureError.
         tale: the strategy.
         journal: the truth.
         directory: where images are stored.
@@ -117,7 +122,7 @@ class Setting:
     images: NDArray[np.uint8]
     labels: NDArray[np.int64] | None
     panel: Panel
-    recover: Callable[[DeviceLost], None]
+    recover: Callable[[int], None]
     tale: Tale
     journal: Journal
     directory: RunDirectory

@@ -28,5 +28,6 @@ def store_trigger(setting: Setting, folder: str, seed_id: int, trigger: Trigger)
             l2=float(np.sqrt((change**2).sum())),
             linf=float(change.max()),
             mean_abs=float(change.mean()),
+            changed=int(change.any(axis=2).sum()),
         )
     )

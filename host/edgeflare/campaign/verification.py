@@ -42,10 +42,14 @@ def verify(setting: Setting) -> bool:
 
 def _batches(
     setting: Setting, rounds: Sequence[Sequence[tuple[int, int]]], paths: Mapping[int, str]
-) -> Iterator[tuple[_Ticket, list[Query]]]:
+) -> Iterator[tuple[_Ticket, list[Query], list[int]]]:
     size = min(setting.batch_size(0.0), 16)
     for part in (left[at : at + size] for left in rounds for at in range(0, len(left), size)):
         if setting.stopped():
             return
         ticket = [(seed_id, n, setting.directory.load_image(paths[seed_id])) for seed_id, n in part]
-        yield ticket, [Query(image, setting.panel.arms) for _, _, image in ticket]
+        yield (
+            ticket,
+            [Query(image, setting.panel.arms) for _, _, image in ticket],
+            [seed_id for seed_id, _ in part],
+        )

@@ -162,6 +162,17 @@ Device = Annotated[
         rich_help_panel=_WHAT,
     ),
 ]
+Devices = Annotated[
+    list[str],
+    typer.Option(
+        "--device",
+        metavar="NAME",
+        help="A profile (`edgeflare devices list`), adb://[SERIAL], ssh://[USER@]HOST, or "
+        "grpc://HOST:PORT of a running agent. Several share the seeds: --device A --device B.",
+        show_default="emulated-builtin",
+        rich_help_panel=_WHAT,
+    ),
+]
 FindWhat = Annotated[
     Find,
     typer.Option(
@@ -235,6 +246,26 @@ TotalTime = Annotated[
         min=0.0,
         metavar="SECONDS",
         help="Wall time for the whole search.",
+        rich_help_panel=_HOW,
+    ),
+]
+Strengthen = Annotated[
+    int,
+    typer.Option(
+        min=0,
+        metavar="N",
+        help="Make each finding stronger, with at most N queries: the two sides more confident of "
+        "their labels. 300 is a good number.",
+        rich_help_panel=_HOW,
+    ),
+]
+Shrink = Annotated[
+    int,
+    typer.Option(
+        min=0,
+        metavar="N",
+        help="Bring each finding nearer to its seed, with at most N queries; after strengthening. "
+        "1000 is a good number.",
         rich_help_panel=_HOW,
     ),
 ]

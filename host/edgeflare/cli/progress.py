@@ -71,6 +71,10 @@ class LiveObserver:
         total = progress.seeds - progress.deviating_seeds
         self._show("search", progress.ended, total, _note(progress))
 
+    def refined(self, done: int, total: int) -> None:
+        """Move the bar of the refinement."""
+        self._show("refine", done, total, "")
+
     def verified(self, done: int, total: int) -> None:
         """Move the bar of the verification."""
         self._show("verify", done, total, "")
@@ -112,6 +116,10 @@ class LineObserver:
         total = progress.seeds - progress.deviating_seeds
         line = f"search {progress.ended}/{total} · {_note(progress)}"
         self._maybe(line, last=progress.ended == total)
+
+    def refined(self, done: int, total: int) -> None:
+        """Print how many findings have been refined."""
+        self._maybe(f"refine {done}/{total}", last=done == total)
 
     def verified(self, done: int, total: int) -> None:
         """Print how many evaluations have been repeated."""

@@ -20,7 +20,7 @@ from edgeflare.cli import options
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
 from edgeflare.cli.progress import observe
 from edgeflare.cli.values import read_bound, read_ensemble, read_numbers
-from edgeflare.devices.profile import find_profile
+from edgeflare.devices.profile import find_profiles
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.pair import load_pair
 from edgeflare.models.pair_file import Settings
@@ -46,7 +46,7 @@ def search(
     channels: options.Channels = None,
     outputs: options.Outputs = None,
     limit: options.Limit = None,
-    device: options.Device = "emulated-builtin",
+    device: options.Devices = ["emulated-builtin"],  # noqa: B006 - never changed
     find: options.FindWhat = Find.ANY,
     ties: options.WithTies = options.Ties.EXCLUDE,
     min_strength: options.MinStrength = 0.0,
@@ -59,6 +59,8 @@ def search(
     max_linf: options.MaxLinf = f"{DEFAULT_LINF:g}",
     max_l2: options.MaxL2 = "default",
     ensemble: options.Ensemble = None,
+    strengthen: options.Strengthen = 0,
+    shrink: options.Shrink = 0,
     chains: options.Chains = CHAINS,
     out: options.Out = None,
     overwrite: options.Overwrite = False,
@@ -90,10 +92,11 @@ def search(
         channels=channels,
         outputs=outputs,
     )
+    profiles = find_profiles(device)
     plan = Plan(
         strategy=find_strategy(strategy).name,
         goal=Goal(find, ties is options.Ties.INCLUDE, min_strength),
-        devices=(device,),
+        devices=tuple(profile.name for profile in profiles),
         rng_seed=rng_seed,
         limit=limit,
         max_queries=max_queries,
@@ -102,17 +105,18 @@ def search(
         total_time=total_time,
         max_linf=read_bound("--max-linf", max_linf),
         max_l2="default" if max_l2 == "default" else read_bound("--max-l2", max_l2),
+        strengthen=strengthen,
+        shrink=shrink,
     )
     kernels = read_ensemble(ensemble)
-    profile = find_profile(device)
     loaded = load_pair(pair, given)
     path = out or Path("runs") / f"{loaded.name}-{datetime.now():%Y%m%d-%H%M%S}"
     if not resume:
         RunDirectory.check(path, overwrite=overwrite)
     with ExitStack() as stack:
         # Seen on a terminal only: elsewhere, an error is the one line that is printed.
-        with console.status(f"opening {escape(loaded.name)} on {escape(device)}"):
-            assembly = assemble(loaded, find, limit, profile, stack, kernels)
+        with console.status(f"opening {escape(loaded.name)} on {escape(', '.join(plan.devices))}"):
+            assembly = assemble(loaded, find, limit, profiles, stack, kernels)
         about = assembly.about(plan)
         if dry_run:
             print_dry_run(Console(), about, len(assembly.seeds), str(path), loaded.notes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -98,6 +98,25 @@ def find_profile(name: str) -> Profile:
             f" names them all; {_SCHEMES_TEXT} need no profile"
         )
     return _load(name, files)
+
+
+def find_profiles(names: Sequence[str]) -> list[Profile]:
+    """Return the profiles of devices that are used together, each under a name of its own.
+
+    An emulated device that is named several times is started as many times.
+
+    Raises:
+        UserError: see `find_profile`; or a device that there is only once is named twice.
+
+    """
+    found: list[Profile] = []
+    for at, name in enumerate(names):
+        profile = find_profile(name)
+        before = names[:at].count(name)
+        if before and profile.transport not in ("emulated", "qemu"):
+            raise UserError(f'device "{name}" is named twice: name each device once')
+        found.append(replace(profile, name=f"{name}#{before + 1}") if before else profile)
+    return found
 
 
 def list_profiles() -> list[Profile]:

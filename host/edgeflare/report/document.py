@@ -11,7 +11,8 @@ from statistics import fmean, median
 from typing import Any
 
 from edgeflare.campaign.about import About
-from edgeflare.campaign.journal import Answers, ChainRow, Journal, TriggerRow
+from edgeflare.campaign.journal import Answers, ChainRow, Journal, RefinementRow, TriggerRow
+from edgeflare.campaign.panel import device_of
 from edgeflare.campaign.recall import from_rows
 from edgeflare.campaign.run_directory import RunDirectory, write_atomically
 from edgeflare.campaign.verification import REPETITIONS
@@ -66,10 +67,11 @@ def build_document(journal: Journal) -> Document:
     flaky: list[Document] = []
     unverified: list[Document] = []
     verifications = journal.answers("verify")
+    refinements = journal.refinements()
     for seed_id, trigger in journal.triggers().items():
         chain = chains.get(seed_id)
         rows = verifications.get(seed_id, [])
-        entry = _entry(about, trigger, chain, rows)
+        entry = _entry(about, trigger, chain, refinements.get(seed_id), rows)
         if len(rows) < REPETITIONS:
             unverified.append(entry)
         elif not entry["verified"]:
@@ -104,7 +106,11 @@ def build_document(journal: Journal) -> Document:
 
 
 def _entry(
-    about: About, trigger: TriggerRow, chain: ChainRow | None, rows: Sequence[Answers]
+    about: About,
+    trigger: TriggerRow,
+    chain: ChainRow | None,
+    refinement: RefinementRow | None,
+    rows: Sequence[Answers],
 ) -> Document:
     """Return a finding, or a seed that deviates itself, as the document has it."""
     outcomes = [one.outcome for one in from_rows(about.reading, rows)]
@@ -113,22 +119,34 @@ def _entry(
         "seed_id": trigger.seed_id,
         "seed_label": None if about.labels is None else about.labels[trigger.seed_id],
         "kind": trigger.kind,
-        "device": about.devices[trigger.seed_id % len(about.devices)]["name"],
+        "device": about.devices[device_of(trigger.seed_id, len(about.devices))]["name"],
         "queries": 0 if chain is None else chain.queries,
         "device_queries": 0 if chain is None else chain.device_queries,
         "seconds": 0.0 if chain is None else chain.seconds,
         **_verdict(about.plan.goal, outcome),
-        "distortion": {
-            "l2": trigger.l2,
-            "linf": trigger.linf,
-            "mean_abs": trigger.mean_abs,
-        },
+        "distortion": _distortion(trigger),
+        "refined": None if refinement is None else _refined(refinement),
         "operators": list(trigger.operators),
         "image": trigger.image,
         "sha256": trigger.sha256,
         "seed_image": trigger.seed_image,
         "verified": _reproduced(about.plan.goal, trigger.kind, outcomes),
         "seen": [_labels(outcome) for outcome in outcomes],
+    }
+
+
+def _distortion(row: TriggerRow | RefinementRow) -> Document:
+    return {"l2": row.l2, "linf": row.linf, "mean_abs": row.mean_abs, "changed": row.changed}
+
+
+def _refined(row: RefinementRow) -> Document:
+    """Return what a finding was before it was refined, and what that cost."""
+    return {
+        "queries": row.queries,
+        "device_queries": row.device_queries,
+        "strength_before": row.strength,
+        "distortion_before": _distortion(row),
+        "image_before": row.image,
     }
 
 
@@ -190,6 +208,8 @@ def _totals(
     ]
     seeds = int(journal.about()["seeds"])
     times = journal.times()
+    refined = list(journal.refinements().values())
+    costs: list[ChainRow | RefinementRow] = [*spent, *refined]
     open_steps = [row for rows in journal.answers("step").values() for row in rows]
     return {
         "seeds": seeds,
@@ -203,21 +223,25 @@ def _totals(
         "mean_device_queries": fmean(row.device_queries for row in found) if found else None,
         "device_queries": sum(row.device_queries for row in spent)
         + sum(row.device is not None for row in open_steps),
-        "overhead_queries": len(overhead),
-        "overhead_device_queries": sum(row.device is not None for row in overhead),
+        "overhead_queries": len(overhead) + sum(row.queries for row in refined),
+        "overhead_device_queries": sum(row.device is not None for row in overhead)
+        + sum(row.device_queries for row in refined),
         "host_evaluations": {
-            "original": sum(row.original_evaluations for row in spent)
+            "original": sum(row.original_evaluations for row in costs)
             + sum(row.original is not None for row in (*overhead, *open_steps)),
-            f"twin-{about.plan.ensemble[0]}": sum(row.twin_evaluations for row in spent)
+            f"twin-{about.plan.ensemble[0]}": sum(
+                row.twin_evaluations for row in (*spent, *refined)
+            )
             + sum(row.twin is not None for row in (*overhead, *open_steps)),
             **{
-                f"twin-{member}": sum(row.member_evaluations for row in spent)
+                f"twin-{member}": sum(row.member_evaluations for row in costs)
                 + sum(row.members is not None for row in (*overhead, *open_steps))
                 for member in about.reading.members
             },
         },
         "setup_seconds": times.setup,
         "wall_seconds": times.wall,
+        "refine_seconds": times.refine,
         "verify_seconds": times.verify,
         "mean_seconds": fmean(row.seconds for row in found) if found else None,
         "device_busy_seconds": times.device_busy,

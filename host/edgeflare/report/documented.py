@@ -44,7 +44,7 @@ def run_documented(
         images=assembly.seeds.images,
         labels=assembly.seeds.labels,
         panel=assembly.panel,
-        recover=lambda _: assembly.device.reopen(),
+        recover=lambda index: assembly.devices[index].reopen(),
         tale=find_strategy(plan.strategy).tale,
         journal=journal,
         directory=directory,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from statistics import median
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -111,9 +112,24 @@ def _totals(document: Document) -> Table:
         ),
         ("set aside", f"{ties}{totals['flaky']} flaky"),
     ]
+    refined = [entry for entry in document["findings"] if entry["refined"]]
+    if refined:
+        rows.insert(-1, ("refined, medians", _refined(refined)))
     for name, value in rows:
         table.add_row(name, value)
     return table
+
+
+def _refined(entries: Sequence[Document]) -> str:
+    """Return what refining did to the findings."""
+    strengths = [entry["refined"]["strength_before"] or 0.0 for entry in entries]
+    distances = [entry["refined"]["distortion_before"]["l2"] for entry in entries]
+    return (
+        f"strength {median(strengths):.3f} → "
+        f"{median(entry['strength'] or 0.0 for entry in entries):.3f}, "
+        f"L2 {median(distances):,.0f} → "
+        f"{median(entry['distortion']['l2'] for entry in entries):,.0f}"
+    )
 
 
 def _findings(document: Document, entries: Sequence[Document], title: str) -> Table:

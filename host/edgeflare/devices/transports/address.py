@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ipaddress
 import os
+from contextlib import ExitStack
 from pathlib import Path
 
+from edgeflare.devices.lease import lease
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_file import split_address
 from edgeflare.devices.transports.transport import Endpoint, Transport
@@ -16,7 +18,7 @@ TLS_CA_VARIABLE = "EDGEFLARE_TLS_CA"
 
 
 class AddressTransport(Transport):
-    """Starts and stops nothing; reads what it takes to be let in.
+    """Starts and stops nothing; takes a lease, and reads what it takes to be let in.
 
     The mirror of the agent's rule for binding: only a loopback address is spoken to in the clear,
     and only as long as no certificate authority is named. A token is never an argument, since
@@ -25,10 +27,26 @@ class AddressTransport(Transport):
 
     def __init__(self, profile: Profile) -> None:
         self._profile = profile
+        self._held = ExitStack()
 
     def open(self) -> Endpoint:
-        """Return the profile's address with its credentials, read anew."""
-        address = self._profile.address or ""
+        """Lease the agent, and return its address with its credentials, read anew."""
+        with ExitStack() as stack:
+            address = self._profile.address or ""
+            stack.enter_context(lease(f"grpc://{address}"))
+            endpoint = self._endpoint(address)
+            self._held = stack.pop_all()
+        return endpoint
+
+    def close(self) -> None:
+        """Give the lease back; the agent itself belongs to whoever started it."""
+        self._held.close()
+
+    def last_words(self) -> str:
+        """Return nothing: only the agent's own log could tell."""
+        return ""
+
+    def _endpoint(self, address: str) -> Endpoint:
         ca = self._profile.tls_ca or _path_from_environment(TLS_CA_VARIABLE)
         return Endpoint(
             address,
@@ -36,13 +54,6 @@ class AddressTransport(Transport):
             tls_ca=self._read("tls_ca", ca) if ca else None,
             token=self._token(),
         )
-
-    def close(self) -> None:
-        """Leave the agent as it is: it belongs to whoever started it."""
-
-    def last_words(self) -> str:
-        """Return nothing: only the agent's own log could tell."""
-        return ""
 
     def _token(self) -> str | None:
         path = self._profile.token_file

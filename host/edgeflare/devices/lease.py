@@ -1,0 +1,47 @@
+"""A lease for a device that cannot be shared: two campaigns on one would measure each other."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from edgeflare.errors import InfrastructureError
+
+
+@contextmanager
+def lease(device: str) -> Iterator[None]:
+    """Hold a device for as long as the context is open.
+
+    The lease is a lock that the kernel takes back when its process ends, however it ends.
+
+    Args:
+        device: what tells it from all others, for example "adb:0123456789".
+
+    Raises:
+        InfrastructureError: another campaign of this user holds it.
+
+    """
+    folder = _folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / f"{quote(device, safe='')}.lock", "a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            raise InfrastructureError(
+                f"{device} is in use by another campaign (process {file.read().strip() or '?'}):"
+                " wait until that has ended, or name another device"
+            ) from None
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        yield
+
+
+def _folder() -> Path:
+    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(os.path.expanduser(cache)) / "edgeflare" / "leases"

@@ -1,0 +1,1 @@
+"""What makes a triggering input stronger and smaller."""

@@ -1,0 +1,120 @@
+"""What strengthening and shrinking share: looking within a budget, and keeping what is better.
+
+The host looks first wherever it shows the deviation too; the device is asked about what would be
+kept. Where the host does not show it, or was wrong about the device several times in a row, the
+device is asked about every input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from edgeflare.search.outcome import Answer, Arm, Image, Outcome
+from edgeflare.search.refining.witnesses import Device, Witnesses, compared, stand_ins
+from edgeflare.search.strategy import Query, Start, Trigger
+
+PATIENCE = 4
+"""Times in a row that the device may contradict the host before the host is no longer heard."""
+
+T = TypeVar("T")
+Part = Generator[Sequence[Query], Sequence[Outcome], T]
+"""A part of a story, and what it comes to."""
+
+
+class BudgetSpentError(Exception):
+    """Nothing more may be asked; whoever tells the story returns the best trigger so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """An input that was looked at.
+
+    Attributes:
+        image: HWC uint8.
+        first: the first compared arm's answer, or that of its stand-in on the host.
+        second: the second's.
+        outcome: all that was answered.
+        deviates: whether it is a finding, as far as those who answered can tell.
+
+    """
+
+    image: Image
+    first: Answer
+    second: Answer
+    outcome: Outcome
+    deviates: bool
+
+
+class Trial:
+    """The refinement of one trigger: what is kept so far, and what may still be asked."""
+
+    def __init__(self, trigger: Trigger, start: Start, budget: int) -> None:
+        """Begin; the first stand-in that shows the trigger to deviate answers, if one does.
+
+        Args:
+            trigger: what is refined; its outcome holds the answers of all arms and members.
+            start: its seed, what counts, and the generator.
+            budget: how many inputs may be looked at.
+
+        """
+        self.trigger = trigger
+        self.start = start
+        self.left = budget
+        self._kind = trigger.kind
+        self._contradicted = 0
+        self._device = Device(start.goal.needed)
+        for witnesses in (*stand_ins(start.goal, start.ensemble), self._device):
+            self._witnesses: Witnesses = witnesses
+            if self.at_trigger().deviates:
+                break
+
+    def look(self, images: Sequence[Image]) -> Part[list[Seen]]:
+        """Look at inputs, brought within the bounds first; only as many as are left.
+
+        Raises:
+            BudgetSpentError: none is left.
+
+        """
+        if self.left == 0:
+            raise BudgetSpentError
+        start, witnesses = self.start, self._witnesses
+        asked = [start.bounds.project(image, start.image) for image in images[: self.left]]
+        self.left -= len(asked)
+        outcomes = yield [Query(image, witnesses.arms, witnesses.kernels) for image in asked]
+        return [self._seen(*pair) for pair in zip(asked, outcomes, strict=True)]
+
+    def keep(self, seen: Seen, better: Callable[[Outcome], bool]) -> Part[bool]:
+        """Make an input the trigger, if the device says too that it is one, and a better one.
+
+        Args:
+            seen: an input that deviates.
+            better: told all arms' answers, whether the input is better than the trigger.
+
+        """
+        outcome = seen.outcome
+        if Arm.DEVICE not in outcome.answers:
+            (told,) = yield [Query(seen.image, (Arm.DEVICE,), again=True)]
+            outcome = Outcome({**outcome.answers, **told.answers}, outcome.members)
+        kept = self.start.goal.met(outcome) == self._kind and better(outcome)
+        if kept:
+            self.trigger = replace(self.trigger, image=seen.image, outcome=outcome)
+        self._contradicted = 0 if kept else self._contradicted + 1
+        if self._contradicted == PATIENCE:
+            self._witnesses = self._device
+        return kept
+
+    def at_trigger(self) -> Seen:
+        """Return what is known of the trigger."""
+        return self._seen(self.trigger.image, self.trigger.outcome)
+
+    def at_seed(self) -> Seen:
+        """Return what is known of the seed."""
+        return self._seen(self.start.image, self.start.outcome)
+
+    def _seen(self, image: Image, outcome: Outcome) -> Seen:
+        goal = self.start.goal
+        judged = self._witnesses.as_compared(outcome)
+        deviates = goal.met(judged) == self._kind
+        return Seen(image, *compared(goal, judged), outcome, deviates)

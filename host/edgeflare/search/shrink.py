@@ -1,0 +1,140 @@
+"""Shrinking: bring a triggering input nearer to its seed, and keep the deviation.
+
+A list of named moves, each of which looks for inputs nearer to the seed that still deviate. What it
+finds is kept only if the device says so too and the goal is met, its least strength included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from edgeflare.search.outcome import Image, Outcome
+from edgeflare.search.refining.border import Border, cross, far, nearer
+from edgeflare.search.refining.slope import Slope
+from edgeflare.search.refining.strip import met_near
+from edgeflare.search.refining.trial import BudgetSpentError, Part, Seen, Trial
+from edgeflare.search.strategy import Start, Trigger
+
+TRIES = 40
+"""Inputs looked at around one place on the border."""
+
+LAST_TRIES = 120
+"""The same where the walk along the border ends."""
+
+WORTH = 0.95
+"""Share of the trigger's distance that a place must have to be worth those."""
+
+PATIENCE = 6
+"""Rounds in a row that may bring hardly anything: enough for all frequencies to be probed."""
+
+SHARES = (1.0, 0.7)
+"""Where on the way from the seed the slope is probed, the next one whenever that brought nothing:
+far from the seed, the slope on the border tells little about the way there."""
+
+GAIN = 0.99
+"""What counts as more than hardly anything: the share that is left of the distance."""
+
+ON_ONE_GO = 8
+"""Inputs of one move that are looked at together."""
+
+MOVES: tuple[Callable[[Trial], Part[None]], ...]
+
+
+def shrink(trigger: Trigger, start: Start, budget: int) -> Part[Trigger]:
+    """Bring a trigger nearer to its seed with at most so many queries; returns the nearest."""
+    trial = Trial(trigger, start, budget)
+    try:
+        for move in MOVES:
+            yield from move(trial)
+    except BudgetSpentError:
+        pass
+    return trial.trigger
+
+
+def along_the_line(trial: Trial) -> Part[None]:
+    """Halve the change for as long as that deviates."""
+    share = 0.5
+    while share < 0.99:
+        (seen,) = yield from trial.look([_blend(trial, share)])
+        if not (seen.deviates and (yield from _keep(trial, seen))):
+            share = (1.0 + share) / 2
+
+
+def along_the_border(trial: Trial) -> Part[None]:
+    """Walk along the first side's border to where it is nearest, and find the deviation there."""
+    seed = trial.at_seed()
+    classes = len(seed.first.scores)
+    home = int(seed.first.scores.argmax())
+    border = Border(home, tuple(label for label in range(classes) if label != home))
+    slope = Slope(trial.start.image)
+    here = trial.at_trigger()
+    way = here.image.astype(np.float64) - trial.start.image
+    here = (yield from cross(trial, border, slope, way, far(trial, here))) or here
+    idle = 0
+    while idle < PATIENCE:
+        share = SHARES[idle % len(SHARES)]
+        there = yield from nearer(trial, border, slope, here, share)
+        idle = 0 if far(trial, there) < GAIN * far(trial, here) else idle + 1
+        moved, here = there is not here, there
+        if moved and far(trial, here) < WORTH * _distance(trial):
+            yield from _meet(trial, border, slope, here, TRIES)
+    if far(trial, here) < GAIN * _distance(trial):
+        yield from _meet(trial, border, slope, here, LAST_TRIES)
+
+
+def by_blocks(trial: Trial) -> Part[None]:
+    """Set blocks of the image back to the seed, large ones first."""
+    side = max(trial.start.image.shape[:2]) // 2
+    while side > 1:
+        yield from _set_back(trial, _blocks(trial.start.image.shape[:2], side))
+        side //= 2
+
+
+def by_pixels(trial: Trial) -> Part[None]:
+    """Set single pixels back to the seed, those that changed least first."""
+    change = np.abs(trial.trigger.image.astype(np.int16) - trial.start.image).sum(axis=2)
+    order = np.argsort(change, axis=None, kind="stable")
+    changed = order[change.reshape(-1)[order] > 0]
+    yield from _set_back(trial, (np.unravel_index(one, change.shape) for one in changed))
+
+
+MOVES = (along_the_line, along_the_border, by_blocks, by_pixels)
+
+
+def _keep(trial: Trial, seen: Seen) -> Part[bool]:
+    def is_nearer(_: Outcome) -> bool:
+        return far(trial, seen) < _distance(trial)
+
+    return is_nearer(seen.outcome) and (yield from trial.keep(seen, is_nearer))
+
+
+def _meet(trial: Trial, border: Border, slope: Slope, here: Seen, tries: int) -> Part[None]:
+    for seen in (yield from met_near(trial, border, slope, here, tries)):
+        yield from _keep(trial, seen)
+
+
+def _set_back(trial: Trial, parts: Iterator[tuple[object, ...]]) -> Part[None]:
+    for part in parts:
+        image = trial.trigger.image.copy()
+        image[part] = trial.start.image[part]
+        if not np.array_equal(image, trial.trigger.image):
+            (seen,) = yield from trial.look([image])
+            if seen.deviates:
+                yield from _keep(trial, seen)
+
+
+def _blend(trial: Trial, share: float) -> Image:
+    seed = trial.start.image.astype(np.float64)
+    return np.rint(seed + share * (trial.trigger.image - seed)).astype(np.uint8)
+
+
+def _blocks(shape: tuple[int, int], side: int) -> Iterator[tuple[slice, slice]]:
+    for row in range(0, shape[0], side):
+        for column in range(0, shape[1], side):
+            yield slice(row, row + side), slice(column, column + side)
+
+
+def _distance(trial: Trial) -> float:
+    return float(np.linalg.norm(trial.trigger.image.astype(np.float64) - trial.start.image))

@@ -1,0 +1,70 @@
+"""Leases: one holder at a time, and none that outlives its process."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from edgeflare.devices.lease import lease
+from edgeflare.errors import InfrastructureError
+
+HOLD = """
+import sys
+from edgeflare.devices.lease import lease
+with lease(sys.argv[1]):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+
+def hold(device: str) -> subprocess.Popen[str]:
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD, device],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "held\n"
+    return holder
+
+
+def test_a_held_device_is_refused_with_its_holder_named() -> None:
+    with (
+        lease("adb:x"),
+        pytest.raises(InfrastructureError, match=r"adb:x is in use .*process \d+") as refused,
+        lease("adb:x"),
+    ):
+        pass
+
+    assert "\n" not in str(refused.value)
+
+
+def test_another_device_is_free_and_so_is_one_that_was_given_back() -> None:
+    with lease("adb:x"), lease("ssh:../../x"):
+        pass
+    with lease("adb:x"):
+        pass
+
+
+def test_a_holder_that_is_killed_holds_nothing() -> None:
+    holder = hold("ssh:board")
+    with (
+        pytest.raises(InfrastructureError, match=f"process {holder.pid}"),
+        lease("ssh:board"),
+    ):
+        pass
+
+    holder.kill()
+    holder.communicate()
+
+    with lease("ssh:board"):
+        pass
