@@ -1,11 +1,12 @@
-"""How many queries a second the engine makes, on a quick link and on a slow one.
+"""How many queries a second the engine makes: on a quick link, a slow one, and two slow ones.
 
     python benchmarks/throughput.py [PAIR]
 
 `random` with all three arms evaluated (`--find compression`), the journal on: on emulated-builtin,
-and on emulated-builtin-slow, which adds 20 ms to each round trip. The two take turns, so that
-whatever else the machine does meets both. Queries a second are of `wall_seconds`; the device's
-share is the time for which it was computing; the ratio is that of neighbours.
+on emulated-builtin-slow, which adds 20 ms to each round trip, and on two of the latter. They take
+turns, so that whatever else the machine does meets all of them. Queries a second are of
+`wall_seconds`; busy is the time for which the devices were computing; ratios are those of
+neighbours. With few `--chains` the link decides, with many the machine's cores.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import argparse
 import os
 import sys
 import tempfile
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
@@ -23,7 +25,7 @@ from edgeflare.campaign.campaign import Interrupt
 from edgeflare.campaign.plan import Plan
 from edgeflare.campaign.run import begin_run
 from edgeflare.campaign.setting import CHAINS, Progress
-from edgeflare.devices.profile import find_profile
+from edgeflare.devices.profile import find_profiles
 from edgeflare.errors import EdgeFlareError
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.report.document import Document
@@ -31,31 +33,38 @@ from edgeflare.report.documented import run_documented
 from edgeflare.search.goal import Find, Goal
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "fashion_lenet4"
-DEVICES = ("emulated-builtin", "emulated-builtin-slow")
+QUICK, SLOW = "emulated-builtin", "emulated-builtin-slow"
+BENCHES = {QUICK: (QUICK,), SLOW: (SLOW,), "two such": (SLOW, SLOW)}
 
 
 def main() -> None:
     arguments = parse()
     pair = load_pair(arguments.pair)
     print(f"{pair.name}, {arguments.chains} chains, {os.cpu_count()} cores\n")
-    print("| device | queries | wall s | queries/s | device busy | load before |")
+    print("| devices | queries | wall s | queries/s | device busy | load before |")
     print("|---|--:|--:|--:|--:|--:|", flush=True)
-    speeds: dict[str, list[float]] = {device: [] for device in DEVICES}
+    speeds: dict[str, list[float]] = {bench: [] for bench in BENCHES}
     for _ in range(arguments.times):
-        for device in DEVICES:
+        for bench, devices in BENCHES.items():
             load = os.getloadavg()[0]
-            totals = measure(pair, device, arguments.max_queries, arguments.chains)["totals"]
+            totals = measure(pair, devices, arguments.max_queries, arguments.chains)["totals"]
             seconds = totals["wall_seconds"]
-            speeds[device].append(totals["queries"] / seconds)
+            speeds[bench].append(totals["queries"] / seconds)
             busy = totals["device_busy_seconds"] / seconds
             print(
-                f"| {device} | {totals['queries']:,} | {seconds:.2f} | {speeds[device][-1]:,.0f} "
+                f"| {bench} | {totals['queries']:,} | {seconds:.2f} | {speeds[bench][-1]:,.0f} "
                 f"| {busy:.0%} | {load:.1f} |",
                 flush=True,
             )
-    quick, slow = (speeds[device] for device in DEVICES)
-    ratio = median(b / a for a, b in zip(quick, slow, strict=True))
-    print(f"\nmedians: {median(quick):,.0f} and {median(slow):,.0f} queries/s, ratio {ratio:.0%}")
+    quick, slow, two = speeds.values()
+    print(
+        f"\nmedians: {median(quick):,.0f}, {median(slow):,.0f} and {median(two):,.0f} queries/s;"
+        f" slow / quick {ratio(slow, quick):.0%}, two slow / one {ratio(two, slow):.2f}"
+    )
+
+
+def ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
+    return median(a / b for a, b in zip(ours, theirs, strict=True))
 
 
 def parse() -> argparse.Namespace:
@@ -64,18 +73,20 @@ def parse() -> argparse.Namespace:
     )
     parser.add_argument("pair", type=Path, nargs="?", default=EXAMPLE, help="a pair folder")
     parser.add_argument("--max-queries", type=int, default=200, help="for each seed")
-    parser.add_argument("--times", type=int, default=3, help="runs on each device")
-    parser.add_argument("--chains", type=int, default=CHAINS)
+    parser.add_argument("--times", type=int, default=3, help="runs of each")
+    parser.add_argument("--chains", type=int, default=CHAINS, help="for each device")
     return parser.parse_args()
 
 
-def measure(pair: Pair, device: str, max_queries: int, chains: int) -> Document:
+def measure(pair: Pair, devices: Sequence[str], max_queries: int, chains: int) -> Document:
     """Return the document of one campaign."""
     goal = Goal(Find.COMPRESSION)
-    plan = Plan("random", goal, (device,), max_queries=max_queries)
+    profiles = find_profiles(devices)
+    names = tuple(profile.name for profile in profiles)
+    plan = Plan("random", goal, names, max_queries=max_queries)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        assembly = assemble(pair, goal.find, None, [find_profile(device)], stack)
+        assembly = assemble(pair, goal.find, None, profiles, stack)
         seeds = len(assembly.seeds)
         directory, journal = begin_run(folder / "run", assembly.about(plan), seeds, overwrite=False)
         stack.callback(journal.close)

@@ -274,7 +274,7 @@ Chains = Annotated[
     typer.Option(
         min=1,
         metavar="N",
-        help="Seeds searched at once. Changes the speed, and no result.",
+        help="Seeds searched at once on each device. Changes the speed, and no result.",
         rich_help_panel=_HOW,
     ),
 ]

@@ -31,7 +31,7 @@ def run_documented(
         journal: the run's journal, new or to be gone on with.
         observer: sees progress.
         interrupt: the user's wish to stop.
-        chains: the most chains that are open at once.
+        chains: the most chains that are open at once for each device.
 
     Raises:
         InfrastructureError: a device was lost for good. The document is written all the same.
@@ -50,7 +50,7 @@ def run_documented(
         directory=directory,
         stopwatch=Stopwatch(journal, assembly.opening_seconds),
         observer=observer,
-        chains=chains,
+        chains=chains * len(assembly.devices),
         stopped=interrupt.asked,
     )
     journal.note("notes", list(assembly.pair.notes))
