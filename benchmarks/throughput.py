@@ -20,7 +20,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
 
-from edgeflare.campaign.assembly import assemble
+from edgeflare.campaign.assembly import assemble, first_seeds
 from edgeflare.campaign.campaign import Interrupt
 from edgeflare.campaign.plan import Plan
 from edgeflare.campaign.run import begin_run
@@ -86,7 +86,7 @@ def measure(pair: Pair, devices: Sequence[str], max_queries: int, chains: int) -
     plan = Plan("random", goal, names, max_queries=max_queries)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        assembly = assemble(pair, goal.find, None, profiles, stack)
+        assembly = assemble(pair, first_seeds(pair, None), goal.find, profiles, stack)
         seeds = len(assembly.seeds)
         directory, journal = begin_run(folder / "run", assembly.about(plan), seeds, overwrite=False)
         stack.callback(journal.close)

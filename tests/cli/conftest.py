@@ -133,6 +133,14 @@ def constant(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture(scope="session")
+def biased(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The example's compressed model with a last layer that prefers class 3, whatever it sees."""
+    path = tmp_path_factory.mktemp("biased") / "biased.tflite"
+    path.write_bytes(edited(_prefer_class_3))
+    return path
+
+
 def _bad_models(folder: Path) -> None:
     whole = (EXAMPLE / "compressed.tflite").read_bytes()
     (folder / "empty.tflite").touch()
@@ -162,6 +170,18 @@ def _convolution(version: int) -> Callable[[Any], None]:
 
 
 def _no_weights_in_the_last_layer(model: Any) -> None:
+    buffer = _input_of_the_last_layer(model, 1)
+    buffer.data = [0] * len(buffer.data)
+
+
+def _prefer_class_3(model: Any) -> None:
+    buffer = _input_of_the_last_layer(model, 2)
+    bias = np.frombuffer(bytes(buffer.data), np.int32).copy()
+    bias[3] += 10**5
+    buffer.data = list(bias.tobytes())
+
+
+def _input_of_the_last_layer(model: Any, position: int) -> Any:
     (graph,) = model.subgraphs
     last = next(
         operator
@@ -169,8 +189,7 @@ def _no_weights_in_the_last_layer(model: Any) -> None:
         if model.operatorCodes[operator.opcodeIndex].builtinCode
         == schema.BuiltinOperator.FULLY_CONNECTED
     )
-    buffer = model.buffers[graph.tensors[last.inputs[1]].buffer]
-    buffer.data = [0] * len(buffer.data)
+    return model.buffers[graph.tensors[last.inputs[position]].buffer]
 
 
 def _second_input(model: Any) -> None:

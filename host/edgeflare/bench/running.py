@@ -8,7 +8,7 @@ from pathlib import Path
 
 from edgeflare.bench.grid import Cell, Grid, check_pairs
 from edgeflare.campaign.about import About
-from edgeflare.campaign.assembly import Assembly, assemble
+from edgeflare.campaign.assembly import Assembly, assemble, first_seeds
 from edgeflare.campaign.campaign import Interrupt
 from edgeflare.campaign.journal import Journal
 from edgeflare.campaign.run import begin_run, resume_run
@@ -63,7 +63,9 @@ def open_pair(grid: Grid, pair: Pair, stack: ExitStack) -> Assembly:
     """Open what the campaigns on a pair share: its models and the device; see `assemble`."""
     plan = grid.plan
     profile = find_profile(grid.device)
-    return assemble(pair, plan.goal.find, plan.limit, [profile], stack, plan.ensemble)
+    return assemble(
+        pair, first_seeds(pair, plan.limit), plan.goal.find, [profile], stack, plan.ensemble
+    )
 
 
 def check_folder(out: Path, *, resume: bool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
@@ -42,6 +42,9 @@ CHEAP_MODEL_BYTES = 4 * 2**20
 """The largest compressed model whose ensemble holds the reference kernels unless told otherwise.
 They take 16 to 40 times XNNPACK's time; above, the optimized built-in kernels stand in, which take
 about 4 times (ResNet-20: 9.6, 1.0 and 0.24 ms)."""
+
+ImageShape = tuple[int, int, int]
+"""Height, width, channels."""
 
 _LOOK = 32
 """Seeds whose outputs are looked at to tell logits from probabilities."""
@@ -93,18 +96,18 @@ class Assembly:
 
 def assemble(
     pair: Pair,
+    seeds_for: Callable[[ImageShape], Seeds],
     find: Find,
-    limit: int | None,
     profiles: Sequence[Profile],
     stack: ExitStack,
     ensemble: tuple[Kernels, ...] = (),
 ) -> Assembly:
-    """Open a pair's models and seeds, and the devices; `stack` closes them.
+    """Open a pair's models and its seeds, and the devices; `stack` closes them.
 
     Args:
         pair: what the user brings.
+        seeds_for: returns the seeds, given the shape of the images that the models take.
         find: what is looked for, which decides what has to be there.
-        limit: take the first so many seeds only.
         profiles: the devices, at least one; they share the seeds out.
         stack: closes what is opened.
         ensemble: kernel sets of the host, the twin's own first; empty for the default: an ensemble
@@ -124,8 +127,7 @@ def assemble(
     ensemble = ensemble or _default_ensemble(pair, find)
     twin = stack.enter_context(closing(_open_twin(pair, profiles[0], ensemble[0])))
     _check_class_names(pair, twin)
-    shape = image_shape(twin.signature.input)
-    seeds = load_seeds(pair.seeds, shape, pair.preprocess.resize, limit)
+    seeds = seeds_for(image_shape(twin.signature.input))
     hosts: dict[Arm, ArmModel] = {}
     if pair.original is not None:
         original = stack.enter_context(closing(open_original(pair.original, twin.signature.input)))
@@ -148,6 +150,11 @@ def assemble(
     }
     panel = Panel(hosts, on_devices, members)
     return Assembly(pair, seeds, panel, devices, ensemble, time.monotonic() - begun)
+
+
+def first_seeds(pair: Pair, limit: int | None) -> Callable[[ImageShape], Seeds]:
+    """Return what loads the first so many of a pair's own seeds; all of them for None."""
+    return lambda shape: load_seeds(pair.seeds, shape, pair.preprocess.resize, limit)
 
 
 def _default_ensemble(pair: Pair, find: Find) -> tuple[Kernels, ...]:
@@ -220,5 +227,6 @@ def _describe(pair: Pair) -> dict[str, Any]:
         "original": pair.original,
         "compressed": str(pair.compressed),
         "seeds": str(pair.seeds),
+        "sha256": pair.model_hashes(),
         "preprocess": asdict(pair.preprocess),
     }

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from edgeflare import __version__
-from edgeflare.cli import agent, bench, devices, doctor, report, search
+from edgeflare.cli import agent, bench, compare, devices, doctor, explain, replay, report, search
 
 app = typer.Typer(
     name="edgeflare",
@@ -21,6 +21,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("search")(search.search)
+app.command("explain")(explain.explain)
+app.command("replay")(replay.replay)
+app.command("compare")(compare.compare)
 app.command("bench")(bench.bench)
 app.command("report")(report.report)
 app.command("doctor")(doctor.doctor)

@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
-from edgeflare.campaign.assembly import Assembly, assemble
+from edgeflare.campaign.assembly import Assembly, assemble, first_seeds
 from edgeflare.campaign.journal import Journal
 from edgeflare.campaign.plan import MAX_QUERIES, TIME_LIMIT_SECONDS, Plan
 from edgeflare.campaign.run import begin_run, resume_run
@@ -116,7 +116,9 @@ def search(
     with ExitStack() as stack:
         # Seen on a terminal only: elsewhere, an error is the one line that is printed.
         with console.status(f"opening {escape(loaded.name)} on {escape(', '.join(plan.devices))}"):
-            assembly = assemble(loaded, find, limit, profiles, stack, kernels)
+            assembly = assemble(
+                loaded, first_seeds(loaded, limit), find, profiles, stack, kernels
+            )
         about = assembly.about(plan)
         if dry_run:
             print_dry_run(Console(), about, len(assembly.seeds), str(path), loaded.notes)

@@ -66,6 +66,19 @@ class Pair:
             digest.update(self.original.rpartition(":")[2].encode())
         return digest.hexdigest()
 
+    def model_hashes(self) -> dict[str, str | None]:
+        """Return the sha256 of both models' files; None for a model that has none.
+
+        Raises:
+            UserError: a file cannot be read.
+
+        """
+        (original,) = [*self._original_files(), None][:1]
+        return {
+            "original": None if original is None else _sha256(original).hex(),
+            "compressed": _sha256(self.compressed).hex(),
+        }
+
     def _original_files(self) -> Iterator[Path]:
         if self.original is None:
             return

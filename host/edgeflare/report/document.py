@@ -11,13 +11,14 @@ from statistics import fmean, median
 from typing import Any
 
 from edgeflare.campaign.about import About
-from edgeflare.campaign.journal import Answers, ChainRow, Journal, RefinementRow, TriggerRow
+from edgeflare.campaign.journal import ChainRow, Journal, RefinementRow, TriggerRow
 from edgeflare.campaign.panel import device_of
 from edgeflare.campaign.recall import from_rows
 from edgeflare.campaign.run_directory import RunDirectory, write_atomically
 from edgeflare.campaign.verification import REPETITIONS
 from edgeflare.errors import UserError
 from edgeflare.report.equal_arms import equal_arms
+from edgeflare.report.replayed import replay_part
 from edgeflare.search.goal import Goal, cause, strength
 from edgeflare.search.outcome import Arm, Outcome
 
@@ -62,25 +63,30 @@ def build_document(journal: Journal) -> Document:
     about_json = journal.about()
     about = About.from_json(about_json)
     chains = journal.chains()
+    replay = about_json.get("replay")
     findings: dict[int, Document] = {}
     deviating: dict[int, Document] = {}
     flaky: list[Document] = []
     unverified: list[Document] = []
+    mended: list[Document] = []
     verifications = journal.answers("verify")
     refinements = journal.refinements()
     for seed_id, trigger in journal.triggers().items():
         chain = chains.get(seed_id)
         rows = verifications.get(seed_id, [])
-        entry = _entry(about, trigger, chain, refinements.get(seed_id), rows)
+        outcomes = [one.outcome for one in from_rows(about.reading, rows)]
+        entry = _entry(about, trigger, chain, refinements.get(seed_id), outcomes)
         if len(rows) < REPETITIONS:
             unverified.append(entry)
+        elif replay and not any(map(about.plan.goal.met, outcomes)):
+            mended.append(entry)
         elif not entry["verified"]:
             flaky.append(entry)
         elif chain is None:
             deviating[seed_id] = entry
         else:
             findings[seed_id] = entry
-    return {
+    document = {
         "schema": SCHEMA,
         "edgeflare": about.version,
         "stopped_by": about_json.get("stopped_by", "killed"),
@@ -103,6 +109,20 @@ def build_document(journal: Journal) -> Document:
         "flaky": flaky,
         "unverified": unverified,
     }
+    if replay:
+        deviating_now = [*findings.values(), *deviating.values(), *flaky]
+        seeds = _seeds_that_deviate(journal, about)
+        document["replay"] = replay_part(replay, deviating_now, mended, seeds)
+    return document
+
+
+def _seeds_that_deviate(journal: Journal, about: About) -> list[int]:
+    rows = [rows[0] for rows in journal.answers("seed").values()]
+    return [
+        row.seed_id
+        for row, one in zip(rows, from_rows(about.reading, rows), strict=True)
+        if about.plan.goal.met(one.outcome)
+    ]
 
 
 def _entry(
@@ -110,10 +130,9 @@ def _entry(
     trigger: TriggerRow,
     chain: ChainRow | None,
     refinement: RefinementRow | None,
-    rows: Sequence[Answers],
+    outcomes: Sequence[Outcome],
 ) -> Document:
     """Return a finding, or a seed that deviates itself, as the document has it."""
-    outcomes = [one.outcome for one in from_rows(about.reading, rows)]
     outcome = outcomes[0] if outcomes else None
     return {
         "seed_id": trigger.seed_id,
@@ -229,9 +248,7 @@ def _totals(
         "host_evaluations": {
             "original": sum(row.original_evaluations for row in costs)
             + sum(row.original is not None for row in (*overhead, *open_steps)),
-            f"twin-{about.plan.ensemble[0]}": sum(
-                row.twin_evaluations for row in (*spent, *refined)
-            )
+            f"twin-{about.plan.ensemble[0]}": sum(row.twin_evaluations for row in costs)
             + sum(row.twin is not None for row in (*overhead, *open_steps)),
             **{
                 f"twin-{member}": sum(row.member_evaluations for row in costs)

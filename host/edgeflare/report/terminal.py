@@ -14,6 +14,7 @@ from rich.text import Text
 
 from edgeflare.campaign.about import About
 from edgeflare.report.document import Document
+from edgeflare.report.terminal_replay import REPLAY_TITLES, replay_totals
 
 ARMS = ("original", "twin", "device")
 
@@ -27,18 +28,21 @@ def print_run(console: Console, document: Document, where: str) -> None:
     if document["stopped_by"]:
         why = _STOPPED[document["stopped_by"]]
         parts.append(Text(f"{why}; the same command with --resume goes on", style="yellow"))
-    parts += [*_warnings(document), _totals(document)]
-    for key, title in (
-        ("deviating_seeds", "Seeds that already deviate"),
-        ("findings", "Findings, the strongest first"),
-        ("flaky", "Flaky: found once, not reproduced from the stored file"),
-        ("unverified", "Not verified yet: go on with --resume"),
-    ):
+    replay = "replay" in document
+    parts += [*_warnings(document), replay_totals(document) if replay else _totals(document)]
+    for key, title in (REPLAY_TITLES if replay else _TITLES).items():
         if document[key]:
             parts.append(_findings(document, document[key], title))
     parts.append(Text(f"Everything is in {where}.", style="dim"))
     console.print(Group(*parts))
 
+
+_TITLES = {
+    "deviating_seeds": "Seeds that already deviate",
+    "findings": "Findings, the strongest first",
+    "flaky": "Flaky: found once, not reproduced from the stored file",
+    "unverified": "Not verified yet: go on with --resume",
+}
 
 _STOPPED = {
     "interrupt": "stopped by Ctrl-C before its end",

@@ -1,0 +1,71 @@
+"""`edgeflare compare`: runs side by side."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from edgeflare.campaign.run_directory import RunDirectory
+from edgeflare.replay.comparing import Column, Comparison
+from edgeflare.replay.comparing import compare as set_side_by_side
+from edgeflare.report.document import load_document
+
+Runs = Annotated[list[Path], typer.Argument(metavar="RUN RUN...", help="Run directories.")]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print everything as JSON, stored inputs by sha256.")
+]
+
+
+def compare(runs: Runs, as_json: AsJson = False) -> None:
+    """Set runs side by side: devices, quantizations, runtimes, strategies; searches or replays.
+
+    Shared are the stored inputs that deviate in every run, as replays of one run do; searches find
+    inputs of their own, so for them the seeds say more.
+    """
+    comparison = set_side_by_side({str(run): load_document(RunDirectory(run)) for run in runs})
+    if as_json:
+        typer.echo(json.dumps(comparison.to_json(), indent=1))
+        return
+    console = Console()
+    console.print(_table(comparison))
+    shared = len(comparison.shared_inputs)
+    console.print(f"{shared} stored input{'s' * (shared != 1)} deviate in every run")
+    if comparison.shared_seeds:
+        console.print(f"{len(comparison.shared_seeds)} seeds deviate, or lead to it, in every run")
+
+
+_ROWS: tuple[tuple[str, Callable[[Column], str]], ...] = (
+    ("devices", lambda one: "\n".join(one.devices)),
+    ("compressed model", lambda one: one.compressed),
+    ("strategy, find", lambda one: f"{one.strategy}, {one.find}"),
+    ("seeds", lambda one: f"{one.seeds}, of which {one.deviating_seeds} deviate"),
+    ("findings", lambda one: f"{one.findings} ({one.success_rate:.1%})"),
+    ("causes", lambda one: ", ".join(f"{n} {cause}" for cause, n in one.causes.items()) or "–"),
+    ("mean queries", lambda one: _number(one.mean_queries, 1)),
+    ("mean device queries", lambda one: _number(one.mean_device_queries, 1)),
+    ("median strength", lambda one: _number(one.median_strength, 4)),
+    ("median L2", lambda one: _number(one.median_l2, 0)),
+    ("inputs of this run alone", lambda one: str(one.unique)),
+)
+
+
+def _table(comparison: Comparison) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column()
+    for column in comparison.columns:
+        table.add_column(escape(column.run), overflow="fold")
+    for name, tell in _ROWS:
+        table.add_row(name, *(escape(tell(column)) for column in comparison.columns))
+    return table
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "–" if value is None else f"{value:,.{digits}f}"

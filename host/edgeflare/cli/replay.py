@@ -1,0 +1,101 @@
+"""`edgeflare replay`: what a run found, tried again on a device."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import ExitStack
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from edgeflare.campaign.journal import Journal
+from edgeflare.campaign.run import resume_run
+from edgeflare.campaign.run_directory import RunDirectory
+from edgeflare.cli import options
+from edgeflare.cli.interruptible import INTERRUPTED, interruptible
+from edgeflare.cli.progress import observe
+from edgeflare.devices.profile import find_profiles
+from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.replay.past_run import PastRun
+from edgeflare.replay.replaying import Replay, begin_replay, open_replay, run_replay
+from edgeflare.report.document import Document
+from edgeflare.report.replayed import regressed
+from edgeflare.report.terminal import print_run
+
+Run = Annotated[Path, typer.Argument(metavar="RUN", help="The run directory of a search.")]
+Devices = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--device",
+        metavar="NAME",
+        help="Where to try again, as for `edgeflare search`; the run's own devices if not given.",
+    ),
+]
+Compressed = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Another compressed model, such as the mended one."),
+]
+Baseline = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="REPLAY",
+        help="An earlier replay, or a run: what deviated there is known, and alone is allowed to.",
+    ),
+]
+
+
+def replay(
+    run: Run,
+    device: Devices = None,
+    compressed: Compressed = None,
+    baseline: Baseline = None,
+    out: options.Out = None,
+    overwrite: options.Overwrite = False,
+    resume: options.Resume = False,
+) -> int:
+    """Try what a run found again: on another device or firmware, or with a new compressed model.
+
+    Says which of the stored inputs still deviate, which are mended, and what is new; writes a run
+    directory of its own. Keep one as the baseline, and this is the regression suite of a release.
+
+    Exit codes: 0 nothing deviates that did not in the baseline (without one: nothing deviates);
+    1 something does; 2 the command has to be mended; 3 a device, a process or a disk failed.
+    """
+    console = Console(stderr=True)
+    if resume and out is None:
+        raise UserError("--resume has to know which replay: add --out REPLAY")
+    past = PastRun.open(run)
+    against = None if baseline is None else PastRun.open(baseline)
+    profiles = find_profiles(device or past.about.plan.devices)
+    path = out or Path("runs") / f"replay-{run.resolve().name}-{datetime.now():%Y%m%d-%H%M%S}"
+    if not resume:
+        RunDirectory.check(path, overwrite=overwrite)
+    with ExitStack() as stack:
+        names = ", ".join(profile.name for profile in profiles)
+        with console.status(f"opening {escape(str(run))} on {escape(names)}"):
+            opened = open_replay(past, profiles, compressed, stack)
+        if resume:
+            directory, journal = resume_run(path, opened.about)
+        else:
+            directory, journal = begin_replay(opened, path, against, overwrite=overwrite)
+        stack.callback(journal.close)
+        document = _run(console, opened, directory, journal)
+    print_run(Console(), document, str(path))
+    if document["stopped_by"] == "interrupt":
+        return INTERRUPTED
+    return int(regressed(document))
+
+
+def _run(console: Console, opened: Replay, directory: RunDirectory, journal: Journal) -> Document:
+    try:
+        with observe(console) as observer, interruptible() as interrupt:
+            return run_replay(opened, directory, journal, observer, interrupt)
+    except (InfrastructureError, OSError, sqlite3.Error) as error:
+        raise InfrastructureError(
+            f"{error}; what was seen is in {directory.path}, and the same command with "
+            f"--out {directory.path} --resume goes on"
+        ) from error

@@ -1,0 +1,51 @@
+"""What a replay adds to the document of its run: what is mended, and what is new."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+def replay_part(
+    noted: Mapping[str, Any],
+    deviating: Sequence[Mapping[str, Any]],
+    mended: Sequence[Mapping[str, Any]],
+    seeds: Sequence[int],
+) -> dict[str, Any]:
+    """Return the part of the document that only a replay has.
+
+    New is what deviates now and did not in the baseline; without a baseline, the seeds of findings
+    that deviate now though they did not when the run was made.
+
+    Args:
+        noted: what the replay was told of the run that it replays, and of its baseline.
+        deviating: entries whose stored input deviates now, in one repetition at least.
+        mended: entries whose stored input does not.
+        seeds: ids of the seeds that deviate now.
+
+    """
+    themselves = {entry["seed_id"] for entry in deviating if not entry["distortion"]["linf"]}
+    worse = [seed_id for seed_id in seeds if seed_id not in themselves]
+    baseline = noted["baseline"]
+    if baseline is None:
+        new = set(worse)
+    else:
+        new = {
+            entry["seed_id"] for entry in deviating if entry["sha256"] not in baseline["sha256"]
+        } | {seed_id for seed_id in worse if seed_id not in baseline["seeds"]}
+    return {
+        "of": noted["of"],
+        "baseline": None if baseline is None else baseline["run"],
+        "mended": list(mended),
+        "deviating_seeds": worse,
+        "new": sorted(new),
+    }
+
+
+def regressed(document: Mapping[str, Any]) -> bool:
+    """Whether a replay shows what it should not: anything new, or, with no baseline, anything."""
+    replay = document["replay"]
+    if replay["baseline"] is not None:
+        return bool(replay["new"])
+    still = (document["findings"], document["deviating_seeds"], document["flaky"])
+    return bool(replay["new"]) or any(still)

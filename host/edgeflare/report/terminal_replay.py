@@ -1,0 +1,52 @@
+"""What only a replay shows on a terminal: what is mended, and what is new."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.table import Table
+
+from edgeflare.report.document import Document
+
+REPLAY_TITLES = {
+    "deviating_seeds": "Seeds that still deviate",
+    "findings": "Findings that still deviate, the strongest first",
+    "flaky": "Unstable: deviating in some repetitions, or not always alike",
+    "unverified": "Not tried yet: go on with --resume",
+}
+"""Of the tables of entries, by the key of the document."""
+
+_MOST_IDS = 16
+
+
+def replay_totals(document: Document) -> Table:
+    """Return what became of the inputs that were tried again."""
+    replay = document["replay"]
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="dim")
+    table.add_column()
+    still = len(document["findings"]) + len(document["deviating_seeds"])
+    of = replay["of"]
+    table.add_row("replay of", f"{of['run']} (on {', '.join(of['devices'])})")
+    table.add_row("compressed model", _compressed(document))
+    table.add_row("still deviating", f"{still} of {document['totals']['seeds']}")
+    table.add_row("unstable", str(len(document["flaky"])))
+    table.add_row("mended", _ids([entry["seed_id"] for entry in replay["mended"]]))
+    if replay["baseline"] is None:
+        table.add_row("seeds that deviate only now", _ids(replay["deviating_seeds"]))
+    else:
+        table.add_row(f"new since {replay['baseline']}", _ids(replay["new"]))
+    return table
+
+
+def _compressed(document: Document) -> str:
+    now, then = document["pair"]["compressed"], document["replay"]["of"]["compressed"]
+    return now if now == then else f"{now} (then {then})"
+
+
+def _ids(seed_ids: Sequence[int]) -> str:
+    """Return how many, and which seeds they are of."""
+    if not seed_ids:
+        return "0"
+    shown = ", ".join(map(str, seed_ids[:_MOST_IDS]))
+    return f"{len(seed_ids)} (seed {shown}{', …' if len(seed_ids) > _MOST_IDS else ''})"
