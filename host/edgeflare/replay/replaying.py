@@ -13,6 +13,7 @@ from edgeflare.campaign.about import About
 from edgeflare.campaign.again import try_again
 from edgeflare.campaign.assembly import Assembly, assemble
 from edgeflare.campaign.campaign import Interrupt
+from edgeflare.campaign.health import Health
 from edgeflare.campaign.journal import ChainRow, Journal, TriggerRow
 from edgeflare.campaign.run_directory import RunDirectory, write_atomically
 from edgeflare.campaign.setting import CHAINS, Observer, Setting, Stopwatch
@@ -104,6 +105,7 @@ def run_replay(
         labels=assembly.seeds.labels,
         panel=assembly.panel,
         recover=lambda index: assembly.devices[index].reopen(),
+        health=Health(assembly.devices, journal, observer, interrupt.asked),
         tale=random_walk,  # never told: nothing is searched
         journal=journal,
         directory=directory,

@@ -1,0 +1,140 @@
+"""A finding as one zip: what a vendor's bug tracker asks for."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.campaign.run_directory import write_atomically
+from edgeflare.errors import UserError
+from edgeflare.models.evaluation import HostModel
+from edgeflare.models.original import is_callable, open_original
+from edgeflare.models.pair import Pair
+from edgeflare.models.preprocess import Encoder
+from edgeflare.models.tflite import open_tflite
+from edgeflare.replay.past_run import PastRun
+from edgeflare.report.document import Document
+from edgeflare.search.outcome import Image
+
+SCHEMA = "edgeflare.reproduction/v1"
+SCRIPT = "reproduce.py"
+
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+"""Of every entry, so that the same finding is the same file."""
+
+
+def export(past: PastRun, seed_id: int, path: Path, *, with_models: bool) -> dict[str, bytes]:
+    """Write the reproduction of a finding as a zip, and return what is in it, by name.
+
+    Args:
+        past: the run.
+        seed_id: the seed that the finding came from, or that deviates itself.
+        path: the zip; replaced if it is there.
+        with_models: put both models in; else their hashes only.
+
+    Raises:
+        UserError: the run has no such finding, or a file is gone or changed.
+
+    """
+    entry = _entry(past, seed_id)
+    pair = past.pair()
+    image = past.directory.load_image(entry["image"])
+    stored = past.files(entry)
+    files = {
+        SCRIPT: Path(__file__).with_name(SCRIPT).read_bytes(),
+        "input.png": stored[entry["image"]],
+        "seed.png": stored[entry["seed_image"]],
+    }
+    arms: dict[str, Any] = {}
+    with closing(open_tflite(pair.compressed, past.about.plan.ensemble[0])) as twin:
+        files["compressed_input.npy"] = _encoded(pair, twin, image)
+        if "original" in entry["labels"] and pair.original is not None:
+            with closing(open_original(pair.original, twin.signature.input)) as original:
+                files["original_input.npy"] = _encoded(pair, original, image)
+            arms["original"] = _original(pair, entry)
+    arms["twin"] = _compressed(past, entry, "twin")
+    arms["device"] = _compressed(past, entry, "device")
+    if with_models:
+        files["compressed.tflite"] = pair.compressed.read_bytes()
+        if "original" in arms and arms["original"]["model"]:
+            files[arms["original"]["model"]] = Path(str(pair.original)).read_bytes()
+    told = {"schema": SCHEMA, "sha256": past.about.pair["sha256"], "arms": arms}
+    about = {key: past.document[key] for key in ("edgeflare", "pair", "devices", "plan", "classes")}
+    whole = {**told, "finding": entry, "run": about}
+    files["finding.json"] = json.dumps(whole, indent=1, ensure_ascii=False).encode()
+    write_atomically(path, _zipped(files))
+    return files
+
+
+def _entry(past: PastRun, seed_id: int) -> Document:
+    entries = {entry["seed_id"]: entry for entry in past.deviations}
+    if seed_id not in entries:
+        known = ", ".join(map(str, list(entries)[:12])) or "none"
+        raise UserError(
+            f"{past.directory.path} has no finding from seed {seed_id}; it has those of seeds"
+            f" {known}{', …' if len(entries) > 12 else ''}"
+        )
+    return entries[seed_id]
+
+
+def _original(pair: Pair, entry: Document) -> dict[str, Any]:
+    """Return how the script runs the original: not at all, unless it is a `.tflite` file."""
+    file = None if pair.original is None or is_callable(pair.original) else Path(pair.original)
+    runs = file is not None and file.suffix == ".tflite"
+    return {
+        "model": "original.tflite" if runs else None,
+        "input": "original_input.npy",
+        "kernels": "xnnpack",
+        "threads": 1,
+        "ran_on": "the host",
+        **_answer(entry, "original"),
+    }
+
+
+def _compressed(past: PastRun, entry: Document, arm: str) -> dict[str, Any]:
+    device = next(one for one in past.document["devices"] if one["name"] == entry["device"])
+    told = device["provenance"]
+    on_device = arm == "device"
+    return {
+        "model": "compressed.tflite",
+        "input": "compressed_input.npy",
+        "kernels": told["kernels"] if on_device else past.about.plan.ensemble[0],
+        "threads": told["threads"] if on_device else 1,
+        "ran_on": (
+            f"{device['name']}: {told['machine']}, {told['runtime']} {told['runtime_version']}"
+            if on_device
+            else "the host"
+        ),
+        **_answer(entry, arm),
+    }
+
+
+def _answer(entry: Document, arm: str) -> dict[str, Any]:
+    return {"label": entry["labels"][arm], "probabilities": entry["probabilities"][arm]}
+
+
+def _encoded(pair: Pair, model: HostModel, image: Image) -> bytes:
+    encoded: NDArray[np.generic] = Encoder(pair.preprocess, model.signature.input).encode(
+        image[np.newaxis]
+    )
+    file = io.BytesIO()
+    np.save(file, encoded)
+    return file.getvalue()
+
+
+def _zipped(files: dict[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in sorted(files):
+            entry = zipfile.ZipInfo(name, _EPOCH)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, files[name])
+    return buffer.getvalue()

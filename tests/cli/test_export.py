@@ -1,0 +1,121 @@
+"""`edgeflare export`: a zip that shows the deviation by itself, on either runtime."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+
+Call = Callable[..., Any]
+
+
+def seeds_of(run: Path) -> list[int]:
+    document = json.loads((run / "run.json").read_bytes())
+    return [entry["seed_id"] for entry in document["findings"]]
+
+
+def unpacked(archive: Path, folder: Path) -> Path:
+    with zipfile.ZipFile(archive) as packed:
+        packed.extractall(folder)
+    return folder
+
+
+def reproduce(
+    folder: Path, python: str | Path = sys.executable
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [python, "-I", "reproduce.py"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_it_shows_the_deviation_by_itself(finished: Any, call: Call, tmp_path: Path) -> None:
+    for seed_id in seeds_of(finished.folder)[:2]:
+        archive = tmp_path / f"{seed_id}.zip"
+        said = call("export", finished.folder, seed_id, "--out", archive)
+        assert said.code == 0
+        assert str(archive) in said.out
+        folder = unpacked(archive, tmp_path / str(seed_id))
+
+        shown = reproduce(folder)
+
+        assert shown.returncode == 0, shown.stderr
+        arms = json.loads((folder / "finding.json").read_bytes())["arms"]
+        for name, arm in arms.items():
+            label = arm["label"]
+            assert f"{name}: {label} here, {label} when it was found" in shown.stdout
+        assert "It deviates here too." in shown.stdout
+        pixels = cv2.imread(str(folder / "input.png"), cv2.IMREAD_UNCHANGED)
+        given = np.load(folder / "original_input.npy")
+        assert pixels is not None
+        assert np.corrcoef(pixels.ravel(), given.ravel())[0, 1] > 0.999  # one image, twice
+
+
+@pytest.mark.old_board
+def test_it_runs_on_the_other_runtime(
+    finished: Any, call: Call, tmp_path: Path, old_board_python: Path
+) -> None:
+    call("export", finished.folder, seeds_of(finished.folder)[0], "--out", tmp_path / "f.zip")
+
+    shown = reproduce(unpacked(tmp_path / "f.zip", tmp_path / "f"), old_board_python)
+
+    assert shown.returncode in (0, 1), shown.stderr
+    assert "when it was found" in shown.stdout
+
+
+def test_without_models_it_says_which_ones_to_put_there(
+    finished: Any, example: Path, call: Call, tmp_path: Path
+) -> None:
+    archive = tmp_path / "f.zip"
+    call("export", finished.folder, seeds_of(finished.folder)[0], "--no-models", "--out", archive)
+    folder = unpacked(archive, tmp_path / "f")
+
+    assert not list(folder.glob("*.tflite"))
+    told = json.loads((folder / "finding.json").read_bytes())
+    assert set(told["sha256"]) == {"original", "compressed"}
+    assert "when it was found" in reproduce(folder).stdout
+    for name in ("original", "compressed"):
+        (folder / f"{name}.tflite").write_bytes((example / f"{name}.tflite").read_bytes())
+    assert "It deviates here too." in reproduce(folder).stdout
+
+
+def test_an_input_that_does_not_deviate_is_not_said_to(
+    finished: Any, call: Call, tmp_path: Path
+) -> None:
+    call("export", finished.folder, seeds_of(finished.folder)[0], "--out", tmp_path / "f.zip")
+    folder = unpacked(tmp_path / "f.zip", tmp_path / "f")
+    (folder / "original.tflite").write_bytes((folder / "compressed.tflite").read_bytes())
+    (folder / "original_input.npy").write_bytes((folder / "compressed_input.npy").read_bytes())
+
+    shown = reproduce(folder)
+
+    assert shown.returncode == 1
+    assert "It does not deviate here." in shown.stdout
+
+
+def test_the_same_finding_is_the_same_file(finished: Any, call: Call, tmp_path: Path) -> None:
+    seed_id = seeds_of(finished.folder)[0]
+    for name in ("one.zip", "two.zip"):
+        call("export", finished.folder, seed_id, "--out", tmp_path / name)
+
+    assert (tmp_path / "one.zip").read_bytes() == (tmp_path / "two.zip").read_bytes()
+
+
+def test_a_seed_that_led_to_nothing(finished: Any, call: Call, tmp_path: Path) -> None:
+    said = call("export", finished.folder, "999", "--out", tmp_path / "f.zip")
+
+    assert said.code == 2
+    assert said.complaint().startswith(f"{finished.folder} has no finding from seed 999; it has")
+    assert not (tmp_path / "f.zip").exists()
