@@ -24,7 +24,7 @@ from edgeflare.campaign.assembly import assemble, first_seeds
 from edgeflare.campaign.campaign import Interrupt
 from edgeflare.campaign.plan import Plan
 from edgeflare.campaign.run import begin_run
-from edgeflare.campaign.setting import CHAINS, Progress
+from edgeflare.campaign.setting import CHAINS, Unobserved
 from edgeflare.devices.profile import find_profiles
 from edgeflare.errors import EdgeFlareError
 from edgeflare.models.pair import Pair, load_pair
@@ -90,26 +90,7 @@ def measure(pair: Pair, devices: Sequence[str], max_queries: int, chains: int) -
         seeds = len(assembly.seeds)
         directory, journal = begin_run(folder / "run", assembly.about(plan), seeds, overwrite=False)
         stack.callback(journal.close)
-        return run_documented(assembly, plan, directory, journal, Silent(), Interrupt(), chains)
-
-
-class Silent:
-    """An observer that says nothing."""
-
-    def warned(self, line: str) -> None:
-        """Say nothing."""
-
-    def screened(self, done: int, total: int) -> None:
-        """Say nothing."""
-
-    def searched(self, progress: Progress) -> None:
-        """Say nothing."""
-
-    def refined(self, done: int, total: int) -> None:
-        """Say nothing."""
-
-    def verified(self, done: int, total: int) -> None:
-        """Say nothing."""
+        return run_documented(assembly, plan, directory, journal, Unobserved(), Interrupt(), chains)
 
 
 if __name__ == "__main__":

@@ -14,14 +14,16 @@ def deviation_rate(document: Document, fail_on: FailOn) -> float:
 
     With "kernel" only those count whose cause is the kernels; with "none" none does.
     """
-    if fail_on == "none":
-        return 0.0
-    counting = [
+    return len(counting(document, fail_on)) / max(1, int(document["totals"]["seeds"]))
+
+
+def counting(document: Document, fail_on: FailOn) -> list[Document]:
+    """Return the entries that count: deviating seeds, then findings."""
+    return [
         entry
         for entry in (*document["deviating_seeds"], *document["findings"])
-        if fail_on == "any" or entry["cause"] == "kernel"
+        if fail_on == "any" or (fail_on == "kernel" and entry["cause"] == "kernel")
     ]
-    return len(counting) / max(1, int(document["totals"]["seeds"]))
 
 
 def exceeds(document: Document, fail_on: FailOn, allowed_rate: float) -> bool:

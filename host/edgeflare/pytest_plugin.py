@@ -1,0 +1,209 @@
+"""The pytest plugin: a search as a test, whose failure shows the worst finding.
+
+    def test_the_release_decides_as_its_original(edgeflare):
+        assert_decides_alike(edgeflare.search("models/my_pair", total_queries=5000))
+
+Installed with edgeflare; `--edgeflare-device` says on what, `--edgeflare-out` where runs are kept.
+pytest loads this file in every session, so it imports the rest where that is used.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import pytest
+
+if TYPE_CHECKING:
+    from edgeflare.report.document import Document
+
+__all__ = ["EdgeFlare", "Result", "assert_decides_alike"]
+
+TOTAL_QUERIES = 10_000
+"""Of a search as a test: about ten seconds for a model of a millisecond."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options."""
+    group = parser.getgroup("edgeflare")
+    group.addoption(
+        "--edgeflare-device",
+        action="append",
+        metavar="NAME",
+        help="device to search on, as for `edgeflare search --device`; may be repeated "
+        "(default: emulated-builtin)",
+    )
+    group.addoption(
+        "--edgeflare-out",
+        type=Path,
+        metavar="DIR",
+        help="folder for the run directories, one for each test (default: a temporary one)",
+    )
+
+
+@dataclass(frozen=True)
+class Result:
+    """A search that has ended.
+
+    Attributes:
+        document: what run.json holds.
+        path: its run directory.
+
+    """
+
+    document: Document
+    path: Path
+
+    @property
+    def deviations(self) -> list[Document]:
+        """Seeds that deviate themselves, then findings; each part the strongest first."""
+        return [
+            *_strongest_first(self.document["deviating_seeds"]),
+            *_strongest_first(self.document["findings"]),
+        ]
+
+
+class EdgeFlare:
+    """What the fixture `edgeflare` gives: searches on the devices of this session."""
+
+    def __init__(self, devices: list[str], folder: Path) -> None:
+        """Take the devices' names, and a folder for the run directories."""
+        self.devices = devices
+        self._folder = folder
+        self._runs = 0
+
+    def search(
+        self,
+        pair: str | Path,
+        *,
+        total_queries: int = TOTAL_QUERIES,
+        total_time: float | None = None,
+        limit: int | None = None,
+        find: Literal["any", "compression", "kernel"] = "any",
+        min_strength: float = 0.0,
+        rng_seed: int = 0,
+    ) -> Result:
+        """Search a pair within a budget; see the options of `edgeflare search`.
+
+        Args:
+            pair: a pair folder.
+            total_queries: for all seeds together.
+            total_time: seconds that the search may take; None for no bound.
+            limit: take the first so many seeds only.
+            find: which deviations count.
+            min_strength: deviations weaker than this do not count.
+            rng_seed: the run seed: the same one finds the same.
+
+        Raises:
+            UserError: the pair or a device's name is not what it should be.
+            InfrastructureError: a device fails.
+
+        """
+        from edgeflare.campaign.plan import Plan  # noqa: PLC0415
+        from edgeflare.search.goal import Find, Goal  # noqa: PLC0415
+
+        plan = Plan(
+            strategy="boundary",
+            goal=Goal(Find(find), min_strength=min_strength),
+            devices=(),
+            rng_seed=rng_seed,
+            limit=limit,
+            total_queries=total_queries,
+            total_time=total_time,
+        )
+        self._runs += 1
+        path = self._folder if self._runs == 1 else Path(f"{self._folder}-{self._runs}")
+        return Result(_search(Path(pair), self.devices, plan, path), path)
+
+
+def assert_decides_alike(
+    result: Result,
+    *,
+    allow: float = 0.0,
+    fail_on: Literal["any", "kernel"] = "any",
+) -> None:
+    """Fail if more seeds than allowed deviate or led to a finding; the message shows the worst.
+
+    Args:
+        result: of a search.
+        allow: share of the seeds that may, from 0 to 1.
+        fail_on: "kernel" counts only what the device's kernels cause.
+
+    """
+    __tracebackhide__ = True
+    from edgeflare.report.gate import counting, deviation_rate  # noqa: PLC0415
+
+    rate = deviation_rate(result.document, fail_on)
+    if rate > allow:
+        counted = counting(result.document, fail_on)
+        worst = next(entry for entry in result.deviations if entry in counted)
+        pytest.fail(_message(result, rate, allow, worst), pytrace=False)
+
+
+@pytest.fixture
+def edgeflare(request: pytest.FixtureRequest, tmp_path: Path) -> EdgeFlare:
+    """Return what searches on the devices of `--edgeflare-device`."""
+    devices = request.config.getoption("--edgeflare-device") or ["emulated-builtin"]
+    folder = request.config.getoption("--edgeflare-out")
+    return EdgeFlare(devices, (folder or tmp_path) / _file_name(request.node.name))
+
+
+def _search(pair: Path, devices: list[str], plan: Any, path: Path) -> Document:
+    from contextlib import ExitStack  # noqa: PLC0415
+    from dataclasses import replace  # noqa: PLC0415
+
+    from edgeflare.campaign.assembly import assemble, first_seeds  # noqa: PLC0415
+    from edgeflare.campaign.campaign import Interrupt  # noqa: PLC0415
+    from edgeflare.campaign.run import begin_run  # noqa: PLC0415
+    from edgeflare.campaign.setting import CHAINS, Unobserved  # noqa: PLC0415
+    from edgeflare.devices.profile import find_profiles  # noqa: PLC0415
+    from edgeflare.models.pair import load_pair  # noqa: PLC0415
+    from edgeflare.report.documented import run_documented  # noqa: PLC0415
+
+    loaded, profiles = load_pair(pair), find_profiles(devices)
+    plan = replace(plan, devices=tuple(profile.name for profile in profiles))
+    with ExitStack() as stack:
+        seeds = first_seeds(loaded, plan.limit)
+        assembly = assemble(loaded, seeds, plan.goal.find, profiles, stack)
+        count = len(assembly.seeds)
+        directory, journal = begin_run(path, assembly.about(plan), count, overwrite=True)
+        stack.callback(journal.close)
+        return run_documented(assembly, plan, directory, journal, Unobserved(), Interrupt(), CHAINS)
+
+
+def _message(result: Result, rate: float, allow: float, worst: Document) -> str:
+    document = result.document
+    names = ", ".join(device["name"] for device in document["devices"])
+    lines = [
+        f"{document['pair']['name']} decides differently on {names}: {rate:.1%} of"
+        f" {document['totals']['seeds']} seeds, {allow:.1%} allowed",
+        f"the worst: seed {worst['seed_id']}"
+        + (" itself" if not worst["queries"] else f" after {worst['queries']} queries"),
+    ]
+    for arm, label in worst["labels"].items():
+        lines.append(f"  {arm:<9} {_answer(document, worst, arm, label)}")
+    cause = worst["cause"] or worst["kind"]
+    strength = "" if worst["strength"] is None else f", strength {worst['strength']:.3f}"
+    lines += [
+        f"  cause: {cause}{strength}; distance to the seed: L2 {worst['distortion']['l2']:.0f}",
+        f"  image: {result.path / worst['image']}",
+        f"all of them: edgeflare report {result.path}",
+    ]
+    return "\n".join(lines)
+
+
+def _answer(document: Document, entry: Document, arm: str, label: int | None) -> str:
+    if label is None:
+        return "no answer"
+    classes = document["classes"]
+    name = classes[label] if classes else f"class {label}"
+    return f"{name} ({entry['probabilities'][arm][label]:.1%})"
+
+
+def _strongest_first(entries: list[Document]) -> list[Document]:
+    return sorted(entries, key=lambda entry: -(entry["strength"] or 0.0))
+
+
+def _file_name(test: str) -> str:
+    return "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in test)
