@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from edgeflare.campaign.assembly import Assembly, assemble
+from edgeflare.campaign.assembly import Assembly, assemble, first_seeds
 from edgeflare.campaign.chain import chain_generator
 from edgeflare.campaign.plan import Plan
 from edgeflare.devices.profile import find_profile
@@ -80,7 +80,8 @@ def main() -> None:
     plan = Plan("boundary", goal, (DEVICE,))
     with ExitStack() as stack:
         pair = load_pair(EXAMPLE)
-        assembly = assemble(pair, goal.find, options.limit, find_profile(DEVICE), stack)
+        seeds = first_seeds(pair, options.limit)
+        assembly = assemble(pair, seeds, goal.find, [find_profile(DEVICE)], stack)
         sights = most_telling(search(assembly, plan, seed_id) for seed_id in range(options.limit))
     draw(sights, pair.classes).savefig(options.out, dpi=100, metadata={"Software": None})
 
@@ -171,7 +172,7 @@ def _count(sights: Sequence[Sight], stage: str) -> int:
 
 
 def _evaluate(assembly: Assembly, query: Query) -> Outcome:
-    (evaluated,) = assembly.panel.submit([query]).collect()
+    (evaluated,) = assembly.panel.submit([query], [0]).collect()
     return evaluated.outcome
 
 

@@ -50,7 +50,7 @@ def test_a_finished_run_is_what_was_promised(finished: Any) -> None:
     assert document["findings"]
     for finding in document["findings"]:
         assert finding.keys() >= FINDING
-        assert finding["distortion"].keys() == {"l2", "linf", "mean_abs"}
+        assert finding["distortion"].keys() == {"l2", "linf", "mean_abs", "changed"}
         assert (finished.folder / finding["image"]).is_file()
     (device,) = document["devices"]
     assert device["name"] == "emulated-builtin"
@@ -100,6 +100,36 @@ def test_exit_codes(
         assert {entry["cause"] for entry in counting} == {"kernel"}
     else:
         assert counting
+
+
+def test_findings_are_refined_and_the_report_says_so(
+    call: Callable[..., Any], example: Path, small: tuple[str, ...], tmp_path: Path
+) -> None:
+    folder = tmp_path / "run"
+    refining = ("--strengthen", "60", "--shrink", "120")
+    said = call("search", example, *small, *refining, "--fail-on", "none", "--out", folder)
+    assert said.code == 0, said.err
+    document = document_of(folder)
+    assert document["plan"]["strengthen"] == 60
+    assert document["plan"]["shrink"] == 120
+    assert document["findings"]
+    for finding in document["findings"]:
+        assert finding["verified"]
+        assert finding["strength"] >= finding["refined"]["strength_before"] - 1e-9
+        assert (folder / finding["image"]).is_file()
+        assert (folder / finding["refined"]["image_before"]).is_file()
+    assert any(line.startswith("refine ") for line in said.err.splitlines())
+    assert "refined" in said.out
+
+
+@pytest.mark.parametrize("option", ["--strengthen", "--shrink"])
+def test_refining_takes_no_negative_budget(
+    option: str, call: Callable[..., Any], example: Path, tmp_path: Path
+) -> None:
+    said = call("search", example, option, "-1", "--out", tmp_path / "run")
+    assert said.code == 2
+    assert option in said.err
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_dry_run_writes_nothing(

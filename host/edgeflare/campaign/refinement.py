@@ -13,7 +13,7 @@ from edgeflare.campaign.journal import RefinementRow, TriggerRow
 from edgeflare.campaign.pipeline import Pipeline
 from edgeflare.campaign.setting import Setting
 from edgeflare.campaign.triggers import store_trigger
-from edgeflare.search.goal import strength
+from edgeflare.search.goal import Goal, strength
 from edgeflare.search.outcome import Arm, Image, Outcome
 from edgeflare.search.refining.witnesses import compared
 from edgeflare.search.shrink import shrink
@@ -22,12 +22,12 @@ from edgeflare.search.strengthen import strengthen
 
 FOLDER = "refined"
 
-OPEN = 128
-"""Findings that are refined at once: each asks about two dozen inputs at a time, and remembers
-some megabytes of what it was told."""
+OPEN = 64
+"""Findings that are refined at once: each asks about four inputs at a time or more, and remembers
+up to six megabytes of what it was told, where there are 1,000 classes."""
 
-KEPT_STRENGTH = 0.5
-"""Share of the strength gained by strengthening that shrinking has to keep."""
+KEPT_STRENGTH = 0.75
+"""Share of the strength that strengthening reached which shrinking has to keep."""
 
 _Batch = list[tuple["_Refinement", Sequence[Query]]]
 
@@ -68,7 +68,7 @@ def refine(setting: Setting, seeds: Mapping[int, Outcome]) -> bool:
     )
     done, total = 0, len(waiting)
     ready: deque[_Refinement] = deque()
-    pipeline: Pipeline[_Batch] = Pipeline(setting.panel, setting.recover)
+    pipeline: Pipeline[_Batch] = setting.pipeline()
     size = setting.batch_size(0.0)
     under_way = 0
     while done < total:
@@ -127,13 +127,18 @@ def _story(setting: Setting, found: TriggerRow, image: Image, start: Start) -> S
         return None
     trigger = Trigger(image, kind, outcome, found.operators)
     if plan.strengthen:
+        before = _strength(goal, trigger)
         trigger = yield from strengthen(trigger, start, plan.strengthen)
-        kept = KEPT_STRENGTH * (strength(*compared(goal, trigger.outcome)) or 0.0)
+        kept = max(before, KEPT_STRENGTH * _strength(goal, trigger))
         goal = replace(goal, min_strength=max(goal.min_strength, kept))
     if plan.shrink:
         rng = np.random.default_rng([plan.rng_seed, found.seed_id, 2])
         trigger = yield from shrink(trigger, replace(start, goal=goal, rng=rng), plan.shrink)
     return trigger
+
+
+def _strength(goal: Goal, trigger: Trigger) -> float:
+    return strength(*compared(goal, trigger.outcome)) or 0.0
 
 
 def _next_batch(ready: deque[_Refinement], size: int) -> _Batch:

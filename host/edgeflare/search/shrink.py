@@ -6,7 +6,8 @@ finds is kept only if the device says so too and the goal is met, its least stre
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -36,8 +37,12 @@ far from the seed, the slope on the border tells little about the way there."""
 GAIN = 0.99
 """What counts as more than hardly anything: the share that is left of the distance."""
 
-ON_ONE_GO = 8
-"""Inputs of one move that are looked at together."""
+TOGETHER = 8
+"""Parts that are set back before the device is asked: an eighth of its queries, and where it
+contradicts the host few are lost."""
+
+Index = tuple[Any, ...]
+"""What an array is indexed with."""
 
 MOVES: tuple[Callable[[Trial], Part[None]], ...]
 
@@ -115,14 +120,24 @@ def _meet(trial: Trial, border: Border, slope: Slope, here: Seen, tries: int) ->
         yield from _keep(trial, seen)
 
 
-def _set_back(trial: Trial, parts: Iterator[tuple[object, ...]]) -> Part[None]:
+def _set_back(trial: Trial, parts: Iterable[Index]) -> Part[None]:
+    """Set one part after another back to the seed, as far as that deviates."""
+    here, unconfirmed = trial.at_trigger(), 0
     for part in parts:
-        image = trial.trigger.image.copy()
+        image = here.image.copy()
         image[part] = trial.start.image[part]
-        if not np.array_equal(image, trial.trigger.image):
-            (seen,) = yield from trial.look([image])
-            if seen.deviates:
-                yield from _keep(trial, seen)
+        if np.array_equal(image, here.image):
+            continue
+        if trial.left == 0:
+            break
+        (seen,) = yield from trial.look([image])
+        if seen.deviates:
+            here, unconfirmed = seen, unconfirmed + 1
+        if unconfirmed == TOGETHER:
+            here = here if (yield from _keep(trial, here)) else trial.at_trigger()
+            unconfirmed = 0
+    if unconfirmed:
+        yield from _keep(trial, here)
 
 
 def _blend(trial: Trial, share: float) -> Image:
@@ -130,7 +145,7 @@ def _blend(trial: Trial, share: float) -> Image:
     return np.rint(seed + share * (trial.trigger.image - seed)).astype(np.uint8)
 
 
-def _blocks(shape: tuple[int, int], side: int) -> Iterator[tuple[slice, slice]]:
+def _blocks(shape: tuple[int, int], side: int) -> Iterator[Index]:
     for row in range(0, shape[0], side):
         for column in range(0, shape[1], side):
             yield slice(row, row + side), slice(column, column + side)

@@ -26,7 +26,8 @@ class Query:
         image: the input, HWC uint8.
         arms: which arms are asked; may be empty where kernel sets are named.
         kernels: further kernel sets of the twin that are asked, members of its ensemble.
-        again: the input is the one asked just before, now on further arms: no query of its own.
+        again: the input is one that was asked before, in a search the one just before, now on
+            further arms: no query of its own.
 
     """
 

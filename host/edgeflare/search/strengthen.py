@@ -12,7 +12,7 @@ import numpy as np
 
 from edgeflare.search.goal import strength
 from edgeflare.search.outcome import Outcome
-from edgeflare.search.refining.border import PROBES, Border, Real
+from edgeflare.search.refining.border import Border, Real
 from edgeflare.search.refining.slope import Slope, dithered
 from edgeflare.search.refining.strip import BATCH, aside, partly_aside, steepest
 from edgeflare.search.refining.trial import BudgetSpentError, Part, Seen, Trial
@@ -22,8 +22,8 @@ from edgeflare.search.strategy import Start, Trigger
 ENOUGH = 0.85
 """Share of the two labels at which other classes are no longer in the way."""
 
-ROUNDS = 4
-"""Rounds of probes at most to get there."""
+ROUNDS, PROBES = 4, 24
+"""Rounds at most to get there, and probes of the slope in each: a third of 300 queries."""
 
 STRIDES = (1.0, 0.5, 0.25)
 """Shares of the way there that are tried."""

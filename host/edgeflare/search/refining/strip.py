@@ -72,7 +72,7 @@ def aside(trial: Trial, border: Border, gradient: Real, here: Seen, aim: float) 
 
 
 def partly_aside(trial: Trial, border: Border, gradient: Real, here: Seen, aim: float) -> Image:
-    """Return the same, with most pixels as they are: its roundings are mostly those of the place."""
+    """Return the same, with most pixels as they are: its roundings too are mostly the same."""
     rng = trial.start.rng
     height, width, _ = gradient.shape
     some = float(np.exp(rng.uniform(*np.log(SOME))))

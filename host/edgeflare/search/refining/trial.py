@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from edgeflare.search.outcome import Answer, Arm, Image, Outcome
-from edgeflare.search.refining.witnesses import Device, Witnesses, compared, stand_ins
+from edgeflare.search.refining.witnesses import Device, Witnesses, answered, compared, stand_ins
 from edgeflare.search.strategy import Query, Start, Trigger
 
 PATIENCE = 4
@@ -54,7 +54,7 @@ class Trial:
         """Begin; the first stand-in that shows the trigger to deviate answers, if one does.
 
         Args:
-            trigger: what is refined; its outcome holds the answers of all arms and members.
+            trigger: what is refined; who is missing in its outcome does not stand in.
             start: its seed, what counts, and the generator.
             budget: how many inputs may be looked at.
 
@@ -67,7 +67,7 @@ class Trial:
         self._device = Device(start.goal.needed)
         for witnesses in (*stand_ins(start.goal, start.ensemble), self._device):
             self._witnesses: Witnesses = witnesses
-            if self.at_trigger().deviates:
+            if answered(witnesses, trigger.outcome) and self.at_trigger().deviates:
                 break
 
     def look(self, images: Sequence[Image]) -> Part[list[Seen]]:

@@ -72,6 +72,13 @@ def stand_ins(goal: Goal, ensemble: tuple[str, ...]) -> tuple[Witnesses, ...]:
     return (Twin(),)
 
 
+def answered(witnesses: Witnesses, outcome: Outcome) -> bool:
+    """Whether an outcome holds all that these witnesses say."""
+    return set(witnesses.arms) <= set(outcome.answers) and set(witnesses.kernels) <= set(
+        outcome.members
+    )
+
+
 def compared(goal: Goal, outcome: Outcome) -> tuple[Answer, Answer]:
     """Return the two answers that the goal compares."""
     first, second = goal.compared

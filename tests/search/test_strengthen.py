@@ -1,0 +1,83 @@
+"""Strengthening on linear models."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from statistics import median
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from driving import Bench
+from edgeflare.search.bounds import Bounds
+from edgeflare.search.goal import Find, Goal, strength
+from edgeflare.search.outcome import Arm, Image
+from edgeflare.search.refining.witnesses import compared
+from edgeflare.search.strengthen import strengthen
+from refining import SEEDS, bench, contradicted, everyone, like_the_twin, refined
+
+
+def strength_of(of: Bench, goal: Goal, image: Image) -> float:
+    return strength(*compared(goal, everyone(of, image))) or 0.0
+
+
+def labels_of(of: Bench, goal: Goal, image: Image) -> list[int | None]:
+    return [answer.label for answer in compared(goal, everyone(of, image))]
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.sampled_from(SEEDS), st.sampled_from(list(Find)), st.integers(1, 200), st.booleans())
+def test_what_is_strengthened_has_its_labels_and_is_never_weaker(
+    seed: np.ndarray, find: Find, budget: int, with_member: bool
+) -> None:
+    goal = Goal(find)
+    of = replace(bench(seed), bounds=Bounds(200.0, 1500.0))
+    if with_member:
+        of = replace(of, members={"builtin": of.models[Arm.DEVICE]})
+
+    one = refined(strengthen, of, goal, budget)
+
+    before, after = one.before.image, one.after.image
+    assert goal.met(everyone(of, after)) == "deviation"
+    assert labels_of(of, goal, after) == labels_of(of, goal, before)
+    assert strength_of(of, goal, after) >= strength_of(of, goal, before)
+    assert one.inputs <= budget
+    assert of.bounds.holds(after, of.seed)
+
+
+def test_it_makes_deviations_twice_as_strong_and_asks_the_device_seldom() -> None:
+    goal, weak, strong = Goal(), [], []
+    for seed in SEEDS:
+        of = like_the_twin(bench(seed))
+        one = refined(strengthen, of, goal, 300)
+        weak.append(strength_of(of, goal, one.before.image))
+        strong.append(strength_of(of, goal, one.after.image))
+        assert one.device_queries < one.inputs / 5
+    assert min(strong) > 2 * median(weak)
+
+
+def test_kernel_deviations_grow_too_with_the_device_alone() -> None:
+    goal, of = Goal(Find.KERNEL), bench()
+    one = refined(strengthen, of, goal, 300)
+    assert one.device_queries == one.inputs
+    assert strength_of(of, goal, one.after.image) > strength_of(of, goal, one.before.image)
+
+
+def test_a_device_that_contradicts_the_host_is_asked_about_every_input() -> None:
+    one = refined(strengthen, contradicted(bench()), Goal(), 300)
+
+    assert np.array_equal(one.after.image, one.before.image)
+    arms = [query.arms for query in one.queries]
+    first = arms.index((Arm.ORIGINAL, Arm.DEVICE))
+    assert (Arm.ORIGINAL, Arm.TWIN) in arms[:first]
+    assert set(arms[first:]) == {(Arm.ORIGINAL, Arm.DEVICE)}
+
+
+def test_the_same_generator_strengthens_alike() -> None:
+    def images(rng_seed: int) -> list[bytes]:
+        one = refined(strengthen, bench(), Goal(), 100, rng_seed)
+        return [query.image.tobytes() for query in one.queries]
+
+    assert images(1) == images(1)
+    assert images(1) != images(2)
