@@ -54,14 +54,17 @@ def test_the_index_names_every_page() -> None:
 
 
 def test_options_exist() -> None:
-    agent = subprocess.run(
-        [sys.executable, "-m", "edgeflare_agent", "--help"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    known = {*_options(get_command(app)), *re.findall(r"--[a-z][a-z0-9-]*", agent.stdout)}
+    helps = [
+        subprocess.run(
+            [sys.executable, "-m", *module, "--help"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        ).stdout
+        for module in (["edgeflare_agent"], ["pytest", "-p", "edgeflare.pytest_plugin"])
+    ]
+    known = {*_options(get_command(app)), *re.findall(r"--[a-z][a-z0-9-]*", "".join(helps))}
     for page in PAGES:
         for code in _commands_and_spans(page.read_text(encoding="utf-8")):
             unknown = set(re.findall(r"(?<!\S)--[a-z][a-z0-9-]*", code)) - known
