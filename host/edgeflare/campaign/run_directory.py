@@ -12,11 +12,14 @@ from pathlib import Path
 import cv2
 import numpy as np
 
+from edgeflare.campaign.run_lock import lock_run
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.search.outcome import Image
 
 JOURNAL = "run.db"
 DOCUMENT = "run.json"
+MADE_FROM_IT = ("explain.json", "report.html", "junit.xml", "findings.csv", "summary.md")
+"""What other commands write beside a run; it goes when another run takes the place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,8 @@ class RunDirectory:
         """Make an empty run directory; a run that is there is removed if `overwrite` says so.
 
         Raises:
-            UserError: there is something at the path that must not be written over.
+            UserError: there is something at the path that must not be written over, or another
+                process works on it.
 
         """
         cls.check(path, overwrite=overwrite)
@@ -56,7 +60,11 @@ class RunDirectory:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UserError(f"cannot make the run directory {path}: {error.strerror}") from None
-        _empty(path)
+        lock = lock_run(path)
+        try:
+            _empty(path)
+        finally:
+            os.close(lock)
         return cls(path)
 
     @staticmethod
@@ -129,8 +137,8 @@ def _from_cv2(pixels: Image) -> Image:
 
 
 def _empty(path: Path) -> None:
-    """Remove what a run wrote, and nothing else."""
+    """Remove what a run wrote and what was made from it, and nothing else."""
     for name in ("findings", "refined", "deviating_seeds", "seeds"):
         shutil.rmtree(path / name, ignore_errors=True)
-    for name in (DOCUMENT, JOURNAL, f"{JOURNAL}-wal", f"{JOURNAL}-shm"):
+    for name in (DOCUMENT, JOURNAL, f"{JOURNAL}-wal", f"{JOURNAL}-shm", *MADE_FROM_IT):
         (path / name).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""`edgeflare report`: show what a run found."""
+"""`edgeflare report`: show what a run found, and write it down for others."""
 
 from __future__ import annotations
 
@@ -8,13 +8,67 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from edgeflare.campaign.run_directory import RunDirectory
-from edgeflare.report.document import load_document
+from edgeflare.campaign.run_directory import RunDirectory, write_atomically
+from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.report.csv_table import csv_table
+from edgeflare.report.document import Document, load_document
+from edgeflare.report.junit import junit_xml
+from edgeflare.report.summary import summary
 from edgeflare.report.terminal import print_run
+
+Run = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]
+Html = Annotated[
+    bool, typer.Option("--html", help="Write RUN/report.html, one file to look at and pass on.")
+]
+JUnit = Annotated[bool, typer.Option("--junit", help="Write RUN/junit.xml, a test case each seed.")]
+Csv = Annotated[bool, typer.Option("--csv", help="Write RUN/findings.csv, an entry each row.")]
+Summary = Annotated[
+    bool, typer.Option("--summary", help="Write RUN/summary.md, for the page of a CI job.")
+]
 
 
 def report(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")],
+    run: Run,
+    html: Html = False,
+    junit: JUnit = False,
+    csv: Csv = False,
+    with_summary: Summary = False,
 ) -> None:
-    """Show what a run found, also one that was cut off before its end."""
-    print_run(Console(), load_document(RunDirectory(run)), str(run))
+    """Show what a run found, also one that was cut off before its end.
+
+    With a switch, files are written instead. `--html` needs the extra `report`.
+    """
+    directory = RunDirectory(run)
+    document = load_document(directory)
+    wanted: dict[str, bytes] = {}
+    if html:
+        wanted["report.html"] = _page(document, directory)
+    if junit:
+        wanted["junit.xml"] = junit_xml(document)
+    if csv:
+        wanted["findings.csv"] = csv_table(document).encode()
+    if with_summary:
+        wanted["summary.md"] = summary(document).encode()
+    if not wanted:
+        print_run(Console(), document, str(run))
+    for name, data in wanted.items():
+        _write(run / name, data)
+
+
+def _page(document: Document, directory: RunDirectory) -> bytes:
+    try:
+        from edgeflare.report.html.explanation import load_explanations  # noqa: PLC0415
+        from edgeflare.report.html.page import render_page  # noqa: PLC0415 - needs an extra
+    except ImportError as error:
+        raise UserError(
+            f"--html needs {error.name}, which is not installed: pip install 'edgeflare[report]'"
+        ) from None
+    return render_page(document, directory, load_explanations(directory, document)).encode()
+
+
+def _write(path: Path, data: bytes) -> None:
+    try:
+        write_atomically(path, data)
+    except OSError as error:
+        raise InfrastructureError(f"cannot write {path}: {error.strerror}") from None
+    typer.echo(path)

@@ -1,0 +1,145 @@
+"""One entry of a run as a card of the page: what it shows, ready to be written down."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from edgeflare.campaign.run_directory import RunDirectory
+from edgeflare.report.document import Document
+from edgeflare.report.html.divergence import Divergence, divergence_of
+from edgeflare.report.html.explanation import Explanation
+from edgeflare.report.html.pictures import Picture, pictures_of
+from edgeflare.report.naming import ARMS, class_name, decisions, sort
+
+TOP = 5
+
+LEAST = 0.0005
+"""A probability below it reads as 0.0 %."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What an arm gives a class: its probability in percent, and whether that is its decision."""
+
+    percent: float
+    top: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A class, and what each arm gives it."""
+
+    name: str
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """An entry, as its card shows it.
+
+    Attributes:
+        entry: the entry of the document.
+        sort: its cause, or its kind.
+        title: the decisions of the compared arms, "Sneaker → Sandal".
+        words: who decided what.
+        seed_class: the name of the seed's own label, or None.
+        labels: the classes that an arm decided on.
+        arms: the arms that answered, the columns of `rows`.
+        rows: the classes that are among the first five of an arm and not all but impossible, the
+            likeliest first.
+        operators: those applied, in order, repetitions counted.
+        pictures: its pictures.
+        explanation: why it deviates, where that was looked for.
+        divergence: the plot of that.
+
+    """
+
+    entry: Document
+    sort: str
+    title: str
+    words: str
+    seed_class: str | None
+    labels: tuple[int, ...]
+    arms: tuple[str, ...]
+    rows: tuple[Row, ...]
+    operators: tuple[str, ...]
+    pictures: tuple[Picture, ...]
+    explanation: Explanation | None
+    divergence: Divergence | None
+
+
+def make_card(
+    document: Document,
+    entry: Document,
+    directory: RunDirectory,
+    most: int,
+    explanation: Explanation | None = None,
+) -> Card:
+    """Make the card of an entry.
+
+    Args:
+        document: the run.
+        entry: a finding, or another entry of the document.
+        directory: where its images are.
+        most: the bytes that each of its pictures may weigh.
+        explanation: why it deviates, where that was looked for.
+
+    """
+    classes = document["classes"]
+    arms = tuple(arm for arm in ARMS if entry["probabilities"].get(arm))
+    return Card(
+        entry=entry,
+        sort=sort(entry),
+        title=_title(document, entry),
+        words=decisions(entry, classes),
+        seed_class=(
+            None if entry["seed_label"] is None else class_name(classes, entry["seed_label"])
+        ),
+        labels=tuple(sorted({label for label in entry["labels"].values() if label is not None})),
+        arms=arms,
+        rows=_rows(entry, arms, classes),
+        operators=_counted(entry["operators"]),
+        pictures=pictures_of(directory, entry, most),
+        explanation=explanation,
+        divergence=None if explanation is None else divergence_of(explanation),
+    )
+
+
+def _title(document: Document, entry: Document) -> str:
+    """Return what the two compared arms decided."""
+    if not entry["labels"]:
+        return str(entry["kind"])
+    first = "twin" if document["find"] == "kernel" else "original"
+    decided = [entry["labels"].get(arm) for arm in (first, "device")]
+    return " → ".join(
+        entry["kind"] if label is None else class_name(document["classes"], label)
+        for label in decided
+    )
+
+
+def _rows(entry: Document, arms: Sequence[str], classes: Sequence[str]) -> tuple[Row, ...]:
+    given = [entry["probabilities"][arm] for arm in arms]
+    shown = {
+        label
+        for probabilities in given
+        for label in sorted(range(len(probabilities)), key=lambda n: -probabilities[n])[:TOP]
+        if probabilities[label] >= LEAST
+    } | {label for arm in arms if (label := entry["labels"].get(arm)) is not None}
+    return tuple(
+        Row(
+            class_name(classes, label),
+            tuple(
+                Cell(100 * probabilities[label], entry["labels"].get(arm) == label)
+                for arm, probabilities in zip(arms, given, strict=True)
+            ),
+        )
+        for label in sorted(shown, key=lambda n: -max(p[n] for p in given))
+    )
+
+
+def _counted(operators: Sequence[str]) -> tuple[str, ...]:
+    """Join repetitions: a, a, b becomes "a ×2", "b"."""
+    runs = ((name, len(list(group))) for name, group in groupby(operators))
+    return tuple(name if times == 1 else f"{name} ×{times}" for name, times in runs)

@@ -1,0 +1,299 @@
+"""The charts of a report, each with what it shows in words and as a table."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator, PercentFormatter
+
+from edgeflare.report.document import Document
+from edgeflare.report.html.svg import COLOURS, inline_svg, page_style
+from edgeflare.report.naming import SORTS, number, sort
+
+SIZE = (4.5, 2.7)
+"""Inches; at 72 points each, so that the text is read without a lens on a phone too."""
+
+HATCHES = {"compression": "", "kernel": "////", "mixed": "....", "failure": "xxxx"}
+"""What tells the sorts apart where colours don't."""
+
+MARKERS = {"compression": "D", "kernel": "^", "mixed": "o", "failure": "X"}
+
+MOST_OPERATORS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A chart.
+
+    Attributes:
+        title: its heading.
+        svg: the picture, as an element of the page.
+        words: what it shows, in a sentence.
+        header: the columns of its table.
+        rows: the table.
+
+    """
+
+    title: str
+    svg: str
+    words: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def charts_of(document: Document) -> tuple[Chart, ...]:
+    """Draw the charts of a run; none if it found nothing."""
+    drawers: list[Callable[[Document], Chart | None]] = [
+        _success,
+        _queries,
+        _causes,
+        _strength,
+        _distance,
+        _operators,
+    ]
+    if not document["findings"]:
+        return ()
+    with page_style():
+        return tuple(chart for draw in drawers if (chart := draw(document)) is not None)
+
+
+def _success(document: Document) -> Chart:
+    """Draw which share of the seeds had led to a finding after how many queries."""
+    seeds = max(1, document["totals"]["seeds"] - document["totals"]["deviating_seeds"])
+    queries = np.sort([entry["queries"] for entry in document["findings"]])
+    asked = np.sort([entry["device_queries"] for entry in document["findings"]])
+    figure, panel = _panel()
+    most = max(10.0, float(queries[-1]))
+    for spent, name, line in ((queries, "all queries", "-"), (asked, "on the device", "--")):
+        shares = np.arange(1, len(spent) + 1) / seeds
+        x, y = [0.8, *np.maximum(spent, 1), most], [0.0, *shares, shares[-1]]
+        colour = COLOURS["accent" if line == "-" else "kernel"]
+        panel.step(x, y, where="post", color=colour, linestyle=line, linewidth=2, label=name)
+    panel.set(xscale="log", xlim=(0.8, most), ylim=(0, 1.03), xlabel="queries of a chain")
+    panel.set_ylabel("seeds with a finding")
+    panel.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    panel.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
+    _legend(panel)
+    share = len(queries) / seeds
+    levels = [*(level for level in (0.25, 0.5, 0.75, 0.9) if level < share), share]
+    rows = [
+        (
+            f"{level:.0%}",
+            number(_at(queries, level * seeds), 0),
+            number(_at(asked, level * seeds), 0),
+        )
+        for level in levels
+    ]
+    words = (
+        f"{share:.0%} of the seeds led to a finding; half of the findings took at most "
+        f"{median(queries.tolist()):,.0f} queries, and at most {median(asked.tolist()):,.0f} "
+        "on the device."
+    )
+    header = ("seeds with a finding", "queries", "device queries")
+    return _chart("Success against queries", figure, words, header, rows)
+
+
+def _at(spent: Any, rank: float) -> float:
+    """Return what the seed of a rank had spent."""
+    return float(spent[max(0, int(np.ceil(rank)) - 1)])
+
+
+def _queries(document: Document) -> Chart:
+    """Draw how many queries the findings took."""
+    queries = np.array([entry["queries"] for entry in document["findings"]])
+    edges = np.unique(np.rint(np.geomspace(1, max(10, queries.max() + 1), 15)))
+    counts, _ = np.histogram(queries, edges)
+    figure, panel = _panel()
+    panel.bar(
+        edges[:-1], counts, np.diff(edges), align="edge",
+        color=COLOURS["accent"], edgecolor=COLOURS["panel"], linewidth=1,
+    )  # fmt: skip
+    panel.set(xscale="log", xlim=(edges[0], edges[-1]), xlabel="queries", ylabel="findings")
+    panel.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
+    _whole(panel.yaxis)
+    _lines_across(panel)
+    words = (
+        f"From {queries.min():,} to {queries.max():,} queries for a finding, "
+        f"{np.median(queries):,.0f} in the middle."
+    )
+    rows = [
+        (f"{low:,.0f}–{high - 1:,.0f}" if high - 1 > low else f"{low:,.0f}", f"{count:,}")
+        for low, high, count in zip(edges, edges[1:], counts, strict=False)
+        if count
+    ]
+    return _chart("Queries for a finding", figure, words, ("queries", "findings"), rows)
+
+
+def _causes(document: Document) -> Chart:
+    """Draw how many findings have which cause."""
+    counted = Counter(map(sort, document["findings"]))
+    names = [name for name in SORTS if counted[name]]
+    figure, panel = _panel()
+    bars = panel.barh(
+        names, [counted[name] for name in names], height=0.6,
+        color=[COLOURS[_tone(name)] for name in names], edgecolor=COLOURS["panel"], linewidth=0,
+    )  # fmt: skip
+    for bar, name in zip(bars, names, strict=True):
+        bar.set_hatch(HATCHES[_tone(name)])
+    total = sum(counted.values())
+    panel.bar_label(
+        bars, [f"{counted[name]:,} ({counted[name] / total:.0%})" for name in names],
+        padding=4, color=COLOURS["ink"],
+    )  # fmt: skip
+    panel.set(xlabel="findings", xlim=(0, max(counted.values()) * 1.25))
+    panel.set_ylim(max(2.0, len(names)) - 0.4, -0.6 - 0.4 * (len(names) == 1))
+    _whole(panel.xaxis)
+    _names_down(panel)
+    rows = [(name, f"{counted[name]:,}", f"{counted[name] / total:.1%}") for name in names]
+    words = ", ".join(f"{counted[name]:,} of {total:,} {name}" for name in names) + "."
+    return _chart("Causes", figure, words, ("cause", "findings", "share"), rows)
+
+
+def _strength(document: Document) -> Chart | None:
+    """Draw how strong the findings are, by cause; None where none has a strength."""
+    strengths: dict[str, list[float]] = {}
+    for entry in document["findings"]:
+        if entry["strength"] is not None:
+            strengths.setdefault(_tone(sort(entry)), []).append(entry["strength"])
+    if not strengths:
+        return None
+    tones = [tone for tone in HATCHES if tone in strengths]
+    values = np.concatenate([strengths[tone] for tone in tones])
+    edges = np.linspace(min(0.0, values.min()), max(values.max(), 1e-3), 16)
+    figure, panel = _panel()
+    below = np.zeros(len(edges) - 1)
+    for tone in tones:
+        counts, _ = np.histogram(strengths[tone], edges)
+        panel.bar(
+            edges[:-1], counts, np.diff(edges), bottom=below, align="edge", label=tone,
+            color=COLOURS[tone], hatch=HATCHES[tone], edgecolor=COLOURS["panel"], linewidth=1,
+        )  # fmt: skip
+        below += counts
+    panel.set(xlim=(edges[0], edges[-1]), xlabel="strength", ylabel="findings")
+    panel.xaxis.set_major_locator(MaxNLocator(6))
+    _whole(panel.yaxis)
+    _lines_across(panel)
+    if len(tones) > 1:
+        _legend(panel)
+    rows = [
+        (tone, *(f"{level:.4f}" for level in np.quantile(strengths[tone], (0, 0.5, 1))))
+        for tone in tones
+    ]
+    words = (
+        f"Half of the findings are at least {np.median(values):.4f} strong, "
+        f"the strongest is {values.max():.4f}."
+    )
+    return _chart("Strength", figure, words, ("cause", "least", "median", "most"), rows)
+
+
+def _distance(document: Document) -> Chart | None:
+    """Draw strength against the distance to the seed: the best findings are strong and near."""
+    spots: dict[str, list[tuple[float, float]]] = {}
+    for entry in document["findings"]:
+        if entry["strength"] is not None:
+            spot = (entry["distortion"]["l2"], entry["strength"])
+            spots.setdefault(_tone(sort(entry)), []).append(spot)
+    if not spots:
+        return None
+    figure, panel = _panel()
+    for tone in (tone for tone in HATCHES if tone in spots):
+        x, y = zip(*spots[tone], strict=True)
+        panel.scatter(
+            x, y, s=26 if len(x) < 200 else 12, marker=MARKERS[tone], label=tone, linewidths=0.4,
+            color=COLOURS[tone], edgecolors=COLOURS["panel"],
+        )  # fmt: skip
+    panel.set(xlabel="L2 to the seed, gray levels", ylabel="strength")
+    panel.set_xlim(left=0)
+    if len(spots) > 1:
+        _legend(panel)
+    found = [spot for tone in HATCHES for spot in spots.get(tone, ())]
+    l2, strengths = np.array(found).T
+    words = (
+        f"The findings are {l2.min():,.0f} to {l2.max():,.0f} away from their seeds, "
+        f"{np.median(l2):,.0f} in the middle; the strongest is {l2[strengths.argmax()]:,.0f} away."
+    )
+    rows = [
+        (
+            tone,
+            *(f"{level:,.0f}" for level in np.quantile(np.array(spots[tone])[:, 0], (0, 0.5, 1))),
+        )
+        for tone in HATCHES
+        if tone in spots
+    ]
+    return _chart(
+        "Distance and strength", figure, words, ("cause", "nearest", "median", "farthest"), rows
+    )
+
+
+def _operators(document: Document) -> Chart | None:
+    """Draw each operator's share of all mutations on the way to a finding; None without any."""
+    counted = Counter(name for entry in document["findings"] for name in entry["operators"])
+    if not counted:
+        return None
+    total = sum(counted.values())
+    top = counted.most_common(MOST_OPERATORS)
+    figure, panel = _panel()
+    names, shares = [name for name, _ in top], [count / total for _, count in top]
+    bars = panel.barh(names, shares, height=0.65, color=COLOURS["accent"])
+    panel.bar_label(bars, [f"{share:.0%}" for share in shares], padding=4, color=COLOURS["ink"])
+    panel.set(xlabel="share of the mutations", xlim=(0, max(shares) * 1.15))
+    panel.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    panel.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+    panel.invert_yaxis()
+    _names_down(panel)
+    within = Counter(name for entry in document["findings"] for name in set(entry["operators"]))
+    rows = [
+        (name, f"{count:,}", f"{count / total:.1%}", f"{within[name]:,}")
+        for name, count in counted.most_common()
+    ]
+    words = f"{names[0]} made {shares[0]:.0%} of the {total:,} mutations on the way to a finding."
+    header = ("operator", "mutations", "share", "findings that it is in")
+    return _chart("Operators", figure, words, header, rows)
+
+
+def _panel() -> tuple[Figure, Any]:
+    figure = Figure(figsize=SIZE, layout="constrained")
+    return figure, figure.subplots()
+
+
+def _chart(
+    title: str,
+    figure: Figure,
+    words: str,
+    header: tuple[str, ...],
+    rows: Sequence[tuple[str, ...]],
+) -> Chart:
+    svg = inline_svg(figure, title.split(maxsplit=1)[0].lower(), f"{title}. {words}")
+    return Chart(title, svg, words, header, tuple(rows))
+
+
+def _tone(name: str) -> str:
+    """Return the colour of a sort of finding."""
+    return name if name in HATCHES else "failure"
+
+
+def _legend(panel: Any) -> None:
+    """Put the legend above, where it hides nothing."""
+    panel.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=4, borderaxespad=0.2)
+
+
+def _whole(axis: Any) -> None:
+    axis.set_major_locator(MaxNLocator(5, integer=True))
+
+
+def _lines_across(panel: Any) -> None:
+    panel.grid(visible=False, axis="x", which="both")
+
+
+def _names_down(panel: Any) -> None:
+    """Give the vertical axis to names."""
+    panel.grid(visible=False, axis="y")
+    panel.tick_params(axis="y", length=0, labelcolor=COLOURS["ink"])
+    panel.spines["left"].set_visible(False)
+    panel.xaxis.set_minor_locator(NullLocator())

@@ -1,0 +1,162 @@
+"""What `edgeflare explain` found out about a finding, as a card shows it.
+
+It is read from `explain.json` (schema `edgeflare.explain/v1`), if that lies beside the run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from edgeflare.campaign.run_directory import RunDirectory
+from edgeflare.report.document import Document
+from edgeflare.report.naming import class_name
+
+FILE = "explain.json"
+SCHEMA = "edgeflare.explain/v1"
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """How far arms are apart after one operator of the network.
+
+    Attributes:
+        name: the operator's position and name, "3 CONV_2D".
+        kernel: largest difference of device and twin there; None where it is not known.
+        compression: largest difference of twin and original that is new there, in quantization
+            units; None likewise.
+        begins: whether this is where the deviation starts.
+
+    """
+
+    name: str
+    kernel: float | None = None
+    compression: float | None = None
+    begins: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a finding deviates, and where that starts.
+
+    Attributes:
+        verdict: in a few words, "kernel (delegate)" for one.
+        why: the evidence that decided, in a sentence; or empty.
+        onset: where it starts, in words, or None where that is not known.
+        votes: what was run, and what it decided.
+        layers: divergence along the network, in its order; empty where it was not looked for.
+        unit: what `Layer.kernel` is in.
+
+    """
+
+    verdict: str
+    why: str = ""
+    onset: str | None = None
+    votes: tuple[tuple[str, str], ...] = ()
+    layers: tuple[Layer, ...] = ()
+    unit: str = "quantization units"
+
+
+def load_explanations(directory: RunDirectory, document: Document) -> dict[int, Explanation]:
+    """Return what is known of a run's findings, by seed id.
+
+    What was found out about another pair, or about an input that has since been replaced, is left
+    out, and so is a file that is damaged: `edgeflare explain` makes it again.
+    """
+    try:
+        told = json.loads((directory.path / FILE).read_bytes())
+        if told["schema"] != SCHEMA:
+            return {}
+        if told["pair"]["fingerprint"] != document["pair"]["fingerprint"]:
+            return {}
+        known = {
+            (entry["seed_id"], entry["sha256"])
+            for key in ("findings", "deviating_seeds")
+            for entry in document[key]
+        }
+        return {
+            one["seed_id"]: _explanation(one, document["classes"])
+            for one in told["findings"].values()
+            if (one["seed_id"], one["sha256"]) in known
+        }
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return {}
+
+
+def _explanation(one: Mapping[str, Any], classes: Sequence[str]) -> Explanation:
+    verdict, parting, loss = one["verdict"], one["device_and_twin"], one["twin_and_original"]
+    name = verdict["name"].replace("-", " ")
+    if verdict["shares"]:
+        parts = (f"{share:.0%} {of}" for of, share in verdict["shares"].items())
+        name = f"{name}: {', '.join(parts)}"
+    layers, unit = _layers(parting, loss, _begins(one))
+    return Explanation(
+        verdict=f"{name} ({verdict['which']})" if verdict["which"] else name,
+        why=verdict["why"],
+        onset=_onset(one),
+        votes=tuple((_voter(vote), _vote(vote, classes)) for vote in one["evidence"]["votes"]),
+        layers=layers,
+        unit=unit,
+    )
+
+
+def _begins(one: Mapping[str, Any]) -> int | None:
+    """Return the operator that the verdict points at."""
+    compression = one["verdict"]["name"] == "compression"
+    layer = one["twin_and_original"]["first"] if compression else one["device_and_twin"]["onset"]
+    return None if layer is None else int(layer["operator"])
+
+
+def _onset(one: Mapping[str, Any]) -> str | None:
+    """Say where device and twin part, and where twin and original do."""
+    parting, loss = one["device_and_twin"], one["twin_and_original"]
+    said = []
+    if parting["onset"] is not None:
+        where = f"device and twin part at {_named(parting['onset'])}"
+        said.append(where if parting["first"] else f"{where}, or earlier")
+    if loss["first"] is not None:
+        where = f"twin and original at {_named(loss['first'])}"
+        said.append(f"{where} by more than quantization explains")
+    text = "; ".join(said)
+    return text[:1].upper() + text[1:] or None
+
+
+def _layers(
+    parting: Mapping[str, Any], loss: Mapping[str, Any], begins: int | None
+) -> tuple[tuple[Layer, ...], str]:
+    """Join what is known of each operator; in units where any has some, else in real values."""
+    totals = {one["operator"]: one for one in parting["layers"] if one["total"] is not None}
+    losses = {one["operator"]: one for one in loss["layers"]}
+    quantized = any(one["total"]["max_units"] is not None for one in totals.values())
+    measure = "max_units" if quantized or not totals else "max_real"
+    layers = [
+        Layer(
+            _named(totals.get(operator) or losses[operator]),
+            totals[operator]["total"][measure] if operator in totals else None,
+            losses[operator]["residual"] if operator in losses else None,
+            operator == begins,
+        )
+        for operator in sorted(totals.keys() | losses.keys())
+    ]
+    return tuple(layers), "quantization units" if measure == "max_units" else "real values"
+
+
+def _named(layer: Mapping[str, Any]) -> str:
+    return f"{layer['operator']} {layer['name']}"
+
+
+def _voter(vote: Mapping[str, Any]) -> str:
+    """Name what was asked: "device, builtin, 1 thread"."""
+    threads = f"{vote['threads']} thread{'' if vote['threads'] == 1 else 's'}"
+    return ", ".join(part for part in (vote["arm"], vote["kernels"], threads) if part)
+
+
+def _vote(vote: Mapping[str, Any], classes: Sequence[str]) -> str:
+    labels = [
+        vote["failure"] or "nothing" if label is None else class_name(classes, label)
+        for label in dict.fromkeys(vote["labels"])
+    ]
+    tie = ", a tie" if vote["tied"] else ""
+    return f"{', then '.join(labels)}{tie} ({len(vote['labels'])} times)"

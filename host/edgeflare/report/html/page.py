@@ -1,0 +1,122 @@
+"""A run as one HTML file: `report.html`. It needs no network, and asks for nothing but itself."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from edgeflare.campaign.run_directory import RunDirectory
+from edgeflare.report.document import Document
+from edgeflare.report.html.card import Card, make_card
+from edgeflare.report.html.charts import charts_of
+from edgeflare.report.html.explanation import Explanation
+from edgeflare.report.html.pictures import allowance
+from edgeflare.report.naming import SORTS, class_name, number
+from edgeflare.report.ran import details, what_ran
+
+STOPPED = {
+    "interrupt": "The run was stopped by Ctrl-C before its end.",
+    "total-time": "The run was stopped by --total-time before its end.",
+    "infrastructure": "The run was stopped by a failure before its end.",
+    "killed": "The run was killed before its end.",
+}
+
+LISTS = ("deviating_seeds", "findings", "flaky", "unverified")
+
+
+def render_page(
+    document: Document,
+    directory: RunDirectory,
+    explanations: Mapping[int, Explanation],
+) -> str:
+    """Return a run as an HTML document.
+
+    Args:
+        document: the run.
+        directory: where its images are. One that is gone is missing in the page, too.
+        explanations: why findings deviate, by seed id, as far as that was looked for.
+
+    """
+    environment = Environment(
+        loader=PackageLoader("edgeflare.report.html"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"number": number, "bar": _bar}
+    script = _packaged("gallery.js")
+    entries = [entry for key in LISTS for entry in document[key]]
+    most = allowance(sum(4 if entry.get("refined") else 3 for entry in entries))
+    lists = {
+        key: _cards(document, _strongest_first(document[key]), directory, most, explanations)
+        for key in LISTS
+    }
+    return environment.get_template("page.html.j2").render(
+        run=document,
+        totals=document["totals"],
+        ran=what_ran(document),
+        details=details,
+        stopped=STOPPED.get(document["stopped_by"]),
+        charts=charts_of(document),
+        lists=lists,
+        choices=_choices(document, lists["findings"]),
+        style=_packaged("style.css"),
+        script=script,
+        script_hash=b64encode(sha256(script.encode()).digest()).decode(),
+    )
+
+
+def _packaged(name: str) -> Markup:
+    """Return a file of this package as it is, to stand in the page unescaped."""
+    text = (files("edgeflare.report.html") / "templates" / name).read_text(encoding="utf-8")
+    return Markup(text)  # noqa: S704 - nobody but this package wrote it
+
+
+def _cards(
+    document: Document,
+    entries: Sequence[Document],
+    directory: RunDirectory,
+    most: int,
+    explanations: Mapping[int, Explanation],
+) -> list[Card]:
+    return [
+        make_card(document, entry, directory, most, explanations.get(entry["seed_id"]))
+        for entry in entries
+    ]
+
+
+def _strongest_first(entries: Sequence[Document]) -> list[Document]:
+    """Order entries as the page first shows them: what failed, then by strength."""
+    return sorted(
+        entries, key=lambda one: -1e9 if one["strength"] is None else -float(one["strength"])
+    )
+
+
+def _choices(document: Document, cards: Sequence[Card]) -> dict[str, Any]:
+    """Return what the findings can be filtered by."""
+    sorts = Counter(card.sort for card in cards)
+    labels = Counter(label for card in cards for label in card.labels)
+    devices = Counter(card.entry["device"] for card in cards)
+    strengths = [card.entry["strength"] for card in cards if card.entry["strength"] is not None]
+    return {
+        "sorts": [(name, sorts[name]) for name in SORTS if sorts[name]],
+        "labels": [
+            (label, class_name(document["classes"], label), labels[label])
+            for label in sorted(labels)
+        ],
+        "devices": sorted(devices.items()),
+        "strongest": max(strengths, default=0.0),
+    }
+
+
+def _bar(percent: float) -> str:
+    """Return the length of a bar as a style sheet reads it, in as few characters as will do."""
+    return f"{percent:.1f}".rstrip("0").rstrip(".") or "0"

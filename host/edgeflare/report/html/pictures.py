@@ -1,0 +1,157 @@
+"""The pictures of a finding, small enough to lie in the page itself.
+
+What a picture may weigh is shared out over all of them, so that a page with a thousand findings
+stays within what a browser opens at once. Small inputs are kept to the pixel; larger ones are shown
+smaller, or with the losses of WebP. The exact files are those in the run directory.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+
+from edgeflare.campaign.run_directory import RunDirectory
+from edgeflare.errors import InfrastructureError
+from edgeflare.report.document import Document
+from edgeflare.search.outcome import Image
+
+BUDGET = 6_000_000
+"""Bytes that all pictures of a page may weigh together; a third more once they are text."""
+
+MOST = 24_000
+"""Bytes that one picture may weigh, in a page with few of them."""
+
+SIDE = 224
+"""Pixels of a picture's longer side, at most."""
+
+GAINS = (64, 32, 16, 8, 4, 2, 1, 0.5)
+"""What a difference may be multiplied by."""
+
+QUALITIES = (95, 85, 70, 50, 30)
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """An image to show.
+
+    Attributes:
+        what: which one of a finding's it is: "seed", "trigger", "difference", "before".
+        uri: the picture as a `data:` address, or None if its file is gone or damaged.
+        width: of the image itself, in pixels.
+        height: likewise.
+        gain: what a difference was multiplied by, else None.
+
+    """
+
+    what: str
+    uri: str | None
+    width: int = 0
+    height: int = 0
+    gain: float | None = None
+
+
+def allowance(pictures: int) -> int:
+    """Return the bytes that each picture of a page may weigh."""
+    return min(MOST, BUDGET // max(1, pictures))
+
+
+def pictures_of(directory: RunDirectory, entry: Document, most: int) -> tuple[Picture, ...]:
+    """Return an entry's pictures: seed, trigger and difference, and what was before refinement.
+
+    A seed that deviates itself has one picture. No picture weighs more than `most` bytes, unless
+    even the smallest does.
+    """
+    seed = _load(directory, entry["seed_image"])
+    if entry["seed_image"] == entry["image"] or entry["distortion"]["linf"] == 0:
+        return (_show("seed", seed, most),)
+    trigger = _load(directory, entry["image"])
+    shown = [_show("seed", seed, most)]
+    if entry.get("refined"):
+        shown.append(_show("before", _load(directory, entry["refined"]["image_before"]), most))
+    shown.append(_show("trigger", trigger, most))
+    if seed is not None and trigger is not None and seed.shape == trigger.shape:
+        image, gain = difference(seed, trigger)
+        shown.append(_show("difference", image, most, gain))
+    return tuple(shown)
+
+
+def difference(seed: Image, trigger: Image) -> tuple[Image, float]:
+    """Return what changed, magnified, and by how much.
+
+    Mid-gray is a pixel that did not change, lighter one that rose, darker one that fell. An alpha
+    channel is left out. The gain is the largest of `GAINS` at which nothing is cut off.
+
+    Args:
+        seed: HWC uint8.
+        trigger: likewise.
+
+    """
+    colours = 3 if seed.shape[2] == 4 else seed.shape[2]
+    change = trigger[:, :, :colours].astype(np.int16) - seed[:, :, :colours]
+    largest = int(np.abs(change).max())
+    gain = next((gain for gain in GAINS if gain * largest <= 127.5), GAINS[-1])
+    return np.clip(np.rint(128 + gain * change), 0, 255).astype(np.uint8), gain
+
+
+def _load(directory: RunDirectory, name: str) -> Image | None:
+    try:
+        return directory.load_image(name)
+    except InfrastructureError:
+        return None
+
+
+def _show(what: str, image: Image | None, most: int, gain: float | None = None) -> Picture:
+    if image is None:
+        return Picture(what, None)
+    height, width = image.shape[:2]
+    kind, data = _encoded(image, most)
+    return Picture(
+        what, f"data:image/{kind};base64,{b64encode(data).decode()}", width, height, gain
+    )
+
+
+def _encoded(image: Image, most: int) -> tuple[str, bytes]:
+    """Return the best form of an image that is within the allowance, and its name."""
+    image = _in_bgr(_within(image, SIDE))
+    exact = min(("png", _png(image)), ("webp", _webp(image, 101)), key=lambda form: len(form[1]))
+    if len(exact[1]) <= most:
+        return exact
+    while True:
+        for quality in QUALITIES:
+            data = _webp(image, quality)
+            if len(data) <= most:
+                return "webp", data
+        if max(image.shape[:2]) <= 32:
+            return "webp", data
+        image = _within(image, max(image.shape[:2]) * 3 // 4)
+
+
+def _within(image: Image, side: int) -> Image:
+    """Shrink an image whose longer side is too long."""
+    height, width = image.shape[:2]
+    scale = side / max(height, width)
+    if scale >= 1:
+        return image
+    size = (max(1, round(width * scale)), max(1, round(height * scale)))
+    shrunk = np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.uint8)
+    return shrunk if shrunk.ndim == 3 else shrunk[:, :, np.newaxis]
+
+
+def _in_bgr(image: Image) -> Image:
+    """Reorder channels as OpenCV writes them."""
+    order = {1: [0], 3: [2, 1, 0], 4: [2, 1, 0, 3]}[image.shape[2]]
+    return np.ascontiguousarray(image[:, :, order])
+
+
+def _png(image: Image) -> bytes:
+    return cv2.imencode(".png", image, [cv2.IMWRITE_PNG_COMPRESSION, 9])[1].tobytes()
+
+
+def _webp(image: Image, quality: int) -> bytes:
+    """Encode as WebP; a quality above 100 is without loss."""
+    if image.shape[2] == 1:
+        image = np.asarray(cv2.cvtColor(image, cv2.COLOR_GRAY2BGR), np.uint8)
+    return cv2.imencode(".webp", image, [cv2.IMWRITE_WEBP_QUALITY, quality])[1].tobytes()

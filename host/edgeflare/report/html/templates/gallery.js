@@ -1,0 +1,111 @@
+"use strict";
+// Choosing, sorting and enlarging of the findings. Without it the page shows them all.
+(() => {
+  const lens = document.getElementById("lens");
+  const gallery = document.getElementById("gallery");
+
+  const shownCards = (card) =>
+    [...card.parentElement.children].filter((other) => !other.hidden);
+
+  // Enlarging: of any list.
+  let looked = null;
+  const look = (card) => {
+    looked = card;
+    document.getElementById("lens-title").textContent = card.querySelector("h3").textContent;
+    document.getElementById("lens-words").textContent = card.querySelector(".words").textContent;
+    const shots = [...card.querySelectorAll(".shots figure")].map((shot) => shot.cloneNode(true));
+    document.getElementById("lens-pictures").replaceChildren(...shots);
+    const cards = shownCards(card);
+    lens.querySelector("[data-step='-1']").disabled = cards[0] === card;
+    lens.querySelector("[data-step='1']").disabled = cards[cards.length - 1] === card;
+    if (!lens.open) lens.showModal();
+  };
+  const step = (by) => {
+    const cards = shownCards(looked);
+    const next = cards[cards.indexOf(looked) + by];
+    if (next) look(next);
+  };
+  lens.addEventListener("click", (event) => {
+    const button = event.target.closest("button");
+    if (button && button.dataset.step) step(Number(button.dataset.step));
+    else if (button || event.target === lens) lens.close();
+  });
+  lens.addEventListener("keydown", (event) => {
+    if (event.key === "ArrowLeft") step(-1);
+    else if (event.key === "ArrowRight") step(1);
+  });
+  lens.addEventListener("close", () => looked.querySelector(".enlarge").focus());
+  for (const button of document.querySelectorAll(".enlarge")) button.hidden = false;
+  document.addEventListener("click", (event) => {
+    const card = event.target.closest(".card");
+    if (card && event.target.closest(".enlarge, .shots img")) look(card);
+  });
+
+  // Choosing and sorting: of the findings.
+  if (!gallery) return;
+  const form = document.querySelector(".filters");
+  const field = form.elements;
+  const cards = [...gallery.children];
+  const figure = (card, name) =>
+    card.dataset[name] === "" ? Infinity : Number(card.dataset[name]);
+  const orders = {
+    strength: (a, b) => figure(b, "strength") - figure(a, "strength"),
+    queries: (a, b) => figure(a, "queries") - figure(b, "queries"),
+    "-queries": (a, b) => figure(b, "queries") - figure(a, "queries"),
+    l2: (a, b) => figure(a, "l2") - figure(b, "l2"),
+    seed: () => 0,
+  };
+  const settings = { cause: "sort-of", class: "class", device: "device", strength: "strength", order: "order" };
+  let ordered = field.order.value;
+
+  const apply = () => {
+    const sort = field["sort-of"].value;
+    const label = field.class.value;
+    const device = field.device ? field.device.value : "";
+    const least = (field.strength.value / 100) * field.strength.dataset.most;
+    field["at-least"].value = least ? least.toFixed(3) : "0";
+    field.strength.setAttribute("aria-valuetext", field["at-least"].value);
+    let count = 0;
+    for (const card of cards) {
+      card.hidden =
+        (sort && card.dataset.sort !== sort) ||
+        (label && !card.dataset.classes.split(" ").includes(label)) ||
+        (device && card.dataset.device !== device) ||
+        figure(card, "strength") < least - 1e-12;
+      if (!card.hidden) count += 1;
+    }
+    if (field.order.value !== ordered) {
+      ordered = field.order.value;
+      cards.sort((a, b) => orders[ordered](a, b) || figure(a, "seed") - figure(b, "seed"));
+      gallery.append(...cards);
+    }
+    form.querySelector(".shown").textContent = `${count} of ${cards.length} shown`;
+    document.querySelector(".none").hidden = count > 0;
+  };
+  // The choice stands in the address, so that a link to the file can carry it.
+  const remember = () => {
+    const chosen = new URLSearchParams();
+    for (const [key, name] of Object.entries(settings)) {
+      const value = field[name] && field[name].value;
+      if (value && value !== "0" && !(key === "order" && value === "strength")) chosen.set(key, value);
+    }
+    history.replaceState(null, "", chosen.size ? `#?${chosen}` : "#findings");
+  };
+  const recall = () => {
+    if (!location.hash.startsWith("#?")) return;
+    const chosen = new URLSearchParams(location.hash.slice(2));
+    for (const [key, name] of Object.entries(settings))
+      if (field[name] && chosen.has(key)) field[name].value = chosen.get(key);
+    document.getElementById("findings").scrollIntoView();
+  };
+  const reset = () => { form.reset(); apply(); remember(); };
+
+  form.hidden = false;
+  for (const kind of ["input", "change"]) form.addEventListener(kind, () => { apply(); remember(); });
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.addEventListener("reset", () => setTimeout(() => { apply(); remember(); }));
+  document.querySelector(".again").addEventListener("click", () => { reset(); field["sort-of"].focus(); });
+  addEventListener("hashchange", () => { recall(); apply(); });
+  recall();
+  apply();
+})();

@@ -1,0 +1,97 @@
+"""A run as JUnit XML, a test case for each seed: for Jenkins, GitLab and GitHub's test reporters.
+
+There is no one standard. This keeps to what the schemas of Ant and of Jenkins have in common: a
+`testsuites` with a `testsuite`, in that first `properties`, then each `testcase` with at most one
+`failure` or `skipped`. Who reads it shows the text of a failure; its attribute `message` is the
+title, and `type` groups failures.
+"""
+
+from __future__ import annotations
+
+import re
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from edgeflare.report.document import Document
+from edgeflare.report.naming import decisions, number, sort
+from edgeflare.report.ran import details
+
+INVALID = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What must not stand in XML 1.0, not even escaped."""
+
+
+def junit_xml(document: Document) -> bytes:
+    """Return a run as JUnit XML, in UTF-8.
+
+    A seed fails if it deviates itself or led to a finding; that is what was found, whatever
+    `--fail-on` and `--allow` allowed. It is skipped if the run was stopped before it was done with.
+    """
+    totals = document["totals"]
+    failed = {
+        entry["seed_id"]: (title, entry)
+        for key, title in (("findings", ""), ("deviating_seeds", "the seed itself deviates, "))
+        for entry in document[key]
+    }
+    done = totals["searched"] + totals["deviating_seeds"] >= totals["seeds"]
+    again = {entry["seed_id"] for entry in document["flaky"]}
+    again -= {entry["seed_id"] for entry in document["unverified"]}
+    name = _valid(document["pair"]["name"])
+    suite = Element("testsuite", name=f"edgeflare {name}")
+    _add_properties(suite, document)
+    skipped = 0
+    for seed_id in range(totals["seeds"]):
+        case = SubElement(suite, "testcase", classname=f"edgeflare.{name}", name=f"seed {seed_id}")
+        case.set("time", "0")
+        if seed_id in failed:
+            _add_failure(case, document, *failed[seed_id])
+        elif not done and seed_id not in again:
+            SubElement(case, "skipped", message="the run was stopped before this seed was decided")
+            skipped += 1
+    counts = {
+        "tests": totals["seeds"],
+        "failures": len(failed),
+        "errors": 0,
+        "skipped": skipped,
+        "time": f"{totals['wall_seconds']:.6f}",
+    }
+    suite.attrib |= {key: str(value) for key, value in counts.items()}
+    root = Element("testsuites", name="edgeflare")
+    root.append(suite)
+    indent(root)
+    return bytes(tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
+
+
+def _add_properties(suite: Element, document: Document) -> None:
+    """Say what ran where."""
+    known = {
+        "edgeflare": document["edgeflare"],
+        "pair": document["pair"],
+        "plan": document["plan"],
+        **{f"device {one['name']}": one["provenance"] for one in document["devices"]},
+    }
+    properties = SubElement(suite, "properties")
+    for name, value in details(known):
+        SubElement(properties, "property", name=_valid(name), value=_valid(value))
+
+
+def _add_failure(case: Element, document: Document, title: str, entry: Document) -> None:
+    """Say what deviates, in a line and in full."""
+    case.set("time", f"{entry['seconds']:.6f}")
+    said = decisions(entry, document["classes"])
+    message = f"{title}{sort(entry)}: {said} (strength {number(entry['strength'], 4)})"
+    failure = SubElement(case, "failure", message=_valid(message), type=sort(entry))
+    distortion = entry["distortion"]
+    lines = [
+        message,
+        f"input: {entry['image']} (sha256 {entry['sha256']})",
+        f"seed: {entry['seed_image']}",
+        f"device: {entry['device']}",
+        f"queries: {entry['queries']}, {entry['device_queries']} of them on the device",
+        f"distance to the seed: L2 {number(distortion['l2'])}, L∞ {number(distortion['linf'], 0)}",
+        f"operators: {', '.join(entry['operators']) or 'none'}",
+    ]
+    failure.text = _valid("\n".join(lines))
+
+
+def _valid(text: str) -> str:
+    """Replace what XML cannot hold."""
+    return INVALID.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -1,0 +1,48 @@
+"""How every report names what an entry of a run is: its classes, its sort, and who decided what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from edgeflare.report.document import Document
+
+ARMS = ("original", "twin", "device")
+
+SORTS = ("compression", "kernel", "mixed", "crash", "hang", "invalid-output")
+"""What `sort` may return, in the order in which reports list it."""
+
+
+def sort(entry: Document) -> str:
+    """Return the cause of a deviation, or the kind of anything worse."""
+    if entry["kind"] != "deviation" or entry["cause"] is None:
+        return str(entry["kind"])
+    return str(entry["cause"])
+
+
+def class_name(classes: Sequence[str], label: int | None) -> str:
+    """Return the name of a class, or its number where it has none; a dash where there is no label.
+
+    Args:
+        classes: the names of a document's classes, perhaps empty.
+        label: the class.
+
+    """
+    if label is None:
+        return "–"
+    return classes[label] if label < len(classes) else str(label)
+
+
+def decisions(entry: Document, classes: Sequence[str]) -> str:
+    """Say who decided what: "original: Sneaker; twin, device: Sandal"."""
+    arms: dict[str, list[str]] = {}
+    for arm in ARMS:
+        if arm in entry["labels"]:
+            label = entry["labels"][arm]
+            said = entry["kind"] if label is None else class_name(classes, label)
+            arms.setdefault(said, []).append(arm)
+    return "; ".join(f"{', '.join(names)}: {said}" for said, names in arms.items())
+
+
+def number(value: float | None, digits: int = 1) -> str:
+    """Return a figure to read, with a dash for what there is none of."""
+    return "–" if value is None else f"{value:,.{digits}f}"

@@ -1,0 +1,102 @@
+"""`edgeflare report`: what is printed, what is written, and what stands in the way of that."""
+
+from __future__ import annotations
+
+import builtins
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+WRITTEN = {
+    "--html": ("report.html", b"<!doctype html>"),
+    "--junit": ("junit.xml", b"<?xml"),
+    "--csv": ("findings.csv", b"list,seed_id"),
+    "--summary": ("summary.md", b"## EdgeFlare"),
+}
+
+
+@pytest.fixture
+def run(finished: Any, tmp_path: Path) -> Path:
+    """A finished run, for the test to write into."""
+    return Path(shutil.copytree(finished.folder, tmp_path / "run"))
+
+
+def test_without_a_switch_it_is_shown_and_nothing_is_written(call: Any, run: Path) -> None:
+    before = sorted(run.iterdir())
+    said = call("report", run)
+    assert said.code == 0
+    assert "Everything is in" in said.out
+    assert sorted(run.iterdir()) == before
+
+
+@pytest.mark.parametrize("switch", WRITTEN)
+def test_a_switch_writes_its_file_and_says_which(call: Any, run: Path, switch: str) -> None:
+    name, start = WRITTEN[switch]
+    said = call("report", run, switch)
+    assert (said.code, said.err) == (0, "")
+    assert said.out.splitlines() == [str(run / name)]
+    assert (run / name).read_bytes().startswith(start)
+    assert not [other for other, _ in WRITTEN.values() if other != name and (run / other).exists()]
+
+
+def test_all_at_once_and_once_more(call: Any, run: Path) -> None:
+    first = call("report", run, *WRITTEN)
+    kept = {name: (run / name).read_bytes() for name, _ in WRITTEN.values()}
+    assert call("report", run, *WRITTEN).out == first.out
+    assert len(first.out.splitlines()) == len(WRITTEN)
+    assert {name: (run / name).read_bytes() for name in kept} == kept
+
+
+def test_the_page_shows_the_example_and_its_classes(call: Any, run: Path) -> None:
+    call("report", run, "--html")
+    page = (run / "report.html").read_text(encoding="utf-8")
+    assert "<h1>fashion_lenet4</h1>" in page
+    assert "Ankle boot" in page
+    assert "data:image/" in page
+
+
+def test_a_run_may_be_overwritten_with_its_reports(
+    call: Any, run: Path, example: Path, small: tuple[str, ...]
+) -> None:
+    call("report", run, *WRITTEN)
+    said = call("search", example, *small, "--fail-on", "none", "--out", run, "--overwrite")
+    assert said.code == 0, said.err
+    assert not any((run / name).exists() for name, _ in WRITTEN.values())
+
+
+@pytest.mark.parametrize("switch", WRITTEN)
+def test_what_is_not_a_run_is_one_line(call: Any, tmp_path: Path, switch: str) -> None:
+    said = call("report", tmp_path / "nowhere", switch)
+    assert said.code == 2
+    assert "nowhere" in said.complaint()
+
+
+@pytest.mark.parametrize("module", ["jinja2", "matplotlib"])
+def test_without_the_extra_it_says_how_to_get_it(
+    call: Any, run: Path, module: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = builtins.__import__
+
+    def without(name: str, *arguments: Any, **more: Any) -> Any:
+        if name.split(".", maxsplit=1)[0] == module:
+            raise ModuleNotFoundError(f"No module named {module!r}", name=module)
+        if name == "edgeflare.report.html.page":
+            __import__(module)
+        return real(name, *arguments, **more)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    said = call("report", run, "--html", "--csv")
+    assert said.code == 2
+    assert said.complaint() == (
+        f"--html needs {module}, which is not installed: pip install 'edgeflare[report]'"
+    )
+    assert not (run / "findings.csv").exists()
+
+
+def test_a_file_that_cannot_be_written_is_one_line(call: Any, run: Path) -> None:
+    (run / "findings.csv").mkdir()
+    said = call("report", run, "--csv")
+    assert said.code == 3
+    assert "findings.csv" in said.complaint()

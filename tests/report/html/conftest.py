@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+
+from edgeflare.campaign.run_directory import RunDirectory
+from edgeflare.report.document import Document
+from edgeflare.report.html.explanation import Explanation
+from edgeflare.report.html.page import render_page
+
+CLASSES = ("ankle boot", "<script>alert('bag')</script>", '"><img src="http://localhost/x">')
+"""Names that a page must show as they are; the last two would act if it did not."""
+
+
+@pytest.fixture(scope="session")
+def directory(run: Any) -> RunDirectory:
+    return RunDirectory(run.folder)
+
+
+@pytest.fixture
+def document(run: Any) -> Document:
+    """The run's document, for the test to change; its classes have names."""
+    copy: Document = deepcopy(run.document)
+    copy["classes"] = list(CLASSES)
+    return copy
+
+
+@pytest.fixture(scope="session")
+def page(run: Any, directory: RunDirectory) -> str:
+    """The page of the run; its classes have names."""
+    return render_page({**run.document, "classes": list(CLASSES)}, directory, {})
+
+
+@pytest.fixture
+def rendered(document: Document, directory: RunDirectory) -> Callable[..., str]:
+    """Render the document, perhaps changed, with explanations by seed id."""
+
+    def render(explanations: dict[int, Explanation] | None = None, **changes: Any) -> str:
+        return render_page({**document, **changes}, directory, explanations or {})
+
+    return render
+
+
+@dataclass(frozen=True)
+class Browser:
+    """Chromium without a window."""
+
+    driver: webdriver.Chrome
+
+    def open(self, page: Path, *, width: int = 1280, height: int = 900, dark: bool = False) -> None:
+        """Open a page anew, in a window of that size."""
+        self.driver.get("about:blank")
+        self.logged("performance")
+        self.logged("browser")
+        self.command(
+            "Emulation.setDeviceMetricsOverride",
+            width=width, height=height, deviceScaleFactor=1, mobile=width < 600,
+        )  # fmt: skip
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.command("Emulation.setEmulatedMedia", features=[scheme])
+        self.driver.get(page.as_uri())
+
+    def command(self, name: str, **parameters: Any) -> Any:
+        """Send a command of the DevTools protocol."""
+        return self.driver.execute_cdp_cmd(name, parameters)
+
+    def run(self, script: str, *arguments: Any) -> Any:
+        """Run JavaScript in the page, and return what it returns."""
+        return self.driver.execute_script(script, *arguments)
+
+    def logged(self, log: str) -> list[dict[str, Any]]:
+        """Return what came into a log since it was last read."""
+        read: Callable[[str], list[dict[str, Any]]] = self.driver.get_log
+        return read(log)
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """Debian's Chromium, or skip. It never looks for a network."""
+    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if chromium is None or driver is None:
+        pytest.skip("needs Chromium: apt-get install chromium chromium-driver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for flag in (
+        "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+        "--disable-background-networking", "--disable-component-update", "--disable-sync",
+        f"--user-data-dir={tmp_path_factory.mktemp('chromium')}",
+    ):  # fmt: skip
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    service = Service(driver, env={**os.environ, "NO_PROXY": "*"})
+    started = webdriver.Chrome(options=options, service=service)
+    try:
+        yield Browser(started)
+    finally:
+        started.quit()

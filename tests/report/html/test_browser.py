@@ -1,0 +1,350 @@
+"""The page in a real browser: it is seen, chosen from and sorted, with a mouse and without one."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select, WebDriverWait
+
+from edgeflare.campaign.run_directory import RunDirectory
+from edgeflare.report.document import Document
+from edgeflare.report.html.explanation import Explanation, Layer
+from edgeflare.report.html.page import render_page
+
+pytestmark = pytest.mark.browser
+
+COPIES = 12
+"""How often each finding of the run is in the page, under other seed ids."""
+
+SHOWN = """
+return [...document.querySelectorAll("#gallery .card")].filter((card) => card.checkVisibility())
+  .map((card) => Number(card.dataset.seed))
+"""
+
+CONTRAST = """
+const channel = (c) => (c /= 255) <= .04045 ? c / 12.92 : ((c + .055) / 1.055) ** 2.4;
+const parse = (text) => (text.match(/[\\d.]+/g) || []).map(Number);
+const light = ([r, g, b]) => .2126 * channel(r) + .7152 * channel(g) + .0722 * channel(b);
+const ground = (node) => {
+  for (; node; node = node.parentElement) {
+    const [r, g, b, a = 1] = parse(getComputedStyle(node).backgroundColor);
+    if (a === 1) return [r, g, b];
+  }
+};
+const worst = {};
+for (const node of document.querySelectorAll("body *")) {
+  if (!node.checkVisibility() || node.closest("option, script, .sr")) continue;
+  const text = [...node.childNodes].some((c) => c.nodeType === 3 && c.textContent.trim());
+  if (!text) continue;
+  const style = getComputedStyle(node);
+  const ink = node.closest("svg") ? style.fill : style.color;
+  const [a, b] = [light(parse(ink)), light(ground(node))].sort((x, y) => y - x);
+  const name = node.tagName + "." + node.className.toString();
+  worst[name] = Math.min(worst[name] ?? 99, (a + .05) / (b + .05));
+}
+return worst;
+"""
+
+
+@pytest.fixture(scope="module")
+def many(run: Any) -> Document:
+    """The run with many findings of several causes, kinds and strengths, and long warnings."""
+    document: Document = deepcopy(run.document)
+    document["classes"] = ["ankle boot", "<i>bag</i>", "a coat with a name that is far too long"]
+    document["findings"] = [
+        {
+            **deepcopy(entry),
+            "seed_id": 100 * n + entry["seed_id"],
+            "strength": entry["strength"] * (1 - n / 20),
+            "queries": entry["queries"] + 7 * (n * 5 % COPIES),
+        }
+        for n in range(COPIES)
+        for entry in document["findings"]
+    ]
+    crash = document["findings"][3]
+    crash |= {"kind": "crash", "strength": None}
+    crash["labels"]["device"], crash["probabilities"]["device"] = None, []
+    document["warnings"] = ["the original's outputs hardly vary: check scale, mean and std"]
+    return document
+
+
+@pytest.fixture(scope="module")
+def report(many: Document, run: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    first = many["findings"][0]["seed_id"]
+    found = Explanation(
+        "kernel (delegate)",
+        onset="Device and twin part at 0 CONV_2D",
+        votes=(("twin, xnnpack, 1 thread", "bag (3 times)"),),
+        layers=(Layer("0 CONV_2D", 1.0, begins=True), Layer("1 SOFTMAX", 7.0, 2.0)),
+    )
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    path.write_text(render_page(many, RunDirectory(run.folder), {first: found}), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def shown(browser: Any) -> Callable[[], list[int]]:
+    """Return the seed ids of the findings that are shown, in their order."""
+    return lambda: [int(seed_id) for seed_id in browser.run(SHOWN)]
+
+
+def choose(browser: Any, name: str, value: str) -> None:
+    Select(browser.driver.find_element(By.NAME, name)).select_by_value(value)
+
+
+def press(browser: Any, *keys: str) -> None:
+    for key in keys:
+        ActionChains(browser.driver).send_keys(key).perform()
+
+
+def focused(browser: Any) -> Any:
+    return browser.driver.switch_to.active_element
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 360])
+def test_it_opens_without_a_complaint_or_a_request(
+    browser: Any, report: Path, width: int, dark: bool
+) -> None:
+    browser.open(report, width=width, dark=dark)
+    browser.run("scrollTo({top: document.body.scrollHeight, behavior: 'instant'})")
+    browser.run("document.querySelectorAll('details').forEach((one) => one.open = true)")
+    time.sleep(0.3)
+    assert browser.logged("browser") == []
+    events = [json.loads(entry["message"])["message"] for entry in browser.logged("performance")]
+    asked = [
+        event["params"]["request"]["url"]
+        for event in events
+        if event["method"] == "Network.requestWillBeSent"
+    ]
+    assert report.as_uri() in asked
+    assert {address for address in asked if not address.startswith("data:")} == {report.as_uri()}
+    assert browser.run("return document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_every_picture_and_chart_is_drawn(browser: Any, report: Path) -> None:
+    browser.open(report)
+    sizes = browser.run("""
+        return Promise.all([...document.images].map((image) => {
+          image.loading = "eager";
+          return image.decode().then(() => image.naturalWidth, () => 0);
+        }))
+    """)
+    assert len(sizes) > 100
+    assert set(sizes) == {6}
+    charts = browser.run("""
+        return [...document.querySelectorAll(".chart svg")].map((svg) => {
+          const box = svg.getBoundingClientRect();
+          return [box.width, box.height, svg.querySelectorAll("path").length];
+        })
+    """)
+    assert len(charts) == 6
+    assert all(width > 250 and height > 120 and paths > 5 for width, height, paths in charts)
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_text_can_be_read_in_both_colour_schemes(browser: Any, report: Path, dark: bool) -> None:
+    browser.open(report, dark=dark)
+    (background,) = browser.run(
+        "return [getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)]"
+    )
+    assert (max(background) < 60) == dark
+    contrasts = browser.run(CONTRAST)
+    assert len(contrasts) > 20
+    assert {name: ratio for name, ratio in contrasts.items() if ratio < 4.5} == {}
+
+
+def test_findings_are_chosen_by_cause(
+    browser: Any, report: Path, many: Document, shown: Callable[[], list[int]]
+) -> None:
+    browser.open(report)
+    everything = {entry["seed_id"] for entry in many["findings"]}
+    assert set(shown()) == everything
+    choose(browser, "sort-of", "crash")
+    assert shown() == [many["findings"][3]["seed_id"]]
+    assert browser.driver.find_element(By.CSS_SELECTOR, "[role=status]").text == (
+        f"1 of {len(everything)} shown"
+    )
+    choose(browser, "sort-of", "compression")
+    expected = {
+        entry["seed_id"]
+        for entry in many["findings"]
+        if entry["cause"] == "compression" and entry["kind"] == "deviation"
+    }
+    assert set(shown()) == expected
+    browser.driver.find_element(By.CSS_SELECTOR, "button[type=reset]").click()
+    WebDriverWait(browser.driver, 5).until(lambda _: set(shown()) == everything)
+
+
+def test_findings_are_chosen_by_class(
+    browser: Any, report: Path, many: Document, shown: Callable[[], list[int]]
+) -> None:
+    browser.open(report)
+    for label in range(3):
+        choose(browser, "class", str(label))
+        assert set(shown()) == {
+            entry["seed_id"] for entry in many["findings"] if label in entry["labels"].values()
+        }
+
+
+def test_findings_are_chosen_by_strength_and_crashes_stay(
+    browser: Any, report: Path, many: Document, shown: Callable[[], list[int]]
+) -> None:
+    browser.open(report)
+    browser.run("""
+        const range = document.querySelector("[name=strength]");
+        range.value = 50;
+        range.dispatchEvent(new Event("input", {bubbles: true}));
+    """)
+    strengths = {entry["seed_id"]: entry["strength"] for entry in many["findings"]}
+    strongest = max(strength for strength in strengths.values() if strength is not None)
+    expected = {
+        seed_id
+        for seed_id, strength in strengths.items()
+        if strength is None or strength >= strongest / 2
+    }
+    assert 1 < len(expected) < len(strengths)
+    assert set(shown()) == expected
+
+
+@pytest.mark.parametrize(
+    ("order", "key"),
+    [
+        ("strength", lambda one: -(1e9 if one["strength"] is None else one["strength"])),
+        ("queries", lambda one: one["queries"]),
+        ("-queries", lambda one: -one["queries"]),
+        ("l2", lambda one: one["distortion"]["l2"]),
+        ("seed", lambda one: one["seed_id"]),
+    ],
+)
+def test_findings_are_sorted(
+    browser: Any,
+    report: Path,
+    many: Document,
+    shown: Callable[[], list[int]],
+    order: str,
+    key: Callable[[Document], float],
+) -> None:
+    browser.open(report)
+    choose(browser, "order", "seed" if order != "seed" else "l2")
+    choose(browser, "order", order)
+    by_id = {entry["seed_id"]: entry for entry in many["findings"]}
+    values = [key(by_id[seed_id]) for seed_id in shown()]
+    assert len(values) == len(by_id)
+    assert values == sorted(values)
+
+
+def test_nothing_like_that_is_said_and_undone(
+    browser: Any, report: Path, shown: Callable[[], list[int]]
+) -> None:
+    browser.open(report)
+    choose(browser, "sort-of", "crash")
+    choose(browser, "class", next(
+        label for label in ("0", "1", "2") if _hides_the_crash(browser, label, shown)
+    ))  # fmt: skip
+    assert shown() == []
+    browser.driver.find_element(By.CSS_SELECTOR, ".again").click()
+    assert len(shown()) > 10
+    assert focused(browser).get_attribute("name") == "sort-of"
+
+
+def _hides_the_crash(browser: Any, label: str, shown: Callable[[], list[int]]) -> bool:
+    choose(browser, "class", label)
+    return shown() == []
+
+
+def test_a_link_carries_the_choice(
+    browser: Any, report: Path, shown: Callable[[], list[int]]
+) -> None:
+    browser.open(report)
+    choose(browser, "sort-of", "compression")
+    choose(browser, "order", "queries")
+    chosen, address = shown(), browser.driver.current_url
+    browser.driver.get("about:blank")
+    browser.driver.get(address)
+    assert shown() == chosen
+    assert "cause=compression" in address
+
+
+def test_without_a_mouse(browser: Any, report: Path, shown: Callable[[], list[int]]) -> None:
+    browser.open(report)
+    press(browser, Keys.TAB)
+    assert focused(browser).text == "Skip to the findings"
+    press(browser, Keys.ENTER)
+    press(browser, Keys.TAB)
+    assert focused(browser).get_attribute("name") == "sort-of"
+    before = shown()
+    press(browser, "c", "r")
+    assert len(shown()) == 1
+    press(browser, Keys.HOME)
+    assert shown() == before
+    names = []
+    for _ in range(6):
+        press(browser, Keys.TAB)
+        names.append(focused(browser).get_attribute("name") or focused(browser).tag_name)
+    assert names == ["class", "strength", "order", "button", "a", "button"]
+    press(browser, Keys.ENTER)
+    lens = browser.driver.find_element(By.ID, "lens")
+    assert lens.is_displayed()
+    assert f"Seed {before[0]}" in lens.text
+    press(browser, Keys.ARROW_RIGHT)
+    assert f"Seed {before[1]}" in lens.text
+    press(browser, Keys.ARROW_LEFT, Keys.ARROW_LEFT)
+    assert f"Seed {before[0]}" in lens.text
+    assert len(lens.find_elements(By.TAG_NAME, "img")) >= 1
+    press(browser, Keys.ESCAPE)
+    WebDriverWait(browser.driver, 5).until(lambda _: not lens.is_displayed())
+    assert f"seed {before[0]}" in focused(browser).get_attribute("aria-label")
+
+
+def test_details_open_by_key(browser: Any, report: Path) -> None:
+    browser.open(report)
+    summary = browser.driver.find_element(By.CSS_SELECTOR, "#gallery .card summary")
+    browser.run("arguments[0].focus()", summary)
+    press(browser, Keys.ENTER)
+    assert browser.run("return arguments[0].parentElement.open", summary)
+
+
+def test_a_click_on_a_picture_enlarges_it(browser: Any, report: Path) -> None:
+    browser.open(report)
+    picture = browser.driver.find_element(By.CSS_SELECTOR, "#deviating .card img")
+    small = picture.size["width"]
+    ActionChains(browser.driver).scroll_to_element(picture).click(picture).perform()
+    large = browser.driver.find_element(By.CSS_SELECTOR, "#lens img")
+    assert large.size["width"] > 1.5 * small
+    assert large.value_of_css_property("image-rendering") == "pixelated"
+    browser.driver.find_element(By.CSS_SELECTOR, "#lens [data-close]").click()
+    assert not browser.driver.find_element(By.ID, "lens").is_displayed()
+
+
+def test_without_scripts_every_finding_is_there(browser: Any, report: Path, many: Document) -> None:
+    browser.command("Emulation.setScriptExecutionDisabled", value=True)
+    try:
+        browser.open(report)
+        cards = browser.driver.find_elements(By.CSS_SELECTOR, "#gallery .card")
+        assert len(cards) == len(many["findings"])
+        assert not browser.driver.find_element(By.CSS_SELECTOR, ".filters").is_displayed()
+        assert not browser.driver.find_element(By.CSS_SELECTOR, ".enlarge").is_displayed()
+    finally:
+        browser.command("Emulation.setScriptExecutionDisabled", value=False)
+
+
+def test_a_link_to_a_finding_shows_its_head(browser: Any, report: Path, many: Document) -> None:
+    seed_id = many["findings"][-1]["seed_id"]
+    browser.open(report)
+    browser.run(f"location.hash = 'finding-{seed_id}'")
+    covered = f"""
+        const top = document.querySelector("#finding-{seed_id} h3").getBoundingClientRect();
+        const filters = document.querySelector(".filters").getBoundingClientRect();
+        return top.top >= filters.bottom && top.bottom <= innerHeight;
+    """
+    WebDriverWait(browser.driver, 10).until(lambda _: browser.run(covered))

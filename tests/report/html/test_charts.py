@@ -1,0 +1,111 @@
+"""The charts: their tables and words agree with the document that they were drawn from."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+import pytest
+
+from edgeflare.report.document import Document
+from edgeflare.report.html.charts import Chart, charts_of
+
+
+@pytest.fixture(scope="session")
+def charts(run: Any) -> dict[str, Chart]:
+    return {chart.title: chart for chart in charts_of(run.document)}
+
+
+def test_there_is_one_for_each_question(charts: dict[str, Chart]) -> None:
+    assert list(charts) == [
+        "Success against queries",
+        "Queries for a finding",
+        "Causes",
+        "Strength",
+        "Distance and strength",
+        "Operators",
+    ]
+    for chart in charts.values():
+        assert chart.words in chart.svg.replace("&#x27;", "'")
+        assert chart.rows
+        assert {len(row) for row in chart.rows} == {len(chart.header)}
+
+
+def test_no_two_share_an_id(charts: dict[str, Chart]) -> None:
+    ids = [name for chart in charts.values() for name in re.findall(r' id="([^"]*)"', chart.svg)]
+    assert len(ids) == len(set(ids))
+
+
+def test_the_causes_are_counted(document: Document, charts: dict[str, Chart]) -> None:
+    counted = Counter(entry["cause"] for entry in document["findings"])
+    assert len(counted) > 1
+    told = {name: int(count) for name, count, _ in charts["Causes"].rows}
+    assert told == dict(counted)
+
+
+def test_the_histogram_holds_every_finding(document: Document, charts: dict[str, Chart]) -> None:
+    rows = charts["Queries for a finding"].rows
+    assert sum(int(count) for _, count in rows) == len(document["findings"])
+    for span, count in rows:
+        low, _, high = span.partition("–")
+        within = [
+            entry["queries"]
+            for entry in document["findings"]
+            if int(low) <= entry["queries"] <= int(high or low)
+        ]
+        assert len(within) == int(count)
+
+
+@pytest.mark.parametrize("queries", [[1], [1, 1, 1], [3000] * 5, [1, 10, 100, 1000, 3000, 2]])
+def test_the_histogram_holds_them_whatever_they_took(
+    document: Document, queries: list[int]
+) -> None:
+    (first, *_) = document["findings"]
+    document["findings"] = [{**first, "queries": spent} for spent in queries]
+    chart = charts_of(document)[1]
+    assert sum(int(count.replace(",", "")) for _, count in chart.rows) == len(queries)
+
+
+def test_success_is_a_share_of_the_seeds_that_were_searched(document: Document) -> None:
+    (first, *_) = document["findings"]
+    spent = [10, 20, 30, 40, 50]
+    document["findings"] = [{**first, "queries": n, "device_queries": 1} for n in spent]
+    document["totals"] |= {"seeds": 12, "deviating_seeds": 2}
+    (chart, *_) = charts_of(document)
+    assert chart.words.startswith("50% of the seeds led to a finding")
+    assert "at most 30 queries" in chart.words
+    assert chart.rows == (("25%", "30", "1"), ("50%", "50", "1"))
+
+
+def test_the_shares_of_the_operators_come_to_one(
+    document: Document, charts: dict[str, Chart]
+) -> None:
+    names = [name for entry in document["findings"] for name in entry["operators"]]
+    rows = charts["Operators"].rows
+    assert {row[0]: int(row[1]) for row in rows} == Counter(names)
+    assert sum(float(row[2].rstrip("%")) for row in rows) == pytest.approx(100, abs=0.5)
+
+
+def test_strength_is_told_by_cause(document: Document, charts: dict[str, Chart]) -> None:
+    for cause, least, middle, most in charts["Strength"].rows:
+        values = [one["strength"] for one in document["findings"] if one["cause"] == cause]
+        assert [least, middle, most] == [f"{q:.4f}" for q in np.quantile(values, (0, 0.5, 1))]
+
+
+def test_nothing_found_gives_no_charts(document: Document) -> None:
+    assert charts_of({**document, "findings": []}) == ()
+
+
+def test_crashes_alone_have_no_strength(document: Document) -> None:
+    crash: dict[str, Any] = {"kind": "crash", "strength": None, "operators": []}
+    entries = [{**deepcopy(entry), **crash} for entry in document["findings"]]
+    charts = charts_of({**document, "findings": entries})
+    assert [chart.title for chart in charts] == [
+        "Success against queries",
+        "Queries for a finding",
+        "Causes",
+    ]
+    assert charts[2].rows == (("crash", str(len(entries)), "100.0%"),)

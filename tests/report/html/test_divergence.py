@@ -1,0 +1,59 @@
+"""The plot of divergence: a bar for each operator, as long as its difference is large."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edgeflare.report.html.divergence import HEIGHT, divergence_of
+from edgeflare.report.html.explanation import Explanation, Layer
+
+differences = st.none() | st.floats(0, 1e6)
+
+
+def bars(path: str) -> dict[int, int]:
+    """The bars of a path: place and length with its sign."""
+    found = re.findall(rf"M(\d+)\.5 {HEIGHT}v(-?\d+)", path)
+    assert "".join(f"M{place}.5 {HEIGHT}v{length}" for place, length in found) == path
+    return {int(place): int(length) for place, length in found}
+
+
+@given(st.lists(st.tuples(differences, differences), min_size=1, max_size=30))
+def test_every_difference_has_its_bar(values: list[tuple[float | None, float | None]]) -> None:
+    layers = tuple(Layer(str(n), up, down) for n, (up, down) in enumerate(values))
+    drawn = divergence_of(Explanation("kernel", layers=layers))
+    assert drawn is not None
+    assert drawn.width == len(values)
+    for path, sign, side in ((drawn.up, -1, 0), (drawn.down, 1, 1)):
+        known = {n: pair[side] for n, pair in enumerate(values) if pair[side]}
+        lengths = {n: sign * length for n, length in bars(path).items()}
+        assert lengths.keys() == known.keys()
+        assert all(1 <= length <= HEIGHT for length in lengths.values())
+        if known:
+            largest = max(known, key=lambda n: known[n] or 0)
+            assert lengths[largest] == HEIGHT
+
+
+def test_it_says_how_far_and_where() -> None:
+    layers = (Layer("0 CONV_2D", 0.0, 0.5), Layer("1 DENSE", 12.0, 0.25, begins=True))
+    drawn = divergence_of(Explanation("kernel", layers=layers))
+    assert drawn is not None
+    assert drawn.words == (
+        "Along 2 operators: up, device and twin, at most 12.0 quantization units at 1 DENSE; "
+        "down, what is new of twin and original, at most 0.5000 units at 0 CONV_2D"
+    )
+    assert drawn.begins == pytest.approx(1.5)
+
+
+def test_equal_arms_have_no_bars() -> None:
+    drawn = divergence_of(Explanation("compression", layers=(Layer("0 CONV_2D", 0.0),)))
+    assert drawn is not None
+    assert (drawn.up, drawn.down, drawn.begins) == ("", "", None)
+    assert drawn.words == "Along 1 operator: no difference"
+
+
+def test_without_layers_there_is_no_plot() -> None:
+    assert divergence_of(Explanation("compression")) is None

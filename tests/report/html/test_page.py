@@ -1,0 +1,310 @@
+"""The page: everything of the run is in it, and nothing in it comes from elsewhere."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from hashlib import sha256
+from html.parser import HTMLParser
+from itertools import pairwise
+
+import pytest
+
+from edgeflare.campaign.run_directory import RunDirectory
+from edgeflare.report.document import Document
+from edgeflare.report.html.explanation import Explanation, Layer
+from edgeflare.report.html.page import render_page
+from edgeflare.report.naming import number
+
+Render = Callable[..., str]
+Attributes = dict[str, str | None]
+
+VOID = {"meta", "link", "img", "input"}
+
+
+@dataclass
+class Parsed(HTMLParser):
+    """A page taken apart: its elements, and their texts."""
+
+    page: str
+    elements: list[tuple[str, Attributes]] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    open: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        super().__init__()
+        self.feed(self.page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] not in {"style", "script"} and data.strip():
+            self.texts.append(" ".join(data.split()))
+
+    def all(self, tag: str) -> list[Attributes]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.texts)
+
+
+def cards(page: str) -> dict[str, Attributes]:
+    """The cards of a page by their ids."""
+    return {str(one["id"]): one for one in Parsed(page).all("article")}
+
+
+def test_it_is_well_formed(page: str) -> None:
+    parsed = Parsed(page)
+    assert parsed.open == []
+    ids = [one["id"] for _, one in parsed.elements if "id" in one]
+    assert len(ids) == len(set(ids))
+    for _, attributes in parsed.elements:
+        for name in ("aria-labelledby", "aria-describedby"):
+            assert attributes.get(name, ids[0]) in ids
+        if (attributes.get("href") or "").startswith("#") and "xlink:href" not in attributes:
+            assert str(attributes["href"])[1:] in ids
+
+
+def test_every_entry_has_a_card_with_its_figures(document: Document, page: str) -> None:
+    shown = cards(page)
+    sections = {"deviating_seeds": "deviating", "findings": "finding"}
+    for key, section in sections.items():
+        assert document[key]
+        for entry in document[key]:
+            card = shown.pop(f"{section}-{entry['seed_id']}")
+            assert float(str(card["data-strength"])) == entry["strength"]
+            assert card["data-sort"] == entry["cause"]
+            assert int(str(card["data-queries"])) == entry["queries"]
+            labels = {str(label) for label in entry["labels"].values()}
+            assert set(str(card["data-classes"]).split()) == labels
+    assert not shown
+
+
+def test_seeds_that_already_deviate_come_before_the_findings(page: str) -> None:
+    headings = re.findall(r"<h2[^>]*>([^<]*)", page)
+    places = [headings.index(name) for name in ("What ran where", "Figures", "Charts")]
+    assert places == sorted(places)
+    assert headings.index("Seeds that already deviate ") < headings.index("Findings ")
+
+
+def test_headings_leave_no_level_out(page: str) -> None:
+    levels = [int(tag[1]) for tag, _ in Parsed(page).elements if re.fullmatch(r"h\d", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+
+
+def test_the_figures_are_those_of_the_document(document: Document, page: str) -> None:
+    text = Parsed(page).text
+    totals = document["totals"]
+    searched = totals["seeds"] - totals["deviating_seeds"]
+    assert f"{totals['findings']} of {searched} seeds" in text
+    assert (
+        f"{number(totals['mean_queries'])} mean; median {number(totals['median_queries'])}" in text
+    )
+    strongest = max(entry["strength"] for entry in document["findings"])
+    assert f"strongest {number(strongest, 3)}" in text
+    assert document["devices"][0]["provenance"]["runtime_version"] in text
+
+
+def test_every_picture_says_what_it_is(document: Document, page: str) -> None:
+    images = Parsed(page).all("img")
+    assert len(images) == 3 * len(document["findings"]) + len(document["deviating_seeds"])
+    assert all(image["alt"] and image["width"] and image["height"] for image in images)
+    seed_id = document["findings"][0]["seed_id"]
+    for what in ("Seed", "Trigger", "Difference"):
+        assert f"{what} of {seed_id}" in {image["alt"] for image in images}
+
+
+def test_a_difference_says_how_much_it_is_magnified(page: str) -> None:
+    assert re.search(r"<figcaption>difference ×&nbsp;(½|\d+)</figcaption>", page)
+    assert not re.search(r"<figcaption>difference</figcaption>", page)
+
+
+def test_every_field_has_a_label(page: str) -> None:
+    for tag in ("select", "input"):
+        for control in re.findall(rf"<{tag}\b[^>]*>", page):
+            before = page[: page.index(control)]
+            assert before.rindex("<label>") > before.rfind("</label>"), control
+
+
+def test_names_are_shown_and_never_read_as_markup(document: Document, rendered: Render) -> None:
+    document["pair"]["name"] = document["devices"][0]["name"] = "<b onclick=x>pair</b>"
+    document["warnings"] = ["</p><script>alert(1)</script>"]
+    parsed = Parsed(rendered())
+    assert len(parsed.all("script")) == 1
+    assert not parsed.all("b")
+    assert not any(name.startswith("on") for _, one in parsed.elements for name in one)
+    for name in (*document["classes"], document["pair"]["name"], *document["warnings"]):
+        assert name in parsed.text
+
+
+def test_nothing_in_it_comes_from_elsewhere(page: str) -> None:
+    parsed = Parsed(page)
+    for tag, attributes in parsed.elements:
+        for name in ("src", "href", "xlink:href", "action", "poster", "data", "srcset"):
+            value = attributes.get(name)
+            assert value is None or value.startswith(("#", "data:")), (tag, name, value)
+    style = page[page.index("<style>") : page.index("</style>")]
+    assert "@import" not in style
+    assert all(part.startswith('"data:') for part in re.findall(r"url\(([^)]*)", style))
+
+
+def test_its_policy_lets_its_own_script_run_and_no_other(page: str) -> None:
+    (script,) = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    (policy,) = [
+        str(one["content"])
+        for one in Parsed(page).all("meta")
+        if one.get("http-equiv") == "Content-Security-Policy"
+    ]
+    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+    assert rules["default-src"] == "'none'"
+    assert rules["img-src"] == "data:"
+    digest = b64encode(sha256(script.encode()).digest()).decode()
+    assert rules["script-src"] == f"'sha256-{digest}'"
+
+
+def test_what_explain_found_is_shown(document: Document, rendered: Render) -> None:
+    first, second, *_ = document["findings"]
+    found = Explanation(
+        "kernel (delegate)",
+        why="only XNNPACK decides so",
+        onset="Device and twin part at 1 CONV_2D",
+        votes=(("twin, builtin", "ankle boot"), ("device", "the same")),
+        layers=(
+            Layer("0 CONV_2D", 0.0),
+            Layer("1 CONV_2D", 3.0, 1.5, begins=True),
+            Layer("2 FULLY_CONNECTED", 12.0, 6.0),
+        ),
+    )
+    page = rendered({first["seed_id"]: found})
+    text = Parsed(page).text
+    assert text.count("Verdict: kernel (delegate).") == 1
+    assert "Only XNNPACK decides so. Device and twin part at 1 CONV_2D." in text
+    assert "Along 3 operators: up, device and twin, at most 12.0 quantization units" in text
+    assert "twin, builtin ankle boot device the same" in text
+    assert page.count('class="divergence"') == 1
+    before, after = page.split("Verdict:")
+    assert before[before.rindex("<article") :].startswith(
+        f'<article class="card" id="finding-{first["seed_id"]}"'
+    )
+    assert f'id="finding-{second["seed_id"]}"' in before + after
+
+
+def test_without_an_explanation_there_is_no_word_of_one(rendered: Render) -> None:
+    assert "Verdict" not in rendered()
+    assert 'class="explained"' not in rendered()
+
+
+def test_a_verdict_alone_is_enough(document: Document, rendered: Render) -> None:
+    (first, *_) = document["findings"]
+    page = rendered({first["seed_id"]: Explanation("compression")})
+    assert "Verdict: compression." in Parsed(page).text
+    assert 'class="divergence"' not in page
+    assert "Who decided what" not in page
+
+
+def test_refinement_is_shown_before_and_after(document: Document, rendered: Render) -> None:
+    first, second, *_ = document["findings"]
+    first["refined"] = {
+        "queries": 40, "device_queries": 3, "strength_before": 0.001,
+        "distortion_before": {"l2": 4321.0, "linf": 200.0, "mean_abs": 9.0, "changed": 36},
+        "image_before": second["image"],
+    }  # fmt: skip
+    second["refined"] = None
+    page = rendered()
+    assert page.count("Refined: ") == 1
+    assert f"strength 0.001 → {number(first['strength'], 3)}" in page
+    assert f"L2 4,321 → {number(first['distortion']['l2'], 0)}" in page
+    assert page.count("<figcaption>before</figcaption>") == 1
+
+
+def test_a_crash_stands_first_and_has_no_strength(document: Document, rendered: Render) -> None:
+    weakest = min(document["findings"], key=lambda entry: entry["strength"])
+    weakest |= {"kind": "crash", "strength": None}
+    weakest["labels"]["device"] = None
+    weakest["probabilities"]["device"] = []
+    page = rendered()
+    shown = [card for name, card in cards(page).items() if name.startswith("finding-")]
+    assert shown[0]["data-sort"] == "crash"
+    assert shown[0]["data-strength"] == ""
+    assert '<option value="crash">crash (1)</option>' in page
+    strengths = [float(str(card["data-strength"])) for card in shown[1:]]
+    assert strengths == sorted(strengths, reverse=True)
+
+
+def test_flaky_and_unverified_entries_have_sections_of_their_own(
+    document: Document, rendered: Render
+) -> None:
+    first, second, *rest = document["findings"]
+    nothing: Document = {
+        "labels": {},
+        "probabilities": {},
+        "tied": {},
+        "cause": None,
+        "strength": None,
+    }
+    page = rendered(
+        findings=rest, flaky=[first], unverified=[{**second, **nothing}], stopped_by="interrupt"
+    )
+    shown = cards(page)
+    assert f"flaky-{first['seed_id']}" in shown
+    assert f"unverified-{second['seed_id']}" in shown
+    assert "Not the whole run." in Parsed(page).text
+
+
+def test_a_run_that_found_nothing(document: Document, rendered: Render) -> None:
+    document["totals"] |= {
+        "findings": 0, "deviating_seeds": 0, "success_rate": 0.0,
+        "mean_queries": None, "median_queries": None, "mean_device_queries": None,
+    }  # fmt: skip
+    page = rendered(findings=[], deviating_seeds=[])
+    text = Parsed(page).text
+    assert "No input was found" in text
+    assert "–" in text
+    assert not cards(page)
+    assert "<select" not in page
+    assert 'id="charts"' not in page
+
+
+def test_devices_can_be_told_apart_where_there_are_several(
+    document: Document, rendered: Render
+) -> None:
+    assert 'name="device"' not in rendered()
+    document["findings"][0]["device"] = "another"
+    assert '<option value="another">another (1)</option>' in rendered()
+
+
+def test_paths_of_the_machine_stay_there(document: Document, rendered: Render) -> None:
+    document["pair"] |= {"original": "/home/someone/secret/original.tflite"}
+    page = rendered()
+    assert "original.tflite" in page
+    assert "someone" not in page
+
+
+def test_the_same_run_gives_the_same_file(document: Document, directory: RunDirectory) -> None:
+    assert render_page(document, directory, {}) == render_page(document, directory, {})
+
+
+@pytest.mark.parametrize("missing", ["findings", "seeds"])
+def test_pictures_that_are_gone_are_said_to_be(
+    document: Document, directory: RunDirectory, missing: str
+) -> None:
+    for key in ("findings", "deviating_seeds"):
+        for entry in document[key]:
+            entry["image" if missing == "findings" else "seed_image"] = "gone.png"
+    page = render_page(document, directory, {})
+    assert page.count("its file is gone or damaged") >= len(document["findings"])

@@ -1,0 +1,148 @@
+"""JUnit XML: valid, a case for each seed, and the failures are what was found."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+import xmlschema
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edgeflare.report.document import Document
+from edgeflare.report.junit import junit_xml
+
+SCHEMA = xmlschema.XMLSchema(Path(__file__).with_name("junit.xsd"))
+
+
+@pytest.fixture
+def document(run: Any) -> Document:
+    copy: Document = deepcopy(run.document)
+    copy["classes"] = ["ant", "<bee>", 'c"at']
+    return copy
+
+
+def suite_of(document: Document) -> ElementTree.Element:
+    """The one suite, once the whole is valid."""
+    data = junit_xml(document)
+    SCHEMA.validate(data.decode())
+    suite = ElementTree.fromstring(data).find("testsuite")  # noqa: S314 - ours
+    assert suite is not None
+    return suite
+
+
+def failures(suite: ElementTree.Element) -> dict[str, ElementTree.Element]:
+    return {
+        case.attrib["name"]: failure
+        for case in suite.iter("testcase")
+        if (failure := case.find("failure")) is not None
+    }
+
+
+def skipped(suite: ElementTree.Element) -> set[str]:
+    return {
+        case.attrib["name"] for case in suite.iter("testcase") if case.find("skipped") is not None
+    }
+
+
+def test_each_seed_is_a_case_and_what_deviates_fails(document: Document) -> None:
+    suite = suite_of(document)
+    names = [case.attrib["name"] for case in suite.iter("testcase")]
+    assert names == [f"seed {seed_id}" for seed_id in range(document["totals"]["seeds"])]
+    found = [*document["findings"], *document["deviating_seeds"]]
+    assert set(failures(suite)) == {f"seed {entry['seed_id']}" for entry in found}
+    assert suite.attrib["tests"] == str(len(names))
+    assert suite.attrib["failures"] == str(len(found))
+    assert suite.attrib["skipped"] == "0"
+
+
+def test_a_failure_says_who_decided_what_and_where_the_input_is(document: Document) -> None:
+    entry = document["findings"][0]
+    entry |= {"labels": {"original": 0, "twin": 1, "device": 1}, "cause": "compression"}
+    entry["strength"] = 0.25
+    failure = failures(suite_of(document))[f"seed {entry['seed_id']}"]
+    assert failure.attrib == {
+        "message": "compression: original: ant; twin, device: <bee> (strength 0.2500)",
+        "type": "compression",
+    }
+    assert failure.text is not None
+    for detail in (entry["image"], entry["sha256"], entry["seed_image"], *entry["operators"]):
+        assert detail in failure.text
+
+
+def test_a_seed_that_deviates_itself_says_so(document: Document) -> None:
+    entry = document["deviating_seeds"][0]
+    failure = failures(suite_of(document))[f"seed {entry['seed_id']}"]
+    assert failure.attrib["message"].startswith(f"the seed itself deviates, {entry['cause']}: ")
+
+
+def test_a_crash_is_a_failure_of_its_own_type(document: Document) -> None:
+    entry = document["findings"][0]
+    entry |= {"kind": "crash", "strength": None}
+    entry["labels"]["device"] = None
+    failure = failures(suite_of(document))[f"seed {entry['seed_id']}"]
+    assert failure.attrib["type"] == "crash"
+    assert "device: crash (strength –)" in failure.attrib["message"]
+
+
+def test_what_a_stopped_run_did_not_decide_is_skipped(document: Document) -> None:
+    first, second, *rest = document["findings"]
+    document |= {"findings": rest, "unverified": [first], "flaky": [second]}
+    document["totals"]["searched"] -= 1
+    document["stopped_by"] = "interrupt"
+    suite = suite_of(document)
+    assert f"seed {first['seed_id']}" in skipped(suite)
+    assert f"seed {second['seed_id']}" not in skipped(suite) | set(failures(suite))
+    assert len(skipped(suite)) == int(suite.attrib["skipped"]) > 1
+    assert not skipped(suite) & set(failures(suite))
+
+
+def test_it_says_what_ran_where(document: Document) -> None:
+    suite = suite_of(document)
+    said = {one.attrib["name"]: one.attrib["value"] for one in suite.iter("property")}
+    assert said["pair name"] == "laboratory"
+    assert said["plan strategy"] == document["strategy"]
+    name = document["devices"][0]["name"]
+    assert said[f"device {name} machine"] == "laboratory"
+
+
+def test_the_times_are_those_of_the_run(document: Document) -> None:
+    suite = suite_of(document)
+    assert float(suite.attrib["time"]) == pytest.approx(
+        document["totals"]["wall_seconds"], abs=1e-6
+    )
+    by_name = {case.attrib["name"]: case for case in suite.iter("testcase")}
+    for entry in document["findings"]:
+        case = by_name[f"seed {entry['seed_id']}"]
+        assert float(case.attrib["time"]) == pytest.approx(entry["seconds"], abs=1e-6)
+
+
+def test_a_run_that_found_nothing_passes(document: Document) -> None:
+    suite = suite_of({**document, "findings": [], "deviating_seeds": []})
+    assert not failures(suite)
+    assert suite.attrib["failures"] == "0"
+
+
+@given(st.text(st.characters(), min_size=1), st.text(st.characters()))
+def test_any_name_gives_valid_xml(run: Any, name: str, pair: str) -> None:
+    document: Document = deepcopy(run.document)
+    document["classes"] = [name] * 3
+    document["pair"]["name"] = pair
+    suite = suite_of(document)
+    assert failures(suite)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        b"<testsuites><testsuite name='x'/></testsuites>",
+        b"<testsuites/>",
+        b"<testsuites><testcase name='x' classname='y' time='0'/></testsuites>",
+    ],
+)
+def test_the_schema_refuses_what_readers_would(broken: bytes) -> None:
+    with pytest.raises(xmlschema.XMLSchemaException):
+        SCHEMA.validate(broken.decode())
