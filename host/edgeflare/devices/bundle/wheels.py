@@ -1,0 +1,130 @@
+"""Wheels for another architecture and another Python: fetched by pip, laid out, trimmed."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+import sys
+import zipfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from edgeflare.devices.bundle.command import CommandFailed, run
+from edgeflare.devices.bundle.target import Target
+from edgeflare.errors import InfrastructureError, UserError
+
+# Paths in a wheel that the agent has no use for, wherever they are.
+_UNUSED = (
+    "*/tests/*",
+    "*/include/*",
+    "*.pyi",
+    "*.pxd",
+    "*.pyx",
+    "*.h",
+    "*.a",
+    "*/py.typed",
+    "ai_edge_litert/aot/*",
+    "ai_edge_litert/tflite/*",
+    "ai_edge_litert/tools/*",
+    "ai_edge_litert/schema_py_generated.py",
+    "ai_edge_litert/*_pb2.py",
+    "ai_edge_litert/libLiteRtWebGpuAccelerator.so",
+    "google/protobuf/compiler/*",
+    "grpc/beta/*",
+    "grpc/_cython/_credentials/*",
+    "numpy/distutils/*",
+    "numpy/f2py/*",
+    "numpy/core/_simd*.so",
+    "numpy/_core/_simd*.so",
+    "numpy/_core/_*_tests*.so",
+)
+
+_LICENCE = re.compile(r"(^|/)(licen[cs]e|copying|notice|authors)[^/]*$", re.IGNORECASE)
+
+
+def fetch_wheels(
+    requirements: Sequence[str],
+    target: Target,
+    python: tuple[int, int],
+    glibc: tuple[int, int],
+    folder: Path,
+) -> list[Path]:
+    """Fetch exactly these packages, without what they depend on, and return their files.
+
+    Args:
+        requirements: the packages, versions pinned.
+        target: what they are for.
+        python: version of the Python that imports them.
+        glibc: version of the C library that they find.
+        folder: where they go; empty.
+
+    Raises:
+        UserError: there is no pip here, or no wheel for that Python and architecture.
+        InfrastructureError: the package index cannot be reached.
+
+    """
+    major, minor = python
+    # fmt: off
+    command = [
+        sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:",
+        "--dest", str(folder), "--no-input", "--disable-pip-version-check",
+        "--implementation", "cp", "--python-version", f"{major}.{minor}",
+        "--abi", f"cp{major}{minor}", "--abi", "abi3", "--abi", "none",
+    ]
+    # fmt: on
+    for tag in _platforms(target, glibc):
+        command += ["--platform", tag]
+    try:
+        run([*command, *requirements])
+    except CommandFailed as error:
+        if "No module named pip" in error.output:
+            raise UserError(
+                f"{sys.executable} has no pip, and bundles need it: {sys.executable} -m ensurepip"
+            ) from None
+        if missing := re.search(r"No matching distribution found for (\S+)", error.output):
+            raise UserError(
+                f"there is no {missing[1]} for Python {major}.{minor} on {target.machine} with"
+                f" glibc {glibc[0]}.{glibc[1]}; name another version, as in --runtime"
+                " litert==2.3.0"
+            ) from None
+        raise InfrastructureError(f"cannot fetch packages: {error}") from None
+    return sorted(folder.glob("*.whl"))
+
+
+def wheel_files(path: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield path, relative to site-packages, and content of what the agent needs of a wheel."""
+    with zipfile.ZipFile(path) as wheel:
+        for name in wheel.namelist():
+            place = _place(name)
+            if place is not None:
+                yield place, wheel.read(name)
+
+
+def wheel_licences(path: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield name and content of a wheel's licence texts; its metadata where it brings none."""
+    with zipfile.ZipFile(path) as wheel:
+        about = [name for name in wheel.namelist() if ".dist-info/" in name]
+        texts = [name for name in about if _LICENCE.search(name)]
+        for name in texts or [name for name in about if name.endswith("/METADATA")]:
+            yield name.rpartition("/")[2], wheel.read(name)
+
+
+def _platforms(target: Target, glibc: tuple[int, int]) -> Iterator[str]:
+    """Yield the tags of wheels that run there; pip takes those of other machines by name only."""
+    major, minor = glibc
+    for lesser in range(minor, 4, -1):
+        yield f"manylinux_{major}_{lesser}_{target.machine}"
+    yield f"manylinux2014_{target.machine}"
+
+
+def _place(name: str) -> str | None:
+    """Return where a wheel's file goes, or None where it is of no use."""
+    folder, _, rest = name.partition("/")
+    if folder.endswith(".data"):
+        kind, _, name = rest.partition("/")
+        if kind not in {"purelib", "platlib"}:
+            return None
+    elif folder.endswith(".dist-info") and rest != "METADATA":
+        return None
+    unused = name.endswith("/") or any(fnmatch.fnmatchcase(name, rule) for rule in _UNUSED)
+    return None if unused else name

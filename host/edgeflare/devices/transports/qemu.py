@@ -1,0 +1,145 @@
+"""The transport "qemu": the agent as a local process on an ARM core that QEMU emulates.
+
+The kernels are those of the device, instruction by instruction; the speed is not. The agent and
+its workers are the programs of the aarch64 bundle, and nothing of this host's Python.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+from edgeflare.devices.bundle.build import build_bundle, unpack_bundle
+from edgeflare.devices.profile import Profile
+from edgeflare.devices.transports.child_agent import ChildAgent
+from edgeflare.devices.transports.delegate import allow_delegate
+from edgeflare.devices.transports.transport import Endpoint, Transport
+from edgeflare.errors import UserError
+from edgeflare.suggestion import suggestion
+
+_PROGRAMS = ("qemu-aarch64-static", "qemu-aarch64")
+
+_EMULATOR_VARIABLE = "EDGEFLARE_AGENT_EMULATOR"
+"""Read by the bundle's script."""
+
+_PROBE_SECONDS = 30.0
+"""For what QEMU answers at once."""
+
+_A53 = "fp asimd evtstrm aes pmull sha1 sha2 crc32 cpuid"
+_A76 = f"{_A53} atomics fphp asimdhp asimdrdm lrcpc dcpop asimddp ssbs"
+
+_CORES = {
+    "cortex-a35": ("0xd04", _A53),
+    "cortex-a53": ("0xd03", _A53),
+    "cortex-a57": ("0xd07", _A53),
+    "cortex-a72": ("0xd08", _A53),
+    "cortex-a76": ("0xd0b", _A76),
+    "neoverse-n1": ("0xd0c", _A76),
+}
+"""Part number and features of the cores that QEMU 7.2 knows, as Linux shows them."""
+
+
+class QemuTransport(Transport):
+    """Runs the bundle of linux-aarch64 under QEMU in user mode."""
+
+    def __init__(self, profile: Profile) -> None:
+        self._profile = profile
+        self._agent: ChildAgent | None = None
+        self._last_words = ""
+
+    def open(self) -> Endpoint:
+        """Make the bundle if there is none yet, start the agent, and wait until it is ready."""
+        self._last_words = ""
+        qemu = _find_qemu(self._profile)
+        cpu = self._profile.cpu or ""
+        _check_core(qemu, cpu, self._profile)
+        home = unpack_bundle(build_bundle("linux-aarch64", self._profile.runtime))
+        self._agent = ChildAgent(self._profile.name)
+        try:
+            sysroot = self._agent.folder / "sysroot"
+            _tell_of_core(sysroot, cpu, _version(qemu))
+            emulator = shlex.join([qemu, "-cpu", cpu, "-L", str(sysroot)])
+            environment = {**os.environ, _EMULATOR_VARIABLE: emulator}
+            command = [str(home / "agent"), *allow_delegate(self._profile)]
+            return self._agent.start(command, environment)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End the agent, and remove its folder; the bundle stays in the cache."""
+        if self._agent is not None:
+            self._last_words = self._agent.end()
+            self._agent = None
+
+    def last_words(self) -> str:
+        """Return how the agent's process ended and the last line of its log, if it did end."""
+        return self._last_words if self._agent is None else self._agent.last_words()
+
+
+def find_qemu() -> str | None:
+    """Return the program that emulates aarch64 for single processes, or None."""
+    return next(filter(None, map(shutil.which, _PROGRAMS)), None)
+
+
+def _find_qemu(profile: Profile) -> str:
+    qemu = find_qemu()
+    if qemu is None:
+        raise UserError(
+            f'device "{profile.name}": QEMU is not on this machine (neither'
+            f" {' nor '.join(_PROGRAMS)}); on Debian and Ubuntu: apt-get install qemu-user-static"
+        )
+    return qemu
+
+
+def _version(qemu: str) -> str:
+    """Return QEMU's version, "7.2.22"."""
+    match = re.search(r"version (\S+)", _ask(qemu, "--version"))
+    return match[1] if match else ""
+
+
+def _check_core(qemu: str, cpu: str, profile: Profile) -> None:
+    known = _ask(qemu, "-cpu", "help").split()
+    if cpu not in known:
+        raise UserError(
+            f'{profile.source}: cpu = "{cpu}": QEMU {_version(qemu)} does not know that core'
+            f"{suggestion(cpu, known)}; `{Path(qemu).name} -cpu help` lists those that it knows"
+        )
+
+
+def _ask(qemu: str, *arguments: str) -> str:
+    done = subprocess.run(
+        [qemu, *arguments], capture_output=True, timeout=_PROBE_SECONDS, check=False
+    )
+    return done.stdout.decode(errors="replace")
+
+
+def _tell_of_core(sysroot: Path, cpu: str, version: str) -> None:
+    """Write what the emulated programs read of their machine, where QEMU shows the host's.
+
+    QEMU looks for the files that they open below the sysroot first. Before 8.1 it shows them the
+    host's /proc/cpuinfo, at which LiteRT crashes; later it makes one up, and this one is not read.
+    """
+    processors = os.cpu_count() or 1
+    board = sysroot / "proc" / "device-tree" / "model"
+    board.parent.mkdir(parents=True)
+    board.write_text(f"{cpu}, emulated by QEMU {version}")
+    if cpu in _CORES:
+        part, features = _CORES[cpu]
+        (sysroot / "proc" / "cpuinfo").write_text(
+            "".join(
+                f"processor\t: {number}\n"
+                "BogoMIPS\t: 100.00\n"
+                f"Features\t: {features}\n"
+                "CPU implementer\t: 0x41\n"
+                "CPU architecture: 8\n"
+                "CPU variant\t: 0x0\n"
+                f"CPU part\t: {part}\n"
+                "CPU revision\t: 0\n\n"
+                for number in range(processors)
+            )
+        )
