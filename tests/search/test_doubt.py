@@ -9,9 +9,18 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from edgeflare.search.doubt import EnsembleForDevice, NearTies, Surrogate, surrogate
+from edgeflare.search.doubt import (
+    EnsembleForDevice,
+    NearTies,
+    Surrogate,
+    Thrift,
+    TwinThenNearTies,
+    UnanimousTwin,
+    surrogate,
+)
 from edgeflare.search.goal import Find, Goal
 from edgeflare.search.outcome import Answer, Arm, Failure, Outcome
+from edgeflare.search.strategy import Donor
 
 CLASSES = 3
 MEMBERS = ("builtin", "reference")
@@ -70,7 +79,7 @@ def test_what_it_asks_for_is_all_that_it_reads_and_never_the_device(
     assert Arm.DEVICE not in stands_in.arms
     assert Arm.TWIN in stands_in.arms
     assert (Arm.ORIGINAL in stands_in.arms) <= (Arm.ORIGINAL in seed.answers)
-    assert stands_in.kernels == (ensemble if goal.find is Find.KERNEL else ())
+    assert stands_in.kernels == (() if goal.find is Find.ANY else ensemble)
     known = told(stands_in, outcome)
     known_answers = [*known.answers.values(), *known.members.values()]
     assert all(any(side is one for one in known_answers) for side in stands_in.sides(known))
@@ -84,18 +93,94 @@ def test_the_device_is_asked_just_where_it_would_be_a_finding_if_it_did_as_the_t
     goal = Goal(find, ties)
     stands_in = surrogate(goal, (), outcome)
     as_the_twin = on_device(outcome, outcome[Arm.TWIN])
-    assert stands_in.doubts(outcome) == (goal.met(as_the_twin) is not None)
+    for _ in range(TwinThenNearTies.LASTED):
+        assert stands_in.doubts(outcome) == (goal.met(as_the_twin) is not None)
+
+
+TWIN = answered(1.04, 1.0, 0.0)
+NEAR_TIE = Outcome({Arm.ORIGINAL: answered(1.2, 1.0, 0.0), Arm.TWIN: TWIN})
+OTHER = on_device(NEAR_TIE, answered(1.1, 1.0, 0.0))
+ALIKE = on_device(NEAR_TIE, TWIN)
+
+
+def lasting(goal: Goal, looks: int, *others: Outcome) -> Surrogate:
+    """A surrogate that has looked so often and asked for nothing."""
+    image = np.zeros((1, 1, 1), np.uint8)
+    stands_in = surrogate(goal, (), ALIKE, [Donor(image, outcome) for outcome in others])
+    assert not any(stands_in.doubts(NEAR_TIE) for _ in range(looks))
+    return stands_in
+
+
+def test_near_ties_count_once_a_search_has_lasted_the_sooner_if_the_device_is_another() -> None:
+    assert lasting(Goal(), TwinThenNearTies.LASTED, ALIKE, OTHER).doubts(NEAR_TIE)
+    assert lasting(Goal(), TwinThenNearTies.LASTED_ALIKE, ALIKE, ALIKE).doubts(NEAR_TIE)
+    assert lasting(Goal(), TwinThenNearTies.LASTED_ALIKE).doubts(NEAR_TIE)
+
+
+@given(outcomes(ANSWERS))
+def test_the_device_confirms_what_all_members_say_with_the_twin(outcome: Outcome) -> None:
+    goal = Goal(Find.COMPRESSION)
+    deviates = surrogate(goal, (), outcome).doubts(outcome)
+    alike = Outcome(outcome.answers, dict.fromkeys(MEMBERS, outcome[Arm.TWIN]))
+    assert surrogate(goal, MEMBERS, outcome).doubts(alike) == deviates
+    # One that sides with the original is enough to pass a deviation over, but not for ever.
+    split = Outcome(outcome.answers, {**alike.members, "reference": outcome[Arm.ORIGINAL]})
+    stands_in = surrogate(goal, MEMBERS, outcome)
+    asked = [stands_in.doubts(split) for _ in range(UnanimousTwin.MOST_PASSED_OVER + 1)]
+    assert asked == [False] * UnanimousTwin.MOST_PASSED_OVER + [deviates]
+
+
+def test_near_ties_never_count_for_what_compression_changed() -> None:
+    lasting(Goal(Find.COMPRESSION), 2 * TwinThenNearTies.LASTED_ALIKE, OTHER)
+
+
+def test_near_ties_count_only_where_the_other_side_would_be_strong_enough() -> None:
+    stands_in = lasting(Goal(min_strength=0.2), TwinThenNearTies.LASTED_ALIKE)
+    assert not stands_in.doubts(NEAR_TIE)
+    sure = replace(NEAR_TIE, answers={**NEAR_TIE.answers, Arm.ORIGINAL: answered(2.0, 1.0, 0.0)})
+    assert stands_in.doubts(sure)
+
+
+def test_a_device_that_answers_as_its_twin_does_is_asked_more_and_more_seldom() -> None:
+    stands_in = lasting(Goal(), TwinThenNearTies.LASTED_ALIKE)
+    asked = []
+    for n in range(200):
+        if stands_in.doubts(NEAR_TIE):
+            asked.append(n)
+            stands_in.told(ALIKE)
+    most = Thrift.MOST_PASSED_OVER + 1
+    assert np.diff(asked).tolist() == [2, 4, 8, 16] + [most] * (len(asked) - 5)
+    assert len(asked) > 6
+    while not stands_in.doubts(NEAR_TIE):
+        pass
+    stands_in.told(OTHER)
+    assert stands_in.doubts(NEAR_TIE)
 
 
 @given(outcomes())
 def test_an_ensemble_never_passes_over_what_a_member_foretells_for_ever(outcome: Outcome) -> None:
     goal = Goal(Find.KERNEL)
     stands_in = surrogate(goal, MEMBERS, outcome)
-    twin, other = stands_in.sides(outcome)
-    assert twin is outcome[Arm.TWIN]
+    twin = outcome[Arm.TWIN]
+    members = [outcome.members[name] for name in MEMBERS]
+    other = next((one for one in members if one.label != twin.label), twin)
     foretold = goal.met(Outcome({Arm.TWIN: twin, Arm.DEVICE: other})) is not None
     asked = [stands_in.doubts(outcome) for _ in range(EnsembleForDevice.MOST_PASSED_OVER + 1)]
     assert any(asked) == foretold
+
+
+@given(outcomes(ANSWERS))
+def test_an_ensemble_follows_the_original_s_boundary_or_its_own_without_one(
+    outcome: Outcome,
+) -> None:
+    original, twin = outcome[Arm.ORIGINAL], outcome[Arm.TWIN]
+    assert surrogate(Goal(Find.KERNEL), MEMBERS, outcome).sides(outcome) == (original, twin)
+    alone = replace(outcome, answers={Arm.TWIN: twin})
+    first, second = surrogate(Goal(Find.KERNEL), MEMBERS, alone).sides(alone)
+    assert first is twin
+    assert any(second is one for one in outcome.members.values())
+    if any(one.label != twin.label for one in outcome.members.values()):
+        assert second.label != twin.label
 
 
 @given(outcomes(ANSWERS))
@@ -108,16 +193,30 @@ def test_members_that_agree_spare_the_device(outcome: Outcome) -> None:
 
 @pytest.mark.parametrize("witness", [True, False])
 def test_an_ensemble_that_was_wrong_too_often_is_joined_by_near_ties(witness: bool) -> None:
-    twin = answered(1.0, 1.04, 0.0)
-    arms = {Arm.TWIN: twin, **({Arm.ORIGINAL: answered(1.5, 1.0, 0.0)} if witness else {})}
-    near_tie = Outcome(arms, dict.fromkeys(MEMBERS, twin))
+    near_tie = unforeseen(witness=witness)
+    twin = near_tie[Arm.TWIN]
     stands_in = surrogate(Goal(Find.KERNEL), MEMBERS, near_tie)
     for _ in range(EnsembleForDevice.PATIENCE):
         assert not stands_in.doubts(near_tie)
-        stands_in.confirmed(kept=False)
+        stands_in.told(on_device(near_tie, answered(1.0, 1.1, 0.0)))
     assert stands_in.doubts(near_tie)
-    stands_in.confirmed(kept=True)
+    stands_in.told(on_device(near_tie, answered(1.1, twin.scores[0], 0.0)))
     assert not stands_in.doubts(near_tie)
+
+
+@pytest.mark.parametrize("witness", [True, False])
+def test_an_ensemble_that_says_nothing_for_long_is_joined_by_near_ties(witness: bool) -> None:
+    near_tie = unforeseen(witness=witness)
+    stands_in = surrogate(Goal(Find.KERNEL), MEMBERS, near_tie)
+    asked = [stands_in.doubts(near_tie) for _ in range(EnsembleForDevice.SILENCE)]
+    assert asked.index(True) == EnsembleForDevice.SILENCE - 1
+
+
+def unforeseen(*, witness: bool) -> Outcome:
+    """A near-tie of the twin about which all members agree with it."""
+    twin = answered(1.0, 1.04, 0.0)
+    arms = {Arm.TWIN: twin, **({Arm.ORIGINAL: answered(1.5, 1.0, 0.0)} if witness else {})}
+    return Outcome(arms, dict.fromkeys(MEMBERS, twin))
 
 
 @given(outcomes())

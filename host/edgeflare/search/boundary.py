@@ -28,8 +28,13 @@ Parameters and their reasons
       0.17.
     - `STRIDE` = 0.005 of the way from the seed for each step along the boundary: 8-bit models need
       to be met at another rounding of their outputs, and twice this loses the boundary more often.
+    - `LONGER` = 0.5 of it more with each attempt, `LONGEST` = 3 times it at most: where the short
+      strides found nothing, the longer ones do sooner.
     - `STEPS` = 30 along one boundary before leaping anew, `LOST` = 0.4 the margin that counts as
-      off it: so that no seed has a tail.
+      off it. After a descent, which costs up to 130 queries, every other attempt leaps from where
+      it ended, and not every one: what lies there may be the reason of the failure. Together with
+      the longer strides this shortens the tail a little: of 6,000 searches on lenet4 and lenet1,
+      on which these were chosen, the worst took 352 queries and not 378.
 """
 
 from __future__ import annotations
@@ -56,6 +61,8 @@ REACHES = 4
 ON_BOUNDARY = 0.15
 MOST_BISECTIONS = 12
 STRIDE = 0.005
+LONGER = 0.5
+LONGEST = 3.0
 SMALL_LEAP = 4
 TURN = 10
 STEPS = 30
@@ -123,34 +130,40 @@ class Search:
         self._start = start
         self._rng = start.rng
         self._selection = selection
-        self._surrogate = surrogate(start.goal, start.ensemble, start.outcome)
+        self._surrogate = surrogate(start.goal, start.ensemble, start.outcome, start.donors)
         self._origin: Real = start.image.astype(np.float64)
         self._label = self._surrogate.sides(start.outcome)[0].label
         self._seed = self._seen(start.image, start.outcome)
         self._names: list[str] = []
+        self._descent: tuple[Seen, list[str]] = self._seed, []
+        self._failed = 0
 
     def attempt(self) -> Generator[Sequence[Query], Sequence[Outcome], None]:
         """Leap, weigh the leap, find the boundary that way, and follow it for a while."""
-        self._names = []
-        far = yield from self._leap()
+        here, names = self._descent if self._failed % 2 else (self._seed, [])
+        self._names = list(names)
+        far = yield from self._leap(here)
         if far.label == self._label:
             far = yield from self._descend(far)
             if far.label == self._label:
+                self._failed += 1
                 return
+            self._descent = far, list(self._names)
             way, guess = far.image - self._origin, 0.5
         else:
             way, guess = yield from self._weigh(self._seed, far, SHORTEN)
         near, way, slope = yield from self._locate(way, guess, far)
         yield from self._follow(near, way, slope)
+        self._failed += 1
 
-    def _leap(self) -> Step:
+    def _leap(self, here: Seen) -> Step:
         """Mutate harder and harder until the label changes; keep what brings it nearer.
 
         Returns:
             An image beyond the boundary, or the one nearest to it.
 
         """
-        here, size = self._seed, FIRST_LEAP
+        size = FIRST_LEAP
         for _ in range(MOST_LEAPS):
             leaped = yield from self._look(self._mutate(here.image, size))
             if leaped.margin <= here.margin:
@@ -296,11 +309,12 @@ class Search:
 
     def _turn(self, image: Image, way: Real) -> Real:
         """Return a stride aside: a small leap's direction, at a right angle to the way."""
+        stride = STRIDE * min(1.0 + LONGER * self._failed, LONGEST)
         aside = self._mutate(image, SMALL_LEAP).astype(np.float64) - image
         length = float(np.linalg.norm(way))
         aside = aside - way * (float((aside * way).sum()) / length**2)
         size = float(np.linalg.norm(aside))
-        return aside * (STRIDE * length / size) if size > 0.0 else aside
+        return aside * (stride * length / size) if size > 0.0 else aside
 
     def _look(self, image: Image) -> Step:
         """Ask the host about an image, and the device if the host is in doubt."""
@@ -311,7 +325,7 @@ class Search:
             (told,) = yield (Query(image, (Arm.DEVICE,), again=True),)
             whole = Outcome({**outcome.answers, **told.answers}, outcome.members)
             kind = start.goal.met(whole)
-            surrogate.confirmed(kept=kind is not None)
+            surrogate.told(whole)
             if kind is not None:
                 raise Found(Trigger(image, kind, whole, tuple(self._names)))
         return self._seen(image, outcome)
