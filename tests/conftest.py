@@ -11,7 +11,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-CAPABILITY_MARKS = frozenset({"old_board"})
+CAPABILITY_MARKS = frozenset({"adb", "browser", "bundle", "old_board", "qemu", "sshd"})
 ROOT = Path(__file__).parents[1]
 
 

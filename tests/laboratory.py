@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from edgeflare.campaign.about import About
 from edgeflare.campaign.campaign import Interrupt, StoppedBy, run_campaign
+from edgeflare.campaign.health import Health, Patient
 from edgeflare.campaign.panel import ArmModel, Panel
 from edgeflare.campaign.plan import Plan
 from edgeflare.campaign.run import begin_run, resume_run
@@ -80,7 +81,8 @@ class Laboratory:
 
     `members` are further kernel sets that the host runs the compressed model under, and
     `more_devices` further devices, which share the seeds with the first; `recovered` are the
-    places of those that were lost and brought back.
+    places of those that were lost and brought back. `patients` are the devices whose health is
+    watched.
     """
 
     folder: Path
@@ -89,6 +91,7 @@ class Laboratory:
     members: dict[Kernels, Invoke] = field(default_factory=dict)
     more_devices: tuple[Invoke, ...] = ()
     recovered: list[int] = field(default_factory=list)
+    patients: tuple[Patient, ...] = ()
     plan: Plan = field(
         default_factory=lambda: Plan(
             "random",
@@ -136,17 +139,19 @@ class Laboratory:
                 )
             stack.callback(journal.close)
             interrupt = Interrupt()
+            observer = Watched(interrupt, stop_after)
             setting = Setting(
                 plan=wanted,
                 images=self.images,
                 labels=None,
                 panel=panel,
                 recover=self.recovered.append,
+                health=Health(self.patients, journal, observer, interrupt.asked),
                 tale=find_strategy(wanted.strategy).tale,
                 journal=journal,
                 directory=directory,
                 stopwatch=Stopwatch(journal),
-                observer=Watched(interrupt, stop_after),
+                observer=observer,
                 chains=chains,
                 stopped=interrupt.asked,
             )
@@ -190,4 +195,5 @@ def untimed(document: Document) -> Document:
         key: [{k: v for k, v in entry.items() if k != "seconds"} for entry in document[key]]
         for key in ("deviating_seeds", "findings", "flaky", "unverified")
     }
-    return {**document, "totals": totals, **entries}
+    kept = {key: value for key, value in document.items() if key != "health"}
+    return {**kept, "totals": totals, **entries}

@@ -14,11 +14,13 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NoReturn
 
 import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from edgeflare_agent import __version__
+from edgeflare_agent.idle import IdleWatch, wait_until
 from edgeflare_agent.runtime import RuntimeMissing
 from edgeflare_agent.security import Refused, Security, TokenInterceptor, read_security
 from edgeflare_agent.server import AgentService
@@ -29,6 +31,11 @@ from edgeflare_protos.agent_pb2_grpc import add_AgentServicer_to_server
 
 # An open stream occupies a thread; twice as many and some for short calls never wait for one.
 _THREADS = 2 * MAX_SESSIONS + 8
+
+# A host that is gone without a word, its network with it, gives back its thread in this time; and
+# hosts look after us as often, which gRPC takes for an attack by default.
+_PING_SECONDS = 30
+_LEAST_SECONDS_BETWEEN_PINGS = 5
 
 # On stopping, calls in flight may end; a batch on its way is seldom longer.
 _GRACE_SECONDS = 0.5
@@ -46,7 +53,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         store = ModelStore(options.store, options.store_limit_mb * 1024 * 1024)
         sessions = Sessions(store, options.launcher)
-        server = _server(AgentService(store, sessions, options.allow_delegate), security)
+        service = AgentService(store, sessions, options.allow_delegate, options.system_root)
+        watch = IdleWatch()
+        server = _server(service, security, watch)
         port = _bind(server, options.host, options.port, security)
     except (Refused, RuntimeMissing) as error:
         return _fail(2, str(error))
@@ -56,15 +65,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.exit_with_stdin:
         threading.Thread(target=_watch_stdin, args=(stop,), daemon=True).start()
     _announce(options.host, port)
-    stop.wait()
+    wait_until(stop, watch, options.exit_when_idle)
     stopped = server.stop(_GRACE_SECONDS)
     sessions.close_all()
-    stopped.wait()
+    # Without end, if a host ever sent what was no message: gRPC never counts such a call as over.
+    stopped.wait(2 * _GRACE_SECONDS)
     return 0
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="edgeflare-agent",
         description="Runs models on this device for EdgeFlare. Once it listens it prints one line "
         "of JSON.",
@@ -96,6 +106,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--exit-with-stdin", action="store_true", help="stop when standard input is closed")
     add(
+        "--exit-when-idle",
+        type=_positive,
+        metavar="SECONDS",
+        help="stop when no host has asked anything for that long",
+    )
+    add(
         "--allow-delegate",
         action="append",
         default=[],
@@ -109,8 +125,22 @@ def _parser() -> argparse.ArgumentParser:
         help="command that starts Python for the workers "
         "(default: $EDGEFLARE_AGENT_LAUNCHER, else this Python)",
     )
+    add(
+        "--system-root",
+        type=Path,
+        default=Path("/"),
+        metavar="DIR",
+        help="folder under which the device's own /proc and /sys are, for an agent in a container "
+        "(default: %(default)s)",
+    )
     add("--version", action="version", version=f"edgeflare-agent {__version__}")
     return parser
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong in one line; the usage is for --help."""
+        self.exit(2, f"{self.prog}: {message}; --help names what there is\n")
 
 
 def _port(text: str) -> int:
@@ -137,15 +167,26 @@ def _default_store() -> Path:
     return cache / "edgeflare" / "models"
 
 
-def _server(service: AgentService, security: Security) -> grpc.Server:
+def _server(service: AgentService, security: Security, watch: IdleWatch) -> grpc.Server:
     interceptors: list[grpc.ServerInterceptor] = []
     if security.token is not None:
         interceptors.append(TokenInterceptor(security.token))
+    interceptors.append(watch)  # behind the token: who is turned away is no host
     server = grpc.server(
         ThreadPoolExecutor(_THREADS, thread_name_prefix="rpc"),
         interceptors=interceptors,
-        # Two agents on one port would share its calls.
-        options=[("grpc.so_reuseport", 0)],
+        options=[
+            # Two agents on one port would share its calls.
+            ("grpc.so_reuseport", 0),
+            ("grpc.keepalive_time_ms", _PING_SECONDS * 1000),
+            ("grpc.keepalive_timeout_ms", _PING_SECONDS * 1000),
+            ("grpc.http2.ping_timeout_ms", _PING_SECONDS * 1000),
+            ("grpc.http2.max_pings_without_data", 0),
+            (
+                "grpc.http2.min_ping_interval_without_data_ms",
+                _LEAST_SECONDS_BETWEEN_PINGS * 1000,
+            ),
+        ],
         maximum_concurrent_rpcs=_THREADS,
     )
     add_AgentServicer_to_server(service, server)

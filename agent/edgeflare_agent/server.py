@@ -6,12 +6,14 @@ import contextlib
 import os
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import grpc
 
 from edgeflare_agent import __version__, machine
 from edgeflare_agent.runtime import (
     Delegate,
+    Failure,
     FailureKind,
     IsolatedModel,
     Kernels,
@@ -23,7 +25,15 @@ from edgeflare_agent.runtime import (
 )
 from edgeflare_agent.sessions import Sessions, TooManySessions, UnknownSession
 from edgeflare_agent.store import BadName, Corrupted, ModelStore, StoreFull, UnknownModel
-from edgeflare_protos import CHUNK_BYTES, PROTOCOL_MAJOR, PROTOCOL_MINOR, agent_pb2, crc32
+from edgeflare_protos import (
+    CHUNK_BYTES,
+    PROTOCOL_MAJOR,
+    PROTOCOL_MINOR,
+    agent_pb2,
+    crc32,
+    message_crc32,
+    set_seal,
+)
 from edgeflare_protos.agent_pb2_grpc import AgentServicer
 
 PAYLOAD_LIMIT_BYTES = 3 * 1024 * 1024
@@ -61,16 +71,22 @@ class AgentService(AgentServicer):
         store: where models are kept.
         sessions: the open sessions.
         allowed_delegates: libraries that a host may name as a delegate.
+        system_root: where the device's own /proc and /sys are to be found.
 
     """
 
     def __init__(
-        self, store: ModelStore, sessions: Sessions, allowed_delegates: Sequence[str] = ()
+        self,
+        store: ModelStore,
+        sessions: Sessions,
+        allowed_delegates: Sequence[str] = (),
+        system_root: Path = Path("/"),
     ) -> None:
         self._store = store
         self._sessions = sessions
         self._allowed_delegates = allowed_delegates
-        self._machine = machine.describe()
+        self._system_root = system_root
+        self._machine = machine.describe(system_root)
         self._runtime = runtime_info()
         self._began = time.monotonic()
 
@@ -86,7 +102,7 @@ class AgentService(AgentServicer):
                 "install the same release of EdgeFlare on both",
             )
         device = self._machine
-        return agent_pb2.DescribeReply(
+        reply = agent_pb2.DescribeReply(
             protocol=agent_pb2.ProtocolVersion(major=PROTOCOL_MAJOR, minor=PROTOCOL_MINOR),
             agent_version=__version__,
             runtime=agent_pb2.Runtime(name=self._runtime.name, version=self._runtime.version),
@@ -95,12 +111,14 @@ class AgentService(AgentServicer):
             cpu_features=device.cpu_features,
             os=device.os,
             cores=device.cores,
-            governor=machine.governor(),
+            governor=machine.governor(self._system_root),
             kernels=_KERNELS.values(),
             store_limit_bytes=self._store.limit_bytes,
             payload_limit_bytes=PAYLOAD_LIMIT_BYTES,
             python_version=device.python_version,
         )
+        set_seal(reply)
+        return reply
 
     def FindModel(  # noqa: N802
         self, request: agent_pb2.FindModelRequest, context: grpc.ServicerContext
@@ -130,15 +148,21 @@ class AgentService(AgentServicer):
         """Load a stored model into a worker of its own."""
         with _statuses(context):
             options = _options(request, self._allowed_delegates)
-            session_id, model = self._sessions.open(request.model_sha256, options)
-            return agent_pb2.OpenSessionReply(
+            session_id, model = self._sessions.open(
+                request.model_sha256, options, request.resume_token
+            )
+            reply = agent_pb2.OpenSessionReply(
                 session_id=session_id,
                 inputs=map(_tensor, model.inputs),
                 outputs=map(_tensor, model.outputs),
                 delegated_nodes=model.delegated_nodes,
                 total_nodes=model.total_nodes,
                 operators=model.operators,
+                captures=options.capture,
+                request_crc32=message_crc32(request),
             )
+            set_seal(reply)
+            return reply
 
     def Infer(  # noqa: N802
         self, request: agent_pb2.InferRequest, context: grpc.ServicerContext
@@ -161,21 +185,45 @@ class AgentService(AgentServicer):
             for request in request_iterator:
                 yield self._infer(request)
 
+    def Capture(  # noqa: N802
+        self, request: agent_pb2.CaptureRequest, context: grpc.ServicerContext
+    ) -> Iterator[agent_pb2.CaptureReply]:
+        """Run one input, and send its outputs in chunks, however large they are."""
+        with _statuses(context):
+            checksum = crc32(request.payload)
+            if checksum != request.payload_crc32:
+                raise Corrupted("the payload does not match its checksum")
+            batch = self._sessions.run(request.session_id, request.payload, 1)
+            yield agent_pb2.CaptureReply(
+                payload_crc32=checksum,
+                outputs_crc32=crc32(batch.outputs),
+                size_bytes=len(batch.outputs),
+                failures=map(_failure, batch.failures),
+                busy_seconds=batch.busy_seconds,
+            )
+            for start in range(0, len(batch.outputs), CHUNK_BYTES):
+                yield agent_pb2.CaptureReply(chunk=batch.outputs[start : start + CHUNK_BYTES])
+
     def Telemetry(  # noqa: N802
         self, request: agent_pb2.TelemetryRequest, context: grpc.ServicerContext
     ) -> agent_pb2.TelemetryReply:
         """Say how the device is right now."""
-        del request, context
-        return agent_pb2.TelemetryReply(
-            temperatures=_readings(machine.temperatures()),
-            frequencies=_readings(machine.frequencies()),
+        with _statuses(context):
+            asked = request.session_id
+            idle_seconds = self._sessions.idle_seconds(asked) if asked else None
+        reply = agent_pb2.TelemetryReply(
+            temperatures=_readings(machine.temperatures(self._system_root)),
+            frequencies=_readings(machine.frequencies(self._system_root)),
             agent_rss_bytes=machine.resident_bytes(os.getpid()),
             worker_rss_bytes=map(machine.resident_bytes, self._sessions.worker_pids()),
             worker_restarts=self._sessions.restarts(),
             quarantined_inputs=self._sessions.quarantined(),
             store_bytes=self._store.used_bytes(),
             uptime_seconds=time.monotonic() - self._began,
+            idle_seconds=idle_seconds,
         )
+        set_seal(reply)
+        return reply
 
     def CloseSession(  # noqa: N802
         self, request: agent_pb2.CloseSessionRequest, context: grpc.ServicerContext
@@ -192,22 +240,16 @@ class AgentService(AgentServicer):
             raise Corrupted("the payload does not match its checksum")
         _check_size(self._sessions.model(request.session_id), request)
         batch = self._sessions.run(request.session_id, payload, request.count)
-        return agent_pb2.InferReply(
+        reply = agent_pb2.InferReply(
             request_id=request.request_id,
             payload_crc32=checksum,
             outputs=batch.outputs,
             outputs_crc32=crc32(batch.outputs),
-            failures=[
-                agent_pb2.InputFailure(
-                    index=failure.index,
-                    kind=_KINDS[failure.kind],
-                    detail=failure.detail,
-                    quarantined=failure.quarantined,
-                )
-                for failure in batch.failures
-            ],
+            failures=map(_failure, batch.failures),
             busy_seconds=batch.busy_seconds,
         )
+        set_seal(reply)
+        return reply
 
 
 @contextlib.contextmanager
@@ -251,6 +293,7 @@ def _options(request: agent_pb2.OpenSessionRequest, allowed: Sequence[str]) -> O
         delegate=delegate,
         warmup=request.warmup,
         input_timeout_seconds=request.input_timeout_seconds,
+        capture=request.capture,
     )
 
 
@@ -264,6 +307,15 @@ def _check_size(model: IsolatedModel, request: agent_pb2.InferRequest) -> None:
         )
 
 
+def _failure(failure: Failure) -> agent_pb2.InputFailure:
+    return agent_pb2.InputFailure(
+        index=failure.index,
+        kind=_KINDS[failure.kind],
+        detail=failure.detail,
+        quarantined=failure.quarantined,
+    )
+
+
 def _tensor(spec: TensorSpec) -> agent_pb2.TensorSpec:
     return agent_pb2.TensorSpec(
         name=spec.name,
@@ -271,6 +323,7 @@ def _tensor(spec: TensorSpec) -> agent_pb2.TensorSpec:
         dtype=spec.dtype,
         scale=spec.scale,
         zero_point=spec.zero_point,
+        index=spec.index,
     )
 
 

@@ -6,7 +6,7 @@ import contextlib
 import secrets
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from edgeflare_agent.runtime import Batch, IsolatedModel, Options
@@ -31,6 +31,9 @@ class TooManySessions(Exception):  # noqa: N818
 @dataclass
 class _Session:
     model: IsolatedModel
+    sha256: str
+    options: Options
+    resume_token: str
     # Ends the worker, then lets go of the model's file.
     resources: contextlib.ExitStack
     used: float = field(default_factory=time.monotonic)
@@ -50,13 +53,20 @@ class Sessions:
         self._store = store
         self._launcher = launcher
         self._lock = threading.Lock()
+        self._token_is_free = threading.Condition(self._lock)
+        self._tokens_in_use: set[str] = set()
         self._opening = 0
         self._sessions: dict[str, _Session] = {}
         self._past_restarts = 0
         self._closed = False
 
-    def open(self, sha256: str, options: Options) -> tuple[str, IsolatedModel]:
+    def open(
+        self, sha256: str, options: Options, resume_token: str = ""
+    ) -> tuple[str, IsolatedModel]:
         """Load a stored model into a worker of its own; return the session's name and the model.
+
+        A session of the same model, options and token is taken up again instead: a host that has
+        lost its link, and not its device, need not wait for a model to load again.
 
         Raises:
             TooManySessions: see there.
@@ -64,6 +74,11 @@ class Sessions:
             ModelRejected, WorkerLost: see the runtime.
 
         """
+        with self._token(resume_token):
+            taken_up = self._taken_up(sha256, options, resume_token) if resume_token else None
+            return taken_up or self._load(sha256, options, resume_token)
+
+    def _load(self, sha256: str, options: Options, resume_token: str) -> tuple[str, IsolatedModel]:
         self._take_place()
         try:
             with contextlib.ExitStack() as stack:
@@ -73,11 +88,48 @@ class Sessions:
                 with self._lock:
                     if self._closed:
                         raise UnknownSession("the agent is stopping")
-                    self._sessions[session_id] = _Session(model, stack.pop_all())
+                    self._sessions[session_id] = _Session(
+                        model, sha256, options, resume_token, stack.pop_all()
+                    )
         finally:
             with self._lock:
                 self._opening -= 1
         return session_id, model
+
+    @contextlib.contextmanager
+    def _token(self, resume_token: str) -> Iterator[None]:
+        """Let one thread at a time open under a token.
+
+        What an earlier one, whose host no longer waits, has opened, the next one takes up.
+        """
+        if not resume_token:
+            yield
+            return
+        with self._lock:
+            self._token_is_free.wait_for(lambda: resume_token not in self._tokens_in_use)
+            self._tokens_in_use.add(resume_token)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._tokens_in_use.remove(resume_token)
+                self._token_is_free.notify_all()
+
+    def _taken_up(
+        self, sha256: str, options: Options, resume_token: str
+    ) -> tuple[str, IsolatedModel] | None:
+        """Return the session of that token, after ending it if it is of something else."""
+        with self._lock:
+            open_now = [
+                (name, session)
+                for name, session in self._sessions.items()
+                if session.resume_token == resume_token
+            ]
+        for name, session in open_now:
+            if (session.sha256, session.options) == (sha256, options):
+                return name, session.model
+            self.close(name)
+        return None
 
     def run(self, session_id: str, payload: bytes, count: int) -> Batch:
         """Run a batch in a session; see IsolatedModel.run.
@@ -103,6 +155,18 @@ class Sessions:
         with self._lock:
             if session := self._sessions.get(session_id):
                 return session.model
+        raise UnknownSession("no such session; it was closed, or the agent was restarted")
+
+    def idle_seconds(self, session_id: str) -> float:
+        """Return the time since a session's last batch ended, 0 while it runs one.
+
+        Raises:
+            UnknownSession: see there.
+
+        """
+        with self._lock:
+            if session := self._sessions.get(session_id):
+                return 0.0 if session.running else time.monotonic() - session.used
         raise UnknownSession("no such session; it was closed, or the agent was restarted")
 
     def close(self, session_id: str) -> None:

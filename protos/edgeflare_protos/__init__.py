@@ -7,11 +7,12 @@ agent.proto.
 from __future__ import annotations
 
 import zlib
+from typing import Protocol
 
 PROTOCOL_MAJOR = 1
 """Peers whose majors differ refuse each other."""
 
-PROTOCOL_MINOR = 0
+PROTOCOL_MINOR = 1
 """A higher minor only adds."""
 
 CHUNK_BYTES = 64 * 1024
@@ -24,3 +25,34 @@ AUTHORIZATION = "authorization"
 def crc32(payload: bytes | memoryview) -> int:
     """Return the checksum that requests and replies carry: CRC-32 as zlib and Ethernet count it."""
     return zlib.crc32(payload)
+
+
+class Message(Protocol):
+    """A protobuf message."""
+
+    def SerializeToString(self, *, deterministic: bool) -> bytes:  # noqa: N802 - protobuf's name
+        """Return the message as bytes."""
+
+
+class Sealed(Message, Protocol):
+    """A reply with a seal; see agent.proto."""
+
+    seal: int
+
+
+def message_crc32(message: Message) -> int:
+    """Return the checksum of a message as a whole."""
+    return crc32(message.SerializeToString(deterministic=True))
+
+
+def set_seal(message: Sealed) -> None:
+    """Seal a message; whoever changes it afterwards breaks the seal."""
+    message.seal = 0
+    message.seal = message_crc32(message)
+
+
+def seal_holds(message: Sealed) -> bool:
+    """Tell whether a message says what it said when it was sealed."""
+    given, message.seal = message.seal, 0
+    computed, message.seal = message_crc32(message), given
+    return given == computed

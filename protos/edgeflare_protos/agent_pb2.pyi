@@ -41,7 +41,7 @@ class DescribeRequest(_message.Message):
     def __init__(self, protocol: _Optional[_Union[ProtocolVersion, _Mapping]] = ...) -> None: ...
 
 class DescribeReply(_message.Message):
-    __slots__ = ("protocol", "agent_version", "runtime", "machine", "soc", "cpu_features", "os", "cores", "governor", "kernels", "store_limit_bytes", "payload_limit_bytes", "python_version")
+    __slots__ = ("protocol", "agent_version", "runtime", "machine", "soc", "cpu_features", "os", "cores", "governor", "kernels", "store_limit_bytes", "payload_limit_bytes", "python_version", "seal")
     PROTOCOL_FIELD_NUMBER: _ClassVar[int]
     AGENT_VERSION_FIELD_NUMBER: _ClassVar[int]
     RUNTIME_FIELD_NUMBER: _ClassVar[int]
@@ -55,6 +55,7 @@ class DescribeReply(_message.Message):
     STORE_LIMIT_BYTES_FIELD_NUMBER: _ClassVar[int]
     PAYLOAD_LIMIT_BYTES_FIELD_NUMBER: _ClassVar[int]
     PYTHON_VERSION_FIELD_NUMBER: _ClassVar[int]
+    SEAL_FIELD_NUMBER: _ClassVar[int]
     protocol: ProtocolVersion
     agent_version: str
     runtime: Runtime
@@ -68,7 +69,8 @@ class DescribeReply(_message.Message):
     store_limit_bytes: int
     payload_limit_bytes: int
     python_version: str
-    def __init__(self, protocol: _Optional[_Union[ProtocolVersion, _Mapping]] = ..., agent_version: _Optional[str] = ..., runtime: _Optional[_Union[Runtime, _Mapping]] = ..., machine: _Optional[str] = ..., soc: _Optional[str] = ..., cpu_features: _Optional[_Iterable[str]] = ..., os: _Optional[str] = ..., cores: _Optional[int] = ..., governor: _Optional[str] = ..., kernels: _Optional[_Iterable[str]] = ..., store_limit_bytes: _Optional[int] = ..., payload_limit_bytes: _Optional[int] = ..., python_version: _Optional[str] = ...) -> None: ...
+    seal: int
+    def __init__(self, protocol: _Optional[_Union[ProtocolVersion, _Mapping]] = ..., agent_version: _Optional[str] = ..., runtime: _Optional[_Union[Runtime, _Mapping]] = ..., machine: _Optional[str] = ..., soc: _Optional[str] = ..., cpu_features: _Optional[_Iterable[str]] = ..., os: _Optional[str] = ..., cores: _Optional[int] = ..., governor: _Optional[str] = ..., kernels: _Optional[_Iterable[str]] = ..., store_limit_bytes: _Optional[int] = ..., payload_limit_bytes: _Optional[int] = ..., python_version: _Optional[str] = ..., seal: _Optional[int] = ...) -> None: ...
 
 class FindModelRequest(_message.Message):
     __slots__ = ("sha256",)
@@ -119,50 +121,62 @@ class ExternalDelegate(_message.Message):
     def __init__(self, library: _Optional[str] = ..., options: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class OpenSessionRequest(_message.Message):
-    __slots__ = ("model_sha256", "kernels", "threads", "delegate", "warmup", "input_timeout_seconds")
+    __slots__ = ("model_sha256", "kernels", "threads", "delegate", "warmup", "input_timeout_seconds", "capture", "resume_token")
     MODEL_SHA256_FIELD_NUMBER: _ClassVar[int]
     KERNELS_FIELD_NUMBER: _ClassVar[int]
     THREADS_FIELD_NUMBER: _ClassVar[int]
     DELEGATE_FIELD_NUMBER: _ClassVar[int]
     WARMUP_FIELD_NUMBER: _ClassVar[int]
     INPUT_TIMEOUT_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    CAPTURE_FIELD_NUMBER: _ClassVar[int]
+    RESUME_TOKEN_FIELD_NUMBER: _ClassVar[int]
     model_sha256: str
     kernels: Kernels
     threads: int
     delegate: ExternalDelegate
     warmup: int
     input_timeout_seconds: float
-    def __init__(self, model_sha256: _Optional[str] = ..., kernels: _Optional[_Union[Kernels, str]] = ..., threads: _Optional[int] = ..., delegate: _Optional[_Union[ExternalDelegate, _Mapping]] = ..., warmup: _Optional[int] = ..., input_timeout_seconds: _Optional[float] = ...) -> None: ...
+    capture: bool
+    resume_token: str
+    def __init__(self, model_sha256: _Optional[str] = ..., kernels: _Optional[_Union[Kernels, str]] = ..., threads: _Optional[int] = ..., delegate: _Optional[_Union[ExternalDelegate, _Mapping]] = ..., warmup: _Optional[int] = ..., input_timeout_seconds: _Optional[float] = ..., capture: bool = ..., resume_token: _Optional[str] = ...) -> None: ...
 
 class TensorSpec(_message.Message):
-    __slots__ = ("name", "shape", "dtype", "scale", "zero_point")
+    __slots__ = ("name", "shape", "dtype", "scale", "zero_point", "index")
     NAME_FIELD_NUMBER: _ClassVar[int]
     SHAPE_FIELD_NUMBER: _ClassVar[int]
     DTYPE_FIELD_NUMBER: _ClassVar[int]
     SCALE_FIELD_NUMBER: _ClassVar[int]
     ZERO_POINT_FIELD_NUMBER: _ClassVar[int]
+    INDEX_FIELD_NUMBER: _ClassVar[int]
     name: str
     shape: _containers.RepeatedScalarFieldContainer[int]
     dtype: str
     scale: float
     zero_point: int
-    def __init__(self, name: _Optional[str] = ..., shape: _Optional[_Iterable[int]] = ..., dtype: _Optional[str] = ..., scale: _Optional[float] = ..., zero_point: _Optional[int] = ...) -> None: ...
+    index: int
+    def __init__(self, name: _Optional[str] = ..., shape: _Optional[_Iterable[int]] = ..., dtype: _Optional[str] = ..., scale: _Optional[float] = ..., zero_point: _Optional[int] = ..., index: _Optional[int] = ...) -> None: ...
 
 class OpenSessionReply(_message.Message):
-    __slots__ = ("session_id", "inputs", "outputs", "delegated_nodes", "total_nodes", "operators")
+    __slots__ = ("session_id", "inputs", "outputs", "delegated_nodes", "total_nodes", "operators", "captures", "request_crc32", "seal")
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     INPUTS_FIELD_NUMBER: _ClassVar[int]
     OUTPUTS_FIELD_NUMBER: _ClassVar[int]
     DELEGATED_NODES_FIELD_NUMBER: _ClassVar[int]
     TOTAL_NODES_FIELD_NUMBER: _ClassVar[int]
     OPERATORS_FIELD_NUMBER: _ClassVar[int]
+    CAPTURES_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_CRC32_FIELD_NUMBER: _ClassVar[int]
+    SEAL_FIELD_NUMBER: _ClassVar[int]
     session_id: str
     inputs: _containers.RepeatedCompositeFieldContainer[TensorSpec]
     outputs: _containers.RepeatedCompositeFieldContainer[TensorSpec]
     delegated_nodes: int
     total_nodes: int
     operators: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, session_id: _Optional[str] = ..., inputs: _Optional[_Iterable[_Union[TensorSpec, _Mapping]]] = ..., outputs: _Optional[_Iterable[_Union[TensorSpec, _Mapping]]] = ..., delegated_nodes: _Optional[int] = ..., total_nodes: _Optional[int] = ..., operators: _Optional[_Iterable[str]] = ...) -> None: ...
+    captures: bool
+    request_crc32: int
+    seal: int
+    def __init__(self, session_id: _Optional[str] = ..., inputs: _Optional[_Iterable[_Union[TensorSpec, _Mapping]]] = ..., outputs: _Optional[_Iterable[_Union[TensorSpec, _Mapping]]] = ..., delegated_nodes: _Optional[int] = ..., total_nodes: _Optional[int] = ..., operators: _Optional[_Iterable[str]] = ..., captures: bool = ..., request_crc32: _Optional[int] = ..., seal: _Optional[int] = ...) -> None: ...
 
 class InferRequest(_message.Message):
     __slots__ = ("session_id", "request_id", "count", "payload", "payload_crc32")
@@ -201,27 +215,57 @@ class InputFailure(_message.Message):
     def __init__(self, index: _Optional[int] = ..., kind: _Optional[_Union[InputFailure.Kind, str]] = ..., detail: _Optional[str] = ..., quarantined: bool = ...) -> None: ...
 
 class InferReply(_message.Message):
-    __slots__ = ("request_id", "payload_crc32", "outputs", "outputs_crc32", "failures", "busy_seconds")
+    __slots__ = ("request_id", "payload_crc32", "outputs", "outputs_crc32", "failures", "busy_seconds", "seal")
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
     PAYLOAD_CRC32_FIELD_NUMBER: _ClassVar[int]
     OUTPUTS_FIELD_NUMBER: _ClassVar[int]
     OUTPUTS_CRC32_FIELD_NUMBER: _ClassVar[int]
     FAILURES_FIELD_NUMBER: _ClassVar[int]
     BUSY_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    SEAL_FIELD_NUMBER: _ClassVar[int]
     request_id: int
     payload_crc32: int
     outputs: bytes
     outputs_crc32: int
     failures: _containers.RepeatedCompositeFieldContainer[InputFailure]
     busy_seconds: float
-    def __init__(self, request_id: _Optional[int] = ..., payload_crc32: _Optional[int] = ..., outputs: _Optional[bytes] = ..., outputs_crc32: _Optional[int] = ..., failures: _Optional[_Iterable[_Union[InputFailure, _Mapping]]] = ..., busy_seconds: _Optional[float] = ...) -> None: ...
+    seal: int
+    def __init__(self, request_id: _Optional[int] = ..., payload_crc32: _Optional[int] = ..., outputs: _Optional[bytes] = ..., outputs_crc32: _Optional[int] = ..., failures: _Optional[_Iterable[_Union[InputFailure, _Mapping]]] = ..., busy_seconds: _Optional[float] = ..., seal: _Optional[int] = ...) -> None: ...
+
+class CaptureRequest(_message.Message):
+    __slots__ = ("session_id", "payload", "payload_crc32")
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    PAYLOAD_FIELD_NUMBER: _ClassVar[int]
+    PAYLOAD_CRC32_FIELD_NUMBER: _ClassVar[int]
+    session_id: str
+    payload: bytes
+    payload_crc32: int
+    def __init__(self, session_id: _Optional[str] = ..., payload: _Optional[bytes] = ..., payload_crc32: _Optional[int] = ...) -> None: ...
+
+class CaptureReply(_message.Message):
+    __slots__ = ("payload_crc32", "outputs_crc32", "size_bytes", "failures", "busy_seconds", "chunk")
+    PAYLOAD_CRC32_FIELD_NUMBER: _ClassVar[int]
+    OUTPUTS_CRC32_FIELD_NUMBER: _ClassVar[int]
+    SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    FAILURES_FIELD_NUMBER: _ClassVar[int]
+    BUSY_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    CHUNK_FIELD_NUMBER: _ClassVar[int]
+    payload_crc32: int
+    outputs_crc32: int
+    size_bytes: int
+    failures: _containers.RepeatedCompositeFieldContainer[InputFailure]
+    busy_seconds: float
+    chunk: bytes
+    def __init__(self, payload_crc32: _Optional[int] = ..., outputs_crc32: _Optional[int] = ..., size_bytes: _Optional[int] = ..., failures: _Optional[_Iterable[_Union[InputFailure, _Mapping]]] = ..., busy_seconds: _Optional[float] = ..., chunk: _Optional[bytes] = ...) -> None: ...
 
 class TelemetryRequest(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    __slots__ = ("session_id",)
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    session_id: str
+    def __init__(self, session_id: _Optional[str] = ...) -> None: ...
 
 class TelemetryReply(_message.Message):
-    __slots__ = ("temperatures", "frequencies", "agent_rss_bytes", "worker_rss_bytes", "worker_restarts", "quarantined_inputs", "store_bytes", "uptime_seconds")
+    __slots__ = ("temperatures", "frequencies", "agent_rss_bytes", "worker_rss_bytes", "worker_restarts", "quarantined_inputs", "store_bytes", "uptime_seconds", "idle_seconds", "seal")
     class Reading(_message.Message):
         __slots__ = ("name", "value")
         NAME_FIELD_NUMBER: _ClassVar[int]
@@ -237,6 +281,8 @@ class TelemetryReply(_message.Message):
     QUARANTINED_INPUTS_FIELD_NUMBER: _ClassVar[int]
     STORE_BYTES_FIELD_NUMBER: _ClassVar[int]
     UPTIME_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    IDLE_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    SEAL_FIELD_NUMBER: _ClassVar[int]
     temperatures: _containers.RepeatedCompositeFieldContainer[TelemetryReply.Reading]
     frequencies: _containers.RepeatedCompositeFieldContainer[TelemetryReply.Reading]
     agent_rss_bytes: int
@@ -245,7 +291,9 @@ class TelemetryReply(_message.Message):
     quarantined_inputs: int
     store_bytes: int
     uptime_seconds: float
-    def __init__(self, temperatures: _Optional[_Iterable[_Union[TelemetryReply.Reading, _Mapping]]] = ..., frequencies: _Optional[_Iterable[_Union[TelemetryReply.Reading, _Mapping]]] = ..., agent_rss_bytes: _Optional[int] = ..., worker_rss_bytes: _Optional[_Iterable[int]] = ..., worker_restarts: _Optional[int] = ..., quarantined_inputs: _Optional[int] = ..., store_bytes: _Optional[int] = ..., uptime_seconds: _Optional[float] = ...) -> None: ...
+    idle_seconds: float
+    seal: int
+    def __init__(self, temperatures: _Optional[_Iterable[_Union[TelemetryReply.Reading, _Mapping]]] = ..., frequencies: _Optional[_Iterable[_Union[TelemetryReply.Reading, _Mapping]]] = ..., agent_rss_bytes: _Optional[int] = ..., worker_rss_bytes: _Optional[_Iterable[int]] = ..., worker_restarts: _Optional[int] = ..., quarantined_inputs: _Optional[int] = ..., store_bytes: _Optional[int] = ..., uptime_seconds: _Optional[float] = ..., idle_seconds: _Optional[float] = ..., seal: _Optional[int] = ...) -> None: ...
 
 class CloseSessionRequest(_message.Message):
     __slots__ = ("session_id",)

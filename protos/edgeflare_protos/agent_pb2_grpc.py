@@ -64,6 +64,11 @@ class AgentStub(object):
                 request_serializer=edgeflare__protos_dot_agent__pb2.InferRequest.SerializeToString,
                 response_deserializer=edgeflare__protos_dot_agent__pb2.InferReply.FromString,
                 _registered_method=True)
+        self.Capture = channel.unary_stream(
+                '/edgeflare.v1.Agent/Capture',
+                request_serializer=edgeflare__protos_dot_agent__pb2.CaptureRequest.SerializeToString,
+                response_deserializer=edgeflare__protos_dot_agent__pb2.CaptureReply.FromString,
+                _registered_method=True)
         self.Telemetry = channel.unary_unary(
                 '/edgeflare.v1.Agent/Telemetry',
                 request_serializer=edgeflare__protos_dot_agent__pb2.TelemetryRequest.SerializeToString,
@@ -126,6 +131,15 @@ class AgentServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Capture(self, request, context):
+        """Runs one input, and sends its outputs in chunks, however large they are: the first message
+        says what comes, the others are chunks of at most 64 KiB in order. Statuses as for Infer.
+        Since 1.1.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Telemetry(self, request, context):
         """What the device tells of its state right now. Cheap enough to ask every few seconds.
         """
@@ -172,6 +186,11 @@ def add_AgentServicer_to_server(servicer, server):
                     servicer.InferStream,
                     request_deserializer=edgeflare__protos_dot_agent__pb2.InferRequest.FromString,
                     response_serializer=edgeflare__protos_dot_agent__pb2.InferReply.SerializeToString,
+            ),
+            'Capture': grpc.unary_stream_rpc_method_handler(
+                    servicer.Capture,
+                    request_deserializer=edgeflare__protos_dot_agent__pb2.CaptureRequest.FromString,
+                    response_serializer=edgeflare__protos_dot_agent__pb2.CaptureReply.SerializeToString,
             ),
             'Telemetry': grpc.unary_unary_rpc_method_handler(
                     servicer.Telemetry,
@@ -346,6 +365,33 @@ class Agent(object):
             '/edgeflare.v1.Agent/InferStream',
             edgeflare__protos_dot_agent__pb2.InferRequest.SerializeToString,
             edgeflare__protos_dot_agent__pb2.InferReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Capture(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/edgeflare.v1.Agent/Capture',
+            edgeflare__protos_dot_agent__pb2.CaptureRequest.SerializeToString,
+            edgeflare__protos_dot_agent__pb2.CaptureReply.FromString,
             options,
             channel_credentials,
             insecure,

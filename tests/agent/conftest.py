@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import json
 import os
 import subprocess
@@ -162,6 +163,28 @@ def two_input_model(models: Path) -> Path:
     graph.operator("ADD", [a, a], [sums], schema.AddOptionsT())
     graph.operator("NEG", [b], [negated], schema.NegOptionsT())
     return graph.save(models / "two.tflite", [a, b], [sums, negated])
+
+
+@pytest.fixture(scope="session")
+def large_model(models: Path) -> Path:
+    """Sixteen negations of half a megabyte each: their tensors are more than a message carries."""
+    graph = _Graph()
+    tensors = [graph.tensor(f"t{n}", (1, 1 << 17), "FLOAT32") for n in range(17)]
+    for given, made in itertools.pairwise(tensors):
+        graph.operator("NEG", [given], [made], schema.NegOptionsT())
+    return graph.save(models / "large.tflite", tensors[:1], tensors[-1:])
+
+
+@pytest.fixture(scope="session")
+def scalar_model(models: Path) -> Path:
+    """A sum over all values, which is a scalar, and its negation."""
+    graph = _Graph()
+    x = graph.tensor("x", (1, 3), "FLOAT32")
+    axes = graph.tensor("axes", (2,), "INT32", data=np.array([0, 1], np.int32))
+    total, negated = graph.tensor("total", (), "FLOAT32"), graph.tensor("negated", (), "FLOAT32")
+    graph.operator("SUM", [x, axes], [total], schema.ReducerOptionsT())
+    graph.operator("NEG", [total], [negated], schema.NegOptionsT())
+    return graph.save(models / "scalar.tflite", [x], [negated])
 
 
 @pytest.fixture(scope="session")

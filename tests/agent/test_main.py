@@ -14,6 +14,7 @@ import pytest
 import edgeflare
 import edgeflare_agent
 from edgeflare_agent.__main__ import _default_store as default_store
+from edgeflare_protos import PROTOCOL_MAJOR, PROTOCOL_MINOR
 
 AGENT = [sys.executable, "-m", "edgeflare_agent"]
 
@@ -56,7 +57,7 @@ def test_it_says_once_where_it_listens(start_agent: Any) -> None:
         "host": "127.0.0.1",
         "port": agent.port,
         "pid": agent.process.pid,
-        "protocol": "1.0",
+        "protocol": f"{PROTOCOL_MAJOR}.{PROTOCOL_MINOR}",
         "agent": edgeflare_agent.__version__,
     }
     agent.process.terminate()

@@ -1,15 +1,20 @@
 from __future__ import annotations
 
+import hashlib
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from edgeflare.devices.device import connect as connect_device
+from edgeflare.devices.profile import Profile
+from edgeflare.errors import InfrastructureError
 from edgeflare_agent.security import Refused, is_loopback, read_security
 from edgeflare_protos import PROTOCOL_MAJOR, agent_pb2
 from edgeflare_protos.agent_pb2_grpc import AgentStub
@@ -132,3 +137,135 @@ def test_certificate_and_key_that_do_not_fit_end_in_one_line(
     assert ended.returncode in (2, 3)
     assert "Traceback" not in ended.stderr
     assert "certificate and key do not fit" in ended.stderr
+
+
+def make_certificate(folder: Path, *validity: str) -> tuple[Path, Path]:
+    folder.mkdir(exist_ok=True)
+    cert, key, request = folder / "cert.pem", folder / "key.pem", folder / "request.pem"
+    extensions = folder / "extensions"
+    extensions.write_text("subjectAltName=IP:127.0.0.1")
+    for command in (
+        [
+            *("openssl", "req", "-new", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost"),
+            *("-keyout", str(key), "-out", str(request)),
+        ],
+        [
+            *("openssl", "x509", "-req", "-in", str(request), "-signkey", str(key)),
+            *("-extfile", str(extensions), "-out", str(cert), *validity),
+        ],
+    ):
+        subprocess.run(command, check=True, capture_output=True)
+    return cert, key
+
+
+def test_an_expired_certificate_is_not_trusted(
+    certificate: tuple[Path, Path],
+    start_agent: Callable[..., Any],
+    token_file: Path,
+    tmp_path: Path,
+) -> None:
+    """The host says that it is the certificate; a valid one made alike is trusted."""
+    for validity, trusted in ((("-days", "2"), True), (("-days", "-1"), False)):
+        cert, key = make_certificate(tmp_path / str(trusted), *validity)
+        agent = start_agent(
+            *("--tls-cert", str(cert), "--tls-key", str(key), "--token-file", str(token_file))
+        )
+        profile = Profile(
+            name="board",
+            transport="address",
+            address=f"127.0.0.1:{agent.port}",
+            tls_ca=cert,
+            token_file=token_file,
+        )
+        if trusted:
+            connect_device(profile).close()
+        else:
+            with pytest.raises(InfrastructureError, match="the agent's certificate is not trusted"):
+                connect_device(profile)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        ".",
+        "..",
+        "../../../../etc/passwd",
+        "/etc/passwd",
+        "a" * 63,
+        "A" * 64,
+        "a" * 64 + "\n",
+        "a" * 64 + "\0",
+        "../" + "a" * 61,
+        "a" * 64 + "/../x",
+        "\N{FULLWIDTH LATIN SMALL LETTER A}" * 64,
+        ".upload-x",
+        "%2e%2e%2f" + "a" * 55,
+    ],
+)
+def test_names_that_are_no_sha256_reach_no_file(
+    name: str, start_agent: Callable[..., Any], connect: Callable[..., Any], tmp_path: Path
+) -> None:
+    client = connect(start_agent())
+    before = sorted(tmp_path.rglob("*"))
+    calls: list[Callable[[], object]] = [
+        lambda: client.stub.FindModel(agent_pb2.FindModelRequest(sha256=name), timeout=10),
+        lambda: client.upload(b"content", sha256=name),
+        lambda: client.stub.OpenSession(
+            agent_pb2.OpenSessionRequest(
+                model_sha256=name, kernels="KERNELS_BUILTIN", threads=1, input_timeout_seconds=5
+            ),
+            timeout=10,
+        ),
+    ]
+    for call in calls:
+        with pytest.raises(grpc.RpcError) as caught:
+            call()
+        assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+        assert "64 lower-case hexadecimal digits" in (caught.value.details() or "")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("promised", [2 * 2**20, 2**63, 2**64 - 1, 100])
+def test_a_model_over_the_bound_is_refused_and_leaves_nothing(
+    promised: int, start_agent: Callable[..., Any], connect: Callable[..., Any], tmp_path: Path
+) -> None:
+    """Whoever promises too much is refused at once, and whoever sends more than promised then."""
+    client = connect(start_agent("--store-limit-mb", "1"))
+    content = bytes(2 * 2**20)
+    with pytest.raises(grpc.RpcError) as caught:
+        client.upload(content, size=promised)
+    assert caught.value.code() == (
+        grpc.StatusCode.DATA_LOSS if promised == 100 else grpc.StatusCode.RESOURCE_EXHAUSTED
+    )
+    files = [path for path in (tmp_path / "store").iterdir() if path.name != ".lock"]
+    assert files == []
+
+
+def test_a_delegate_that_was_not_allowed_is_not_loaded(
+    start_agent: Callable[..., Any], connect: Callable[..., Any], int8_model: Path
+) -> None:
+    client = connect(start_agent("--allow-delegate", "/opt/libgood.so"))
+    client.upload(int8_model.read_bytes())
+    request = agent_pb2.OpenSessionRequest(
+        model_sha256=hashlib.sha256(int8_model.read_bytes()).hexdigest(),
+        kernels="KERNELS_BUILTIN",
+        threads=1,
+        input_timeout_seconds=5,
+    )
+    for library in ("/tmp/evil.so", "/opt/../opt/libgood.so", "libgood.so"):  # noqa: S108
+        request.delegate.library = library
+        with pytest.raises(grpc.RpcError) as caught:
+            client.stub.OpenSession(request, timeout=20)
+        assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+        assert "was not told to allow the delegate" in (caught.value.details() or "")
+
+
+@pytest.mark.parametrize("port", ["99999", "-1", "http"])
+def test_a_port_that_is_none_is_refused_in_one_line(port: str) -> None:
+    command = [sys.executable, "-m", "edgeflare_agent", "--port", port]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    assert ended.returncode == 2
+    assert ended.stdout == ""
+    assert ended.stderr.count("\n") == 1
+    assert "--port" in ended.stderr

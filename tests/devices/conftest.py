@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from edgeflare.devices.profile import Profile
 from edgeflare_protos import agent_pb2 as wire
+from edgeflare_protos import set_seal
 from edgeflare_protos.agent_pb2_grpc import AgentServicer, add_AgentServicer_to_server
 
 CLASSES, SIDE = 3, 4
@@ -69,8 +70,10 @@ class FakeAgent(AgentServicer):
         payload_limit: int = 40,
         shape: tuple[int, ...] = (1, 4),
         delegated: Iterator[int] | None = None,
+        finish: Callable[[wire.OpenSessionReply, wire.OpenSessionRequest], None] | None = None,
     ) -> None:
         self._answer = answer
+        self._finish = finish
         self._protocol = wire.ProtocolVersion(major=protocol[0], minor=protocol[1])
         self._payload_limit = payload_limit
         self._delegated = delegated or repeat(2)
@@ -79,7 +82,10 @@ class FakeAgent(AgentServicer):
     def Describe(
         self, request: wire.DescribeRequest, context: grpc.ServicerContext
     ) -> wire.DescribeReply:
-        return wire.DescribeReply(protocol=self._protocol, payload_limit_bytes=self._payload_limit)
+        reply = wire.DescribeReply(protocol=self._protocol, payload_limit_bytes=self._payload_limit)
+        if self._protocol.minor >= 1:
+            set_seal(reply)
+        return reply
 
     def FindModel(
         self, request: wire.FindModelRequest, context: grpc.ServicerContext
@@ -89,12 +95,15 @@ class FakeAgent(AgentServicer):
     def OpenSession(
         self, request: wire.OpenSessionRequest, context: grpc.ServicerContext
     ) -> wire.OpenSessionReply:
-        return wire.OpenSessionReply(
+        reply = wire.OpenSessionReply(
             session_id="s",
             inputs=[self._spec],
             outputs=[self._spec],
             delegated_nodes=next(self._delegated),
         )
+        if self._finish is not None:
+            self._finish(reply, request)
+        return reply
 
     def InferStream(
         self, request_iterator: Iterator[wire.InferRequest], context: grpc.ServicerContext

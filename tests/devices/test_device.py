@@ -20,6 +20,7 @@ from edgeflare.devices.connection import DeviceLost
 from edgeflare.devices.device import Device, connect
 from edgeflare.devices.profile import Profile, find_profile
 from edgeflare.errors import InfrastructureError
+from edgeflare_protos import PROTOCOL_MAJOR, PROTOCOL_MINOR
 
 
 def agent_of_this_process() -> int:
@@ -45,7 +46,7 @@ def test_provenance_is_plain_json(model: Path) -> None:
     assert after["runtime_version"][0].isdigit()
     assert (after["kernels"], after["threads"]) == ("builtin", 1)
     assert (after["delegated_nodes"], after["total_nodes"]) == (0, 1)
-    assert after["protocol"] == "1.0"
+    assert after["protocol"] == f"{PROTOCOL_MAJOR}.{PROTOCOL_MINOR}"
     assert after["cores"] >= 1
     assert after["python"].count(".") == 2
 

@@ -18,6 +18,7 @@ from edgeflare.devices.connection import DeviceLost
 from edgeflare.devices.device import connect
 from edgeflare.devices.profile import Profile, find_profile
 from edgeflare.errors import InfrastructureError
+from edgeflare_protos import PROTOCOL_MAJOR, PROTOCOL_MINOR
 
 
 def refusal(address: str, kind: type[InfrastructureError] = InfrastructureError) -> str:
@@ -97,8 +98,9 @@ def test_an_agent_of_another_major_version(
     address = serve(protocol=protocol).address
 
     assert refusal(f"{address}") == (
-        "the agent speaks another version of the protocol than this host, which speaks 1.0"
-        f" (it speaks {protocol[0]}.{protocol[1]}); install the same version of edgeflare on both"
+        "the agent speaks another version of the protocol than this host, which speaks"
+        f" {PROTOCOL_MAJOR}.{PROTOCOL_MINOR} (it speaks {protocol[0]}.{protocol[1]});"
+        " install the same version of edgeflare on both"
     )
 
 
@@ -110,8 +112,8 @@ def test_an_agent_that_refuses_our_version(
     message = refusal(start_agent().address)
 
     assert message.startswith("the agent speaks another version of the protocol than this host")
-    assert "2.0" in message
-    assert "1.0" in message
+    assert f"2.{PROTOCOL_MINOR}" in message
+    assert f"{PROTOCOL_MAJOR}.{PROTOCOL_MINOR}" in message
 
 
 def test_a_newer_minor_is_welcome(serve: Callable[..., Profile]) -> None:

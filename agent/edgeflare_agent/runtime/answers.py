@@ -19,6 +19,7 @@ class TensorSpec:
         dtype: numpy's name of the type, for example "int8".
         scale: real = (raw - zero_point) * scale; 0 where the tensor is not quantized.
         zero_point: see scale.
+        index: position among the tensors of the graph.
 
     """
 
@@ -27,6 +28,7 @@ class TensorSpec:
     dtype: str
     scale: float
     zero_point: int
+    index: int = 0
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from edgeflare_agent.runtime.answers import ModelRejected, TensorSpec
+from edgeflare_agent.runtime.capture import readable_tensors
 from edgeflare_agent.runtime.options import Kernels, Options
 from edgeflare_agent.runtime.packages import interpreter_module, runtime_info
 
@@ -27,7 +28,7 @@ class LoadedModel:
     Attributes:
         interpreter: the runtime's `Interpreter`, its tensors allocated.
         inputs: in the order in which an input's bytes are laid out.
-        outputs: likewise.
+        outputs: likewise; with capture every tensor that an operator of the graph puts out.
         operators: names in execution order, delegates apart.
         delegated_nodes: nodes of the graph that a delegate took.
 
@@ -35,11 +36,14 @@ class LoadedModel:
 
     def __init__(self, content: bytes, options: Options) -> None:
         self.interpreter = _load(content, options)
+        nodes = self.interpreter._get_ops_details()
         self._input_details = self.interpreter.get_input_details()
-        self._output_details = self.interpreter.get_output_details()
+        if options.capture:
+            self._output_details = readable_tensors(self.interpreter, nodes)
+        else:
+            self._output_details = self.interpreter.get_output_details()
         self.inputs = tuple(_spec(details) for details in self._input_details)
         self.outputs = tuple(_spec(details) for details in self._output_details)
-        nodes = self.interpreter._get_ops_details()
         self.operators = tuple(node["op_name"] for node in nodes if node["op_name"] != "DELEGATE")
         self.delegated_nodes = _count_delegated(nodes)
 
@@ -81,6 +85,8 @@ def _load(content: bytes, options: Options) -> Any:
             num_threads=options.threads,
             experimental_op_resolver_type=module.OpResolverType[_RESOLVERS[options.kernels]],
             experimental_delegates=delegates,
+            # Else what is not delegated shares its memory, and stale values are read from it.
+            experimental_preserve_all_tensors=options.capture,
         )
         interpreter.allocate_tensors()
     except (ValueError, RuntimeError, OSError) as error:
@@ -116,6 +122,7 @@ def _spec(details: dict[str, Any]) -> TensorSpec:
         dtype=dtype.name,
         scale=float(scale),
         zero_point=int(zero_point),
+        index=int(details["index"]),
     )
 
 

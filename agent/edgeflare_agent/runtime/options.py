@@ -38,6 +38,8 @@ class Options:
         delegate: a vendor's delegate, which comes before the kernel set, or None.
         warmup: inputs of zeros to run before the model counts as open.
         input_timeout_seconds: time that one input may take before it counts as a hang.
+        capture: answer with every tensor that an operator of the graph puts out, in place of the
+            model's outputs. Keeping them all can itself change results.
 
     """
 
@@ -46,3 +48,4 @@ class Options:
     delegate: Delegate | None = None
     warmup: int = 0
     input_timeout_seconds: float = 10.0
+    capture: bool = False

@@ -126,7 +126,10 @@ def _run(model: LoadedModel, batch: SharedBatch, indexes: range, channel: Channe
     for index in indexes:
         batch.mark = index
         try:
-            model.invoke([rows[index] for rows in inputs], [rows[index] for rows in outputs])
+            # With the ellipsis also a scalar is a view, which can be filled.
+            model.invoke(
+                [rows[index, ...] for rows in inputs], [rows[index, ...] for rows in outputs]
+            )
         except (RuntimeError, ValueError) as error:
             channel.send({"error": [index, " ".join(str(error).split())]})
     channel.send({"busy_seconds": time.perf_counter() - began})

@@ -41,7 +41,7 @@ def _try_seeds(setting: Setting) -> bool:
     paths = {row.seed_id: row.seed_image for row in setting.journal.triggers().values()}
     left = {seed_id: path for seed_id, path in paths.items() if seed_id not in known}
     done = len(paths) - len(left)
-    pipeline: Pipeline[_Ticket] = Pipeline(setting.panel, setting.recover)
+    pipeline: Pipeline[_Ticket] = setting.pipeline()
     for landed in pipeline.stream(_batches(setting, left)):
         with setting.journal.transaction():
             setting.journal.write_answers(

@@ -9,6 +9,7 @@ same strategy again; when the chain ends they are replaced by its result.
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from edgeflare.campaign.run_lock import lock_run
 from edgeflare.errors import UserError
 from edgeflare.search.outcome import Arm
 
@@ -25,7 +27,8 @@ _TABLES = """
 CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 
 -- What the arms answered. role: 'seed' (n = 0), 'step' (n = the query's number in its
--- chain, from 1) or 'verify' (n = the repetition, from 0).
+-- chain, from 1), 'verify' (n = the repetition, from 0) or 'canary' (n = its number, from 1,
+-- negative where it was asked again).
 CREATE TABLE answers (
     role TEXT NOT NULL, seed_id INTEGER NOT NULL, n INTEGER NOT NULL,
     image_crc32 INTEGER NOT NULL,
@@ -71,7 +74,7 @@ CREATE TABLE stints (
 );
 """
 
-Role = Literal["seed", "step", "verify"]
+Role = Literal["seed", "step", "verify", "canary"]
 Ended = Literal["finding", "max-queries", "total-queries", "time-limit", "gave-up"]
 
 
@@ -210,10 +213,17 @@ class Journal:
     path: Path
     _db: sqlite3.Connection
     _stint: int | None = field(default=None)
+    _lock: int | None = field(default=None)
 
     @classmethod
     def create(cls, path: Path, about: Mapping[str, Any]) -> Journal:
-        """Begin a journal; `about` says what run this is, as plain JSON values."""
+        """Begin a journal, and lock the run; `about` says what run it is, as plain JSON values.
+
+        Raises:
+            UserError: another process works on the run.
+
+        """
+        lock = lock_run(path.parent)
         db = _connect(path)
         # In one transaction, so that a host that is killed here leaves no half of a journal.
         db.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {SCHEMA_VERSION};")
@@ -222,7 +232,7 @@ class Journal:
             [(key, json.dumps(value)) for key, value in about.items()],
         )
         db.execute("COMMIT")
-        return cls(path, db)
+        return cls(path, db, _lock=lock)
 
     @classmethod
     def open(cls, path: Path) -> Journal:
@@ -253,9 +263,21 @@ class Journal:
             )
         return cls(path, db)
 
+    def lock(self) -> None:
+        """Keep every other process from working on the run, until the journal is closed.
+
+        Raises:
+            UserError: another process works on it.
+
+        """
+        self._lock = lock_run(self.path.parent)
+
     def close(self) -> None:
-        """Close the database; nothing is lost if this never happens."""
+        """Close the database and unlock the run; nothing is lost if this never happens."""
         self._db.close()
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
 
     # What the run is.
 
@@ -349,6 +371,14 @@ class Journal:
                 "SELECT * FROM answers WHERE role = 'step' AND seed_id = ? ORDER BY n", (seed_id,)
             )
         ]
+
+    def device_queries(self) -> dict[int, int]:
+        """Return the device queries of each chain so far, by seed id."""
+        rows = self._db.execute(
+            "SELECT seed_id, device_queries FROM chains UNION ALL "
+            "SELECT seed_id, count(device) FROM answers WHERE role = 'step' GROUP BY seed_id"
+        )
+        return dict(rows)
 
     def chains(self) -> dict[int, ChainRow]:
         """Return the chains that have ended, by seed id."""

@@ -17,8 +17,8 @@ DEPTH = 4
 """Batches under way: one computing on each arm, one on its way there, one on its way back, and one
 whose answers the host is reading."""
 
-MOST_RECOVERIES = 3
-"""Times in a row that a device may be lost by the same batch. A bad link loses one now and then; a
+MOST_RECOVERIES = 10
+"""Times in a row that a device may be lost by the same batch. A bad link loses one in three; a
 batch that always does would never end."""
 
 
@@ -44,10 +44,20 @@ class _Flight(Generic[Ticket]):
 class Pipeline(Generic[Ticket]):
     """Keeps batches under way on a panel, and survives a device that was lost and found again."""
 
-    def __init__(self, panel: Panel, recover: Callable[[int], None]) -> None:
-        """Make an empty pipeline; `recover` brings a lost device back, by its place, or raises."""
+    def __init__(
+        self, panel: Panel, recover: Callable[[int], None], breathe: Callable[[], None]
+    ) -> None:
+        """Make an empty pipeline.
+
+        Args:
+            panel: the arms.
+            recover: brings a lost device back, by its place among the devices, or raises.
+            breathe: is called before each batch, and returns when the devices may go on.
+
+        """
         self._panel = panel
         self._recover = recover
+        self._breathe = breathe
         self._flights: deque[_Flight[Ticket]] = deque()
 
     def __len__(self) -> int:
@@ -61,6 +71,7 @@ class Pipeline(Generic[Ticket]):
 
     def put(self, ticket: Ticket, queries: Sequence[Query], seed_ids: Sequence[int]) -> None:
         """Begin to evaluate a batch, of which each query comes from a seed."""
+        self._breathe()
         pending = self._panel.submit(queries, seed_ids)
         self._flights.append(_Flight(ticket, queries, seed_ids, pending))
 

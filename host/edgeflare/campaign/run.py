@@ -33,12 +33,14 @@ def resume_run(path: Path, about: About) -> tuple[RunDirectory, Journal]:
     """Go on with a run.
 
     Raises:
-        UserError: there is no run, or it is about something else than `about`.
+        UserError: there is no run, it is about something else than `about`, or another process
+            works on it.
 
     """
     directory = RunDirectory(path)
     journal = Journal.open(directory.journal)
     try:
+        journal.lock()
         About.from_json(journal.about()).require_same(about, str(path))
     except UserError:
         journal.close()

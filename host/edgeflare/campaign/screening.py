@@ -31,7 +31,7 @@ def screen(setting: Setting) -> dict[int, Outcome]:
     known = _known(setting)
     missing = [seed_id for seed_id in range(len(setting.images)) if seed_id not in known]
     outcomes = {seed_id: one.outcome for seed_id, one in known.items()}
-    pipeline: Pipeline[list[int]] = Pipeline(setting.panel, setting.recover)
+    pipeline: Pipeline[list[int]] = setting.pipeline()
     for landed in pipeline.stream(_batches(setting, missing)):
         _record(setting, landed.ticket, landed.evaluated)
         for seed_id, one in zip(landed.ticket, landed.evaluated, strict=True):

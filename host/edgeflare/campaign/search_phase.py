@@ -39,6 +39,7 @@ class SearchPhase:
         self._queries = sum(row.queries for row in self._ended.values())
         self._device_queries = sum(row.device_queries for row in self._ended.values())
         self._seconds_before = setting.journal.times().wall
+        setting.health.begin(setting)
 
     def run(self) -> bool:
         """Search until every chain has ended; return False if it was stopped before."""
@@ -63,7 +64,7 @@ class SearchPhase:
         setting = self._setting
         waiting = deque(seed_id for seed_id in self._seeds if seed_id not in self._ended)
         ready: deque[Chain] = deque()
-        pipeline: Pipeline[_Batch] = Pipeline(setting.panel, setting.recover)
+        pipeline: Pipeline[_Batch] = setting.pipeline()
         in_flight = 0
         size = setting.batch_size(0.0)
         while True:
@@ -72,20 +73,18 @@ class SearchPhase:
             while ready and not pipeline.full and not self._stopped():
                 batch = _next_batch(ready, size)
                 in_flight += len(batch)
-                pipeline.put(
-                    batch,
-                    [query for _, queries in batch for query in queries],
-                    [chain.seed_id for chain, queries in batch for _ in queries],
-                )
+                self._put(batch, pipeline)
             if not len(pipeline):
                 return
             landed = pipeline.take()
             in_flight -= len(landed.ticket)
             with setting.journal.transaction():
-                self._tell(landed.ticket, landed.evaluated)
+                told = self._tell(landed.ticket, landed.evaluated)
+                setting.health.record(landed.evaluated[told:], setting)
                 for chain, _ in landed.ticket:
                     self._place(chain, ready, allowance)
                 setting.stopwatch.lap("wall", landed.device_busy_seconds)
+            setting.health.judge(setting)
             size = setting.batch_size(landed.evaluated[0].seconds)
             setting.observer.searched(self._progress())
 
@@ -127,8 +126,16 @@ class SearchPhase:
         self._queries += chain.queries
         self._device_queries += chain.device_queries
 
-    def _tell(self, batch: _Batch, evaluated: Sequence[Evaluated]) -> None:
-        """Tell the chains of a batch their answers, and write these down."""
+    def _put(self, batch: _Batch, pipeline: Pipeline[_Batch]) -> None:
+        """Begin to evaluate what chains ask, and the canaries that are due."""
+        setting = self._setting
+        queries = [query for _, asked in batch for query in asked]
+        seed_ids = [chain.seed_id for chain, asked in batch for _ in asked]
+        canaries, canary_ids = setting.health.canaries(queries, seed_ids, setting.images)
+        pipeline.put(batch, [*queries, *canaries], [*seed_ids, *canary_ids])
+
+    def _tell(self, batch: _Batch, evaluated: Sequence[Evaluated]) -> int:
+        """Tell the chains of a batch their answers, and write these down; return how many."""
         rows = []
         begin = 0
         for chain, queries in batch:
@@ -144,6 +151,7 @@ class SearchPhase:
             self._queries += chain.queries
             self._device_queries += chain.device_queries
         self._setting.journal.write_answers(rows)
+        return len(rows)
 
     def _place(self, chain: Chain, ready: deque[Chain], allowance: int) -> None:
         """End a chain, suspend it until the next pass, or let it go on."""

@@ -5,14 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.campaign.health import Health
 from edgeflare.campaign.journal import Journal, Times
 from edgeflare.campaign.panel import Panel
-from edgeflare.campaign.pipeline import DEPTH
+from edgeflare.campaign.pipeline import DEPTH, Pipeline
 from edgeflare.campaign.plan import Plan
 from edgeflare.campaign.run_directory import RunDirectory
 from edgeflare.search.strategy import Tale
@@ -70,6 +71,25 @@ class Observer(Protocol):
         """See that so many evaluations of findings have been repeated."""
 
 
+class Unobserved:
+    """An observer that looks away."""
+
+    def warned(self, line: str) -> None:
+        """Look away."""
+
+    def screened(self, done: int, total: int) -> None:
+        """Look away."""
+
+    def searched(self, progress: Progress) -> None:
+        """Look away."""
+
+    def refined(self, done: int, total: int) -> None:
+        """Look away."""
+
+    def verified(self, done: int, total: int) -> None:
+        """Look away."""
+
+
 class Stopwatch:
     """Times what this process spends on the run, and writes it into the journal."""
 
@@ -108,6 +128,7 @@ class Setting:
         panel: the arms.
         recover: brings a lost device back, by its place among the devices, or raises
             InfrastructureError.
+        health: watches over the devices.
         tale: the strategy.
         journal: the truth.
         directory: where images are stored.
@@ -123,6 +144,7 @@ class Setting:
     labels: NDArray[np.int64] | None
     panel: Panel
     recover: Callable[[int], None]
+    health: Health
     tale: Tale
     journal: Journal
     directory: RunDirectory
@@ -130,6 +152,10 @@ class Setting:
     observer: Observer
     chains: int
     stopped: Callable[[], bool]
+
+    def pipeline(self) -> Pipeline[Any]:
+        """Return an empty pipeline over the panel."""
+        return Pipeline(self.panel, self.recover, self.health.breathe)
 
     def batch_size(self, seconds_for_each: float) -> int:
         """Return how many queries make a batch, given the time that one takes."""

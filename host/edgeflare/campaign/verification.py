@@ -27,7 +27,7 @@ def verify(setting: Setting) -> bool:
     ]
     left = sum(map(len, rounds))
     verified = 0
-    pipeline: Pipeline[_Ticket] = Pipeline(setting.panel, setting.recover)
+    pipeline: Pipeline[_Ticket] = setting.pipeline()
     for landed in pipeline.stream(_batches(setting, rounds, paths)):
         with setting.journal.transaction():
             setting.journal.write_answers(

@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+from pathlib import Path
+from typing import Annotated
 
 import typer
+from rich.console import Console
+from rich.markup import escape
+
+from edgeflare.devices.bundle.build import build_bundle
+from edgeflare.devices.bundle.target import TARGETS
+from edgeflare.devices.profile import find_profile
+from edgeflare.devices.reach import install_agent, uninstall_agent
+from edgeflare.errors import UserError
 
 app = typer.Typer(help="The part that runs on the device.", no_args_is_help=True)
 
@@ -26,3 +37,69 @@ def serve(context: typer.Context) -> None:
     """
     command = [sys.executable, "-m", "edgeflare_agent", *context.args]
     os.execv(sys.executable, command)  # noqa: S606 - the agent takes this process over
+
+
+@app.command("bundle")
+def bundle(
+    target: Annotated[
+        str, typer.Option(metavar="TARGET", help=f"What it is for: {', '.join(TARGETS)}.")
+    ],
+    runtime: Annotated[
+        str,
+        typer.Option(
+            metavar="RUNTIME",
+            help="litert or tflite-runtime, perhaps with ==VERSION: the one that your product "
+            "ships, since versions differ in their kernels. litert alone is the host's version.",
+        ),
+    ] = "litert",
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Copy it there; by default it stays in the cache."),
+    ] = None,
+) -> None:
+    """Make the agent with a Python and a runtime of its own, in one file for a device.
+
+    Unpacked there, `./agent --help` runs it: without root, from any folder. Needs apt (Debian) and
+    pip here, and nothing on the device but its kernel and /bin/sh.
+    """
+    console = Console(stderr=True)
+    with console.status("looking into the cache") as status:
+        made = build_bundle(target, runtime, observer=status.update)
+        path = _copy(made.path, out) if out is not None else made.path
+    size = path.stat().st_size / 1e6
+    typer.echo(f"{path}\n{size:.1f} MB, {made.runtime} for {made.target}\nsha256 {made.sha256}")
+
+
+def _copy(path: Path, out: Path) -> Path:
+    target = out / path.name if out.is_dir() else out
+    try:
+        shutil.copyfile(path, target)
+    except OSError as error:
+        raise UserError(f"--out {out}: cannot be written: {error.strerror}") from None
+    return target
+
+
+OnDevice = Annotated[
+    str,
+    typer.Option(
+        "--device", metavar="NAME", help="adb://[SERIAL], ssh://[USER@]HOST[:PORT], or a profile."
+    ),
+]
+
+
+@app.command("install")
+def install(device: OnDevice) -> None:
+    """Put the agent on a device, which every command that uses one does when it is not there."""
+    with Console(stderr=True).status(f"opening {escape(device)}"):
+        installed = install_agent(find_profile(device))
+    sent = installed.sent_bytes
+    what = f"{sent / 1e6:.1f} MB sent" if sent else "was there, nothing sent"
+    typer.echo(f"{installed.cache}\n{what}\nsha256 {installed.sha256}")
+
+
+@app.command("uninstall")
+def uninstall(device: OnDevice) -> None:
+    """Remove agents and models from a device: the whole cache folder."""
+    with Console(stderr=True).status(f"opening {escape(device)}"):
+        folder = uninstall_agent(find_profile(device))
+    typer.echo(f"removed {folder}" if folder else "nothing was there")

@@ -11,10 +11,28 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from edgeflare.devices.attached import look_around
+from edgeflare.devices.check import check_device
 from edgeflare.devices.device import connect
 from edgeflare.devices.profile import find_profile, list_profiles
 
-app = typer.Typer(help="The devices that there are.", no_args_is_help=True)
+app = typer.Typer(help="The devices that there are, and how they are right now.")
+
+
+@app.callback(invoke_without_command=True)
+def now(context: typer.Context) -> None:
+    """Say of each profile, and each attached phone, whether it can be used right now."""
+    if context.invoked_subcommand is not None:
+        return
+    table = Table(box=None, pad_edge=False)
+    for column in ("name", "transport"):
+        table.add_column(column, no_wrap=True)
+    table.add_column("right now", overflow="fold")
+    with Console(stderr=True).status("looking around"):
+        seen = look_around(list_profiles())
+    for profile, state in seen:
+        table.add_row(profile.name, profile.transport, escape(state))
+    Console().print(table)
 
 
 @app.command("list")
@@ -48,3 +66,28 @@ def show(
         "device": {key: value for key, value in told.items() if value is not None},
     }
     typer.echo(json.dumps(shown, indent=2, default=str))
+
+
+@app.command("check")
+def check(
+    name: Annotated[
+        str,
+        typer.Argument(metavar="NAME", help="A profile, adb://[SERIAL], ssh://HOST or grpc://…"),
+    ],
+) -> None:
+    """Try a device: put the agent there if needed, start it, run a small model, and stop it."""
+    profile = find_profile(name)
+    with Console(stderr=True).status(f"opening {escape(name)}"):
+        checked = check_device(profile)
+    told = checked.provenance.to_json()
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for key, value in told.items():
+        if value not in (None, "", []):
+            text = " ".join(map(str, value)) if isinstance(value, list) else str(value)
+            table.add_row(key.replace("_", " "), escape(text))
+    for sensor, degrees in checked.telemetry.temperatures.items():
+        table.add_row(escape(f"temperature, {sensor}"), f"{degrees:.1f} °C")
+    table.add_row("agent ready after", f"{checked.open_seconds:.1f} s")
+    table.add_row("model open after", f"{checked.load_seconds:.1f} s more")
+    Console().print(table)
+    typer.echo(f"{name} is ready: it ran a model of one layer, and answered right")

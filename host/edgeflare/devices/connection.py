@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator
 from typing import Protocol, TypeVar
@@ -10,7 +11,7 @@ import grpc
 
 from edgeflare.devices.transports.transport import Endpoint
 from edgeflare.errors import InfrastructureError, UserError
-from edgeflare_protos import AUTHORIZATION, CHUNK_BYTES
+from edgeflare_protos import AUTHORIZATION, CHUNK_BYTES, Sealed, message_crc32, seal_holds
 from edgeflare_protos import agent_pb2 as wire
 from edgeflare_protos.agent_pb2_grpc import AgentStub
 
@@ -19,17 +20,33 @@ Reply = TypeVar("Reply")
 SHORT_CALL_SECONDS = 10.0
 """For calls that only look something up: milliseconds of work, and the rest is for a busy board."""
 
+HEARTBEAT_SECONDS = 5.0
+"""For the question whether a session is at work, which an agent answers beside that work."""
+
+SEALS_SINCE = (1, 1)
+"""The version of the protocol from which on replies are sealed."""
+
 LOAD_SECONDS = 60.0
 """For opening a session: a worker starts (4 s under QEMU) and a large model is prepared."""
 
 UPLOAD_BYTES_PER_SECOND = 256 * 1024
 """A slow uplink; an upload's deadline is what it takes at this speed, and a short call more."""
 
+SILENCE_SECONDS = 10.0
+"""Without a word from the device, after which gRPC asks whether it is still there; an answer may
+take as long. So a cable that was pulled is noticed in 20 s, also while nothing is under way."""
+
+# What cannot be read is answered by a status, which we translate; these two add a traceback.
+for _name in ("grpc._common", "grpc._cython.cygrpc"):
+    logging.getLogger(_name).setLevel(logging.CRITICAL)
+
 _CHANNEL_OPTIONS = (
     # A device is on this network; an HTTP proxy of the environment would not find it.
     ("grpc.enable_http_proxy", 0),
     # Else a new channel inherits the reconnection back-off of one that was lost.
     ("grpc.use_local_subchannel_pool", 1),
+    # Else gRPC stops asking after the second time.
+    ("grpc.http2.max_pings_without_data", 0),
 )
 
 
@@ -59,6 +76,7 @@ class Connection:
         self.delay_seconds = delay_seconds
         self._channel = _channel(endpoint)
         self._stub = AgentStub(self._channel)
+        self._seals = False
         self._closed = False
         token = endpoint.token
         self._metadata = ((AUTHORIZATION, f"Bearer {token}"),) if token else ()
@@ -76,7 +94,25 @@ class Connection:
 
         """
         reply: wire.DescribeReply = self._send(self._stub.Describe, request, SHORT_CALL_SECONDS)
+        major, minor = SEALS_SINCE
+        self._seals = reply.protocol.major == major and reply.protocol.minor >= minor
+        self.check(reply)
         return reply
+
+    def check(self, reply: Sealed) -> None:
+        """Hold a reply to its seal; agents before 1.1 set none.
+
+        Raises:
+            DeviceLost: it was damaged on its way.
+
+        """
+        if (self._seals or reply.seal) and not seal_holds(reply):
+            raise DeviceLost(f"{self.place}: a reply arrived damaged")
+
+    @property
+    def resumes(self) -> bool:
+        """Whether the agent takes a session up again under its token, as those since 1.1 do."""
+        return self._seals
 
     def upload(self, sha256: str, model: bytes) -> None:
         """Send a model to the agent's store, unless it is there already."""
@@ -101,6 +137,9 @@ class Connection:
             if code is grpc.StatusCode.INVALID_ARGUMENT:
                 raise UserError(f"{self.name}: {details}") from None
             raise self.translate(error) from None
+        self.check(opened)
+        if self._seals and opened.request_crc32 != message_crc32(request):
+            raise DeviceLost(f"{self.place}: the request to open a model arrived damaged")
         return opened
 
     def close_session(self, session_id: str) -> None:
@@ -112,7 +151,34 @@ class Connection:
         """Ask for the state of the device."""
         request = wire.TelemetryRequest()
         state: wire.TelemetryReply = self._call(self._stub.Telemetry, request, SHORT_CALL_SECONDS)
+        self.check(state)
         return state
+
+    def idle_seconds(self, session_id: str) -> float:
+        """Return the time since a session ended its last batch; 0 while it runs one.
+
+        An agent before 1.1 does not say: 0.
+        """
+        request = wire.TelemetryRequest(session_id=session_id)
+        state: wire.TelemetryReply = self._call(self._stub.Telemetry, request, HEARTBEAT_SECONDS)
+        self.check(state)
+        return state.idle_seconds
+
+    def capture(self, request: wire.CaptureRequest, seconds: float) -> list[wire.CaptureReply]:
+        """Run one input, and return the parts of its answer, at least one.
+
+        Args:
+            request: the input.
+            seconds: the most that it may take.
+
+        """
+        try:
+            replies = list(self._send(self._stub.Capture, request, seconds))
+        except grpc.RpcError as error:
+            raise self.translate(error) from None
+        if not replies:
+            raise DeviceLost(f"{self.place}: the agent answered nothing")
+        return replies
 
     def infer_stream(self, requests: Iterator[wire.InferRequest]) -> InferCall:
         """Begin a stream of batches; its caller watches over time, since a stream may be long."""
@@ -138,6 +204,14 @@ class Connection:
             )
         return InfrastructureError(f"{place} refuses: {details or code.name}")
 
+    def lost(self, error: grpc.RpcError) -> DeviceLost:
+        """Return what it means that a stream ended that had begun well.
+
+        Whatever the status, a new connection may do: a request that was damaged on its way is
+        refused like a wrong one.
+        """
+        return DeviceLost(str(self.translate(error)))
+
     def _call(self, method: Callable[..., Reply], request: object, seconds: float) -> Reply:
         try:
             return self._send(method, request, seconds)
@@ -148,7 +222,15 @@ class Connection:
         if self._closed:
             raise DeviceLost(f"{self.place}: the connection was closed")
         time.sleep(self.delay_seconds)
-        return method(request, timeout=seconds, metadata=self._metadata)
+        try:
+            reply: Reply | None = method(request, timeout=seconds, metadata=self._metadata)
+        except ValueError:
+            if self._closed:  # meanwhile, by another thread
+                raise DeviceLost(f"{self.place}: the connection was closed") from None
+            raise
+        if reply is None:  # what was damaged may look like a success without a message
+            raise DeviceLost(f"{self.place}: the agent answered nothing")
+        return reply
 
 
 class InferCall(Protocol):
@@ -182,10 +264,18 @@ _CURABLE = {
 
 
 def _channel(endpoint: Endpoint) -> grpc.Channel:
+    milliseconds = int(SILENCE_SECONDS * 1000)
+    options = (
+        *_CHANNEL_OPTIONS,
+        ("grpc.keepalive_time_ms", milliseconds),
+        ("grpc.keepalive_timeout_ms", milliseconds),
+        # What newer versions of gRPC go by, and would let pass a minute.
+        ("grpc.http2.ping_timeout_ms", milliseconds),
+    )
     if not endpoint.tls:
-        return grpc.insecure_channel(endpoint.address, _CHANNEL_OPTIONS)
+        return grpc.insecure_channel(endpoint.address, options)
     credentials = grpc.ssl_channel_credentials(root_certificates=endpoint.tls_ca)
-    return grpc.secure_channel(endpoint.address, credentials, _CHANNEL_OPTIONS)
+    return grpc.secure_channel(endpoint.address, credentials, options)
 
 
 def _parts(sha256: str, model: bytes) -> Iterator[wire.UploadModelRequest]:

@@ -8,25 +8,42 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
+from typing import get_args
 
 from edgeflare.devices.connection import Connection, DeviceLost
 from edgeflare.devices.handshake import shake_hands
-from edgeflare.devices.profile import Profile
+from edgeflare.devices.probe import DeviceProbe
+from edgeflare.devices.profile import Kernels, Profile
 from edgeflare.devices.provenance import Provenance, Telemetry
+from edgeflare.devices.remote.transport import RemoteTransport
 from edgeflare.devices.session import DeviceSession
+from edgeflare.devices.transports.adb import AdbRemote
 from edgeflare.devices.transports.address import AddressTransport
 from edgeflare.devices.transports.emulated import EmulatedTransport
+from edgeflare.devices.transports.qemu import QemuTransport
+from edgeflare.devices.transports.ssh import SshRemote
 from edgeflare.devices.transports.transport import Transport
-from edgeflare.errors import InfrastructureError
+from edgeflare.errors import EdgeFlareError, InfrastructureError
+from edgeflare.models.probe import ProbeRefused
 from edgeflare_protos import agent_pb2 as wire
 
-REOPEN_PAUSES_SECONDS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
+REOPEN_PAUSES_SECONDS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
 """Before each attempt to get a lost device back: at once, since an emulated one just starts anew,
-then backing off for as long as a board takes to find its network again, but not to boot."""
+then backing off for as long as it takes to put a cable in again, or a board to boot."""
+
+MOST_REFUSALS = 3
+"""Attempts in a row that may end in a refusal. A request that was damaged on its way is refused
+like a wrong one; a device that refuses thrice means it."""
+
+_PROBES_SINCE_MINOR = 1
+"""Of the protocol: the first agent with the Capture call."""
 
 _TRANSPORTS: dict[str, Callable[[Profile], Transport]] = {
     "emulated": EmulatedTransport,
     "address": AddressTransport,
+    "qemu": QemuTransport,
+    "adb": lambda profile: RemoteTransport(profile, AdbRemote(profile)),
+    "ssh": lambda profile: RemoteTransport(profile, SshRemote(profile)),
 }
 
 
@@ -79,6 +96,46 @@ class Device:
         self._sessions.append(session)
         return session
 
+    @property
+    def kernels(self) -> tuple[Kernels, ...]:
+        """The kernel sets that the device has."""
+        return tuple(k for k in get_args(Kernels) if k in self._description.kernels)
+
+    @property
+    def payload_limit_bytes(self) -> int:
+        """The most bytes that one message may carry."""
+        return self._description.payload_limit_bytes
+
+    def open_as(self, model_path: Path, kernels: Kernels, threads: int) -> DeviceSession:
+        """Open a model with other kernels or threads than the profile's, for a short while.
+
+        `reopen` does not bring it back, and its node counts are no part of the provenance.
+
+        Raises:
+            UserError: see `open`.
+            InfrastructureError: the device fails.
+
+        """
+        other = replace(self.profile, kernels=kernels, threads=threads)
+        limit = self._description.payload_limit_bytes
+        return DeviceSession(self._connection, other, model_path, limit)
+
+    def probe(self, content: bytes, *, capture: bool = False) -> DeviceProbe:
+        """Open a model to look into it, with the profile's kernels and threads.
+
+        Raises:
+            ProbeRefused: the device's runtime refuses the model, or its agent is too old.
+            InfrastructureError: the device fails.
+
+        """
+        protocol = self._description.protocol
+        if protocol.minor < _PROBES_SINCE_MINOR:
+            raise ProbeRefused(
+                f"{self.profile.name}: the agent is too old to look into a model (protocol "
+                f"{protocol.major}.{protocol.minor}): install this version of edgeflare there"
+            )
+        return DeviceProbe(self._connection, self.profile, content, capture=capture)
+
     def telemetry(self) -> Telemetry:
         """Ask for the state of the device right now.
 
@@ -109,7 +166,7 @@ class Device:
 
         """
         before = _identity(self.provenance)
-        cause, last = "", ""
+        cause, last, refusals = "", "", 0
         for pause in REOPEN_PAUSES_SECONDS:
             time.sleep(pause)
             self._disconnect()
@@ -119,7 +176,10 @@ class Device:
                 for session in self._sessions:
                     session.resume(self._connection)
                 break
-            except DeviceLost as error:
+            except EdgeFlareError as error:
+                refusals = 0 if isinstance(error, DeviceLost) else refusals + 1
+                if refusals == MOST_REFUSALS:
+                    raise
                 last = str(error)
         else:
             raise InfrastructureError(
@@ -199,6 +259,7 @@ def _provenance(profile: Profile, description: wire.DescribeReply) -> Provenance
         link_delay_ms=profile.link_delay_ms,
         agent_version=description.agent_version,
         protocol=f"{protocol.major}.{protocol.minor}",
+        delegate=profile.delegate,
     )
 
 

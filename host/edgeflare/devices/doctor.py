@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
+import adbutils
+
 from edgeflare.devices.device import connect
 from edgeflare.devices.profile import find_profile
+from edgeflare.devices.transports.qemu import find_qemu
 from edgeflare.errors import EdgeFlareError
+
+_PROGRAM_SECONDS = 20.0
+"""For a program to say its version, on a busy machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +44,9 @@ def examine() -> list[Check]:
         _package("ai-edge-litert", "pip install ai-edge-litert", needed=_absent("tflite-runtime")),
         _package("tflite-runtime", "pip install 'edgeflare[tflite-runtime]' (Python 3.11 or less)"),
         _package("onnxruntime", "pip install 'edgeflare[onnx]'"),
+        _adb(),
+        _program("ssh", "ssh", "-V", "apt-get install openssh-client"),
+        _qemu(),
         _try("agent, emulated", _start_agent, "pip install --force-reinstall edgeflare"),
     ]
 
@@ -51,6 +61,41 @@ def _absent(package: str) -> bool:
     except PackageNotFoundError:
         return True
     return False
+
+
+def _adb() -> Check:
+    """Look for adb's client; adbutils brings one for most systems."""
+    mend = "apt-get install adb"
+    try:
+        return _program("adb, for phones", adbutils.adb_path(), "version", mend)
+    except adbutils.AdbError:
+        return Check("adb, for phones", "", False, mend)
+
+
+def _qemu() -> Check:
+    mend = "apt-get install qemu-user-static"
+    program = find_qemu()
+    if program is None:
+        return Check("QEMU, for ARM cores", "", False, mend)
+    return _program("QEMU, for ARM cores", program, "--version", mend)
+
+
+def _program(name: str, program: str, question: str, mend: str) -> Check:
+    """Look for a program; the first line that it says of its version is what was found."""
+    try:
+        done = subprocess.run(
+            [program, question],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_PROGRAM_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return Check(name, "", False, mend)
+    said = (done.stdout + done.stderr).strip().splitlines()
+    return Check(name, said[0] if said and not done.returncode else "", False, mend)
 
 
 def _try(name: str, attempt: Callable[[], str], mend: str) -> Check:

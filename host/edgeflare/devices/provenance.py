@@ -28,6 +28,7 @@ class Provenance:
         protocol: version of the wire protocol that the agent speaks, "major.minor".
         delegated_nodes: nodes that a delegate really took of the model opened last, else None.
         total_nodes: nodes of that model.
+        delegate: the library of the external delegate that was asked for, or None.
 
     """
 
@@ -49,6 +50,7 @@ class Provenance:
     protocol: str
     delegated_nodes: int | None = None
     total_nodes: int | None = None
+    delegate: str | None = None
 
     def to_json(self) -> dict[str, object]:
         """Return this as values that the json module writes as they are."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import secrets
 from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
@@ -53,6 +54,8 @@ class DeviceSession:
         self._payload_limit = payload_limit
         self.closed = False
         self._session_id = ""
+        # Under it an agent that was never away takes the session up again, its worker and all.
+        self._resume_token = secrets.token_urlsafe(16)
         self.resume(connection)
 
     @property
@@ -94,14 +97,16 @@ class DeviceSession:
         """Open the model again over another connection, unless the session was closed."""
         if self.closed:
             return
-        if self._session_id:
+        if self._session_id and not connection.resumes:
             # An agent that was never away still keeps the place of the session that was lost.
             with suppress(InfrastructureError):
                 connection.close_session(self._session_id)
         sha256 = hashlib.sha256(self._model).hexdigest()
         connection.upload(sha256, self._model)
         try:
-            opened = connection.open_session(_request(sha256, self._profile))
+            request = open_request(sha256, self._profile)
+            request.resume_token = self._resume_token
+            opened = connection.open_session(request)
         except UserError as error:
             raise UserError(f"{self._model_path}: {error}") from None
         self._connection = connection
@@ -157,11 +162,16 @@ def _read_model(path: Path) -> bytes:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
 
 
-def _request(sha256: str, profile: Profile) -> wire.OpenSessionRequest:
+def open_request(sha256: str, profile: Profile) -> wire.OpenSessionRequest:
+    """Return the request that opens a stored model as a profile says."""
+    delegate = None
+    if profile.delegate is not None:
+        delegate = wire.ExternalDelegate(library=profile.delegate, options=profile.delegate_options)
     return wire.OpenSessionRequest(
         model_sha256=sha256,
         kernels=_KERNELS[profile.kernels],
         threads=profile.threads,
+        delegate=delegate,
         warmup=profile.warmup,
         input_timeout_seconds=profile.input_timeout_seconds,
     )

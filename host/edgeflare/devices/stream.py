@@ -13,7 +13,7 @@ import grpc
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.devices.connection import Connection, DeviceLost
+from edgeflare.devices.connection import UPLOAD_BYTES_PER_SECOND, Connection, DeviceLost
 from edgeflare.devices.link_delay import DelayLine
 from edgeflare.errors import InfrastructureError
 from edgeflare.models.evaluation import RawBatch
@@ -26,8 +26,12 @@ ATTEMPTS = 2
 SLACK_SECONDS = 30.0
 """On top of what a batch may compute: the link, and workers that are restarted under load."""
 
+LOOK_SECONDS = 10.0
+"""Without an answer, after which the agent is asked whether the session is at work at all, and
+again each so long. A batch may rightly take minutes; that one was lost is noticed earlier."""
+
 WATCH_SECONDS = 0.5
-"""Between two looks at whether a batch is overdue; deadlines are far longer."""
+"""Between two looks at the clock; deadlines are far longer."""
 
 _KINDS = {
     wire.InputFailure.KIND_CRASH: "crash",
@@ -116,6 +120,7 @@ class InferenceStream:
             request.request_id,
             request.payload_crc32,
             request.count,
+            len(request.payload),
             batch,
             seconds=computing + self._connection.delay_seconds + SLACK_SECONDS,
             since=time.monotonic(),
@@ -128,7 +133,9 @@ class InferenceStream:
                 self._take(reply)
             self._finish(DeviceLost(f"{self._connection.name}: the agent ended the stream"))
         except grpc.RpcError as error:
-            self._finish(self._connection.translate(error))
+            self._finish(self._connection.lost(error))
+        except DeviceLost as error:
+            self._finish(error)
         except _WrongReplyError as error:
             self._finish(DeviceLost(f"{self._connection.name}: a reply arrived with {error}"))
 
@@ -148,6 +155,7 @@ class InferenceStream:
 
     def _checked(self, message: _Message, reply: wire.InferReply) -> RawBatch:
         """Return what a reply says, if it is whole and answers this message."""
+        self._connection.check(reply)
         if reply.request_id != message.request_id:
             raise _WrongReplyError(f"id {reply.request_id} instead of {message.request_id}")
         if reply.payload_crc32 != message.crc32:
@@ -166,18 +174,40 @@ class InferenceStream:
         return RawBatch(outputs, failures, reply.busy_seconds)
 
     def _watch(self) -> None:
-        """End the stream when the oldest message under way is overdue."""
+        """End the stream when the oldest message under way is overdue, or has not arrived."""
+        looked = time.monotonic()
         while not self._ended.wait(WATCH_SECONDS):
             with self._lock:
                 oldest = self._under_way[0] if self._under_way else None
-                overdue = oldest is not None and time.monotonic() > oldest.since + oldest.seconds
-            if oldest is not None and overdue:
+                size = sum(message.size for message in self._under_way)
+            now = time.monotonic()
+            if oldest is None:
+                continue
+            if now > oldest.since + oldest.seconds:
                 self._finish(
                     DeviceLost(
                         f"{self._connection.name}: no answer to {oldest.count} inputs within"
                         f" {oldest.seconds:.0f} s"
                     )
                 )
+            elif now > max(looked, oldest.since) + LOOK_SECONDS:
+                self._look(size / UPLOAD_BYTES_PER_SECOND)
+                looked = now
+
+    def _look(self, transfer_seconds: float) -> None:
+        """End the stream if the agent does not answer, or is idle for longer than can be."""
+        try:
+            idle_seconds = self._connection.idle_seconds(self._session_id)
+        except InfrastructureError as error:
+            self._finish(DeviceLost(str(error)))
+            return
+        if idle_seconds > transfer_seconds + LOOK_SECONDS:
+            self._finish(
+                DeviceLost(
+                    f"{self._connection.name}: what was sent has not arrived, or its answer has"
+                    f" not; the agent has had nothing to do for {idle_seconds:.0f} s"
+                )
+            )
 
     def _finish(self, end: InfrastructureError) -> None:
         with self._lock:
@@ -219,6 +249,7 @@ class _Message:
     request_id: int
     crc32: int
     count: int
+    size: int
     batch: _Batch
     seconds: float
     since: float

@@ -64,6 +64,7 @@ def build_document(journal: Journal) -> Document:
     about = About.from_json(about_json)
     chains = journal.chains()
     replay = about_json.get("replay")
+    health = about_json.get("health", {})
     findings: dict[int, Document] = {}
     deviating: dict[int, Document] = {}
     flaky: list[Document] = []
@@ -102,6 +103,11 @@ def build_document(journal: Journal) -> Document:
             *about_json.get("notes", []),
             *about_json.get("warnings", []),
             *equal_arms(journal, about),
+            *health.get("warnings", []),
+        ],
+        "health": [
+            {"device": device["name"], **seen}
+            for device, seen in zip(about.devices, health.get("devices", []), strict=False)
         ],
         "totals": _totals(journal, about, chains, findings, deviating, flaky),
         "deviating_seeds": list(deviating.values()),
@@ -223,7 +229,10 @@ def _totals(
     found = [chains[seed_id] for seed_id in findings]
     seed_rows = journal.answers("seed")
     overhead = [
-        row for rows in (*seed_rows.values(), *journal.answers("verify").values()) for row in rows
+        row
+        for answered in (seed_rows, journal.answers("verify"), journal.answers("canary"))
+        for rows in answered.values()
+        for row in rows
     ]
     seeds = int(journal.about()["seeds"])
     times = journal.times()

@@ -13,6 +13,7 @@ from edgeflare.devices.device import connect
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.transports.address import AddressTransport
 from edgeflare.errors import InfrastructureError, UserError
+from edgeflare_protos import PROTOCOL_MAJOR, PROTOCOL_MINOR
 
 
 @pytest.fixture(autouse=True)
@@ -101,7 +102,7 @@ def test_an_agent_behind_tls(start_agent: Callable[..., Any], tmp_path: Path) ->
     profile = board(agent.address, tls_ca=certificate, token_file=tmp_path / "token")
 
     with connect(profile) as device:
-        assert device.provenance.protocol == "1.0"
+        assert device.provenance.protocol == f"{PROTOCOL_MAJOR}.{PROTOCOL_MINOR}"
     with pytest.raises(InfrastructureError, match="certificate is not trusted"):
         connect(replace(profile, tls_ca=other))
     with pytest.raises(InfrastructureError, match="whether the agent wants TLS"):

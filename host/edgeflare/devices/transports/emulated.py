@@ -12,6 +12,7 @@ from pathlib import Path
 
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.transports.child_agent import ChildAgent
+from edgeflare.devices.transports.delegate import allow_delegate
 from edgeflare.devices.transports.transport import Endpoint, Transport
 from edgeflare.errors import InfrastructureError, UserError
 
@@ -50,7 +51,8 @@ class EmulatedTransport(Transport):
         python = self._profile.python or sys.executable
         environment = _environment(packages, own=self._profile.python is None)
         try:
-            return agent.start([python, "-m", "edgeflare_agent"], environment)
+            command = [python, "-m", "edgeflare_agent", *allow_delegate(self._profile)]
+            return agent.start(command, environment)
         except OSError as error:
             raise UserError(
                 f'{self._profile.source}: python = "{python}": cannot be run: {error.strerror}'

@@ -1,0 +1,47 @@
+"""What lies between a model's input and its output: the tensors that its operators put out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from edgeflare_agent.runtime.answers import ModelRejected
+
+
+def readable_tensors(interpreter: Any, nodes: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the details of every tensor that an operator puts out, in execution order.
+
+    The model is run once on zeros, which shows what cannot be read: tensors that a delegate keeps
+    to itself, and those whose shape is known only then, are left out; so are strings.
+
+    Args:
+        interpreter: the runtime's, its tensors allocated, made to keep all tensors.
+        nodes: its list of nodes.
+
+    Raises:
+        ModelRejected: it does not run so.
+
+    """
+    for details in interpreter.get_input_details():
+        tensor = interpreter.tensor(details["index"])()
+        tensor.fill(0)
+        # A view that is alive forbids the interpreter to run.
+        del tensor
+    try:
+        interpreter.invoke()
+    except (RuntimeError, ValueError) as error:
+        words = " ".join(str(error).split())
+        raise ModelRejected(f"it does not run when all tensors are kept: {words}") from error
+    known = {details["index"]: details for details in interpreter.get_tensor_details()}
+    made = dict.fromkeys(
+        int(index) for node in nodes if node["op_name"] != "DELEGATE" for index in node["outputs"]
+    )
+    return [known[index] for index in made if _readable(interpreter, known[index])]
+
+
+def _readable(interpreter: Any, details: dict[str, Any]) -> bool:
+    try:
+        value = interpreter.get_tensor(details["index"])
+    except ValueError:
+        return False
+    return bool(value.dtype.kind in "biuf" and value.shape == tuple(details["shape"]))

@@ -1,0 +1,33 @@
+"""One process at a time works on a run."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+from edgeflare.errors import UserError
+
+
+def lock_run(folder: Path) -> int:
+    """Lock a run directory, and return what `os.close` unlocks it by.
+
+    The lock is the kernel's, on the folder itself: it leaves no file behind, and is gone when its
+    process ends, however it ends.
+
+    Raises:
+        UserError: another process holds it.
+
+    """
+    lock = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        raise UserError(
+            f"{folder} is being worked on by another process: wait until that has ended, or name"
+            " another folder with --out"
+        ) from None
+    except OSError:
+        pass  # a file system without locks, as some networks have
+    return lock

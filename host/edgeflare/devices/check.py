@@ -1,0 +1,108 @@
+"""A check of one device: brought up, asked what it is, and a model run on it."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import flatbuffers  # type: ignore[import-untyped]
+import numpy as np
+from ai_edge_litert import schema_py_generated as schema
+from numpy.typing import NDArray
+
+from edgeflare.devices.device import connect
+from edgeflare.devices.profile import Profile
+from edgeflare.devices.provenance import Provenance, Telemetry
+from edgeflare.errors import InfrastructureError
+
+_WEIGHTS = np.array([[1, 2, 3, 4], [-4, 3, -2, 1], [2, 0, -8, 5]], np.float32)
+_INPUTS = np.array([[1, 1, 1, 1], [0, 2, -4, 8], [16, 1, 0, -2]], np.float32)
+"""Small integers, whose products and sums are exact in any kernel's arithmetic, in float16 too."""
+
+_ANSWER_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A device that is ready for a search.
+
+    Attributes:
+        provenance: what it is.
+        telemetry: how it is right now.
+        open_seconds: from nothing to an agent that has shaken hands.
+        load_seconds: from there to a model that is open.
+
+    """
+
+    provenance: Provenance
+    telemetry: Telemetry
+    open_seconds: float
+    load_seconds: float
+
+
+def check_device(profile: Profile) -> Checked:
+    """Deploy the agent if needed, start it, run a model of one layer, and stop it again.
+
+    Raises:
+        UserError: the profile asks for something that is not there.
+        InfrastructureError: the device fails, or its model answers wrongly.
+
+    """
+    with tempfile.TemporaryDirectory(prefix="edgeflare-") as folder:
+        model = Path(folder) / "canary.tflite"
+        model.write_bytes(canary_model())
+        began = time.monotonic()
+        with connect(profile) as device:
+            opened = time.monotonic()
+            session = device.open(model)
+            loaded = time.monotonic()
+            answer = session.submit(_INPUTS).result(_ANSWER_SECONDS)
+            if answer.failures or not np.array_equal(answer.outputs, expected_answer()):
+                raise InfrastructureError(
+                    f"{profile.name}: answers {answer.outputs.tolist()} to a model of one layer,"
+                    f" where {expected_answer().tolist()} is right; its runtime or its delegate is"
+                    " broken"
+                )
+            return Checked(device.provenance, device.telemetry(), opened - began, loaded - opened)
+
+
+def expected_answer() -> NDArray[np.float32]:
+    """Return what that model answers to its inputs: (3, 3), float32."""
+    answer: NDArray[np.float32] = _INPUTS @ _WEIGHTS.T
+    return answer
+
+
+def canary_model() -> bytes:
+    """Return a `.tflite` of one fully connected layer, (1, 4) to (1, 3), float32."""
+    graph = schema.SubGraphT()
+    graph.tensors = [
+        _tensor("input", (1, 4)),
+        _tensor("weights", _WEIGHTS.shape, buffer=1),
+        _tensor("output", (1, 3)),
+    ]
+    graph.inputs, graph.outputs = [0], [2]
+    layer = schema.OperatorT()
+    layer.inputs, layer.outputs = [0, 1, -1], [2]
+    layer.builtinOptionsType = schema.BuiltinOptions.FullyConnectedOptions
+    layer.builtinOptions = schema.FullyConnectedOptionsT()
+    graph.operators = [layer]
+    code = schema.OperatorCodeT()
+    code.builtinCode = code.deprecatedBuiltinCode = schema.BuiltinOperator.FULLY_CONNECTED
+    code.version = 1
+    weights = schema.BufferT()
+    weights.data = np.frombuffer(_WEIGHTS.tobytes(), np.uint8)
+    model = schema.ModelT()
+    model.version, model.subgraphs, model.operatorCodes = 3, [graph], [code]
+    model.buffers = [schema.BufferT(), weights]
+    builder = flatbuffers.Builder(1024)
+    builder.Finish(model.Pack(builder), file_identifier=b"TFL3")
+    return bytes(builder.Output())
+
+
+def _tensor(name: str, shape: tuple[int, ...], buffer: int = 0) -> schema.TensorT:
+    tensor = schema.TensorT()
+    tensor.name, tensor.shape, tensor.buffer = name, list(shape), buffer
+    tensor.type = schema.TensorType.FLOAT32
+    return tensor

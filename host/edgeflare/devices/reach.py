@@ -1,0 +1,48 @@
+"""Devices that are reached through a shell: the agent put there, or all of it removed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from edgeflare.devices.profile import Profile
+from edgeflare.devices.remote import deployment
+from edgeflare.devices.remote.deployment import Installed
+from edgeflare.devices.remote.remote import Remote
+from edgeflare.devices.transports.adb import AdbRemote
+from edgeflare.devices.transports.ssh import SshRemote
+from edgeflare.errors import UserError
+
+_REMOTES: dict[str, Callable[[Profile], Remote]] = {"adb": AdbRemote, "ssh": SshRemote}
+
+
+def install_agent(profile: Profile) -> Installed:
+    """Put the agent on a device, unless it is there; nothing is started.
+
+    Raises:
+        UserError: nothing is ever put on such a device, or there is no agent for it.
+        InfrastructureError: the device fails.
+
+    """
+    with _reach(profile) as remote:
+        return deployment.install(remote, profile, deployment.look(remote, profile))
+
+
+def uninstall_agent(profile: Profile) -> str:
+    """Remove all that was ever put on a device; return the folder, empty if there was none.
+
+    Raises:
+        UserError: nothing is ever put on such a device, or an agent runs there for somebody.
+        InfrastructureError: the device fails.
+
+    """
+    with _reach(profile) as remote:
+        return deployment.uninstall(remote, profile)
+
+
+def _reach(profile: Profile) -> Remote:
+    if profile.transport not in _REMOTES:
+        raise UserError(
+            f'device "{profile.name}": nothing is installed on a device of transport ='
+            f' "{profile.transport}"; name one that is reached by adb:// or ssh://'
+        )
+    return _REMOTES[profile.transport](profile)

@@ -1,0 +1,1 @@
+"""Agents on devices that are reached through a shell: deployed by hash, started, found again."""

@@ -1,0 +1,116 @@
+"""The cache folder of a device: the agent put into it by hash, and all of it removed again."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from edgeflare.devices.profile import Profile
+from edgeflare.devices.remote import on_device
+from edgeflare.devices.remote.names import is_stale, new_name
+from edgeflare.devices.remote.on_device import Survey
+from edgeflare.devices.remote.payload import Payload, agent_code, bundle
+from edgeflare.devices.remote.remote import Remote, RemoteError
+from edgeflare.errors import UserError
+
+OTHERS_KEPT = 2
+"""Payloads that stay beside the one in use, so that going back to another runtime is quick."""
+
+PUSH_BYTES_PER_SECOND = 256 * 1024
+"""A slow uplink; a push may take what it takes at this speed, and a look around more."""
+
+_USUAL = {"adb": "/data/local/tmp/edgeflare", "ssh": "~/.cache/edgeflare/device"}
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """An agent's payload in the cache folder of a device.
+
+    Attributes:
+        cache: that folder.
+        sha256: the payload's hash.
+        sent_bytes: what had to travel; 0 if it was there.
+
+    """
+
+    cache: str
+    sha256: str
+    sent_bytes: int
+
+
+def look(remote: Remote, profile: Profile) -> Survey:
+    """Look at a device and its cache folder.
+
+    Raises:
+        UserError: the folder is none that may be used so.
+        InfrastructureError: the device fails.
+
+    """
+    folder = profile.cache or _USUAL[profile.transport]
+    parts = folder.split("/")[1:]
+    if not folder.isprintable() or len(parts) < 2 or {"", ".", ".."} & set(parts):
+        raise UserError(
+            f'{profile.source or profile.name}: cache = "{folder}": expected a folder of its own,'
+            ' at least two deep and without "..", for example "/home/pi/edgeflare"'
+        )
+    return on_device.survey(remote, folder)
+
+
+def install(remote: Remote, profile: Profile, seen: Survey) -> Installed:
+    """Send the agent, unless it is there.
+
+    Raises:
+        UserError: there is none for this machine, or the cache folder is somebody else's.
+        InfrastructureError: the device fails.
+
+    """
+    with tempfile.TemporaryDirectory(prefix="edgeflare-") as folder:
+        payload = _payload(profile, seen, Path(folder))
+        if payload.sha256 in seen.payloads:
+            return Installed(seen.cache, payload.sha256, 0)
+        sent = _send(remote, seen.cache, payload)
+    on_device.prune(remote, seen.cache, payload.sha256, OTHERS_KEPT)
+    return Installed(seen.cache, payload.sha256, sent)
+
+
+def uninstall(remote: Remote, profile: Profile) -> str:
+    """Remove all that was ever put on a device; return the cache folder, empty if there is none.
+
+    Raises:
+        UserError: an agent runs there for somebody.
+        InfrastructureError: the device fails.
+
+    """
+    seen = look(remote, profile)
+    if not seen.used:
+        return ""
+    stale = [name for name in seen.traces if is_stale(name)]
+    on_device.halt(remote, seen.cache, *stale)
+    if running := on_device.running(remote, seen.cache):
+        raise UserError(
+            f"{remote.place}: {len(running)} of the agents in {seen.cache} run for somebody; let"
+            " those runs end first (an agent that nobody uses ends by itself within half an hour)"
+        )
+    on_device.remove(remote, seen.cache)
+    return seen.cache
+
+
+def _payload(profile: Profile, seen: Survey, folder: Path) -> Payload:
+    return agent_code(folder) if profile.python else bundle(profile, seen.machine)
+
+
+def _send(remote: Remote, cache: str, payload: Payload) -> int:
+    size = payload.file.stat().st_size
+    name = new_name()
+    on_device.prepare(remote, cache)
+    try:
+        seconds = on_device.SHORT_SECONDS + size / PUSH_BYTES_PER_SECOND
+        remote.push(payload.file, f"{cache}/incoming/{name}", seconds)
+        on_device.unpack(remote, cache, payload.sha256, name)
+    except BaseException:
+        with suppress(RemoteError):
+            on_device.halt(remote, cache, name)
+        raise
+    return size

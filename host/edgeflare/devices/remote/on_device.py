@@ -1,0 +1,193 @@
+"""What a host does on a device, each as one call of `on_device.sh`."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from edgeflare.devices.remote.remote import CommandFailed, Output, Remote
+from edgeflare.errors import InfrastructureError, UserError
+
+SHORT_SECONDS = 20.0
+"""For what looks around: milliseconds of work, the rest is for a link that is slow to wake."""
+
+UNPACK_SECONDS = 300.0
+"""150 MB written to a slow SD card."""
+
+HALT_SECONDS = 45.0
+"""An agent that does not heed is killed after some 5 s, on a busy board after more."""
+
+READY_SECONDS = 60
+"""From launch to ready line: about 1 s on a board, 4 s under QEMU, 15 s from a cold SD card."""
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What a device is, and what is in its cache folder.
+
+    Attributes:
+        machine: its architecture as the kernel names it.
+        cache: the absolute path of the cache folder.
+        used: whether there is such a folder.
+        payloads: the agents that are there, by sha256.
+        traces: names that hosts gave to what they started or began to send.
+
+    """
+
+    machine: str
+    cache: str
+    used: bool
+    payloads: frozenset[str]
+    traces: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """An agent that runs on a device.
+
+    Attributes:
+        port: where it listens, on the device's loopback.
+        token: what it wants to be shown.
+
+    """
+
+    port: int
+    token: str = field(repr=False)
+
+
+def survey(remote: Remote, folder: str) -> Survey:
+    """Look at a device; a folder that begins with `~/` is in its home."""
+    said = _call(remote, SHORT_SECONDS, "survey", folder)
+    machine, where = said.get("machine", [""])[0], said.get("cache", [""])[0]
+    if not machine or not where.startswith("/"):
+        raise InfrastructureError(
+            f"{remote.place}: its shell does not answer as expected; `uname -m` and `echo $HOME`"
+            " must work there"
+        )
+    payloads = frozenset(said.get("payload", []))
+    traces = tuple(sorted(set(said.get("trace", []))))
+    return Survey(machine, where, "used" in said, payloads, traces)
+
+
+def prepare(remote: Remote, cache: str) -> None:
+    """Make the cache folder, unless it is there.
+
+    Raises:
+        UserError: there is a folder of that name that holds other things.
+
+    """
+    if "foreign" in _call(remote, SHORT_SECONDS, "prepare", cache):
+        raise UserError(
+            f"{remote.place}: {cache} holds other things than EdgeFlare's; name a folder of its"
+            " own in the profile, as cache"
+        )
+
+
+def unpack(remote: Remote, cache: str, sha256: str, name: str) -> None:
+    """Check what was pushed to `incoming/NAME`, and make it a payload."""
+    _call(remote, UNPACK_SECONDS, "unpack", cache, sha256, name)
+
+
+def prune(remote: Remote, cache: str, sha256: str, count: int) -> None:
+    """Remove payloads that nobody runs, but this one and the `count` used last."""
+    _call(remote, SHORT_SECONDS, "prune", cache, sha256, str(count))
+
+
+def launch(
+    remote: Remote,
+    cache: str,
+    sha256: str,
+    name: str,
+    options: Sequence[str],
+    python: str | None = None,
+) -> Launched:
+    """Start an agent that outlives the shell, and wait until it is ready.
+
+    Args:
+        remote: the device.
+        cache: its cache folder.
+        sha256: the payload that holds the agent.
+        name: what the run is called.
+        options: the agent's options, beside those for address, store and token.
+        python: the Python on the device that runs it, where the payload brings none.
+
+    Raises:
+        InfrastructureError: it does not come up.
+
+    """
+    prefix = "" if python is None else f"export EDGEFLARE_PYTHON={shlex.quote(python)}"
+    arguments = (cache, sha256, name, str(READY_SECONDS), *options)
+    said = _call(remote, READY_SECONDS + SHORT_SECONDS, "launch", *arguments, prefix=prefix)
+    if "failed" in said:
+        words = f"; it said: {said['said'][0]}" if "said" in said else ""
+        raise InfrastructureError(
+            f"{remote.place}: the agent did not start: it {' '.join(['failed', *said['failed']])}"
+            f"{words}"
+        )
+    try:
+        return Launched(int(json.loads(said["ready"][0])["port"]), said["token"][0])
+    except (ValueError, KeyError, TypeError, IndexError):
+        raise InfrastructureError(
+            f"{remote.place}: the agent printed {said.get('ready')} where its ready line was"
+            " expected"
+        ) from None
+
+
+def halt(remote: Remote, cache: str, *names: str) -> str:
+    """End agents and remove their traces; return what is known of one that was gone already."""
+    if not names:
+        return ""
+    calls = "\n".join(shlex.join(["halt", cache, name]) for name in names)
+    said = _run(remote, HALT_SECONDS, calls, "halt")
+    if "gone" not in said:
+        return ""
+    return "its process had ended" + "".join(f"; it said: {line}" for line in said.get("said", []))
+
+
+def running(remote: Remote, cache: str) -> list[str]:
+    """Return the names of the runs whose agents run."""
+    return _call(remote, SHORT_SECONDS, "running", cache).get("trace", [])
+
+
+def remove(remote: Remote, cache: str) -> None:
+    """Remove all that was put into the cache folder, and the folder if nothing else is there."""
+    _call(remote, UNPACK_SECONDS, "remove", cache)
+
+
+def _call(
+    remote: Remote, seconds: float, function: str, *arguments: str, prefix: str = ""
+) -> dict[str, list[str]]:
+    return _run(remote, seconds, f"{prefix}\n{shlex.join([function, *arguments])}", function)
+
+
+def _run(remote: Remote, seconds: float, calls: str, command: str) -> dict[str, list[str]]:
+    """Return the lines that the functions printed, by their first words."""
+    output = _checked(remote, remote.run(f"{_functions()}\n{calls}\n", seconds, command), command)
+    said: dict[str, list[str]] = {}
+    for line in output.stdout.splitlines():
+        word, _, rest = line.partition(" ")
+        said.setdefault(word, []).append(rest)
+    return said
+
+
+def _checked(remote: Remote, output: Output, command: str) -> Output:
+    if output.exit_code:
+        text = output.stderr.strip() or output.stdout.strip()
+        reason = text.splitlines()[-1] if text else f"exit code {output.exit_code}"
+        raise CommandFailed(
+            f"{remote.place}: {command} failed there: {reason}", command, text, output.exit_code
+        )
+    return output
+
+
+@cache
+def _functions() -> str:
+    """Return the shell's functions, without the comments, which would travel each time."""
+    text = (Path(__file__).parent / "on_device.sh").read_text(encoding="ascii")
+    return "".join(
+        f"{line.lstrip()}\n" for line in text.splitlines() if not line.lstrip().startswith("#")
+    )

@@ -1,0 +1,147 @@
+"""`edgeflare devices` and `edgeflare agent install`, without any device but this machine."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import adbutils
+import pytest
+
+from edgeflare.devices import check as checking
+
+Call = Callable[..., Any]
+
+
+@pytest.fixture
+def adb_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[int]:
+    """The port of an adb server of the test's own, which does not run yet, and sees no phones."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    for name, value in {
+        "ADB_EMU": "0",
+        "ADB_LOCAL_TRANSPORT_MAX_PORT": "5553",
+        "ADB_MDNS": "0",
+        "ADB_USB": "0",
+        "ANDROID_ADB_SERVER_PORT": str(port),
+        "HOME": str(tmp_path),
+    }.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("ANDROID_SERIAL", raising=False)
+    environment, kill = dict(os.environ), [adbutils.adb_path(), "kill-server"]
+    yield port
+    subprocess.run(kill, env=environment, capture_output=True, timeout=30, check=False)
+
+
+def row(text: str, name: str) -> str:
+    (line,) = [line for line in text.splitlines() if line.split()[:1] == [name]]
+    return " ".join(line.split())
+
+
+def test_what_can_be_used_right_now_is_said_of_every_profile(
+    call: Call, adb_server: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "device_profiles"
+    folder.mkdir()
+    with socket.create_server(("127.0.0.1", 0)) as somebody:
+        port = somebody.getsockname()[1]
+        somewhere = 'transport = "address"\naddress = "127.0.0.1:{}"\n'
+        (folder / "somebody.toml").write_text(somewhere.format(port))
+        (folder / "nobody.toml").write_text(somewhere.format(adb_server))
+        (folder / "absent.toml").write_text('extends = "android-arm64"\nserial = "0123"\n')
+        said = call("devices")
+
+    assert said.code == 0
+    assert row(said.out, "emulated-builtin") == "emulated-builtin emulated here"
+    assert row(said.out, "somebody") == "somebody address somebody listens"
+    # adb's server has that port by now.
+    assert row(said.out, "nobody").startswith("nobody address")
+    assert row(said.out, "android-arm64") == "android-arm64 adb none attached"
+    assert row(said.out, "absent") == "absent adb 0123 not attached"
+    assert row(said.out, "linux-aarch64-ssh") == "linux-aarch64-ssh ssh names no host"
+
+
+def test_a_check_runs_a_model_and_says_what_the_device_is(call: Call) -> None:
+    said = call("devices", "check", "emulated-reference")
+    assert said.code == 0, said.err
+    assert "ai-edge-litert" in said.out
+    assert row(said.out, "kernels") == "kernels reference"
+    assert said.out.splitlines()[-1].startswith("emulated-reference is ready")
+
+
+def test_a_check_notices_a_wrong_answer(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = checking.expected_answer()
+    monkeypatch.setattr(checking, "expected_answer", lambda: right + 1)
+    said = call("devices", "check", "emulated-builtin")
+    assert said.code == 3
+    assert "its runtime or its delegate is broken" in said.complaint()
+
+
+@pytest.mark.parametrize("command", ["install", "uninstall"])
+def test_nothing_is_installed_where_nothing_is_sent(command: str, call: Call) -> None:
+    said = call("agent", command, "--device", "emulated-builtin")
+    assert said.code == 2
+    assert "name one that is reached by adb:// or ssh://" in said.complaint()
+
+
+def test_no_phone_is_said_in_one_line(call: Call, adb_server: int) -> None:
+    for arguments in (("devices", "check", "adb://"), ("agent", "install", "--device", "adb://")):
+        said = call(*arguments)
+        assert said.code == 3
+        assert said.out == ""
+        assert "no phone is attached; plug one in" in said.complaint()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("ANDROID_ADB_SERVER_PORT", "usb"),
+        ("ADB_SERVER_SOCKET", "local:/adb"),
+        ("ADB_SERVER_SOCKET", "x"),
+    ],
+)
+def test_a_server_that_cannot_be_is_said_with_its_variable(
+    name: str, value: str, call: Call, adb_server: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    said = call("devices", "check", "adb://")
+    assert said.code == 2
+    assert said.complaint().startswith(f"{name}={value}: expected a port")
+
+
+def test_the_servers_socket_says_where_it_is(
+    call: Call, adb_server: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ANDROID_ADB_SERVER_PORT")
+    monkeypatch.setenv("ADB_SERVER_SOCKET", f"tcp:localhost:{adb_server}")
+    assert "no phone is attached" in call("devices", "check", "adb://").complaint()
+
+
+def test_a_device_whose_delegate_is_none_is_told_so(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That it is the runtime who refuses shows that the agent was told to allow the library."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "device_profiles").mkdir()
+    (tmp_path / "device_profiles" / "vendor.toml").write_text(
+        'extends = "emulated-builtin"\ndelegate = "libc.so.6"\ndelegate_options = { speed = "1" }\n'
+    )
+    said = call("devices", "check", "vendor")
+    assert said.code == 2
+    assert "libc.so.6" in said.complaint()
+    assert "--allow-delegate" not in said.complaint()
+
+
+def test_the_doctor_looks_for_what_reaches_devices(call: Call) -> None:
+    said = call("doctor")
+    assert said.code == 0
+    for name in ("adb, for phones", "ssh", "QEMU, for ARM cores"):
+        assert name in said.out
+    assert "Android Debug Bridge" in said.out

@@ -1,0 +1,237 @@
+"""The functions for a device's shell, in the shells of this machine."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import shutil
+import subprocess
+import tarfile
+import time
+from pathlib import Path
+
+import pytest
+
+from edgeflare.devices.remote import on_device
+from edgeflare.devices.remote.remote import CommandFailed
+from edgeflare.errors import InfrastructureError, UserError
+from here import Here
+
+SHELLS = {"sh": ["sh"], "bash": ["bash", "--posix"], "busybox": ["busybox", "sh"], "mksh": ["mksh"]}
+
+READY = """echo '{"ready": true, "port": 4242}'\nexec sleep 60\n"""
+
+
+@pytest.fixture(params=[name for name, words in SHELLS.items() if shutil.which(words[0])])
+def here(request: pytest.FixtureRequest) -> Here:
+    return Here(SHELLS[request.param])
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    return tmp_path / "it's a $cache"
+
+
+def packed(script: str) -> bytes:
+    """A payload whose agent is that script."""
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w:gz") as archive:
+        member = tarfile.TarInfo("agent")
+        content = f"#!/bin/sh\n{script}".encode()
+        member.size, member.mode = len(content), 0o755
+        archive.addfile(member, io.BytesIO(content))
+    return file.getvalue()
+
+
+def deploy(here: Here, cache: Path, script: str, name: str = "host-1-1-a") -> str:
+    content = packed(script)
+    sha256 = hashlib.sha256(content).hexdigest()
+    on_device.prepare(here, str(cache))
+    (cache / "incoming" / name).write_bytes(content)
+    on_device.unpack(here, str(cache), sha256, name)
+    return sha256
+
+
+def test_an_untouched_device_is_left_untouched_by_a_look(here: Here, cache: Path) -> None:
+    seen = on_device.survey(here, str(cache))
+    assert seen.machine == os.uname().machine
+    assert seen.cache == str(cache)
+    assert (seen.used, seen.payloads, seen.traces) == (False, frozenset(), ())
+    assert not cache.exists()
+
+
+def test_a_folder_in_the_home_is_found_there(
+    here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert on_device.survey(here, "~/.cache/x").cache == f"{tmp_path}/.cache/x"
+
+
+def test_what_arrived_whole_is_unpacked_and_seen(here: Here, cache: Path) -> None:
+    sha256 = deploy(here, cache, READY)
+    seen = on_device.survey(here, str(cache))
+    assert seen.used
+    assert seen.payloads == {sha256}
+    assert seen.traces == ()
+    assert os.access(cache / "payloads" / sha256 / "agent", os.X_OK)
+    assert list((cache / "incoming").iterdir()) == []
+    assert cache.stat().st_mode & 0o077 == 0
+
+
+def test_what_arrived_damaged_is_refused_and_gone(here: Here, cache: Path) -> None:
+    on_device.prepare(here, str(cache))
+    (cache / "incoming" / "host-1-1-a").write_bytes(packed(READY)[:-9])
+    with pytest.raises(CommandFailed, match="unpack failed there: arrived as sha256") as refused:
+        on_device.unpack(here, str(cache), "0" * 64, "host-1-1-a")
+    assert refused.value.status == 1
+    assert list((cache / "incoming").iterdir()) == []
+    assert on_device.survey(here, str(cache)).payloads == set()
+
+
+def test_a_payload_without_its_last_file_is_not_there(here: Here, cache: Path) -> None:
+    sha256 = deploy(here, cache, READY)
+    (cache / "payloads" / sha256 / "complete").unlink()
+    assert on_device.survey(here, str(cache)).payloads == set()
+    assert deploy(here, cache, READY) == sha256
+    assert on_device.survey(here, str(cache)).payloads == {sha256}
+
+
+def test_a_half_sent_file_is_a_trace_and_can_be_removed(here: Here, cache: Path) -> None:
+    on_device.prepare(here, str(cache))
+    (cache / "incoming" / "host-1-1-a").write_bytes(b"half")
+    assert on_device.survey(here, str(cache)).traces == ("host-1-1-a",)
+    on_device.halt(here, str(cache), "host-1-1-a")
+    assert on_device.survey(here, str(cache)).traces == ()
+
+
+def test_an_agent_is_launched_and_halted(here: Here, cache: Path) -> None:
+    said = 'for word; do echo "$word"; done > "$HOME/words"\n'
+    sha256 = deploy(here, cache, f'HOME="{cache.parent}"\n{said}{READY}')
+    launched = on_device.launch(here, str(cache), sha256, "host-1-1-a", ["--more", "it's $1"])
+    run = cache / "runs" / "host-1-1-a"
+    pid = int((run / "pid").read_text())
+
+    assert launched.port == 4242
+    assert launched.token == (run / "token").read_text().strip()
+    assert len(launched.token) == 32
+    assert launched.token not in repr(launched)
+    words = (cache.parent / "words").read_text().splitlines()
+    assert words[:4] == ["--host", "127.0.0.1", "--port", "0"]
+    assert words[-2:] == ["--more", "it's $1"]
+    assert words[words.index("--token-file") + 1] == str(run / "token")
+    assert on_device.running(here, str(cache)) == ["host-1-1-a"]
+    assert on_device.halt(here, str(cache), "host-1-1-a") == ""
+    assert not alive(pid)
+    assert not run.exists()
+    assert on_device.halt(here, str(cache), "host-1-1-a") == ""
+
+
+def test_tokens_differ(here: Here, cache: Path) -> None:
+    sha256 = deploy(here, cache, READY)
+    names = ["host-1-1-a", "host-1-1-b"]
+    tokens = {on_device.launch(here, str(cache), sha256, name, []).token for name in names}
+    on_device.halt(here, str(cache), *names)
+    assert len(tokens) == 2
+
+
+def test_how_an_agent_ended_is_told(here: Here, cache: Path) -> None:
+    sha256 = deploy(here, cache, f"echo 'out of memory' >&2; echo >&2\n{READY}")
+    on_device.launch(here, str(cache), sha256, "host-1-1-a", [])
+    pid = int((cache / "runs/host-1-1-a/pid").read_text())
+    os.kill(pid, 9)
+    while alive(pid):
+        time.sleep(0.01)
+    words = on_device.halt(here, str(cache), "host-1-1-a")
+    assert words == "its process had ended; it said: out of memory"
+
+
+def test_an_agent_that_does_not_heed_is_killed(here: Here, cache: Path) -> None:
+    sha256 = deploy(here, cache, f"trap '' TERM\n{READY}")
+    on_device.launch(here, str(cache), sha256, "host-1-1-a", [])
+    pid = int((cache / "runs/host-1-1-a/pid").read_text())
+    on_device.halt(here, str(cache), "host-1-1-a")
+    assert not alive(pid)
+
+
+def test_a_process_that_has_got_an_agents_number_is_left_alone(here: Here, cache: Path) -> None:
+    sha256 = deploy(here, cache, READY)
+    on_device.launch(here, str(cache), sha256, "host-1-1-a", [])
+    number = cache / "runs/host-1-1-a/pid"
+    agent = int(number.read_text())
+    with subprocess.Popen(["sleep", "60"]) as other:
+        number.write_text(f"{other.pid}\n")
+        assert on_device.running(here, str(cache)) == []
+        on_device.halt(here, str(cache), "host-1-1-a")
+        assert other.poll() is None
+        other.kill()
+    os.kill(agent, 9)
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("echo 'no runtime' >&2; exit 2", "failed with exit code 2; it said: no runtime"),
+        ("exit 0", "failed with exit code 0"),
+        ("exec /no/such/program", r"failed with exit code 127; it said: .*no/such/program"),
+        ("echo; exec sleep 60", "where its ready line was expected"),
+        ("exec sleep 60", r"failed to be ready within 1 s"),
+    ],
+)
+def test_an_agent_that_does_not_come_up_is_explained(
+    script: str, words: str, here: Here, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(on_device, "READY_SECONDS", 1)
+    sha256 = deploy(here, cache, script)
+    with pytest.raises(InfrastructureError, match=words):
+        on_device.launch(here, str(cache), sha256, "host-1-1-a", [])
+    on_device.halt(here, str(cache), "host-1-1-a")
+    assert on_device.running(here, str(cache)) == []
+
+
+def test_old_payloads_go_but_not_those_in_use(here: Here, cache: Path) -> None:
+    hashes = [deploy(here, cache, f"# {n}\n{READY}") for n in range(6)]
+    for age, sha256 in enumerate(hashes):
+        then = time.time() - 1000 + age
+        os.utime(cache / "payloads" / sha256, (then, then))
+    oldest = hashes[0]
+    on_device.launch(here, str(cache), oldest, "host-1-1-a", [])
+    os.utime(cache / "payloads" / oldest, (1, 1))
+    on_device.prune(here, str(cache), hashes[1], 2)
+    on_device.halt(here, str(cache), "host-1-1-a")
+    assert on_device.survey(here, str(cache)).payloads == {oldest, hashes[1], *hashes[4:]}
+
+
+def test_a_folder_that_holds_other_things_is_refused(here: Here, cache: Path) -> None:
+    cache.mkdir()
+    (cache / "models").mkdir()
+    with pytest.raises(UserError, match="holds other things"):
+        on_device.prepare(here, str(cache))
+    with pytest.raises(CommandFailed):
+        on_device.remove(here, str(cache))
+    assert (cache / "models").exists()
+
+
+def test_all_is_removed_but_what_others_put_there(here: Here, cache: Path) -> None:
+    deploy(here, cache, READY)
+    (cache / "thesis").write_text("precious")
+    on_device.remove(here, str(cache))
+    assert [path.name for path in cache.iterdir()] == ["thesis"]
+    (cache / "thesis").unlink()
+    deploy(here, cache, READY)
+    on_device.remove(here, str(cache))
+    assert not cache.exists()
+
+
+def test_the_script_fits_where_adb_is_old() -> None:
+    script = on_device._functions()
+    assert len(script) < 4000
+    assert not [line for line in script.splitlines() if line.startswith("#")]
+
+
+def alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"

@@ -1,0 +1,442 @@
+"""The transport "ssh", from the command line down to a real sshd: see `boards.py`."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from boards import Board, Missing
+from edgeflare.campaign.run_directory import RunDirectory
+from edgeflare.devices.device import connect
+from edgeflare.devices.profile import Profile
+from edgeflare.devices.reach import install_agent, uninstall_agent
+from edgeflare.devices.remote.remote import CommandFailed, RemoteLost
+from edgeflare.devices.transports.ssh import SshRemote
+from edgeflare.errors import EdgeFlareError, InfrastructureError, UserError
+from edgeflare.report.document import Document, load_document
+from laboratory import untimed
+
+pytestmark = pytest.mark.sshd
+
+ROOT = Path(__file__).parents[3]
+EXAMPLE = ROOT / "examples" / "fashion_lenet4"
+SEARCH = ("--strategy", "dflare", "--limit", "8", "--max-queries", "300", "--fail-on", "none")
+
+_PATIENT_SECONDS = 100.0
+
+
+@contextmanager
+def a_board(patch: pytest.MonkeyPatch) -> Iterator[Board]:
+    # Sockets have short paths, and pytest's folders long ones.
+    with tempfile.TemporaryDirectory(prefix="edgeflare-board-") as folder:
+        patch.setenv("TMPDIR", folder)
+        patch.setattr(tempfile, "tempdir", folder)
+        try:
+            board = Board(Path(folder))
+        except Missing as error:
+            pytest.skip(str(error))
+        patch.setenv("PATH", str(board.tools), prepend=os.pathsep)
+        patch.setenv("XDG_CACHE_HOME", f"{folder}/cache")
+        with closing(board):
+            yield board
+
+
+@pytest.fixture
+def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Board]:
+    monkeypatch.chdir(tmp_path)
+    with a_board(monkeypatch) as board:
+        yield board
+
+
+@pytest.fixture
+def pi(board: Board) -> Profile:
+    """The board, with a Python that has a runtime."""
+    return Profile(
+        name="pi", transport="ssh", host=board.name, python=sys.executable, kernels="builtin"
+    )
+
+
+def payloads(board: Board) -> list[str]:
+    return sorted(path.name for path in (board.cache / "payloads").iterdir())
+
+
+def scratch_folders() -> list[Path]:
+    return list(Path(tempfile.gettempdir()).glob("edgeflare-emulated-*"))
+
+
+def test_the_agent_is_sent_once_and_ends_with_its_host(
+    board: Board,
+    pi: Profile,
+    model: Path,
+    images: NDArray[np.float32],
+    expected: Callable[[str], NDArray[np.float32]],
+) -> None:
+    with connect(pi) as device:
+        answered = device.open(model).submit(images).result(30)
+        assert len(board.agents()) == 1
+        stored = list((board.cache / "models").glob("*.tflite"))
+    (payload,) = payloads(board)
+    unpacked_at = (board.cache / "payloads" / payload / "complete").stat().st_mtime_ns
+    with connect(pi) as device:
+        told = device.provenance
+
+    assert np.array_equal(answered.outputs, expected("builtin"))
+    assert len(stored) == 1
+    assert (told.transport, told.runtime) == ("ssh", "ai-edge-litert")
+    assert payloads(board) == [payload]
+    assert (board.cache / "payloads" / payload / "complete").stat().st_mtime_ns == unpacked_at
+    assert board.agents() == []
+    assert list((board.cache / "runs").iterdir()) == []
+    assert list((board.cache / "incoming").iterdir()) == []
+    assert board.connections() == 0
+    assert scratch_folders() == []
+
+
+def test_all_that_is_kept_is_for_its_owner_alone(board: Board, pi: Profile) -> None:
+    with connect(pi):
+        (token,) = (board.cache / "runs").glob("*/token")
+        assert token.stat().st_mode & 0o077 == 0
+        assert board.cache.stat().st_mode & 0o077 == 0
+        secret = token.read_text().strip()
+        command_lines = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline")]
+        assert len(secret) == 32
+        assert not [line for line in command_lines if secret.encode() in line]
+
+
+def test_a_link_that_is_cut_comes_back_with_a_new_agent(
+    board: Board, pi: Profile, model: Path, images: NDArray[np.float32]
+) -> None:
+    with connect(pi) as device:
+        session = device.open(model)
+        first = session.submit(images).result(30)
+        (before,) = board.agents()
+        assert board.cut() >= 1
+        with pytest.raises(InfrastructureError):
+            session.submit(images).result(30)
+        assert board.agents() == [before]  # which the cut did not end
+        device.reopen()
+        again = session.submit(images).result(30)
+        (after,) = board.agents()
+
+    assert after != before
+    assert np.array_equal(again.outputs, first.outputs)
+    assert board.agents() == []
+
+
+def test_an_agent_that_is_killed_is_started_again(
+    board: Board, pi: Profile, model: Path, images: NDArray[np.float32]
+) -> None:
+    with connect(pi) as device:
+        session = device.open(model)
+        board.kill_agents()
+        with pytest.raises(InfrastructureError):
+            session.submit(images).result(30)
+        device.reopen()
+        session.submit(images).result(30)
+    assert board.agents() == []
+
+
+def test_what_a_killed_host_left_is_ended_by_the_next_one_and_nothing_else(
+    board: Board, pi: Profile
+) -> None:
+    with host(board, as_if_elsewhere=True) as other:
+        (theirs,) = board.agents()
+        with connect(pi):
+            assert len(board.agents()) == 2
+        assert board.agents() == [theirs]
+        other.kill()
+        other.wait()
+    assert wait_until(lambda: board.connections() == 0)  # no ssh outlives its host
+    assert board.agents() == [theirs]
+    with connect(pi):
+        assert theirs not in board.agents()
+    assert board.agents() == []
+    assert list((board.cache / "runs").iterdir()) == []
+
+
+def test_two_campaigns_never_share_a_board(board: Board, pi: Profile) -> None:
+    with host(board) as other:
+        with pytest.raises(InfrastructureError, match=f"in use by another.*process {other.pid}"):
+            connect(pi)
+        assert len(board.agents()) == 1
+        other.kill()
+        other.wait()
+    with connect(pi):
+        assert len(board.agents()) == 1
+
+
+def host(board: Board, *, as_if_elsewhere: bool = False) -> subprocess.Popen[str]:
+    """Another host process, which has the board open when this returns."""
+    environment = dict(os.environ)
+    if as_if_elsewhere:  # where nobody here sees its leases
+        environment["XDG_CACHE_HOME"] = str(board.folder / "elsewhere")
+    script = (
+        "import sys, time\n"
+        "from edgeflare.devices.device import connect\n"
+        "from edgeflare.devices.profile import Profile\n"
+        f"device = connect(Profile(name='pi', transport='ssh', host={board.name!r},"
+        " python=sys.executable))\n"
+        "print('up', flush=True)\n"
+        "time.sleep(60)"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], env=environment, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "up\n"
+    return process
+
+
+def test_a_forward_leads_to_the_device_and_goes(board: Board, pi: Profile) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener, SshRemote(pi) as remote:
+        with remote.forward(listener.getsockname()[1]) as local:
+            there = socket.create_connection(("127.0.0.1", local), 5)
+            here, _ = listener.accept()
+            with there, here:
+                there.sendall(b"?")
+                assert here.recv(1) == b"?"
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", local), 5)
+
+
+def test_a_command_answers_with_its_output_and_exit_code(board: Board, pi: Profile) -> None:
+    with SshRemote(pi) as remote:
+        done = remote.run('echo out; echo "it\'s" >&2; exit 7', 10, "try")
+        assert (done.stdout, done.stderr, done.exit_code) == ("out\n", "it's\n", 7)
+        with pytest.raises(CommandFailed, match=r"sleep did not end within 0\.3 s") as slow:
+            remote.run("sleep 20", 0.3, "sleep")
+        assert slow.value.command == "sleep"
+
+
+def test_a_file_arrives_as_it_is_under_any_name(board: Board, pi: Profile, tmp_path: Path) -> None:
+    content = bytes(range(256)) * 5000
+    (tmp_path / "file").write_bytes(content)
+    with SshRemote(pi) as remote:
+        remote.push(tmp_path / "file", f"{board.home}/it's $HOME", 20)
+        with pytest.raises(CommandFailed, match="cannot be written there") as refused:
+            remote.push(tmp_path / "file", f"{board.home}/no/such/folder", 20)
+    assert (board.home / "it's $HOME").read_bytes() == content
+    assert refused.value.status == 1
+    assert "No such file" in refused.value.output
+
+
+def test_a_lost_link_says_so_at_once(board: Board, pi: Profile) -> None:
+    with SshRemote(pi) as remote:
+        board.cut()
+        with pytest.raises(RemoteLost, match="the ssh connection ended"):
+            remote.run("true", 10, "try")
+        with pytest.raises(RemoteLost, match="the ssh connection ended"):
+            remote.run("true", 10, "try")
+
+
+def test_the_users_configuration_holds_but_for_what_would_be_in_the_way(
+    board: Board, pi: Profile
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        board.configure(
+            "user_key",
+            f"LocalForward {port} 127.0.0.1:9\nRemoteCommand false\nRequestTTY force\n"
+            "ControlMaster auto\nControlPath none\nExitOnForwardFailure yes\nLogLevel DEBUG",
+        )
+        with connect(pi) as device:
+            assert device.provenance.machine
+
+
+@pytest.mark.parametrize(
+    ("disturb", "change", "kind", "words"),
+    [
+        (Board.stop, {}, RemoteLost, "cannot be reached: .*Connection refused; is it on"),
+        (Board.lose_the_key, {}, CommandFailed, "ssh-copy-id board"),
+        (Board.forget, {}, CommandFailed, "run `ssh board` once by hand"),
+        (None, {"host": "nowhere.invalid"}, RemoteLost, "resolve hostname"),
+        (None, {"host": None}, UserError, "host is missing"),
+        (None, {"cache": "/edgeflare"}, UserError, "at least two deep"),
+        (None, {"cache": "/a/../b"}, UserError, "at least two deep"),
+        (None, {"python": "/no/python"}, InfrastructureError, "/no/python"),
+        (None, {"python": "true"}, InfrastructureError, "failed with exit code 0"),
+    ],
+)
+def test_what_stands_in_the_way_is_said_in_one_line(
+    disturb: Callable[[Board], None] | None,
+    change: dict[str, Any],
+    kind: type[EdgeFlareError],
+    words: str,
+    board: Board,
+    pi: Profile,
+) -> None:
+    if disturb is not None:
+        disturb(board)
+    with pytest.raises(kind, match=words) as refused:
+        connect(replace(pi, **change))
+    assert "\n" not in str(refused.value)
+    assert board.agents() == []
+    assert scratch_folders() == []
+
+
+def test_a_folder_that_holds_other_things_is_left_alone(board: Board, pi: Profile) -> None:
+    (board.home / "models").mkdir()
+    (board.home / "models" / "thesis").write_text("precious")
+    theirs = replace(pi, cache=str(board.home))
+    with pytest.raises(UserError, match="holds other things"):
+        connect(theirs)
+    assert uninstall_agent(theirs) == ""
+    assert (board.home / "models" / "thesis").read_text() == "precious"
+
+
+def test_uninstalling_leaves_nothing_but_waits_for_who_is_in(board: Board, pi: Profile) -> None:
+    with connect(pi):
+        with pytest.raises(UserError, match=r"1 of the agents in .* run for somebody"):
+            uninstall_agent(pi)
+        assert len(board.agents()) == 1
+    assert uninstall_agent(pi) == str(board.cache)
+    assert not board.cache.exists()
+    assert uninstall_agent(pi) == ""
+
+
+def test_installing_starts_nothing(board: Board, pi: Profile) -> None:
+    first, again = install_agent(pi), install_agent(pi)
+    assert first.cache == str(board.cache)
+    assert first.sent_bytes > 10_000
+    assert again == replace(first, sent_bytes=0)
+    assert payloads(board) == [first.sha256]
+    assert board.agents() == []
+
+
+def test_a_path_too_long_for_a_socket_is_said(
+    board: Board, pi: Profile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deep = Path(tempfile.gettempdir()) / ("d" * 90)
+    deep.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(deep))
+    with pytest.raises(UserError, match="set TMPDIR to a shorter one"):
+        connect(pi)
+
+
+def search(out: Path, more: tuple[str, ...] = ()) -> list[str]:
+    return ["search", str(EXAMPLE), *SEARCH, "--device", "pi", "--out", str(out), *more]
+
+
+def start(*arguments: str, command: tuple[str, ...] = ("-m", "edgeflare")) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, *command, *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
+    with process:
+        _, err = process.communicate(timeout=_PATIENT_SECONDS)
+    return process.returncode, err
+
+
+def document(out: Path) -> Document:
+    return load_document(RunDirectory(out))
+
+
+def found(run: Document) -> tuple[object, ...]:
+    """What a run found, and at what cost."""
+    return run["totals"]["queries"], *untimed(run)["findings"]
+
+
+def write_profile(folder: Path, board: Board) -> None:
+    (folder / "device_profiles").mkdir()
+    (folder / "device_profiles" / "pi.toml").write_text(
+        f'extends = "linux-aarch64-ssh"\nhost = "{board.name}"\nkernels = "builtin"\n'
+        f'python = "{sys.executable}"\n'
+    )
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Document:
+    """What the searches of this file find where nobody cuts a link."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    with pytest.MonkeyPatch.context() as patch, a_board(patch) as board:
+        patch.chdir(folder)
+        write_profile(folder, board)
+        assert ended(start(*search(folder / "run")))[0] == 0
+    return document(folder / "run")
+
+
+@pytest.mark.slow
+def test_a_search_goes_on_as_if_the_link_had_never_been_cut(
+    board: Board, undisturbed: Document, tmp_path: Path
+) -> None:
+    write_profile(tmp_path, board)
+    process = start(*search(tmp_path / "run"))
+    cuts = 0
+    while process.poll() is None and cuts < 3:
+        if has_begun(tmp_path / "run"):
+            cuts += bool(board.cut())
+        time.sleep(0.2)
+    code, err = ended(process)
+
+    assert code == 0, err
+    assert cuts
+    assert found(document(tmp_path / "run")) == found(undisturbed)
+    assert board.agents() == []
+    assert board.connections() == 0
+
+
+@pytest.mark.slow
+def test_a_board_that_is_gone_for_good_leaves_a_run_that_goes_on_later(
+    board: Board, undisturbed: Document, tmp_path: Path
+) -> None:
+    write_profile(tmp_path, board)
+    process = start(*search(tmp_path / "run"), command=("-c", _IMPATIENTLY))
+    assert wait_until(lambda: has_begun(tmp_path / "run") or process.poll() is not None)
+    board.stop()
+    code, err = ended(process)
+    left = document(tmp_path / "run")
+    board.start()
+    resumed, _ = ended(start(*search(tmp_path / "run", ("--resume",))))
+
+    assert code == 3, err
+    assert err.splitlines()[-1].startswith("edgeflare: pi: lost (the ssh connection ended")
+    assert left["totals"]["queries"] < undisturbed["totals"]["queries"]
+    assert resumed == 0
+    assert found(document(tmp_path / "run")) == found(undisturbed)
+    assert board.agents() == []
+
+
+_IMPATIENTLY = """
+import edgeflare.devices.device as device
+device.REOPEN_PAUSES_SECONDS = (0.0, 0.5)
+from edgeflare.cli import main
+main()
+"""
+"""The command, but for the minute that it waits for a board to boot."""
+
+
+def has_begun(out: Path) -> bool:
+    """Whether a search has found something."""
+    if not (out / "findings").is_dir():
+        return False
+    with closing(sqlite3.connect(out / "run.db")) as db:
+        return bool(db.execute("SELECT count(*) FROM stints WHERE wall_seconds > 0").fetchone()[0])
+
+
+def wait_until(condition: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + _PATIENT_SECONDS / 2
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
