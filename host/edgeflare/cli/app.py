@@ -7,7 +7,18 @@ from typing import Annotated
 import typer
 
 from edgeflare import __version__
-from edgeflare.cli import agent, bench, compare, devices, doctor, explain, replay, report, search
+from edgeflare.cli import (
+    agent,
+    bench,
+    compare,
+    devices,
+    doctor,
+    explain,
+    export,
+    replay,
+    report,
+    search,
+)
 
 app = typer.Typer(
     name="edgeflare",
@@ -24,6 +35,7 @@ app.command("search")(search.search)
 app.command("explain")(explain.explain)
 app.command("replay")(replay.replay)
 app.command("compare")(compare.compare)
+app.command("export")(export.export)
 app.command("bench")(bench.bench)
 app.command("report")(report.report)
 app.command("doctor")(doctor.doctor)

@@ -1,0 +1,1 @@
+"""Why a finding deviates, and where in the network it begins."""

@@ -1,0 +1,122 @@
+"""Explanations as tables for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from edgeflare.diagnose.evidence import Vote
+from edgeflare.diagnose.explaining import Explanation
+from edgeflare.diagnose.layer import Layer
+
+
+def print_explanations(
+    console: Console, explanations: Sequence[Explanation], classes: Sequence[str], where: str
+) -> None:
+    """Print the verdicts, and for a single finding all its evidence; `where` is the file."""
+    parts: list[RenderableType] = [_verdicts(explanations)]
+    if len(explanations) == 1:
+        (only,) = explanations
+        parts += [_votes(only, classes), _layers(only)]
+        notes = [only.parting.note, only.loss.note]
+        parts += [Text(f"note: {note}", style="dim") for note in notes if note]
+    parts.append(Text(f"Everything is in {where}.", style="dim"))
+    console.print(Group(*parts))
+
+
+def _verdicts(explanations: Sequence[Explanation]) -> Table:
+    table = _table("Verdicts", ("seed", "cause", "verdict", "where it begins", "why"))
+    for one in explanations:
+        table.add_row(
+            str(one.finding["seed_id"]),
+            one.finding["cause"] or one.finding["kind"],
+            Text(str(one.verdict)),
+            Text(_begins(one)),
+            Text(one.verdict.why),
+        )
+    return table
+
+
+def _begins(one: Explanation) -> str:
+    """Return the layer that a verdict points at."""
+    if one.verdict.name == "compression":
+        if one.loss.first is not None:
+            return str(one.loss.first)
+        return "no single layer" if one.loss.layers else "not seen"
+    if one.parting.onset is None:
+        return "not seen" if one.parting.method == "none" else "–"
+    return f"{one.parting.onset}{'' if one.parting.first else ' or earlier'}"
+
+
+def _votes(one: Explanation, classes: Sequence[str]) -> Table:
+    table = _table("Who answers what", ("how", "answers", "times", "output"))
+    evidence = one.evidence
+    votes = [evidence.original, *evidence.host, evidence.device, *evidence.others]
+    for vote in votes:
+        if vote is not None:
+            table.add_row(
+                Text(str(vote.way)),
+                Text(_label(vote, classes)),
+                str(len(vote.labels)),
+                f"{vote.outputs[0]:08x}" if vote.steady else "varies",
+            )
+    return table
+
+
+def _label(vote: Vote, classes: Sequence[str]) -> str:
+    said = [
+        vote.failure or "nothing"
+        if label is None
+        else classes[label]
+        if label < len(classes)
+        else str(label)
+        for label in dict.fromkeys(vote.labels)
+    ]
+    return ", then ".join(said) + (" (a tie)" if vote.tied else "")
+
+
+def _layers(one: Explanation) -> Table:
+    columns = ("layer", "device – twin", "new here", "twin – original", "new here", "explained")
+    table = _table("Along the network, largest differences in quantization units", columns)
+    table.columns[0].no_wrap = True
+    for column in table.columns[1:]:
+        column.justify = "right"
+    totals = {layer.layer: layer for layer in one.parting.layers}
+    losses = {layer.layer: layer for layer in one.loss.layers}
+    for layer in sorted(totals.keys() | losses.keys(), key=lambda known: known.operator):
+        total, loss = totals.get(layer), losses.get(layer)
+        parted = layer in (one.parting.onset, one.loss.first)
+        table.add_row(
+            _named(layer),
+            _units(total and total.total),
+            _units(total and total.own),
+            "" if loss is None or loss.total is None else f"{loss.total.snr_db:.0f} dB",
+            "" if loss is None else f"{loss.residual:.1f}",
+            "" if loss is None else f"{loss.explained:.1f}",
+            style="bold" if parted else None,
+        )
+    return table
+
+
+def _named(layer: Layer) -> Text:
+    return Text(f"{layer.operator} {layer.name}")
+
+
+def _units(found: object) -> str:
+    units, real = getattr(found, "max_units", None), getattr(found, "max_real", None)
+    if units is not None:
+        return f"{units:.0f}"
+    return "" if real is None else f"{real:.2g}"
+
+
+def _table(title: str, columns: Sequence[str]) -> Table:
+    table = Table(
+        title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False
+    )
+    for column in columns:
+        table.add_column(column)
+    return table

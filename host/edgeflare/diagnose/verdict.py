@@ -1,0 +1,263 @@
+"""From the evidence to the verdict: rules over a table, in the order in which they are asked.
+
+A rule that comes first makes those behind it meaningless: of a device that contradicts itself, no
+kernel can be blamed; of models that are not shown the same image, no quantization.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from edgeflare.diagnose.evidence import REPEATS, Disagreement, Evidence, Vote
+from edgeflare.models.tflite import Kernels
+
+Name = Literal[
+    "compression",
+    "kernel",
+    "host-suspect",
+    "unstable",
+    "input-suspect",
+    "several",
+    "none",
+]
+"""none: nothing deviates, as on a device where the fault is mended."""
+
+Which = Literal[
+    "delegate",
+    "built-in kernels",
+    "reference kernels",
+    "thread count",
+    "runtime version",
+    "machine",
+    "device",
+]
+"""What of the device makes the difference; "device": it alone, all else being equal."""
+
+_KERNELS: dict[Kernels | None, Which] = {
+    "xnnpack": "delegate",
+    "builtin": "built-in kernels",
+    "reference": "reference kernels",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is to blame.
+
+    Attributes:
+        name: the verdict.
+        why: the evidence that decided, in one sentence without its full stop.
+        which: what of the kernels, for the verdict "kernel" and "several"; else None.
+        shares: how much of the change of the margin between the two labels came with compression
+            and how much with the kernels, adding up to 1; None where that cannot be said.
+
+    """
+
+    name: Name
+    why: str
+    which: Which | None = None
+    shares: tuple[float, float] | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON values."""
+        shares = None
+        if self.shares is not None:
+            shares = {"compression": self.shares[0], "kernel": self.shares[1]}
+        return {"name": self.name, "which": self.which, "why": self.why, "shares": shares}
+
+    def __str__(self) -> str:
+        return self.name if self.which is None else f"{self.name}: {self.which}"
+
+
+def judge(evidence: Evidence) -> Verdict:
+    """Return the verdict.
+
+    Raises:
+        ValueError: the device was asked too few times for any verdict.
+
+    """
+    if len(evidence.device.labels) < REPEATS:
+        raise ValueError(f"no verdict without {REPEATS} answers of the device")
+    return (
+        _unstable(evidence) or _wrong_input(evidence) or _failing(evidence) or _by_labels(evidence)
+    )
+
+
+def _unstable(evidence: Evidence) -> Verdict | None:
+    device = evidence.device
+    if len(set(device.labels)) > 1:
+        return Verdict("unstable", f"the device answered {_listed(device.labels)} in turn")
+    if not device.steady:
+        return Verdict("unstable", "the device's outputs differ from one time to the next")
+    before = set(evidence.recorded)
+    if before and before != {device.label}:
+        return Verdict(
+            "unstable",
+            f"the device now answers {device.label}, and {_listed(evidence.recorded)} in the run",
+        )
+    return None
+
+
+def _wrong_input(evidence: Evidence) -> Verdict | None:
+    in_layer = {
+        "original-twin": evidence.compression_in_layer,
+        "twin-device": evidence.kernel_in_layer,
+    }
+    for pair, where in in_layer.items():
+        found = evidence.seeds.get(pair)
+        if found is None or not (found.large or found.explained):
+            continue
+        first, second = pair.split("-")
+        if found.explained is not None:
+            reason = f"they agree when the {second}'s input is {found.explained}"
+        elif not where:
+            reason = "no layer accounts for it"
+        else:
+            continue
+        return Verdict(
+            "input-suspect",
+            f"{first} and {second} differ on {_percent(found)} of the seeds, and {reason}",
+        )
+    return None
+
+
+def _failing(evidence: Evidence) -> Verdict | None:
+    device, twin = evidence.device, evidence.twin
+    if device.failure is None and twin.failure is None:
+        return None
+    if device.failure is not None and twin.failure is not None:
+        return Verdict("compression", f"the file fails on the host too: {twin.failure}")
+    if twin.failure is not None:
+        return Verdict("host-suspect", f"the twin fails and the device does not: {twin.failure}")
+    which, why = _which(evidence)
+    return Verdict("kernel", f"the device fails ({device.failure}); {why}", which)
+
+
+def _by_labels(evidence: Evidence) -> Verdict:
+    twin, device = evidence.twin, evidence.device
+    original = evidence.original
+    shares = _shares(evidence)
+    f = None if original is None else original.label
+    h, g = twin.label, device.label
+    if h == g and (original is None or f == g):
+        return Verdict("none", "all arms give the same label")
+    if h == g:
+        return Verdict(
+            "compression", f"twin and device both give {g}, the original {f}", shares=shares
+        )
+    which, why = _which(evidence)
+    if original is not None and f not in (h, g):
+        reason = f"original, twin and device give {f}, {h} and {g}"
+        return Verdict("several", f"{reason}; {why}", which, shares)
+    if original is not None and f != g and twin.tied:
+        return Verdict("several", f"compression brought the twin to a tie; {why}", which, shares)
+    if suspicion := _host_suspect(evidence):
+        return Verdict("host-suspect", suspicion, shares=shares)
+    return Verdict("kernel", why, which, shares)
+
+
+def _host_suspect(evidence: Evidence) -> str | None:
+    """Return why the host may be the wrong one; None where nothing says so."""
+    shaky = [vote for vote in evidence.host if not vote.steady]
+    if shaky:
+        return f"{shaky[0].way} differs from one time to the next"
+    g = evidence.device.label
+    everywhere = [evidence.device, *evidence.others]
+    # To the bit under the same kernels: else it is a label that they share by chance.
+    alike = {(vote.way.ran, vote.outputs[:1]) for vote in everywhere if vote.label == g}
+    siding = [vote for vote in evidence.host if (vote.way.ran, vote.outputs[:1]) in alike]
+    sets = {vote.way.ran for vote in everywhere if vote.label == g}
+    unanimous = len(sets) > 1 and all(vote.label == g for vote in everywhere)
+    if siding and unanimous and evidence.twin.way.ran in sets:
+        return (
+            f"the device gives {g} under all its kernels, and so does {siding[0].way}, "
+            f"but not {evidence.twin.way}"
+        )
+    return None
+
+
+def _which(evidence: Evidence) -> tuple[Which, str]:
+    """Return what of the device makes the difference between it and the twin, and why."""
+    device, twin = evidence.device, evidence.twin
+    for other in evidence.others:
+        threads = other.way.kernels == device.way.kernels and (
+            other.way.threads != device.way.threads
+        )
+        if threads and _answer(other) != _answer(device):
+            return "thread count", f"the device gives {_said(other)} with {_threads(other)}"
+    if device.way.kernels == twin.way.ran and device.way.ran != twin.way.ran:
+        which: Which = "delegate" if evidence.same_runtime else "runtime version"
+        return which, "the device's runtime delegated nothing, the host's did"
+    same = [vote for vote in evidence.host if vote.way.ran == device.way.ran]
+    if device.way.ran != twin.way.ran and any(_answer(vote) == _answer(device) for vote in same):
+        alone = _standing_alone(evidence)
+        why = f"the host too gives {_said(device)} with {device.way.ran} kernels"
+        return _KERNELS[alone], f"{why}; {alone} stands alone"
+    if elsewhere := _elsewhere(evidence):
+        return elsewhere
+    changed = [vote for vote in evidence.others if _answer(vote) == _answer(twin)]
+    if changed and changed[0].way.ran != device.way.ran:
+        which = _KERNELS[device.way.ran]
+        return which, f"the device gives {_said(twin)} with {changed[0].way.ran} kernels"
+    return "device", "the host, with the same runtime, gives it with no kernels"
+
+
+def _elsewhere(evidence: Evidence) -> tuple[Which, str] | None:
+    """Return what of the device the host does not have at all; None where it has all."""
+    if not evidence.same_runtime:
+        return "runtime version", "the host has another runtime, and no kernels that do the same"
+    if not evidence.same_machine:
+        return "machine", "the host is another machine, and has no kernels that do the same"
+    return None
+
+
+def _standing_alone(evidence: Evidence) -> Kernels | None:
+    """Return which of the host's kernel sets the others contradict: the twin's or the device's."""
+    ours, theirs = evidence.twin.way.ran, evidence.device.way.ran
+    third = [vote for vote in evidence.host if vote.way.ran not in (ours, theirs)]
+    return ours if any(_answer(vote) == _answer(evidence.device) for vote in third) else theirs
+
+
+def _shares(evidence: Evidence) -> tuple[float, float] | None:
+    """Return how the change from the original's margin to the device's is made up.
+
+    The margin is the probability of the original's label less that of the device's. What moved it
+    from original to twin came with compression, and from twin to device with the kernels.
+    """
+    arms = (evidence.original, evidence.twin, evidence.device)
+    margins = []
+    for arm in arms:
+        if arm is None or not arm.probabilities:
+            return None
+        first, last = arms[0], arms[-1]
+        if first is None or last is None or first.label is None or last.label is None:
+            return None
+        margins.append(arm.probabilities[first.label] - arm.probabilities[last.label])
+    original, twin, device = margins
+    moved = abs(original - twin) + abs(twin - device)
+    if not moved:
+        return None
+    # Moves in opposite directions do not add up, so their sizes are what is shared out.
+    compression = abs(original - twin) / moved
+    return compression, 1.0 - compression
+
+
+def _answer(vote: Vote) -> tuple[int | None, str | None]:
+    return vote.label, vote.failure
+
+
+def _said(vote: Vote) -> str:
+    return vote.failure or str(vote.label)
+
+
+def _threads(vote: Vote) -> str:
+    return "1 thread" if vote.way.threads == 1 else f"{vote.way.threads} threads"
+
+
+def _listed(labels: tuple[int | None, ...]) -> str:
+    return ", ".join("nothing" if label is None else str(label) for label in labels)
+
+
+def _percent(found: Disagreement) -> str:
+    return f"{found.rate:.0%}"

@@ -1,0 +1,152 @@
+"""Looking into a model: any inputs and outputs, one run at a time, every tensor on the way.
+
+The arms of a search are classifiers, and see batches of images. A probe is for diagnosis: it also
+takes a part of a graph, or keeps what every operator puts out.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.models.tflite import Kernels
+from edgeflare_agent.runtime import IsolatedModel, ModelRejected, Options, TensorSpec, WorkerLost
+
+Values = NDArray[np.generic]
+
+
+class ProbeRefused(UserError):  # noqa: N818 - a fact about the runtime
+    """The runtime does not take this model or this way of running it."""
+
+
+class ProbeFailed(Exception):  # noqa: N818 - an answer, not an accident
+    """The model gave no answer on an input; the message is one line: "crash: SIGSEGV"."""
+
+
+class Probe(Protocol):
+    """A model that is run on one input at a time."""
+
+    @property
+    def given(self) -> tuple[int, ...]:
+        """Positions, among the tensors of its graph, of what it takes."""
+
+    @property
+    def made(self) -> tuple[int, ...]:
+        """Positions, among the tensors of its graph, of what `run` returns."""
+
+    @property
+    def captures(self) -> bool:
+        """Whether `made` is what every operator puts out, rather than the model's outputs."""
+
+    def run(self, inputs: Sequence[Values]) -> tuple[Values, ...]:
+        """Run the model once.
+
+        Args:
+            inputs: one array for each of `given`, in its shape and dtype.
+
+        Returns:
+            One array for each of `made`.
+
+        Raises:
+            ProbeFailed: the model crashed, hung or refused.
+            InfrastructureError: whatever runs the model is lost.
+
+        """
+
+    def close(self) -> None:
+        """Release it. Closing twice is no error."""
+
+
+class HostProbe:
+    """A probe on the host, in a worker process."""
+
+    def __init__(
+        self, content: bytes, kernels: Kernels, *, threads: int = 1, capture: bool = False
+    ) -> None:
+        """Load a model.
+
+        Args:
+            content: a `.tflite` file.
+            kernels: the host's kernels that run it.
+            threads: threads of the interpreter.
+            capture: return what every operator puts out.
+
+        Raises:
+            ProbeRefused: the host's runtime refuses it.
+            InfrastructureError: no worker process can be started.
+
+        """
+        self._folder = tempfile.TemporaryDirectory(prefix="edgeflare-")
+        path = Path(self._folder.name) / "model.tflite"
+        path.write_bytes(content)
+        try:
+            self._model = IsolatedModel.open(
+                path, Options(kernels=kernels, threads=threads, capture=capture)
+            )
+        except ModelRejected as rejected:
+            self._folder.cleanup()
+            raise ProbeRefused(f"the host's runtime: {rejected}") from rejected
+        except WorkerLost as lost:
+            self._folder.cleanup()
+            raise InfrastructureError(f"no worker process could be started: {lost}") from lost
+        self.captures = capture
+        self._specs = self._model.outputs
+        self.given = tuple(spec.index for spec in self._model.inputs)
+        self.made = tuple(spec.index for spec in self._specs)
+
+    def run(self, inputs: Sequence[Values]) -> tuple[Values, ...]:
+        """Run the model once; see `Probe`."""
+        try:
+            batch = self._model.run(packed(inputs), 1)
+        except WorkerLost as lost:
+            raise InfrastructureError(f"a worker process died: {lost}") from lost
+        if batch.failures:
+            failure = batch.failures[0]
+            raise ProbeFailed(f"{failure.kind}: {failure.detail}")
+        return unpacked(batch.outputs, self._specs)
+
+    def close(self) -> None:
+        """End the worker process."""
+        self._model.close()
+        self._folder.cleanup()
+
+    def __enter__(self) -> HostProbe:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Shaped(Protocol):
+    """What says how a tensor lies in memory."""
+
+    @property
+    def shape(self) -> Sequence[int]:
+        """As the model declares it."""
+
+    @property
+    def dtype(self) -> str:
+        """Numpy's name of the type."""
+
+
+def packed(inputs: Sequence[Values]) -> bytes:
+    """Return arrays one behind the other, as the worker and the wire take them."""
+    return b"".join(np.ascontiguousarray(values).tobytes() for values in inputs)
+
+
+def unpacked(raw: bytes, specs: Sequence[Shaped] | Sequence[TensorSpec]) -> tuple[Values, ...]:
+    """Return the arrays that lie one behind the other."""
+    arrays = []
+    at = 0
+    for spec in specs:
+        size = int(np.prod(spec.shape, dtype=np.int64))
+        values = np.frombuffer(raw, spec.dtype, size, at)
+        arrays.append(values.reshape(tuple(spec.shape)))
+        at += values.nbytes
+    return tuple(arrays)

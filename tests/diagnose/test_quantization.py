@@ -1,0 +1,140 @@
+"""What quantization explains, and the first layer where it does not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import Any
+
+import numpy as np
+import pytest
+
+from edgeflare.diagnose.matching import match_layers
+from edgeflare.diagnose.quantization import Loss, LossFinder
+from edgeflare.models.graph import Graph
+from tampering import (
+    COMPRESSED,
+    ORIGINAL,
+    InterpreterProbe,
+    constant_of,
+    edited,
+    example_input,
+    original_input,
+    weighted,
+    whole,
+    with_constant,
+)
+
+CONTENT, FLOAT = COMPRESSED.read_bytes(), ORIGINAL.read_bytes()
+WEIGHTED = weighted(CONTENT)
+
+
+def loss(content: bytes, seeds: range = range(1)) -> Iterator[Loss]:
+    graph = Graph(content)
+    finder = LossFinder(
+        graph,
+        Graph(FLOAT),
+        FLOAT,
+        lambda model, capture: InterpreterProbe(model, capture=capture),
+    )
+    with closing(finder):
+        for seed in seeds:
+            twin = whole(graph, example_input(seed), "xnnpack", content)
+            yield finder.find(twin, original_input(seed))
+
+
+def test_what_the_converter_did_is_explained_everywhere() -> None:
+    """By a factor: where the bound is loose, a fault can hide below it."""
+    for found in loss(CONTENT, range(12)):
+        assert found.first is None
+        assert found.note == ""
+        assert found.unmatched == ()
+        assert len(found.layers) == len(Graph(CONTENT).layers)
+        for layer in found.layers:
+            assert layer.residual <= 0.8 * layer.explained
+            assert layer.constants is None or layer.constants <= 0.501
+        json.dumps(found.to_json(), allow_nan=False)
+
+
+FAULTS: dict[str, tuple[int, Callable[[Any], Any]]] = {
+    "weights of another sign": (1, lambda values: -values),
+    "one weight": (1, lambda values: _one(values, 3)),
+    "rounded to every second step": (1, lambda values: values // 2 * 2 + 1),
+    "a bias": (2, lambda values: _one(values, max(500, int(np.abs(values).max())))),
+    "channels in another order": (1, lambda values: np.roll(values, 1, axis=0)),
+}
+
+
+def _one(values: Any, by: int) -> Any:
+    changed = values.copy()
+    changed.flat[0] = np.clip(changed.flat[0] + by, np.iinfo(values.dtype).min + 1, None)
+    return changed
+
+
+@pytest.mark.parametrize("operator", WEIGHTED)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_constant_that_is_not_the_originals_is_found(fault: str, operator: int) -> None:
+    position, change = FAULTS[fault]
+    broken = with_constant(CONTENT, constant_of(CONTENT, operator, position), change)
+    (found,) = loss(broken)
+    assert found.first is not None
+    assert found.first.operator == operator
+    assert [layer.layer.operator for layer in found.layers if layer.beyond] == [operator]
+
+
+def test_a_scale_that_is_off_is_found() -> None:
+    operator = WEIGHTED[1]
+    graph = Graph(CONTENT)
+    weights = graph.operators[operator].inputs[1]
+
+    def stretch(model: Any) -> None:
+        quantization = model.subgraphs[0].tensors[weights].quantization
+        quantization.scale = [scale * 1.5 for scale in quantization.scale]
+
+    (found,) = loss(edited(CONTENT, stretch))
+    assert found.first is not None
+    assert found.first.operator == operator
+
+
+def test_a_pooling_that_became_another_is_found_by_its_result() -> None:
+    graph = Graph(CONTENT)
+    pool = next(one.index for one in graph.layers if one.name == "MAX_POOL_2D")
+
+    def smaller(model: Any) -> None:
+        options = model.subgraphs[0].operators[pool].builtinOptions
+        options.filterWidth = options.filterHeight = 1
+
+    (found,) = loss(edited(CONTENT, smaller))
+    assert found.first is not None
+    assert found.first.operator == pool
+    (layer,) = [layer for layer in found.layers if layer.beyond]
+    assert set(layer.options) == {"filterWidth", "filterHeight"}
+    assert layer.residual > layer.explained
+
+
+def test_layers_are_matched_also_where_names_tell_nothing() -> None:
+    def nameless(model: Any) -> None:
+        for tensor in model.subgraphs[0].tensors:
+            tensor.name = b""
+
+    compressed, original = Graph(edited(CONTENT, nameless)), Graph(FLOAT)
+    found = match_layers(compressed, original)
+    assert {by for _, by in found.values()} == {"order"}
+    assert sorted(found) == [one.index for one in compressed.layers]
+    for mine, (yours, _) in found.items():
+        assert compressed.operators[mine].name == original.operators[yours].name
+    named = match_layers(Graph(CONTENT), original)
+    assert {mine: yours for mine, (yours, _) in named.items()} == {
+        mine: yours for mine, (yours, _) in found.items()
+    }
+    assert "name" in {by for _, by in named.values()}
+
+
+def test_a_layer_that_was_left_out_leaves_the_others_matched() -> None:
+    """The original without its softmax, as many are trained."""
+    original = Graph(FLOAT)
+    logits = Graph(original.extract(0, original.layers[-2].index).content)
+    found = match_layers(Graph(CONTENT), logits)
+    assert len(found) == len(logits.layers)
+    assert Graph(CONTENT).layers[-1].index not in found

@@ -1,0 +1,262 @@
+"""The rules of the verdict, each by a table of its own, and what holds for any table."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edgeflare.diagnose.evidence import Disagreement, Evidence, Vote, Way
+from edgeflare.diagnose.verdict import Name, Which, judge
+from edgeflare.models.tflite import Kernels
+from edgeflare.search.outcome import Arm
+
+CLASSES = 4
+SETS: tuple[Kernels, ...] = ("xnnpack", "builtin", "reference")
+
+
+def vote(
+    arm: Arm,
+    label: int | None,
+    kernels: Kernels | None = None,
+    threads: int = 1,
+    times: int = 2,
+    *,
+    delegated: int | None = None,
+    tied: bool = False,
+) -> Vote:
+    spread = [0.1] * CLASSES
+    if label is not None:
+        spread[label] = 0.7
+    return Vote(
+        Way(arm, kernels, threads, delegated),
+        (label,) * times,
+        (hash((label, kernels)) & 0xFFFF,) * times,
+        tied,
+        None if label is not None else "crash",
+        tuple(spread) if label is not None else (),
+    )
+
+
+def table(
+    original: int | None,
+    host: dict[Kernels, int | None],
+    device: int | None,
+    on: Kernels = "builtin",
+    others: dict[Kernels, int | None] | None = None,
+    threaded: int | None = -1,
+) -> Evidence:
+    """Evidence from labels alone; -1 threads as the device is."""
+    votes = [vote(Arm.TWIN, label, kernels) for kernels, label in host.items()]
+    more = [vote(Arm.DEVICE, label, kernels) for kernels, label in (others or {}).items()]
+    more.append(vote(Arm.DEVICE, device if threaded == -1 else threaded, on, 2))
+    return Evidence(
+        original=None if original is None else vote(Arm.ORIGINAL, original),
+        twin=votes[0],
+        host=tuple(votes),
+        device=vote(Arm.DEVICE, device, on, times=3),
+        others=tuple(more),
+        recorded=(device,) * 3,
+    )
+
+
+def said(evidence: Evidence) -> tuple[Name, Which | None]:
+    verdict = judge(evidence)
+    return verdict.name, verdict.which
+
+
+ALIKE: dict[Kernels, int | None] = {"xnnpack": 1, "builtin": 1, "reference": 1}
+
+
+def test_twin_and_device_against_the_original_is_compression() -> None:
+    evidence = table(0, ALIKE, 1, others=ALIKE)
+    assert said(evidence) == ("compression", None)
+    assert judge(evidence).shares == (1.0, 0.0)
+
+
+def test_nothing_deviates() -> None:
+    assert said(table(1, ALIKE, 1, others=ALIKE)) == ("none", None)
+
+
+@pytest.mark.parametrize(
+    ("host", "on", "which"),
+    [
+        ({"xnnpack": 0, "builtin": 1, "reference": 1}, "builtin", "delegate"),
+        ({"xnnpack": 0, "builtin": 1, "reference": 0}, "builtin", "built-in kernels"),
+        ({"xnnpack": 0, "builtin": 0, "reference": 1}, "reference", "reference kernels"),
+    ],
+)
+def test_kernels_are_named_by_who_stands_alone(
+    host: dict[Kernels, int | None], on: Kernels, which: Which
+) -> None:
+    assert said(table(0, host, 1, on, others={"xnnpack": 0})) == ("kernel", which)
+
+
+def test_an_answer_that_depends_on_threads_is_the_thread_counts() -> None:
+    evidence = table(0, {"xnnpack": 0, "builtin": 0, "reference": 0}, 1, threaded=0)
+    assert said(evidence) == ("kernel", "thread count")
+
+
+def test_what_no_kernels_of_the_host_do_is_the_runtimes_the_machines_or_the_devices() -> None:
+    evidence = table(0, {"xnnpack": 0, "builtin": 0, "reference": 0}, 1, "xnnpack")
+    assert said(evidence) == ("kernel", "device")
+    assert said(replace(evidence, same_machine=False)) == ("kernel", "machine")
+    assert said(replace(evidence, same_runtime=False, same_machine=False)) == (
+        "kernel",
+        "runtime version",
+    )
+
+
+def test_a_runtime_that_delegates_nothing_though_it_was_asked_to() -> None:
+    evidence = table(0, {"xnnpack": 0, "builtin": 1, "reference": 1}, 1, "xnnpack")
+    device = vote(Arm.DEVICE, 1, "xnnpack", times=3, delegated=0)
+    silent = replace(evidence, device=device, others=())
+    assert said(silent) == ("kernel", "delegate")
+    assert said(replace(silent, same_runtime=False)) == ("kernel", "runtime version")
+
+
+def test_a_host_that_contradicts_itself_and_a_device_that_does_not() -> None:
+    host: dict[Kernels, int | None] = {"xnnpack": 0, "builtin": 1, "reference": 1}
+    assert said(table(0, host, 1, others={"xnnpack": 1, "reference": 1})) == ("host-suspect", None)
+    assert said(table(0, host, 1, others={"xnnpack": 0, "reference": 1}))[0] == "kernel"
+    chance = table(0, host, 1, others={"xnnpack": 1, "reference": 1})
+    other = tuple(replace(vote, outputs=(7, 7)) for vote in chance.host)
+    assert said(replace(chance, host=other))[0] == "kernel"
+    evidence = table(0, {"xnnpack": 0, "builtin": 0, "reference": 0}, 1)
+    shaky = replace(evidence.host[2], labels=(0, 1))
+    assert said(replace(evidence, host=(*evidence.host[:2], shaky)))[0] == "host-suspect"
+
+
+def test_a_device_that_contradicts_itself() -> None:
+    evidence = table(0, ALIKE, 1)
+    labels = replace(evidence.device, labels=(1, 2, 1))
+    assert said(replace(evidence, device=labels)) == ("unstable", None)
+    outputs = replace(evidence.device, outputs=(1, 2, 1))
+    assert said(replace(evidence, device=outputs)) == ("unstable", None)
+    assert said(replace(evidence, recorded=(2, 2, 2))) == ("unstable", None)
+
+
+def test_three_labels_are_several_with_shares() -> None:
+    evidence = table(0, ALIKE, 2)
+    assert said(evidence)[0] == "several"
+    shares = judge(evidence).shares
+    assert shares is not None
+    assert sum(shares) == pytest.approx(1.0)
+    assert min(shares) > 0.1
+
+
+def test_a_twin_that_is_tied_is_half_way() -> None:
+    evidence = table(0, {"xnnpack": 0, "builtin": 0, "reference": 0}, 1)
+    tied = replace(evidence.twin, tied=True)
+    assert said(replace(evidence, twin=tied))[0] == "several"
+
+
+@pytest.mark.parametrize("pair", ["original-twin", "twin-device"])
+def test_most_seeds_read_otherwise_without_a_layer_to_blame(pair: str) -> None:
+    evidence = table(0, ALIKE, 1)
+    wrong = {pair: Disagreement(0.8, 1.0, varied=True)}
+    seen = replace(evidence, compression_in_layer=False, kernel_in_layer=False, seeds=wrong)
+    assert said(seen) == ("input-suspect", None)
+    assert said(replace(seen, compression_in_layer=True, kernel_in_layer=True)) == (
+        "compression",
+        None,
+    )
+    explained = {pair: replace(wrong[pair], explained="read upside down (99% of 64 seeds)")}
+    found = replace(seen, compression_in_layer=True, kernel_in_layer=True, seeds=explained)
+    assert said(found) == ("input-suspect", None)
+    assert "upside down" in judge(found).why
+    some = {pair: Disagreement(0.1, 0.5, varied=True, explained="read upside down")}
+    assert said(replace(seen, seeds=some)) == ("input-suspect", None)
+
+
+@pytest.mark.parametrize(
+    "few",
+    [
+        Disagreement(0.05, 1.0, varied=True),
+        Disagreement(0.8, 0.2, varied=True),
+        Disagreement(0.9, 1.0, varied=False),
+    ],
+)
+def test_few_seeds_few_classes_or_a_constant_output_are_no_wrong_input(few: Disagreement) -> None:
+    seen = replace(table(0, ALIKE, 1), compression_in_layer=False, seeds={"original-twin": few})
+    assert said(seen) == ("compression", None)
+
+
+def test_a_crash_is_whose_kernels_crash() -> None:
+    assert said(table(0, ALIKE, None)) == ("kernel", "device")
+    nobody: dict[Kernels, int | None] = dict.fromkeys(SETS)
+    assert said(table(0, nobody, None)) == ("compression", None)
+    assert said(table(0, {"xnnpack": None, "builtin": 1, "reference": 1}, 1))[0] == "host-suspect"
+
+
+def test_there_is_no_verdict_without_repeats() -> None:
+    evidence = table(0, ALIKE, 1)
+    once = replace(evidence.device, labels=(1, 1), outputs=(5, 5))
+    with pytest.raises(ValueError, match="no verdict without 3 answers"):
+        judge(replace(evidence, device=once))
+
+
+LABELS = st.none() | st.integers(0, CLASSES - 1)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> Evidence:
+    evidence = table(
+        draw(st.none() | st.integers(0, CLASSES - 1)),
+        {kernels: draw(LABELS) for kernels in SETS},
+        draw(LABELS),
+        draw(st.sampled_from(SETS)),
+        draw(st.dictionaries(st.sampled_from(SETS), LABELS)),
+        draw(st.just(-1) | LABELS),
+    )
+    flags = st.booleans()
+    return replace(evidence, same_runtime=draw(flags), same_machine=draw(flags))
+
+
+@given(tables())
+def test_any_table_has_a_verdict_that_fits_the_labels(evidence: Evidence) -> None:
+    verdict = judge(evidence)
+    assert verdict.name in get_args(Name)
+    assert verdict.why
+    assert "\n" not in verdict.why
+    json.dumps(verdict.to_json(), allow_nan=False)
+    f = None if evidence.original is None else evidence.original.label
+    h, g = evidence.twin.label, evidence.device.label
+    if verdict.name in ("kernel", "several"):
+        assert verdict.which in get_args(Which)
+        assert h != g
+    if verdict.name == "compression":
+        assert h == g
+    if verdict.name == "none":
+        assert h == g
+        assert evidence.original is None or f == g
+    if verdict.shares is not None:
+        assert sum(verdict.shares) == pytest.approx(1.0)
+        assert min(verdict.shares) >= 0.0
+
+
+@given(tables(), st.permutations(range(CLASSES)))
+def test_labels_are_only_names(evidence: Evidence, names: list[int]) -> None:
+    """A verdict does not depend on which class is called what."""
+
+    def renamed(known: Vote) -> Vote:
+        spread = [0.0] * len(known.probabilities)
+        for label, p in enumerate(known.probabilities):
+            spread[names[label]] = p
+        labels = tuple(None if label is None else names[label] for label in known.labels)
+        return replace(known, labels=labels, probabilities=tuple(spread))
+
+    other = replace(
+        evidence,
+        original=None if evidence.original is None else renamed(evidence.original),
+        twin=renamed(evidence.twin),
+        host=tuple(map(renamed, evidence.host)),
+        device=renamed(evidence.device),
+        others=tuple(map(renamed, evidence.others)),
+        recorded=tuple(None if label is None else names[label] for label in evidence.recorded),
+    )
+    assert said(other) == said(evidence)

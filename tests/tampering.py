@@ -1,0 +1,161 @@
+"""Models with a planted fault, and small graphs: real files for real runtimes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from ai_edge_litert import schema_py_generated as schema
+from ai_edge_litert.interpreter import Interpreter, OpResolverType
+from numpy.typing import NDArray
+
+from edgeflare.models.graph import Graph
+from edgeflare.models.probe import Values
+from edgeflare.models.tflite import Kernels
+
+EXAMPLE = Path(__file__).parents[1] / "examples" / "fashion_lenet4"
+COMPRESSED = EXAMPLE / "compressed.tflite"
+ORIGINAL = EXAMPLE / "original.tflite"
+
+_RESOLVERS = {
+    "xnnpack": OpResolverType.AUTO,
+    "builtin": OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
+    "reference": OpResolverType.BUILTIN_REF,
+}
+
+Change = Callable[[NDArray[Any]], NDArray[Any]]
+
+
+def edited(content: bytes, change: Callable[[Any], None]) -> bytes:
+    """A model, changed as its object."""
+    model = schema.ModelT.InitFromPackedBuf(content)
+    change(model)
+    builder = schema.flatbuffers.Builder(1024)
+    builder.Finish(model.Pack(builder), file_identifier=b"TFL3")
+    return bytes(builder.Output())
+
+
+def with_constant(content: bytes, name: str, change: Change) -> bytes:
+    """A model in which a constant is changed; as it was where it has no tensor of that name."""
+    graph = Graph(content)
+    found = [tensor for tensor in graph.tensors if tensor.name == name and tensor.constant]
+    if not found:
+        return content
+
+    def apply(model: Any) -> None:
+        tensor = model.subgraphs[0].tensors[found[0].index]
+        values = change(np.array(graph.values(found[0].index)))
+        raw = np.frombuffer(values.astype(found[0].dtype).tobytes(), np.uint8)
+        model.buffers[tensor.buffer].data = raw
+
+    return edited(content, apply)
+
+
+def constant_of(content: bytes, operator: int, position: int = 1) -> str:
+    """The name of the constant that an operator reads: 1 its weights, 2 its bias."""
+    graph = Graph(content)
+    return graph.tensors[graph.operators[operator].inputs[position]].name
+
+
+def weighted(content: bytes) -> list[int]:
+    """The operators that have weights."""
+    names = ("CONV_2D", "FULLY_CONNECTED")
+    return [one.index for one in Graph(content).layers if one.name in names]
+
+
+class InterpreterProbe:
+    """A probe on the runtime itself, in this process: no worker to wait for."""
+
+    def __init__(
+        self, content: bytes, kernels: Kernels = "xnnpack", *, capture: bool = False
+    ) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the runtime's, about memory
+            self._interpreter = Interpreter(
+                model_content=content,
+                experimental_op_resolver_type=_RESOLVERS[kernels],
+                experimental_preserve_all_tensors=capture,
+                num_threads=1,
+            )
+        self._interpreter.allocate_tensors()
+        graph = Graph(content)
+        layers = [tensor for one in graph.layers for tensor in one.outputs]
+        self.given = tuple(one["index"] for one in self._interpreter.get_input_details())
+        outputs = tuple(one["index"] for one in self._interpreter.get_output_details())
+        self.made = tuple(layers) if capture else outputs
+        self.captures = capture
+
+    def run(self, inputs: Sequence[Values]) -> tuple[Values, ...]:
+        for tensor, values in zip(self.given, inputs, strict=True):
+            self._interpreter.set_tensor(tensor, values)
+        self._interpreter.invoke()
+        return tuple(self._interpreter.get_tensor(tensor) for tensor in self.made)
+
+    def close(self) -> None:
+        pass
+
+
+def run(
+    content: bytes, inputs: Sequence[Values], kernels: Kernels = "xnnpack"
+) -> tuple[Values, ...]:
+    """A model's outputs."""
+    return InterpreterProbe(content, kernels).run(inputs)
+
+
+def whole(graph: Graph, values: Values, kernels: Kernels, content: bytes) -> dict[int, Values]:
+    """All tensors of a model, captured."""
+    probe = InterpreterProbe(content, kernels, capture=True)
+    found = dict(zip(probe.made, probe.run([values]), strict=True))
+    return {graph.inputs[0]: values, **found}
+
+
+def example_input(seed: int = 0) -> Values:
+    """An input of the example's compressed model."""
+    with np.load(EXAMPLE / "seeds.npz") as arrays:
+        image = arrays["images"][seed].astype(np.int64)
+    graph = Graph(COMPRESSED.read_bytes())
+    tensor = graph.tensors[graph.inputs[0]]
+    raw = np.round(image / 255.0 / tensor.scales[0]) + tensor.zero_points[0]
+    return np.asarray(np.clip(raw, -128, 127).astype(np.int8).reshape(tensor.shape))
+
+
+def original_input(seed: int = 0) -> Values:
+    """The same for the original."""
+    with np.load(EXAMPLE / "seeds.npz") as arrays:
+        image = arrays["images"][seed]
+    return np.asarray((image / np.float32(255)).astype(np.float32).reshape(1, 28, 28, 1))
+
+
+def residual_model() -> bytes:
+    """A float graph with two connections that skip: a = -x, b = |a|, c = a + b, y = c + x."""
+    model = schema.ModelT()
+    model.version = 3
+    model.buffers = [schema.BufferT()]
+    model.operatorCodes = []
+    graph = schema.SubGraphT()
+    graph.tensors, graph.operators = [], []
+    for name in ("x", "a", "b", "c", "y"):
+        tensor = schema.TensorT()
+        tensor.name, tensor.shape, tensor.type = name, [1, 4], schema.TensorType.FLOAT32
+        graph.tensors.append(tensor)
+    for number, (name, inputs) in enumerate(
+        (("NEG", [0]), ("ABS", [1]), ("ADD", [1, 2]), ("ADD", [3, 0]))
+    ):
+        code = schema.OperatorCodeT()
+        code.builtinCode = code.deprecatedBuiltinCode = getattr(schema.BuiltinOperator, name)
+        code.version = 1
+        operator = schema.OperatorT()
+        operator.opcodeIndex, operator.inputs, operator.outputs = number, inputs, [number + 1]
+        if name == "ADD":
+            operator.builtinOptionsType = schema.BuiltinOptions.AddOptions
+            operator.builtinOptions = schema.AddOptionsT()
+        model.operatorCodes.append(code)
+        graph.operators.append(operator)
+    graph.inputs, graph.outputs = [0], [4]
+    model.subgraphs = [graph]
+    builder = schema.flatbuffers.Builder(1024)
+    builder.Finish(model.Pack(builder), file_identifier=b"TFL3")
+    return bytes(builder.Output())
