@@ -116,9 +116,7 @@ def search(
     with ExitStack() as stack:
         # Seen on a terminal only: elsewhere, an error is the one line that is printed.
         with console.status(f"opening {escape(loaded.name)} on {escape(', '.join(plan.devices))}"):
-            assembly = assemble(
-                loaded, first_seeds(loaded, limit), find, profiles, stack, kernels
-            )
+            assembly = assemble(loaded, first_seeds(loaded, limit), find, profiles, stack, kernels)
         about = assembly.about(plan)
         if dry_run:
             print_dry_run(Console(), about, len(assembly.seeds), str(path), loaded.notes)
