@@ -13,6 +13,8 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
+from ai_edge_litert.interpreter import Interpreter
+from ai_edge_litert.interpreter import OpResolverType as Resolver
 
 Call = Callable[..., Any]
 
@@ -103,6 +105,35 @@ def test_an_input_that_does_not_deviate_is_not_said_to(
 
     assert shown.returncode == 1
     assert "It does not deviate here." in shown.stdout
+
+
+@pytest.mark.slow
+def test_the_operator_in_which_it_begins_stands_alone(
+    example: Path, call: Call, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    budget = ("--limit", "4", "--max-queries", "1500", "--fail-on", "none", "--find", "kernel")
+    call("search", example, *budget, "--device", "emulated-builtin", "--out", run)
+    seed_id = seeds_of(run)[0]
+    assert call("explain", run, seed_id).code == 0
+    call("export", run, seed_id, "--out", tmp_path / "f.zip")
+    folder = unpacked(tmp_path / "f.zip", tmp_path / "f")
+
+    told = json.loads((folder / "finding.json").read_bytes())
+    assert told["explanation"]["verdict"]["name"] == "kernel"
+    by_kernels = {}
+    for kernels in (Resolver.AUTO, Resolver.BUILTIN_WITHOUT_DEFAULT_DELEGATES):
+        model = Interpreter(
+            str(folder / "operator.tflite"), experimental_op_resolver_type=kernels, num_threads=1
+        )
+        model.allocate_tensors()
+        for k, tensor in enumerate(model.get_input_details()):
+            model.set_tensor(tensor["index"], np.load(folder / f"operator_input_{k}.npy"))
+        model.invoke()
+        by_kernels[kernels] = model.get_tensor(model.get_output_details()[0]["index"])
+    on_the_host, on_the_device = by_kernels.values()
+    assert np.array_equal(on_the_host, np.load(folder / "operator_output_0.npy"))
+    assert not np.array_equal(on_the_host, on_the_device)
 
 
 def test_the_same_finding_is_the_same_file(finished: Any, call: Call, tmp_path: Path) -> None:

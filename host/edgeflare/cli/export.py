@@ -26,7 +26,8 @@ def export(run: Run, finding: Finding, out: Out = None, no_models: NoModels = Fa
     """Write a finding as a zip that shows the deviation with nothing but numpy and a runtime.
 
     Both models, the input as an image and as the models take it, all that is known of where it
-    ran, and a short script: what a vendor's bug tracker asks for.
+    ran, and a short script: what a vendor's bug tracker asks for. After `edgeflare explain`, also
+    the operator in which it begins, as a model of its own with its inputs.
     """
     path = out or run / f"finding-{finding}.zip"
     try:

@@ -13,12 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.campaign.run_directory import write_atomically
+from edgeflare.diagnose.document import load_explanations
 from edgeflare.errors import UserError
 from edgeflare.models.evaluation import HostModel
 from edgeflare.models.original import is_callable, open_original
 from edgeflare.models.pair import Pair
 from edgeflare.models.preprocess import Encoder
 from edgeflare.models.tflite import open_tflite
+from edgeflare.replay.failing_operator import cut_out, saved, where_it_begins
 from edgeflare.replay.past_run import PastRun
 from edgeflare.report.document import Document
 from edgeflare.search.outcome import Image
@@ -53,21 +55,27 @@ def export(past: PastRun, seed_id: int, path: Path, *, with_models: bool) -> dic
         "seed.png": stored[entry["seed_image"]],
     }
     arms: dict[str, Any] = {}
-    with closing(open_tflite(pair.compressed, past.about.plan.ensemble[0])) as twin:
-        files["compressed_input.npy"] = _encoded(pair, twin, image)
+    kernels = past.about.plan.ensemble[0]
+    with closing(open_tflite(pair.compressed, kernels)) as twin:
+        encoded = _encoded(pair, twin, image)
+        files["compressed_input.npy"] = saved(encoded)
         if "original" in entry["labels"] and pair.original is not None:
             with closing(open_original(pair.original, twin.signature.input)) as original:
-                files["original_input.npy"] = _encoded(pair, original, image)
+                files["original_input.npy"] = saved(_encoded(pair, original, image))
             arms["original"] = _original(pair, entry)
     arms["twin"] = _compressed(past, entry, "twin")
     arms["device"] = _compressed(past, entry, "device")
+    explanation = _explanation(past, entry)
+    operator = None if explanation is None else where_it_begins(explanation)
+    if operator is not None:
+        files |= cut_out(pair.compressed.read_bytes(), operator, kernels, encoded)
     if with_models:
         files["compressed.tflite"] = pair.compressed.read_bytes()
         if "original" in arms and arms["original"]["model"]:
             files[arms["original"]["model"]] = Path(str(pair.original)).read_bytes()
     told = {"schema": SCHEMA, "sha256": past.about.pair["sha256"], "arms": arms}
     about = {key: past.document[key] for key in ("edgeflare", "pair", "devices", "plan", "classes")}
-    whole = {**told, "finding": entry, "run": about}
+    whole = {**told, "finding": entry, "explanation": explanation, "run": about}
     files["finding.json"] = json.dumps(whole, indent=1, ensure_ascii=False).encode()
     write_atomically(path, _zipped(files))
     return files
@@ -120,13 +128,17 @@ def _answer(entry: Document, arm: str) -> dict[str, Any]:
     return {"label": entry["labels"][arm], "probabilities": entry["probabilities"][arm]}
 
 
-def _encoded(pair: Pair, model: HostModel, image: Image) -> bytes:
-    encoded: NDArray[np.generic] = Encoder(pair.preprocess, model.signature.input).encode(
-        image[np.newaxis]
-    )
-    file = io.BytesIO()
-    np.save(file, encoded)
-    return file.getvalue()
+def _explanation(past: PastRun, entry: Document) -> Document | None:
+    """Return what `edgeflare explain` said of a finding, if it was asked about this very input."""
+    explained = load_explanations(past.directory, past.about)
+    if explained is None:
+        return None
+    found: Document | None = explained["findings"].get(str(entry["seed_id"]))
+    return found if found is not None and found["sha256"] == entry["sha256"] else None
+
+
+def _encoded(pair: Pair, model: HostModel, image: Image) -> NDArray[np.generic]:
+    return Encoder(pair.preprocess, model.signature.input).encode(image[np.newaxis])
 
 
 def _zipped(files: dict[str, bytes]) -> bytes:

@@ -157,6 +157,26 @@ def test_the_old_runtime_answers_as_the_new_one_but_not_to_the_bit(
     assert (old.argmax(axis=1) == new.argmax(axis=1)).mean() > 0.95
 
 
+def test_todays_runtime_answers_as_on_the_host_to_the_bit(
+    native: Bundle, tmp_path: Path, model: Path, images: NDArray[np.float32]
+) -> None:
+    """Its wheel for x86_64 also has plugins that are linked to libraries of NPUs' makers."""
+    bundle = bundle_of(native.target, "litert")
+    home = tmp_path / "bundle"
+    unpack_tree(bundle.path, home)
+    with running([str(home / "agent"), "--store", str(tmp_path / "store")]) as profile:
+        outputs = answers(profile, model, images)
+        with connect(profile) as device:
+            told = device.provenance
+    host = answers(Profile(name="host", transport="emulated", kernels="builtin"), model, images)
+
+    assert bundle.path.stat().st_size < 45e6
+    assert bundle.runtime == f"{told.runtime}=={told.runtime_version}"
+    assert told.runtime == "ai-edge-litert"
+    assert not list(home.glob("packages/ai_edge_litert/vendors"))
+    np.testing.assert_array_equal(outputs, host)
+
+
 def test_it_runs_as_a_stranger_from_a_read_only_folder_where_nothing_else_is(
     native: Bundle, tmp_path: Path, model: Path, images: NDArray[np.float32]
 ) -> None:

@@ -30,6 +30,7 @@ def test_what_the_agent_never_reads_stays_out(tmp_path: Path) -> None:
         "thing/tests/test_core.py",
         "thing/__init__.pyi",
         "ai_edge_litert/libLiteRtWebGpuAccelerator.so",
+        "ai_edge_litert/vendors/qualcomm/compiler/libLiteRtCompilerPlugin_Qualcomm.so",
         "ai_edge_litert/libLiteRt.so",
         "thing-1.0.dist-info/METADATA",
         "thing-1.0.dist-info/RECORD",

@@ -29,6 +29,7 @@ _UNUSED = (
     "ai_edge_litert/schema_py_generated.py",
     "ai_edge_litert/*_pb2.py",
     "ai_edge_litert/libLiteRtWebGpuAccelerator.so",
+    "ai_edge_litert/vendors/*",  # of NPUs; linked to their makers' libraries, which nobody brings
     "google/protobuf/compiler/*",
     "grpc/beta/*",
     "grpc/_cython/_credentials/*",

@@ -1,0 +1,86 @@
+"""The operator in which a finding begins, as a model of its own with what it was fed."""
+
+from __future__ import annotations
+
+import io
+from contextlib import closing
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.errors import UserError
+from edgeflare.models.graph import Graph
+from edgeflare.models.probe import HostProbe, ProbeFailed
+from edgeflare.models.tflite import Kernels
+from edgeflare.report.document import Document
+
+
+def where_it_begins(explanation: Document) -> int | None:
+    """Return the position of the operator that `explain` named; None where it named none.
+
+    Of the kernels' deviations that is the operator that adds most by itself, else the first one
+    that differs; of compression's the first that differs by more than quantization explains.
+    """
+    kernel = explanation["device_and_twin"] or {}
+    compression = explanation["twin_and_original"] or {}
+    found = (
+        compression.get("first")
+        if explanation["verdict"]["name"] == "compression"
+        else kernel.get("most") or kernel.get("onset")
+    )
+    return None if found is None else int(found["operator"])
+
+
+def cut_out(
+    content: bytes, operator: int, kernels: Kernels, encoded: NDArray[np.generic]
+) -> dict[str, bytes]:
+    """Return the operator as a `.tflite`, its inputs as arrays, and what it gave on the host.
+
+    Args:
+        content: the compressed model's file.
+        operator: position in execution order.
+        kernels: the host's kernels, which make the inputs.
+        encoded: the model's own input: (1, *input shape without its batch dimension).
+
+    Returns:
+        Files by name; none where the model cannot be cut.
+
+    """
+    try:
+        graph = Graph(content)
+        part = graph.extract(operator, operator)
+        fed = _before(graph, operator, part.inputs, kernels, encoded)
+        with closing(HostProbe(part.content, kernels)) as probe:
+            given = probe.run([fed[tensor] for tensor in part.inputs])
+    except (UserError, ValueError, ProbeFailed):
+        return {}
+    return {
+        "operator.tflite": part.content,
+        **{f"operator_input_{k}.npy": saved(fed[t]) for k, t in enumerate(part.inputs)},
+        **{f"operator_output_{k}.npy": saved(values) for k, values in enumerate(given)},
+    }
+
+
+def saved(values: NDArray[Any]) -> bytes:
+    """Return an array as the contents of an `.npy` file."""
+    file = io.BytesIO()
+    np.save(file, values)
+    return file.getvalue()
+
+
+def _before(
+    graph: Graph,
+    operator: int,
+    wanted: tuple[int, ...],
+    kernels: Kernels,
+    encoded: NDArray[np.generic],
+) -> dict[int, NDArray[np.generic]]:
+    """Return the tensors that an operator is fed, as the operators before it make them."""
+    fed: dict[int, NDArray[np.generic]] = {graph.inputs[0]: encoded}
+    made = [tensor for tensor in wanted if tensor not in fed]
+    if made:
+        part = graph.extract(0, operator - 1, expose=made)
+        with closing(HostProbe(part.content, kernels)) as probe:
+            fed |= dict(zip(part.outputs, probe.run([encoded]), strict=True))
+    return fed
