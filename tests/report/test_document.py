@@ -82,6 +82,7 @@ def test_each_entry_says_what_its_files_say(run: Any) -> None:
             "l2": pytest.approx(np.sqrt((change**2).sum())),
             "linf": change.max(),
             "mean_abs": pytest.approx(change.mean()),
+            "changed": change.any(axis=2).sum(),
         }
 
 

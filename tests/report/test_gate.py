@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeflare.report.gate import FailOn, deviation_rate, exceeds
+from edgeflare.report.gate import FailOn, counting, deviation_rate, exceeds
 
 entries = st.lists(
-    st.fixed_dictionaries({"cause": st.sampled_from(["compression", "kernel", "mixed", None])}),
+    st.fixed_dictionaries(
+        {
+            "cause": st.sampled_from(["compression", "kernel", "mixed", None]),
+            "kind": st.sampled_from(["deviation", "crash", "hang", "invalid-output"]),
+            "labels": st.fixed_dictionaries({"device": st.sampled_from([None, 1])}),
+        }
+    ),
     max_size=6,
 )
 
@@ -72,10 +79,28 @@ def test_what_is_flaky_or_not_verified_does_not_count(
     assert exceeds(document, fail_on, allowed) == exceeds(sure, fail_on, allowed)
 
 
+DEVIATION = {"kind": "deviation", "labels": {"original": 0, "twin": 1, "device": 1}}
+
+
+@pytest.mark.parametrize("kind", ["crash", "hang", "invalid-output"])
+@pytest.mark.parametrize("cause", ["mixed", "compression"])
+def test_where_the_device_fails_its_kernels_are_to_blame(kind: str, cause: str) -> None:
+    failed = {"kind": kind, "cause": cause, "labels": {"original": 0, "twin": 1, "device": None}}
+    elsewhere = {**failed, "labels": {"original": None, "twin": 1, "device": 1}}
+    document = {
+        "deviating_seeds": [],
+        "findings": [failed, elsewhere],
+        "totals": {"seeds": 10},
+    }
+    assert counting(document, "kernel") == [failed]
+    assert counting(document, "any") == [failed, elsewhere]
+    assert exceeds(document, "kernel", 0.0)
+
+
 def test_the_rate_itself_is_still_allowed() -> None:
     document = {
-        "deviating_seeds": [{"cause": "kernel"}],
-        "findings": [{"cause": "compression"}],
+        "deviating_seeds": [{"cause": "kernel", **DEVIATION}],
+        "findings": [{"cause": "compression", **DEVIATION}],
         "totals": {"seeds": 10},
     }
     assert deviation_rate(document, "any") == 0.2

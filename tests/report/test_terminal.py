@@ -96,6 +96,19 @@ def test_a_crash_has_no_label_and_no_strength(document: Document) -> None:
     assert "–" in text
 
 
+def test_a_crash_comes_first_and_is_called_one_whatever_its_cause(document: Document) -> None:
+    crash, *others = document["findings"]
+    crash |= {"kind": "crash", "cause": "kernel", "strength": None}
+    crash["labels"]["device"] = None
+    shown = {**document, "deviating_seeds": [], "findings": [*others, crash]}
+    text = printed(shown)
+    assert "1 crash" in text
+    table = text[text.index("Findings, the strongest first") :].splitlines()
+    (first, *_) = [words for line in table if (words := line.split()) and words[0].isdigit()]
+    assert first[0] == str(crash["seed_id"])
+    assert "crash" in first
+
+
 def test_what_is_flaky_or_not_verified_has_a_table_of_its_own(document: Document) -> None:
     first, second, *_ = document["findings"]
     second |= {"labels": {}, "probabilities": {}, "tied": {}, "cause": None, "strength": None}
@@ -104,6 +117,7 @@ def test_what_is_flaky_or_not_verified_has_a_table_of_its_own(document: Document
     assert "Flaky: found once" in text
     assert "Not verified yet" in text
     assert "stopped by Ctrl-C before its end" in text
+    assert "the same command with --out runs/laboratory --resume goes on" in " ".join(text.split())
 
 
 def test_a_run_that_found_nothing(document: Document) -> None:
@@ -113,6 +127,13 @@ def test_a_run_that_found_nothing(document: Document) -> None:
     text = printed({**document, "findings": [], "deviating_seeds": []})
     assert "– mean, – median" in text
     assert "Findings" not in text
+
+
+def test_it_names_the_folder_that_stays_on_a_device(document: Document) -> None:
+    line = "agent and models stay on laboratory 0 in ~/.cache/edgeflare/device"
+    assert line not in printed(document)
+    document["devices"][0]["provenance"]["cache"] = "~/.cache/edgeflare/device"
+    assert line in printed(document)
 
 
 def test_warnings_are_shown(document: Document) -> None:

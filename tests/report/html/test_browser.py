@@ -163,6 +163,14 @@ def test_text_can_be_read_in_both_colour_schemes(browser: Any, report: Path, dar
     assert {name: ratio for name, ratio in contrasts.items() if ratio < 4.5} == {}
 
 
+def click(browser: Any, selector: str) -> None:
+    """Click what has been scrolled to, at once: the driver does not wait for a smooth scroll."""
+    element = browser.driver.find_element(By.CSS_SELECTOR, selector)
+    where = '{block: "center", behavior: "instant"}'
+    browser.run(f"document.querySelector({selector!r}).scrollIntoView({where})")
+    element.click()
+
+
 def test_findings_are_chosen_by_cause(
     browser: Any, report: Path, many: Document, shown: Callable[[], list[int]]
 ) -> None:
@@ -181,7 +189,7 @@ def test_findings_are_chosen_by_cause(
         if entry["cause"] == "compression" and entry["kind"] == "deviation"
     }
     assert set(shown()) == expected
-    browser.driver.find_element(By.CSS_SELECTOR, "button[type=reset]").click()
+    click(browser, "button[type=reset]")
     WebDriverWait(browser.driver, 5).until(lambda _: set(shown()) == everything)
 
 
@@ -252,7 +260,7 @@ def test_nothing_like_that_is_said_and_undone(
         label for label in ("0", "1", "2") if _hides_the_crash(browser, label, shown)
     ))  # fmt: skip
     assert shown() == []
-    browser.driver.find_element(By.CSS_SELECTOR, ".again").click()
+    click(browser, ".again")
     assert len(shown()) > 10
     assert focused(browser).get_attribute("name") == "sort-of"
 
@@ -322,7 +330,7 @@ def test_a_click_on_a_picture_enlarges_it(browser: Any, report: Path) -> None:
     large = browser.driver.find_element(By.CSS_SELECTOR, "#lens img")
     assert large.size["width"] > 1.5 * small
     assert large.value_of_css_property("image-rendering") == "pixelated"
-    browser.driver.find_element(By.CSS_SELECTOR, "#lens [data-close]").click()
+    click(browser, "#lens [data-close]")
     assert not browser.driver.find_element(By.ID, "lens").is_displayed()
 
 
