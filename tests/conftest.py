@@ -11,7 +11,9 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-CAPABILITY_MARKS = frozenset({"adb", "browser", "bundle", "old_board", "qemu", "sshd"})
+CAPABILITY_MARKS = frozenset(
+    {"adb", "browser", "bundle", "gcc", "old_board", "openssl", "qemu", "shells", "sshd"}
+)
 ROOT = Path(__file__).parents[1]
 
 

@@ -62,6 +62,7 @@ class FaultyProxy:
         self._rate, self._left = 0.0, 0
         self.faults: Counter[str] = Counter()
         self._silent = threading.Event()
+        self._bytes_per_second = float("inf")
         self._closed = False
         self._sockets: set[socket.socket] = set()
         self._threads: list[threading.Thread] = []
@@ -77,6 +78,10 @@ class FaultyProxy:
     def fall_silent(self) -> None:
         """Pass nothing on any more, while all connections stay open: a cable that was pulled."""
         self._silent.set()
+
+    def throttle(self, bytes_per_second: float) -> None:
+        """From now on pass no more on than that, in each direction of each connection."""
+        self._bytes_per_second = bytes_per_second
 
     def speak_again(self) -> None:
         """Undo `fall_silent` for new connections; what was swallowed stays lost."""
@@ -140,6 +145,7 @@ class FaultyProxy:
         with contextlib.suppress(OSError):
             for segment in self._harmed(source):
                 if not self._silent.is_set():
+                    time.sleep(len(segment) / self._bytes_per_second)
                     sink.sendall(segment)
         for one in (source, sink):
             _reset(one)

@@ -15,12 +15,13 @@ from edgeflare.search.outcome import Arm, Image, Outcome
 from edgeflare.search.strategy import Query, Start, Trigger
 
 SIDE = 12
+CLASSES = 4
 _RNG = np.random.default_rng(7)
-WEIGHTS = _RNG.normal(0.0, 1.0, (4, SIDE, SIDE))
+WEIGHTS = _RNG.normal(0.0, 1.0, (CLASSES, SIDE, SIDE))
 for _axis in (1, 2):  # smooth, as what a network looks at is
     for _ in range(3):
         WEIGHTS += np.roll(WEIGHTS, 1, _axis) + np.roll(WEIGHTS, -1, _axis)
-WEIGHTS = WEIGHTS.reshape(4, -1) / WEIGHTS.std()
+WEIGHTS = WEIGHTS.reshape(CLASSES, -1) / WEIGHTS.std()
 SEEDS = list(_RNG.integers(256, size=(6, SIDE, SIDE, 1), dtype=np.uint8))
 
 Refine = Callable[[Trigger, Start, int], Generator[Sequence[Query], Sequence[Outcome], Trigger]]

@@ -156,6 +156,7 @@ class AgentService(AgentServicer):
                 inputs=map(_tensor, model.inputs),
                 outputs=map(_tensor, model.outputs),
                 delegated_nodes=model.delegated_nodes,
+                external_nodes=model.external_nodes,
                 total_nodes=model.total_nodes,
                 operators=model.operators,
                 captures=options.capture,
@@ -194,13 +195,15 @@ class AgentService(AgentServicer):
             if checksum != request.payload_crc32:
                 raise Corrupted("the payload does not match its checksum")
             batch = self._sessions.run(request.session_id, request.payload, 1)
-            yield agent_pb2.CaptureReply(
+            first = agent_pb2.CaptureReply(
                 payload_crc32=checksum,
                 outputs_crc32=crc32(batch.outputs),
                 size_bytes=len(batch.outputs),
                 failures=map(_failure, batch.failures),
                 busy_seconds=batch.busy_seconds,
             )
+            set_seal(first)
+            yield first
             for start in range(0, len(batch.outputs), CHUNK_BYTES):
                 yield agent_pb2.CaptureReply(chunk=batch.outputs[start : start + CHUNK_BYTES])
 

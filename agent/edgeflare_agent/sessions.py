@@ -119,15 +119,16 @@ class Sessions:
         self, sha256: str, options: Options, resume_token: str
     ) -> tuple[str, IsolatedModel] | None:
         """Return the session of that token, after ending it if it is of something else."""
+        others = []
         with self._lock:
-            open_now = [
-                (name, session)
-                for name, session in self._sessions.items()
-                if session.resume_token == resume_token
-            ]
-        for name, session in open_now:
-            if (session.sha256, session.options) == (sha256, options):
-                return name, session.model
+            for name, session in self._sessions.items():
+                if session.resume_token != resume_token:
+                    continue
+                if (session.sha256, session.options) == (sha256, options):
+                    session.used = time.monotonic()  # somebody is there again
+                    return name, session.model
+                others.append(name)
+        for name in others:
             self.close(name)
         return None
 

@@ -9,7 +9,10 @@ pytest loads this file in every session, so it imports the rest where that is us
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import sha256
+from math import inf, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -57,11 +60,11 @@ class Result:
 
     @property
     def deviations(self) -> list[Document]:
-        """Seeds that deviate themselves, then findings; each part the strongest first."""
-        return [
-            *_strongest_first(self.document["deviating_seeds"]),
-            *_strongest_first(self.document["findings"]),
-        ]
+        """Seeds that deviate themselves, then findings; in each part failures come first."""
+        from edgeflare.report.naming import worst_first  # noqa: PLC0415
+
+        seeds, findings = self.document["deviating_seeds"], self.document["findings"]
+        return [*worst_first(seeds), *worst_first(findings)]
 
 
 class EdgeFlare:
@@ -96,13 +99,19 @@ class EdgeFlare:
             rng_seed: the run seed: the same one finds the same.
 
         Raises:
-            UserError: the pair or a device's name is not what it should be.
+            UserError: an argument, the pair or a device's name is not what it should be.
             InfrastructureError: a device fails.
 
         """
         from edgeflare.campaign.plan import Plan  # noqa: PLC0415
         from edgeflare.search.goal import Find, Goal  # noqa: PLC0415
 
+        _check("total_queries", total_queries, 1, whole=True)
+        _check("limit", limit, 1, whole=True)
+        _check("rng_seed", rng_seed, 0, whole=True)
+        _check("total_time", total_time, 0.0)
+        _check("min_strength", min_strength, 0.0, 1.0)
+        _check_choice("find", find, [one.value for one in Find])
         plan = Plan(
             strategy="boundary",
             goal=Goal(Find(find), min_strength=min_strength),
@@ -122,23 +131,32 @@ def assert_decides_alike(
     *,
     allow: float = 0.0,
     fail_on: Literal["any", "kernel"] = "any",
+    allow_unfinished: bool = False,
 ) -> None:
     """Fail if more seeds than allowed deviate or led to a finding; the message shows the worst.
 
     Args:
         result: of a search.
         allow: share of the seeds that may, from 0 to 1.
-        fail_on: "kernel" counts only what the device's kernels cause.
+        fail_on: "kernel" counts only what the device's kernels cause, and its failures.
+        allow_unfinished: a search that was stopped before its end, as by `total_time`, may pass.
+
+    Raises:
+        UserError: an argument is not what it should be.
 
     """
     __tracebackhide__ = True
+    _check("allow", allow, 0.0, 1.0)
+    _check_choice("fail_on", fail_on, ("any", "kernel"))
     from edgeflare.report.gate import counting, deviation_rate  # noqa: PLC0415
+    from edgeflare.report.naming import worst_first  # noqa: PLC0415
 
     rate = deviation_rate(result.document, fail_on)
     if rate > allow:
-        counted = counting(result.document, fail_on)
-        worst = next(entry for entry in result.deviations if entry in counted)
+        worst, *_ = worst_first(counting(result.document, fail_on))
         pytest.fail(_message(result, rate, allow, worst), pytrace=False)
+    if result.document["stopped_by"] and not allow_unfinished:
+        pytest.fail(_unfinished(result.document), pytrace=False)
 
 
 @pytest.fixture
@@ -146,7 +164,7 @@ def edgeflare(request: pytest.FixtureRequest, tmp_path: Path) -> EdgeFlare:
     """Return what searches on the devices of `--edgeflare-device`."""
     devices = request.config.getoption("--edgeflare-device") or ["emulated-builtin"]
     folder = request.config.getoption("--edgeflare-out")
-    return EdgeFlare(devices, (folder or tmp_path) / _file_name(request.node.name))
+    return EdgeFlare(devices, (folder or tmp_path) / _file_name(request.node.nodeid))
 
 
 def _search(pair: Path, devices: list[str], plan: Any, path: Path) -> Document:
@@ -158,6 +176,7 @@ def _search(pair: Path, devices: list[str], plan: Any, path: Path) -> Document:
     from edgeflare.campaign.run import begin_run  # noqa: PLC0415
     from edgeflare.campaign.setting import CHAINS, Unobserved  # noqa: PLC0415
     from edgeflare.devices.profile import find_profiles  # noqa: PLC0415
+    from edgeflare.errors import UserError  # noqa: PLC0415
     from edgeflare.models.pair import load_pair  # noqa: PLC0415
     from edgeflare.report.documented import run_documented  # noqa: PLC0415
 
@@ -167,12 +186,50 @@ def _search(pair: Path, devices: list[str], plan: Any, path: Path) -> Document:
         seeds = first_seeds(loaded, plan.limit)
         assembly = assemble(loaded, seeds, plan.goal.find, profiles, stack)
         count = len(assembly.seeds)
+        if plan.total_queries is not None and plan.total_queries < count:
+            raise UserError(
+                f"total_queries={plan.total_queries} is less than one for each of {count} seeds:"
+                " raise it, or take fewer seeds with limit"
+            )
         directory, journal = begin_run(path, assembly.about(plan), count, overwrite=True)
         stack.callback(journal.close)
         return run_documented(assembly, plan, directory, journal, Unobserved(), Interrupt(), CHAINS)
 
 
+def _check(
+    name: str, value: float | None, least: float, most: float = inf, *, whole: bool = False
+) -> None:
+    """Refuse an argument that is not within its range; None is no bound."""
+    from edgeflare.errors import UserError  # noqa: PLC0415
+
+    kinds = int if whole else (int, float)
+    if value is None or (isinstance(value, kinds) and isfinite(value) and least <= value <= most):
+        return
+    number = "a whole number" if whole else "a number"
+    bounds = f"of {least:g} or more" if most == inf else f"from {least:g} to {most:g}"
+    raise UserError(f"{name}={value!r}: expected {number} {bounds}")
+
+
+def _check_choice(name: str, value: str, choices: Sequence[str]) -> None:
+    from edgeflare.errors import UserError  # noqa: PLC0415
+
+    if value not in choices:
+        raise UserError(f"{name}={value!r}: expected one of {', '.join(choices)}")
+
+
+def _unfinished(document: Document) -> str:
+    totals = document["totals"]
+    done = totals["searched"] + totals["deviating_seeds"]
+    return (
+        f"{document['pair']['name']}: the search was stopped before its end"
+        f" ({document['stopped_by']}), with {done} of {totals['seeds']} seeds done: give it more"
+        " time, or fewer seeds with limit, or let it pass with allow_unfinished=True"
+    )
+
+
 def _message(result: Result, rate: float, allow: float, worst: Document) -> str:
+    from edgeflare.report.naming import sort  # noqa: PLC0415
+
     document = result.document
     names = ", ".join(device["name"] for device in document["devices"])
     lines = [
@@ -183,10 +240,10 @@ def _message(result: Result, rate: float, allow: float, worst: Document) -> str:
     ]
     for arm, label in worst["labels"].items():
         lines.append(f"  {arm:<9} {_answer(document, worst, arm, label)}")
-    cause = worst["cause"] or worst["kind"]
     strength = "" if worst["strength"] is None else f", strength {worst['strength']:.3f}"
     lines += [
-        f"  cause: {cause}{strength}; distance to the seed: L2 {worst['distortion']['l2']:.0f}",
+        f"  cause: {sort(worst)}{strength};"
+        f" distance to the seed: L2 {worst['distortion']['l2']:.0f}",
         f"  image: {result.path / worst['image']}",
         f"all of them: edgeflare report {result.path}",
     ]
@@ -195,15 +252,13 @@ def _message(result: Result, rate: float, allow: float, worst: Document) -> str:
 
 def _answer(document: Document, entry: Document, arm: str, label: int | None) -> str:
     if label is None:
-        return "no answer"
+        return f"no answer ({entry['kind']})"
     classes = document["classes"]
     name = classes[label] if classes else f"class {label}"
     return f"{name} ({entry['probabilities'][arm][label]:.1%})"
 
 
-def _strongest_first(entries: list[Document]) -> list[Document]:
-    return sorted(entries, key=lambda entry: -(entry["strength"] or 0.0))
-
-
 def _file_name(test: str) -> str:
-    return "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in test)
+    """Return a name for a test's folder, which no other test of the session has."""
+    readable = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in test)
+    return f"{readable[-100:].lstrip('-.')}-{sha256(test.encode()).hexdigest()[:8]}"

@@ -157,7 +157,7 @@ class TensorSpec(_message.Message):
     def __init__(self, name: _Optional[str] = ..., shape: _Optional[_Iterable[int]] = ..., dtype: _Optional[str] = ..., scale: _Optional[float] = ..., zero_point: _Optional[int] = ..., index: _Optional[int] = ...) -> None: ...
 
 class OpenSessionReply(_message.Message):
-    __slots__ = ("session_id", "inputs", "outputs", "delegated_nodes", "total_nodes", "operators", "captures", "request_crc32", "seal")
+    __slots__ = ("session_id", "inputs", "outputs", "delegated_nodes", "total_nodes", "operators", "captures", "external_nodes", "request_crc32", "seal")
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     INPUTS_FIELD_NUMBER: _ClassVar[int]
     OUTPUTS_FIELD_NUMBER: _ClassVar[int]
@@ -165,6 +165,7 @@ class OpenSessionReply(_message.Message):
     TOTAL_NODES_FIELD_NUMBER: _ClassVar[int]
     OPERATORS_FIELD_NUMBER: _ClassVar[int]
     CAPTURES_FIELD_NUMBER: _ClassVar[int]
+    EXTERNAL_NODES_FIELD_NUMBER: _ClassVar[int]
     REQUEST_CRC32_FIELD_NUMBER: _ClassVar[int]
     SEAL_FIELD_NUMBER: _ClassVar[int]
     session_id: str
@@ -174,9 +175,10 @@ class OpenSessionReply(_message.Message):
     total_nodes: int
     operators: _containers.RepeatedScalarFieldContainer[str]
     captures: bool
+    external_nodes: int
     request_crc32: int
     seal: int
-    def __init__(self, session_id: _Optional[str] = ..., inputs: _Optional[_Iterable[_Union[TensorSpec, _Mapping]]] = ..., outputs: _Optional[_Iterable[_Union[TensorSpec, _Mapping]]] = ..., delegated_nodes: _Optional[int] = ..., total_nodes: _Optional[int] = ..., operators: _Optional[_Iterable[str]] = ..., captures: bool = ..., request_crc32: _Optional[int] = ..., seal: _Optional[int] = ...) -> None: ...
+    def __init__(self, session_id: _Optional[str] = ..., inputs: _Optional[_Iterable[_Union[TensorSpec, _Mapping]]] = ..., outputs: _Optional[_Iterable[_Union[TensorSpec, _Mapping]]] = ..., delegated_nodes: _Optional[int] = ..., total_nodes: _Optional[int] = ..., operators: _Optional[_Iterable[str]] = ..., captures: bool = ..., external_nodes: _Optional[int] = ..., request_crc32: _Optional[int] = ..., seal: _Optional[int] = ...) -> None: ...
 
 class InferRequest(_message.Message):
     __slots__ = ("session_id", "request_id", "count", "payload", "payload_crc32")
@@ -243,20 +245,22 @@ class CaptureRequest(_message.Message):
     def __init__(self, session_id: _Optional[str] = ..., payload: _Optional[bytes] = ..., payload_crc32: _Optional[int] = ...) -> None: ...
 
 class CaptureReply(_message.Message):
-    __slots__ = ("payload_crc32", "outputs_crc32", "size_bytes", "failures", "busy_seconds", "chunk")
+    __slots__ = ("payload_crc32", "outputs_crc32", "size_bytes", "failures", "busy_seconds", "chunk", "seal")
     PAYLOAD_CRC32_FIELD_NUMBER: _ClassVar[int]
     OUTPUTS_CRC32_FIELD_NUMBER: _ClassVar[int]
     SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
     FAILURES_FIELD_NUMBER: _ClassVar[int]
     BUSY_SECONDS_FIELD_NUMBER: _ClassVar[int]
     CHUNK_FIELD_NUMBER: _ClassVar[int]
+    SEAL_FIELD_NUMBER: _ClassVar[int]
     payload_crc32: int
     outputs_crc32: int
     size_bytes: int
     failures: _containers.RepeatedCompositeFieldContainer[InputFailure]
     busy_seconds: float
     chunk: bytes
-    def __init__(self, payload_crc32: _Optional[int] = ..., outputs_crc32: _Optional[int] = ..., size_bytes: _Optional[int] = ..., failures: _Optional[_Iterable[_Union[InputFailure, _Mapping]]] = ..., busy_seconds: _Optional[float] = ..., chunk: _Optional[bytes] = ...) -> None: ...
+    seal: int
+    def __init__(self, payload_crc32: _Optional[int] = ..., outputs_crc32: _Optional[int] = ..., size_bytes: _Optional[int] = ..., failures: _Optional[_Iterable[_Union[InputFailure, _Mapping]]] = ..., busy_seconds: _Optional[float] = ..., chunk: _Optional[bytes] = ..., seal: _Optional[int] = ...) -> None: ...
 
 class TelemetryRequest(_message.Message):
     __slots__ = ("session_id",)

@@ -81,12 +81,15 @@ class RawAgent:
         }
         self._upload: Any = channel.stream_unary(path("UploadModel"))
         self._stream: Any = channel.stream_stream(path("InferStream"))
+        self._capture: Any = channel.unary_stream(path("Capture"))
 
     def send(self, name: str, message: bytes) -> grpc.StatusCode:
         if name == "UploadModel":
             return status_of(lambda: self._upload(iter([message]), timeout=20))
         if name == "InferStream":
             return status_of(lambda: list(self._stream(iter([message]), timeout=20)))
+        if name == "Capture":
+            return status_of(lambda: list(self._capture(message, timeout=20)))
         return status_of(lambda: self._unary[name](message, timeout=20))
 
 
@@ -119,6 +122,11 @@ def test_ten_thousand_damaged_messages(
         ),
         "Infer": infer,
         "InferStream": infer,
+        "Capture": agent_pb2.CaptureRequest(
+            session_id=session.session_id,
+            payload=inputs[:1].tobytes(),
+            payload_crc32=crc32(inputs[:1].tobytes()),
+        ),
         "Telemetry": agent_pb2.TelemetryRequest(session_id=session.session_id),
         # Of another session, so that the one in use stays open.
         "CloseSession": agent_pb2.CloseSessionRequest(session_id="x" * 22),

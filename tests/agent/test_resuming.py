@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,13 @@ def infer(session_id: str, inputs: Any) -> agent_pb2.InferRequest:
     )
 
 
+def capture(session_id: str, inputs: Any) -> agent_pb2.CaptureRequest:
+    payload = inputs.tobytes()
+    return agent_pb2.CaptureRequest(
+        session_id=session_id, payload=payload, payload_crc32=crc32(payload)
+    )
+
+
 def workers(client: Any) -> int:
     return len(client.stub.Telemetry(agent_pb2.TelemetryRequest(), timeout=10).worker_rss_bytes)
 
@@ -48,6 +56,16 @@ def test_the_same_token_takes_a_session_up_again(client: Any, int8_model: Path) 
     assert again.session_id == first.session_id != other.session_id
     assert again.inputs == first.inputs
     assert workers(client) == 2
+
+
+def test_a_session_that_is_taken_up_again_counts_as_used(client: Any, int8_model: Path) -> None:
+    opened = client.stub.OpenSession(opening(int8_model, "a"), timeout=60)
+    time.sleep(1.0)
+    began = time.monotonic()
+    client.stub.OpenSession(opening(int8_model, "a"), timeout=60)
+    request = agent_pb2.TelemetryRequest(session_id=opened.session_id)
+    idle_seconds = client.stub.Telemetry(request, timeout=10).idle_seconds
+    assert idle_seconds <= time.monotonic() - began
 
 
 def test_without_a_token_each_session_is_new(client: Any, int8_model: Path) -> None:
@@ -93,6 +111,7 @@ def test_replies_are_sealed(client: Any, int8_model: Path, harmless_inputs: Any)
         client.stub.Describe(agent_pb2.DescribeRequest(protocol=version), timeout=10),
         client.stub.Infer(infer(opened.session_id, harmless_inputs(3)), timeout=20),
         client.stub.Telemetry(agent_pb2.TelemetryRequest(), timeout=10),
+        next(iter(client.stub.Capture(capture(opened.session_id, harmless_inputs(1)), timeout=20))),
     ]
     for reply in replies:
         assert reply.seal

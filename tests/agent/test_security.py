@@ -56,6 +56,7 @@ def test_loopback_is_known() -> None:
         is_loopback("raspberrypi.local")
 
 
+@pytest.mark.openssl
 @pytest.mark.parametrize("given", ["nothing", "token", "tls"])
 def test_other_addresses_need_tls_and_a_token(
     given: str, token_file: Path, certificate: tuple[Path, Path]
@@ -96,6 +97,7 @@ def test_without_the_token_only_health_answers(
             lambda: stub.Describe(DESCRIBE, metadata=metadata, timeout=10),
             lambda: stub.UploadModel(iter([]), metadata=metadata, timeout=10),
             lambda: list(stub.InferStream(iter([]), metadata=metadata, timeout=10)),
+            lambda: list(stub.Capture(agent_pb2.CaptureRequest(), metadata=metadata, timeout=10)),
         ]
         for call in calls:
             with pytest.raises(grpc.RpcError) as caught:
@@ -108,6 +110,7 @@ def test_without_the_token_only_health_answers(
         assert alive.status == health_pb2.HealthCheckResponse.SERVING
 
 
+@pytest.mark.openssl
 def test_tls_and_token_open_the_door(
     start_agent: Callable[..., object], token_file: Path, certificate: tuple[Path, Path]
 ) -> None:
@@ -126,6 +129,7 @@ def test_tls_and_token_open_the_door(
     assert caught.value.code() == grpc.StatusCode.UNAVAILABLE
 
 
+@pytest.mark.openssl
 def test_certificate_and_key_that_do_not_fit_end_in_one_line(
     certificate: tuple[Path, Path], tmp_path: Path
 ) -> None:
@@ -158,6 +162,7 @@ def make_certificate(folder: Path, *validity: str) -> tuple[Path, Path]:
     return cert, key
 
 
+@pytest.mark.openssl
 def test_an_expired_certificate_is_not_trusted(
     certificate: tuple[Path, Path],
     start_agent: Callable[..., Any],

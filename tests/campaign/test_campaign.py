@@ -63,6 +63,13 @@ def test_the_number_of_chains_changes_nothing(laboratory: Laboratory, strategy: 
     assert runs[0] == runs[1] == runs[2]
 
 
+def test_without_seeds_nothing_is_found_and_nothing_fails(laboratory: Laboratory) -> None:
+    laboratory.images = laboratory.images[:0]
+    document = laboratory.run("run")
+    assert document["totals"]["seeds"] == 0
+    assert document["warnings"] == document["findings"] == []
+
+
 def test_another_run_seed_finds_other_inputs(laboratory: Laboratory) -> None:
     shas = [
         {finding["sha256"] for finding in laboratory.run(f"run-{seed}", rng_seed=seed)["findings"]}

@@ -37,19 +37,25 @@ class Patient:
     profile: Profile
     readings: list[float | None] = field(default_factory=list)
     looks: int = 0
+    error: InfrastructureError = field(default_factory=lambda: DeviceLost("pulled the plug"))
 
     def telemetry(self) -> Telemetry:
         reading = self.readings[min(self.looks, len(self.readings) - 1)] if self.readings else 40.0
         self.looks += 1
         if reading is None:
-            raise DeviceLost("pulled the plug")
+            raise self.error
         return Telemetry(temperatures={"cpu": reading, "skin": 30.0}, frequencies={"cpu0": 1500.0})
 
 
-def patient(readings: list[float | None] | None = None, **profile: Any) -> Patient:
+def patient(
+    readings: list[float | None] | None = None,
+    error: InfrastructureError | None = None,
+    **profile: Any,
+) -> Patient:
     return Patient(
         Profile(name="board", transport="address", **{"canary_every": 100, **profile}),
         readings or [],
+        error=error or DeviceLost("pulled the plug"),
     )
 
 
@@ -126,6 +132,30 @@ def test_a_run_that_was_stopped_asks_no_canary_twice(laboratory: Laboratory) -> 
     assert parts["health"][0]["canaries"] == whole["health"][0]["canaries"]
 
 
+def test_refining_asks_canaries_too(laboratory: Laboratory) -> None:
+    laboratory.patients = (patient(canary_every=20),)
+    whole = laboratory.run("whole", shrink=60)
+    refined = sum(one["refined"]["device_queries"] for one in whole["findings"])
+    assert refined > 3 * 20
+    asked = (whole["totals"]["device_queries"] + refined) // 20
+    assert whole["health"][0]["canaries"] == {"same": asked}
+
+    laboratory.run("parts", stop_after=500, shrink=60)
+    parts = laboratory.run("parts", resume=True, shrink=60)
+    assert untimed(parts) == untimed(whole)
+    assert parts["health"][0]["canaries"] == {"same": asked}
+
+
+def test_a_device_that_changes_its_mind_while_findings_are_refined_ends_the_run(
+    laboratory: Laboratory,
+) -> None:
+    laboratory.patients = (patient(canary_every=20),)
+    searched = laboratory.run("searched")["totals"]["device_queries"] // 20
+    changed = forger(laboratory, dict.fromkeys(range(searched + 2, 10**4), 1.0))
+    with pytest.raises(InfrastructureError, match="its answer to seed 0 has changed"):
+        laboratory.run("run", shrink=60, wrap_device=changed)
+
+
 def test_none_are_asked_where_the_profile_says_0(laboratory: Laboratory) -> None:
     laboratory.patients = (patient(canary_every=0),)
     assert laboratory.run("run")["health"][0]["canaries"] == {}
@@ -147,6 +177,7 @@ def test_an_answer_that_has_changed_for_good_ends_the_run_and_is_looked_at_on_re
     assert document["stopped_by"] == "infrastructure"
     assert document["health"][0]["failed"]
     assert document["findings"] == []  # nothing is verified on such a device
+    assert any("is not to be trusted" in line for line in document["warnings"])
 
     with pytest.raises(InfrastructureError, match="after 300 device queries"):
         laboratory.run(
@@ -244,13 +275,35 @@ def test_a_hot_device_rests_until_it_is_cool(journal: Journal) -> None:
     ward.health.breathe()
     assert ward.clock.slept == [health.LOOK_SECONDS] * 3
     assert ward.nurse.told == [
-        "board is at 81 °C, above the 80 of its profile: waiting until it is at 75"
+        "board is at 81 °C (cpu), above the 80 of its profile: waiting until it is at 75"
     ]
     assert (ward.seen["pauses"], ward.seen["paused_seconds"]) == (1, 3 * health.LOOK_SECONDS)
     assert ward.seen["temperatures"]["cpu"] == {"first": 70, "min": 70, "max": 81, "last": 75}
     assert ward.seen["frequencies"] == {
         "cpu0": {"first": 1500, "min": 1500, "max": 1500, "last": 1500}
     }
+
+
+@pytest.mark.parametrize(
+    ("zones", "hottest"),
+    [
+        ({}, "board is at 85 °C (skin)"),
+        ({"thermal_zones": ("cpu*", "skin")}, "board is at 85 °C (skin)"),
+        ({"thermal_zones": ("cpu*",)}, "board is at 81 °C (cpu0-thermal)"),
+        ({"thermal_zones": ("PMIC-*",)}, "board is at 100 °C (PMIC-Die)"),
+    ],
+)
+def test_zones_that_are_no_thermometers_are_left_out(
+    zones: dict[str, Any], hottest: str, journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A Jetson's PMIC-Die always tells 100 °C; a phone's soc is the charge of its battery."""
+    told = {"cpu0-thermal": 81.0, "skin": 85.0, "PMIC-Die": 100.0, "soc": 99.0, "lmh-dcvs-00": 98.0}
+    board = patient(pause_above_celsius=80.0, **zones)
+    monkeypatch.setattr(board, "telemetry", lambda: Telemetry(temperatures=told))
+    ward = Ward(board, journal, stopped=True)
+    ward.health.breathe()
+    (line,) = ward.nurse.told
+    assert line.startswith(f"{hottest}, above the 80 of its profile")
 
 
 def test_a_device_that_stays_hot_ends_the_run(journal: Journal) -> None:
@@ -285,6 +338,15 @@ def test_a_limit_that_has_no_effect_is_told(
     assert ward.nurse.told == [
         "board does not tell its temperature, so that pause_above_celsius = 80 has no effect"
     ]
+
+
+def test_a_device_that_does_not_answer_is_not_said_to_tell_nothing(journal: Journal) -> None:
+    """It was lost, or its agent refuses; whoever asks it next finds out and gets it back."""
+    for error in (DeviceLost("pulled the plug"), InfrastructureError("refuses")):
+        ward = Ward(patient([None], pause_above_celsius=80.0, error=error), journal)
+        ward.health.breathe()
+        ward.health.look()
+        assert ward.nurse.told == []
 
 
 class Board:
@@ -336,7 +398,7 @@ def test_a_real_agent_tells_its_temperature_and_is_waited_for(
         Health((device,), journal, nurse, lambda: False, sleep=sleep).breathe()
     assert len(slept) == 3  # 81, 77, 73
     assert nurse.told == [
-        "board is at 85 °C, above the 80 of its profile: waiting until it is at 75"
+        "board is at 85 °C (soc-thermal), above the 80 of its profile: waiting until it is at 75"
     ]
     (seen,) = journal.about()["health"]["devices"]
     assert seen["temperatures"] == {"soc-thermal": {"first": 85, "min": 73, "max": 85, "last": 73}}

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -106,4 +107,22 @@ def test_another_version_of_the_journal_is_refused(tmp_path: Path) -> None:
     sqlite3.connect(tmp_path / "run.db").execute("PRAGMA user_version = 99").connection.close()
     (tmp_path / "run.db").touch()
     with pytest.raises(UserError, match="another version"):
+        Journal.open(tmp_path / "run.db")
+
+
+def test_a_journal_begins_with_all_its_triggers_or_not_at_all(tmp_path: Path) -> None:
+    row = TriggerRow(3, "deviation", (), "a.png", "0", "b.png", 1.0, 1.0, 1.0, 1)
+    ended = ChainRow(3, "finding", 0, 0, 0, 0, 0, 0, 0.0)
+    journal = Journal.create(tmp_path / "whole.db", {}, [row], [ended])
+    assert journal.triggers() == {3: row}
+    assert journal.chains() == {3: ended}
+    journal.close()
+
+    def killed() -> Iterator[TriggerRow]:
+        yield row
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Journal.create(tmp_path / "run.db", {}, killed())
+    with pytest.raises(UserError, match="killed before it began"):
         Journal.open(tmp_path / "run.db")

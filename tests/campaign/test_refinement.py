@@ -196,6 +196,17 @@ def test_a_seed_that_deviates_itself_is_not_refined(laboratory: Laboratory) -> N
     assert all(entry["refined"] for entry in document["findings"])
 
 
+def test_what_does_not_show_again_has_no_strength_before(laboratory: Laboratory) -> None:
+    laboratory.more_devices = ()
+    found = laboratory.run("run", **BOTH, stop_after=120, chains=4)["findings"]
+    assert found
+    laboratory.models[Arm.DEVICE] = laboratory.models[Arm.ORIGINAL]
+    document = laboratory.run("run", resume=True, **BOTH)
+    lost = {entry["seed_id"]: entry["refined"] for entry in document["flaky"]}
+    assert {one["seed_id"] for one in found} <= set(lost)
+    assert {refined["strength_before"] for refined in lost.values()} == {None}
+
+
 @pytest.mark.parametrize(
     ("change", "option"),
     [({"shrink": 0}, "--shrink 80, not 0"), ({"strengthen": 50}, "--strengthen 40, not 50")],

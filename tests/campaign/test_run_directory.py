@@ -47,6 +47,8 @@ def test_a_run_is_replaced_only_if_told_to_and_nothing_else_is_removed(tmp_path:
     directory = RunDirectory.claim(tmp_path / "run", overwrite=False)
     directory.document.write_text("{}")
     directory.store_image("findings", 1, np.zeros((4, 4, 1), np.uint8))
+    for made in ("report.html", "finding-12.zip"):
+        (directory.path / made).touch()
     (directory.path / "notes.txt").write_text("mine")
     with pytest.raises(UserError, match=r"--resume.*--overwrite"):
         RunDirectory.claim(tmp_path / "run", overwrite=False)

@@ -68,6 +68,24 @@ def test_what_can_be_used_right_now_is_said_of_every_profile(
     assert row(said.out, "linux-aarch64-ssh") == "linux-aarch64-ssh ssh names no host"
 
 
+@pytest.mark.parametrize("words", [("devices",), ("devices", "list")])
+def test_a_broken_profile_is_a_row_among_others(
+    words: tuple[str, ...],
+    call: Call,
+    adb_server: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "device_profiles").mkdir()
+    (tmp_path / "device_profiles" / "android-arm64.toml").write_text("threads = 0\n")
+    said = call(*words)
+    assert said.code == 0
+    assert "threads = 0: expected a whole number of at least 1" in row(said.out, "android-arm64")
+    assert row(said.out, "emulated-builtin").startswith("emulated-builtin emulated")
+
+
 def test_a_check_runs_a_model_and_says_what_the_device_is(call: Call) -> None:
     said = call("devices", "check", "emulated-reference")
     assert said.code == 0, said.err
@@ -145,3 +163,14 @@ def test_the_doctor_looks_for_what_reaches_devices(call: Call) -> None:
     for name in ("adb, for phones", "ssh", "QEMU, for ARM cores"):
         assert name in said.out
     assert "Android Debug Bridge" in said.out
+
+
+def test_the_doctor_says_what_bundles_lack(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    assert "apt-get, dpkg-deb, pip" in call("doctor").out
+    monkeypatch.setenv("PATH", str(tmp_path))
+    said = call("doctor")
+    assert said.code == 0
+    assert "no apt-get, dpkg-deb: work in a container of Debian 12" in said.out

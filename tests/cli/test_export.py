@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -87,7 +88,12 @@ def test_without_models_it_says_which_ones_to_put_there(
     assert not list(folder.glob("*.tflite"))
     told = json.loads((folder / "finding.json").read_bytes())
     assert set(told["sha256"]) == {"original", "compressed"}
-    assert "when it was found" in reproduce(folder).stdout
+    assert told["compared"] == ["original", "device"]
+    without = reproduce(folder)
+    assert without.returncode == 2
+    assert "device: not run here, " in without.stdout
+    assert "It deviates here too." not in without.stdout
+    assert "put compressed.tflite here" in without.stderr
     for name in ("original", "compressed"):
         (folder / f"{name}.tflite").write_bytes((example / f"{name}.tflite").read_bytes())
     assert "It deviates here too." in reproduce(folder).stdout
@@ -112,8 +118,8 @@ def test_the_operator_in_which_it_begins_stands_alone(
     example: Path, call: Call, tmp_path: Path
 ) -> None:
     run = tmp_path / "run"
-    budget = ("--limit", "4", "--max-queries", "1500", "--fail-on", "none", "--find", "kernel")
-    call("search", example, *budget, "--device", "emulated-builtin", "--out", run)
+    budget = ("--limit", "8", "--max-queries", "1500", "--fail-on", "none", "--find", "kernel")
+    call("search", example, *budget, "--device", "emulated-reference", "--out", run)
     seed_id = seeds_of(run)[0]
     assert call("explain", run, seed_id).code == 0
     call("export", run, seed_id, "--out", tmp_path / "f.zip")
@@ -122,7 +128,7 @@ def test_the_operator_in_which_it_begins_stands_alone(
     told = json.loads((folder / "finding.json").read_bytes())
     assert told["explanation"]["verdict"]["name"] == "kernel"
     by_kernels = {}
-    for kernels in (Resolver.AUTO, Resolver.BUILTIN_WITHOUT_DEFAULT_DELEGATES):
+    for kernels in (Resolver.AUTO, Resolver.BUILTIN_REF):
         model = Interpreter(
             str(folder / "operator.tflite"), experimental_op_resolver_type=kernels, num_threads=1
         )
@@ -150,3 +156,54 @@ def test_a_seed_that_led_to_nothing(finished: Any, call: Call, tmp_path: Path) -
     assert said.code == 2
     assert said.complaint().startswith(f"{finished.folder} has no finding from seed 999; it has")
     assert not (tmp_path / "f.zip").exists()
+
+
+def test_arms_that_are_not_compared_may_differ(finished: Any, call: Call, tmp_path: Path) -> None:
+    call("export", finished.folder, seeds_of(finished.folder)[0], "--out", tmp_path / "f.zip")
+    folder = unpacked(tmp_path / "f.zip", tmp_path / "f")
+    told = json.loads((folder / "finding.json").read_bytes())
+    told["compared"] = ["twin", "device"]
+    told["arms"]["device"]["kernels"] = told["arms"]["twin"]["kernels"]
+    (folder / "finding.json").write_text(json.dumps(told))
+
+    shown = reproduce(folder)
+
+    assert shown.returncode == 1, shown.stderr
+    assert "It does not deviate here." in shown.stdout
+
+
+def test_an_answer_that_is_not_finite_is_no_label(
+    finished: Any, call: Call, tmp_path: Path
+) -> None:
+    call("export", finished.folder, seeds_of(finished.folder)[0], "--out", tmp_path / "f.zip")
+    folder = unpacked(tmp_path / "f.zip", tmp_path / "f")
+    given = np.load(folder / "original_input.npy")
+    np.save(folder / "original_input.npy", np.full_like(given, np.nan))
+
+    assert "original: None here" in reproduce(folder).stdout
+
+
+def test_a_delegate_that_the_script_does_not_load_is_named(
+    finished: Any, call: Call, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(finished.folder, run)
+    document = json.loads((run / "run.json").read_bytes())
+    document["devices"][0]["provenance"]["delegate"] = "/vendor/lib/libnpu.so"
+    (run / "run.json").write_text(json.dumps(document))
+    call("export", run, seeds_of(run)[0], "--out", tmp_path / "f.zip")
+
+    shown = reproduce(unpacked(tmp_path / "f.zip", tmp_path / "f"))
+
+    assert "device: it ran with delegate /vendor/lib/libnpu.so, which" in shown.stdout
+
+
+def test_no_path_of_the_user_is_in_it(
+    finished: Any, example: Path, call: Call, tmp_path: Path
+) -> None:
+    call("export", finished.folder, seeds_of(finished.folder)[0], "--out", tmp_path / "f.zip")
+    folder = unpacked(tmp_path / "f.zip", tmp_path / "f")
+    told = (folder / "finding.json").read_text()
+
+    assert str(example) not in told
+    assert json.loads(told)["run"]["pair"]["compressed"] == "compressed.tflite"

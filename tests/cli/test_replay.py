@@ -6,12 +6,17 @@ import json
 import shutil
 import sqlite3
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 
+from edgeflare.campaign.run_directory import write_atomically
+from edgeflare.replay import replaying
+from edgeflare.replay.known import told_of
+from edgeflare.replay.past_run import PastRun
 from edgeflare.report import document as report_document
 from laboratory import untimed
 
@@ -66,6 +71,7 @@ def test_on_the_same_device_everything_deviates_still(
         "mended": [],
         "deviating_seeds": [],
         "new": [],
+        "changed_kind": [],
     }
     assert f"still deviating {len(before['findings'])} of" in " ".join(said.out.split())
     assert after["totals"]["device_queries"] == 0
@@ -235,3 +241,218 @@ def test_one_run_alone(finished: Any, call: Call) -> None:
 
     assert said.code == 2
     assert said.complaint() == "one run cannot be compared: name two run directories or more"
+
+
+@pytest.fixture
+def copied(finished: Any, tmp_path: Path) -> Path:
+    """A run that a test may damage; its pair stays as it is."""
+    run = tmp_path / "copied"
+    shutil.copytree(finished.folder, run)
+    return run
+
+
+def rewrite(run: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    """Change what the document of a run says."""
+    document = json.loads((run / "run.json").read_bytes())
+    change(document)
+    (run / "run.json").write_text(json.dumps(document))
+
+
+def test_a_replay_without_its_inputs_is_not_gone_on_with(
+    finished: Any, call: Call, tmp_path: Path
+) -> None:
+    out = tmp_path / "replay"
+    call("replay", finished.folder, "--out", out)
+    with sqlite3.connect(out / "run.db") as journal:
+        journal.execute("DELETE FROM triggers")
+
+    said = call("replay", finished.folder, "--out", out, "--resume")
+
+    assert said.code == 2
+    assert f"{out} has 0 of its" in said.complaint()
+
+
+def test_a_replay_cut_off_while_images_are_copied_goes_on(
+    finished: Any, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "replay"
+
+    def full(path: Path, data: bytes) -> None:
+        if any(out.glob("findings/*")):
+            raise OSError(28, "No space left on device")
+        write_atomically(path, data)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(replaying, "write_atomically", full)
+        assert call("replay", finished.folder, "--out", out).code == 3
+    assert len(list(out.glob("findings/*"))) == 1
+
+    said = call("replay", finished.folder, "--out", out, "--resume")
+
+    assert said.code == 1
+    before, after = document_of(finished.folder), document_of(out)
+    assert stored(after["findings"]) == stored(before["findings"])
+    assert all((out / entry["seed_image"]).is_file() for entry in after["findings"])
+
+
+def test_a_replay_does_not_take_the_place_of_what_it_needs(
+    finished: Any, copied: Path, call: Call
+) -> None:
+    before = document_of(copied)
+    for needs in ((copied,), (finished.folder, "--baseline", copied)):
+        said = call("replay", *needs, "--out", copied, "--overwrite")
+        assert said.code == 2
+        assert said.complaint() == (
+            f"{copied} is what is replayed, or its baseline: name another --out"
+        )
+    assert document_of(copied) == before
+
+
+def test_a_replay_of_a_replay_tries_the_whole_suite(
+    broken: Path, example: Path, biased: Path, call: Call, tmp_path: Path
+) -> None:
+    good = example / "compressed.tflite"
+    call("replay", broken, "--compressed", good, "--out", tmp_path / "mended")
+    assert document_of(tmp_path / "mended")["replay"]["mended"]
+
+    said = call("replay", tmp_path / "mended", "--compressed", biased, "--out", tmp_path / "again")
+
+    assert said.code == 1
+    before, after = document_of(broken), document_of(tmp_path / "again")
+    for key in ("deviating_seeds", "findings"):
+        assert stored(after[key]) == stored(before[key])
+
+
+def test_a_replay_goes_on_with_the_same_run_and_baseline_only(
+    finished: Any, copied: Path, call: Call, tmp_path: Path
+) -> None:
+    out = tmp_path / "replay"
+    call("replay", finished.folder, "--baseline", copied, "--out", out)
+    options = ("--out", out, "--resume")
+
+    other_run = call("replay", copied, "--baseline", copied, *options)
+    no_baseline = call("replay", finished.folder, *options)
+    rewrite(copied, lambda document: document["findings"].pop())
+    less_known = call("replay", finished.folder, "--baseline", copied, *options)
+
+    assert other_run.code == no_baseline.code == less_known.code == 2
+    assert f"was begun with RUN {finished.folder}, not {copied}" in other_run.complaint()
+    assert f"was begun with --baseline {copied}, not without" in no_baseline.complaint()
+    assert "has changed since" in less_known.complaint()
+    assert call("replay", finished.folder, "--out", finished.folder.parent, "--resume").code == 2
+
+
+def test_seeds_that_deviated_in_a_search_are_known(finished: Any, broken: Path) -> None:
+    past, baseline = PastRun.open(finished.folder), PastRun.open(broken)
+    ids = {entry["seed_id"] for entry in document_of(broken)["deviating_seeds"]}
+
+    replay = told_of(past, baseline)["replay"]
+
+    shared = {sha256 for key, sha256 in replay["seed_sha256"].items() if int(key) in ids}
+    assert shared
+    assert shared <= set(replay["baseline"]["sha256"])
+
+
+def test_a_baseline_of_something_else_is_refused(
+    finished: Any, copied: Path, call: Call, tmp_path: Path
+) -> None:
+    replay = ("replay", finished.folder, "--baseline", copied, "--out", tmp_path / "replay")
+    rewrite(copied, lambda document: document.update(find="kernel"))
+    other_find = call(*replay)
+    shutil.copy(finished.folder / "run.json", copied)
+    with sqlite3.connect(copied / "run.db") as journal:
+        ((pair,),) = journal.execute("SELECT value FROM about WHERE key = 'pair'")
+        pair = json.loads(pair)
+        pair["sha256"]["original"] = "0"
+        journal.execute("UPDATE about SET value = ? WHERE key = 'pair'", [json.dumps(pair)])
+    other_original = call(*replay)
+
+    assert other_find.code == other_original.code == 2
+    assert "it looked for kernel, and" in other_find.complaint()
+    assert "its original model is not that of" in other_original.complaint()
+    assert not (tmp_path / "replay").exists()
+
+
+def test_what_is_not_verified_yet_is_not_called_nothing(copied: Path, call: Call) -> None:
+    count = len(document_of(copied)["findings"])
+
+    def change(document: dict[str, Any]) -> None:
+        document |= {"unverified": document["findings"], "findings": []}
+
+    rewrite(copied, change)
+
+    said = call("replay", copied)
+
+    assert said.code == 2
+    assert said.complaint() == (
+        f"{copied} has {count} findings that are not verified yet: go on with"
+        " `edgeflare search … --resume`"
+    )
+
+
+def test_a_deviation_of_another_kind_is_steady_all_the_same(
+    copied: Path, call: Call, tmp_path: Path
+) -> None:
+    rewrite(copied, lambda document: document["findings"][0].update(kind="crash"))
+    seed_id = document_of(copied)["findings"][0]["seed_id"]
+
+    said = call("replay", copied, "--out", tmp_path / "replay")
+
+    after = document_of(tmp_path / "replay")
+    assert not after["flaky"]
+    assert len(after["findings"]) == len(document_of(copied)["findings"])
+    change = {"seed_id": seed_id, "before": "crash", "now": "deviation"}
+    assert after["replay"]["changed_kind"] == [change]
+    assert f"seed {seed_id}: crash → deviation" in said.out
+
+
+def test_a_seed_that_is_not_what_it_was(copied: Path, call: Call, tmp_path: Path) -> None:
+    first, second, *_ = sorted((copied / "seeds").iterdir())
+    whole = first.read_bytes()
+    complaints = []
+    for contents in (second.read_bytes(), whole[: len(whole) // 2], b"", b"no image"):
+        first.write_bytes(contents)
+        said = call("replay", copied, "--out", tmp_path / "replay")
+        assert said.code == 2
+        complaints.append(said.complaint())
+    assert f"{first} is not what was stored there: it is not as far from" in complaints[0]
+    assert all(str(first) in complaint for complaint in complaints)
+
+
+def test_a_damaged_document(copied: Path, call: Call) -> None:
+    rewrite(copied, lambda document: document.pop("findings"))
+
+    said = call("replay", copied)
+
+    assert said.code == 2
+    assert said.complaint() == f"{copied / 'run.json'} is damaged: it has no findings"
+
+
+def test_a_run_is_replayed_from_another_folder_and_finds_a_moved_original(
+    own: tuple[Path, Path], call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pair, _ = own
+    monkeypatch.chdir(tmp_path)
+    options = ("--limit", "2", "--max-queries", "150", "--fail-on", "none")
+    assert call("search", pair.name, *options, "--out", "near").code == 0
+    run = tmp_path / "near"
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+
+    assert call("replay", run, "--out", "one").code == 1
+    (pair / "original.tflite").rename("moved.tflite")
+    gone = call("replay", run, "--out", "two")
+    wrong = call("replay", run, "--original", pair / "compressed.tflite", "--out", "two")
+    assert gone.code == wrong.code == 2
+    assert f"{pair / 'original.tflite'} cannot be read" in gone.complaint()
+    assert "--original" in gone.complaint()
+    assert "is not the original model" in wrong.complaint()
+    assert call("replay", run, "--original", "moved.tflite", "--out", "two").code == 1
+
+
+def test_a_new_model_may_have_outputs_of_another_kind(finished: Any, biased: Path) -> None:
+    past = PastRun.open(finished.folder)
+    assert past.pair().outputs is not None
+    assert past.pair(biased).outputs is None
+    said = replace(past, about=replace(past.about, pair={**past.about.pair, "outputs": "logits"}))
+    assert said.pair(biased).outputs == "logits"

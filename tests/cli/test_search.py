@@ -147,6 +147,29 @@ def test_a_dry_run_writes_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.old_board
+@pytest.mark.parametrize("how", [["--dry-run"], ["--fail-on", "none"]])
+def test_a_runtime_that_gave_xnnpack_nothing_is_told(
+    call: Callable[..., Any],
+    example: Path,
+    small: tuple[str, ...],
+    how: list[str],
+    old_board_python: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The example is of int8, of which tflite-runtime 2.14 delegates nothing."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "device_profiles").mkdir()
+    profile = f'transport = "emulated"\npython = "{old_board_python}"\nkernels = "xnnpack"\n'
+    (tmp_path / "device_profiles" / "old-board.toml").write_text(profile)
+    said = call("search", example, *small, "--device", "old-board", *how)
+    assert said.code == 0
+    words = " ".join(said.out.split())
+    assert "warning: old-board: asked for xnnpack, but tflite-runtime 2.14.0 gave it none" in words
+    assert "nodes: optimized built-ins ran" in words
+
+
 def test_a_run_has_a_place_of_its_own_if_none_is_named(
     call: Callable[..., Any], example: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -71,9 +71,11 @@ class FakeAgent(AgentServicer):
         shape: tuple[int, ...] = (1, 4),
         delegated: Iterator[int] | None = None,
         finish: Callable[[wire.OpenSessionReply, wire.OpenSessionRequest], None] | None = None,
+        idle_seconds: float = 0.0,
     ) -> None:
         self._answer = answer
         self._finish = finish
+        self._idle_seconds = idle_seconds
         self._protocol = wire.ProtocolVersion(major=protocol[0], minor=protocol[1])
         self._payload_limit = payload_limit
         self._delegated = delegated or repeat(2)
@@ -110,6 +112,11 @@ class FakeAgent(AgentServicer):
     ) -> Iterator[wire.InferReply]:
         assert self._answer is not None
         return map(self._answer, request_iterator)
+
+    def Telemetry(
+        self, request: wire.TelemetryRequest, context: grpc.ServicerContext
+    ) -> wire.TelemetryReply:
+        return wire.TelemetryReply(idle_seconds=self._idle_seconds)
 
     def CloseSession(
         self, request: wire.CloseSessionRequest, context: grpc.ServicerContext

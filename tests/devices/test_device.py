@@ -170,6 +170,19 @@ def test_a_device_that_is_gone_for_good(
             session.submit(np.zeros((1, 4, 4, 1), np.float32)).result(1)
 
 
+def test_a_user_who_does_not_want_to_wait_is_heeded(
+    start_agent: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(device_module, "REOPEN_PAUSES_SECONDS", (0.0, 30.0))
+    agent = start_agent()
+    with connect(find_profile(f"grpc://{agent.address}")) as device:
+        agent.kill()
+        began = time.monotonic()
+        with pytest.raises(InfrastructureError, match="lost, and stopped before it was back"):
+            device.reopen(lambda: time.monotonic() > began + 1)
+        assert time.monotonic() - began < 10
+
+
 def test_a_device_that_comes_back_as_another(serve: Callable[..., Profile], model: Path) -> None:
     delegated: Iterator[int] = iter([5, 4])
     with connect(serve(delegated=delegated)) as device:

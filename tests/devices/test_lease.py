@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from edgeflare.devices.lease import lease
-from edgeflare.errors import InfrastructureError
+from edgeflare.errors import InfrastructureError, UserError
 
 HOLD = """
 import sys
@@ -38,14 +40,31 @@ def hold(device: str) -> subprocess.Popen[str]:
 
 
 def test_a_held_device_is_refused_with_its_holder_named() -> None:
+    holder = hold("adb:x")
+    words = f"adb:x is in use by another campaign .process {holder.pid}.: wait"
+    with pytest.raises(InfrastructureError, match=words) as refused, lease("adb:x"):
+        pass
+    holder.communicate()
+
+    assert "\n" not in str(refused.value)
+
+
+def test_one_device_named_twice_is_the_users_mistake() -> None:
     with (
         lease("adb:x"),
-        pytest.raises(InfrastructureError, match=r"adb:x is in use .*process \d+") as refused,
+        pytest.raises(UserError, match="two of the devices named are the same one: adb:x"),
         lease("adb:x"),
     ):
         pass
 
-    assert "\n" not in str(refused.value)
+
+def test_a_file_system_without_locks_has_no_leases(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(file: object, how: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("edgeflare.devices.lease.fcntl.flock", refuse)
+    with lease("adb:x"):
+        pass
 
 
 def test_another_device_is_free_and_so_is_one_that_was_given_back() -> None:

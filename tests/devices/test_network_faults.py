@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import threading
 import time
@@ -24,7 +25,10 @@ from edgeflare.devices import connection, stream
 from edgeflare.devices import device as device_module
 from edgeflare.devices.connection import DeviceLost
 from edgeflare.devices.device import connect
+from edgeflare.devices.handshake import shake_hands
 from edgeflare.devices.profile import Profile
+from edgeflare.devices.session import open_request
+from edgeflare.devices.transports.address import AddressTransport
 from edgeflare.errors import InfrastructureError
 from edgeflare.models.pair import load_pair
 from edgeflare.report.document import Document
@@ -148,6 +152,7 @@ def test_a_pulled_cable_is_noticed_while_nothing_is_under_way(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(connection, "SILENCE_SECONDS", 1.0)
+    monkeypatch.setattr(connection, "SIGN_OF_LIFE_SECONDS", 1.0)
     with connect(board(link.address)) as device:
         session = device.open(model)
         before = session.submit(images).result(10).outputs
@@ -162,6 +167,42 @@ def test_a_pulled_cable_is_noticed_while_nothing_is_under_way(
         link.speak_again()
         device.reopen()
         assert np.array_equal(session.submit(images).result(10).outputs, before)
+
+
+@pytest.mark.slow
+def test_a_slow_uplink_is_no_silent_one(link: FaultyProxy, monkeypatch: pytest.MonkeyPatch) -> None:
+    """gRPC's question whether the agent is there waits behind what fills the sockets' buffers."""
+    monkeypatch.setattr(connection, "SILENCE_SECONDS", 0.5)
+    link.throttle(256 * 1024)
+    content = np.random.default_rng(0).bytes(4 << 20)
+    with AddressTransport(board(link.address)) as endpoint:
+        slow = connection.Connection("board", endpoint)
+        shake_hands(slow)
+        began = time.monotonic()
+        slow.upload(hashlib.sha256(content).hexdigest(), content)
+        assert time.monotonic() - began > 10
+        slow.close()
+
+
+def test_a_question_may_take_as_long_as_what_is_on_its_way_before_it(
+    start_agent: Callable[..., Any], model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (
+        FaultyProxy(start_agent().address, seed=0) as link,
+        AddressTransport(board(link.address)) as endpoint,
+    ):
+        slow = connection.Connection("board", endpoint)
+        shake_hands(slow)
+        content = model.read_bytes()
+        sha256 = hashlib.sha256(content).hexdigest()
+        slow.upload(sha256, content)
+        opened = slow.open_session(open_request(sha256, board(link.address)))
+        monkeypatch.setattr(connection, "HEARTBEAT_SECONDS", 0.1)
+        link.throttle(100)  # so that a question takes more than half a second
+        with pytest.raises(DeviceLost):
+            slow.idle_seconds(opened.session_id)
+        assert slow.idle_seconds(opened.session_id, transfer_seconds=20) > 0
+        slow.close()
 
 
 def exhaust(submit: Callable[..., Any], images: NDArray[np.float32]) -> None:

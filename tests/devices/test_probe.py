@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
 
+from edgeflare.devices.connection import Connection, DeviceLost
 from edgeflare.devices.device import Device, connect
 from edgeflare.devices.profile import find_profile
 from edgeflare.models.graph import Graph
@@ -47,6 +49,25 @@ def test_a_part_with_several_inputs_runs(device: Device) -> None:
         outputs = probe.run(inputs)
     for got, wanted in zip(outputs, run(part.content, inputs, "builtin"), strict=True):
         assert got.tobytes() == wanted.tobytes()
+
+
+def test_an_answer_that_was_damaged_on_its_way_is_not_believed(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Failures say of an input what its checksums do not."""
+    honest = Connection.capture
+
+    def damaged(*arguments: Any) -> list[wire.CaptureReply]:
+        first, *rest = honest(*arguments)
+        first.failures.add(kind=wire.InputFailure.KIND_CRASH)
+        return [first, *rest]
+
+    monkeypatch.setattr(Connection, "capture", damaged)
+    with (
+        device.probe(CONTENT) as probe,
+        pytest.raises(DeviceLost, match="a reply arrived damaged"),
+    ):
+        probe.run([example_input()])
 
 
 def test_closing_leaves_no_session(device: Device) -> None:

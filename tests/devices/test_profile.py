@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from edgeflare.devices.profile import Profile, find_profile, list_profiles
+from edgeflare.devices.profile import Profile, find_profile, find_profiles, list_profiles
 from edgeflare.errors import UserError
+
+USER = "~/.config/edgeflare/devices"
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +35,7 @@ def refusal(name: str = "mine") -> str:
 
 
 def test_the_shipped_profiles() -> None:
-    shipped = {profile.name: profile for profile in list_profiles()}
+    shipped = {profile.name: profile for profile in list_profiles()[0]}
 
     assert {name for name in shipped if name.startswith("emulated")} == {
         "emulated-xnnpack",
@@ -81,14 +83,13 @@ def test_a_python_is_a_command_or_a_path(project: Path) -> None:
 
 
 def test_the_project_goes_before_the_user_and_the_user_before_the_shipped() -> None:
-    user = "~/.config/edgeflare/devices"
-    write('transport = "emulated"\nthreads = 2', "emulated-builtin", user)
+    write('transport = "emulated"\nthreads = 2', "emulated-builtin", USER)
     assert find_profile("emulated-builtin").threads == 2
     assert find_profile("emulated-builtin-slow").threads == 2  # which extends it
 
     write('transport = "emulated"\nthreads = 3', "emulated-builtin")
     assert find_profile("emulated-builtin").threads == 3
-    assert [p.threads for p in list_profiles() if p.name == "emulated-builtin"] == [3]
+    assert [p.threads for p in list_profiles()[0] if p.name == "emulated-builtin"] == [3]
 
 
 def test_the_extending_profile_goes_first_over_several_steps() -> None:
@@ -107,6 +108,24 @@ def test_extending_in_a_circle() -> None:
 
     assert refusal("a") == (
         "device_profiles/a.toml: extends: goes round in a circle, a extends b extends c extends a"
+    )
+
+
+def test_a_profile_may_extend_the_one_that_it_stands_before() -> None:
+    write('extends = "android-arm64"\nthreads = 2\nwarmup = 2', "android-arm64", USER)
+    write('extends = "android-arm64"\nserial = "0123"\nthreads = 3', "android-arm64")
+    write('extends = "android-arm64"\nserial = "4567"', "mine")
+
+    both = find_profile("android-arm64")
+    assert (both.transport, both.serial, both.threads, both.warmup) == ("adb", "0123", 3, 2)
+    assert (find_profile("mine").serial, find_profile("mine").threads) == ("4567", 3)
+    assert find_profile("adb://89").threads == 3
+
+
+def test_a_profile_that_extends_itself_alone() -> None:
+    write('extends = "mine"')
+    assert refusal() == (
+        "device_profiles/mine.toml: extends: goes round in a circle, mine extends mine"
     )
 
 
@@ -135,8 +154,9 @@ def test_an_unknown_device_is_answered_with_the_nearest() -> None:
             'kernel = "builtin"',
             'unknown key "kernel"; did you mean "kernels"? known keys: description, extends,'
             " transport, kernels, threads, delegate, delegate_options, warmup,"
-            " input_timeout_seconds, canary_every, pause_above_celsius, python, link_delay_ms,"
-            " runtime, cpu, serial, host, cache, cache_limit_mb, address, tls_ca, token_file",
+            " input_timeout_seconds, canary_every, pause_above_celsius, thermal_zones, python,"
+            " link_delay_ms, runtime, cpu, serial, host, cache, cache_limit_mb, address, tls_ca,"
+            " token_file",
         ),
         (
             'kernels = "neon"',
@@ -157,6 +177,14 @@ def test_an_unknown_device_is_answered_with_the_nearest() -> None:
         (
             'input_timeout_seconds = "1"',
             'input_timeout_seconds = "1": expected a number above 0',
+        ),
+        (
+            'thermal_zones = "cpu"',
+            'thermal_zones = "cpu": expected a list of names, for example ["cpu-thermal", "cpu*"]',
+        ),
+        (
+            "thermal_zones = [3]",
+            'thermal_zones = [3]: expected a list of names, for example ["cpu-thermal", "cpu*"]',
         ),
         ("link_delay_ms = -1", "link_delay_ms = -1: expected a number, 0 or more"),
         ('address = "board"', 'address = "board": expected an address, "HOST:PORT"'),
@@ -218,9 +246,12 @@ def test_a_file_that_cannot_be_read() -> None:
 
 
 def test_a_broken_profile_does_not_stand_in_the_way_of_others() -> None:
-    write("nonsense", "broken")
+    path = write("nonsense", "broken")
 
     assert find_profile("emulated-builtin").name == "emulated-builtin"
+    profiles, (broken,) = list_profiles()
+    assert "emulated-builtin" in {profile.name for profile in profiles}
+    assert (broken.name, broken.complaint.partition(":")[0]) == ("broken", str(path))
 
 
 def test_an_address_is_a_profile_made_on_the_spot() -> None:
@@ -235,3 +266,17 @@ def test_an_address_without_host_or_port(address: str) -> None:
     assert refusal(f"grpc://{address}") == (
         f'device "grpc://{address}": expected HOST:PORT, for example grpc://127.0.0.1:50051'
     )
+
+
+def test_devices_named_several_times_are_found_again_by_the_names_that_they_got() -> None:
+    once = find_profiles(["emulated-builtin", "emulated-xnnpack", "emulated-builtin"])
+    names = [profile.name for profile in once]
+    assert names == ["emulated-builtin", "emulated-xnnpack", "emulated-builtin#2"]
+    assert find_profiles(names) == once
+    assert [profile.name for profile in find_profiles(["emulated-builtin#2"])] == [
+        "emulated-builtin"
+    ]
+    write('transport = "address"\naddress = "127.0.0.1:5000"', "board")
+    for name in ("board#2", "nowhere#2", "emulated-builtin#two"):
+        with pytest.raises(UserError, match=f'unknown device "{name}"'):
+            find_profiles([name])

@@ -163,6 +163,37 @@ def test_a_device_that_does_not_answer_in_time_is_lost(
             gate.set()
 
 
+@pytest.mark.parametrize(("bytes_per_second", "lost"), [(ROW_BYTES, False), (10**6, True)])
+def test_a_device_that_rested_has_not_lost_what_is_on_its_way(
+    serve: Serve,
+    model: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    bytes_per_second: float,
+    *,
+    lost: bool,
+) -> None:
+    """The agent is idle since long ago; what counts is how long a batch has been on its way."""
+    monkeypatch.setattr(stream, "LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(stream, "WATCH_SECONDS", 0.01)
+    monkeypatch.setattr(stream, "UPLOAD_BYTES_PER_SECOND", bytes_per_second)
+    gate = threading.Event()
+
+    def answer(request: wire.InferRequest) -> wire.InferReply:
+        gate.wait(1.0)
+        return honest(request)
+
+    with connect(serve(answer=answer, idle_seconds=1000.0)) as device:
+        future = device.open(model).submit(batch(8))  # 8 s, or next to none
+        try:
+            if lost:
+                with pytest.raises(DeviceLost, match="what was sent has not arrived"):
+                    future.result(10)
+            else:
+                assert np.array_equal(future.result(10).outputs, batch(8))
+        finally:
+            gate.set()
+
+
 def test_closing_fails_what_is_under_way_and_ends_the_threads(serve: Serve, model: Path) -> None:
     gate = threading.Event()
 

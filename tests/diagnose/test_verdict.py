@@ -78,6 +78,22 @@ def test_twin_and_device_against_the_original_is_compression() -> None:
     assert judge(evidence).shares == (1.0, 0.0)
 
 
+def test_classes_are_named_where_they_have_names() -> None:
+    names = ("bag", "coat", "sandal", "shirt")
+    compression = replace(table(0, ALIKE, 1, others=ALIKE), classes=names)
+    assert judge(compression).why == "twin and device both give coat, the original bag"
+    kernel = replace(table(0, {"xnnpack": 0, "builtin": 1, "reference": 1}, 1), classes=names)
+    assert judge(kernel).why.startswith("the host too gives coat with builtin kernels")
+    several = replace(table(3, {"xnnpack": 0, "builtin": 0, "reference": 0}, 1), classes=names)
+    assert judge(several).why.startswith("original, twin and device give shirt, bag and coat")
+    unstable = replace(compression, recorded=(2, None))
+    assert judge(unstable).why == "the device now answers coat, and sandal, nothing in the run"
+    # As many names as there are classes, or none.
+    assert judge(replace(compression, classes=())).why == (
+        "twin and device both give 1, the original 0"
+    )
+
+
 def test_nothing_deviates() -> None:
     assert said(table(1, ALIKE, 1, others=ALIKE)) == ("none", None)
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, Literal
 
 import pytest
+
+from edgeflare.errors import UserError
+from edgeflare.pytest_plugin import EdgeFlare, Result, assert_decides_alike
 
 ROOT = Path(__file__).parents[2]
 GATE = """
@@ -50,7 +55,8 @@ def test_a_failure_shows_the_worst_finding(tmp_path: Path) -> None:
 
     assert said.returncode == 1
     assert "1 failed, 1 passed" in said.stdout
-    document = json.loads((tmp_path / "runs" / "test_gate" / "run.json").read_bytes())
+    (run,) = (tmp_path / "runs").glob("test_gate.py--test_gate-????????")
+    document = json.loads((run / "run.json").read_bytes())
     worst = max(document["findings"], key=lambda entry: entry["strength"])
     assert [device["name"] for device in document["devices"]] == ["emulated-xnnpack"]
     assert "fashion_lenet4 decides differently on emulated-xnnpack: 100.0% of 6" in said.stdout
@@ -59,7 +65,7 @@ def test_a_failure_shows_the_worst_finding(tmp_path: Path) -> None:
         share = worst["probabilities"][arm][label]
         assert f"{arm:<9} {document['classes'][label]} ({share:.1%})" in said.stdout
     assert f"strength {worst['strength']:.3f}" in said.stdout
-    assert str(Path("runs") / "test_gate" / worst["image"]) in said.stdout
+    assert str(Path("runs") / run.name / worst["image"]) in said.stdout
     assert "pytest_plugin.py" not in said.stdout  # the user's test failed, not the plugin
 
 
@@ -70,6 +76,118 @@ def test_what_is_allowed_passes(tmp_path: Path) -> None:
 
     assert said.returncode == 0, said.stdout
     assert "2 passed" in said.stdout
+
+
+def test_tests_of_one_name_keep_their_own_runs(tmp_path: Path) -> None:
+    pair = str(ROOT / "examples" / "fashion_lenet4")
+    for name in ("a-b", "a_b"):
+        (tmp_path / f"test_{name}.py").write_text(
+            "import pytest\n@pytest.mark.parametrize('part', ['x/y', 'x-y'])\n"
+            "def test_gate(edgeflare, part):\n"
+            f"    edgeflare.search({pair!r}, limit=1, total_queries=1)\n"
+        )
+
+    said = run_pytest(tmp_path, "--edgeflare-out", "runs")
+
+    assert said.returncode == 0, said.stdout
+    assert len(list((tmp_path / "runs").glob("*/run.json"))) == 4
+
+
+def test_a_search_that_was_cut_short_fails_unless_it_is_allowed(tmp_path: Path) -> None:
+    pair = str(ROOT / "examples" / "fashion_lenet4")
+    (tmp_path / "test_hurry.py").write_text(
+        "from edgeflare.pytest_plugin import assert_decides_alike\n"
+        "def test_hurry(edgeflare):\n"
+        f"    result = edgeflare.search({pair!r}, limit=2, total_time=0)\n"
+        "    assert_decides_alike(result, allow_unfinished=True)\n"
+        "    assert_decides_alike(result)\n"
+    )
+
+    said = run_pytest(tmp_path)
+
+    assert said.returncode == 1
+    assert (
+        "the search was stopped before its end (total-time), with 0 of 2 seeds done" in said.stdout
+    )
+
+
+ENTRY: dict[str, Any] = {
+    "seed_id": 1,
+    "kind": "deviation",
+    "cause": "compression",
+    "strength": 0.5,
+    "queries": 9,
+    "labels": {"original": 0, "device": 1},
+    "probabilities": {"original": [0.9, 0.1], "device": [0.3, 0.7]},
+    "distortion": {"l2": 1.0},
+    "image": "findings/1.png",
+}
+CRASH = {
+    **ENTRY,
+    "seed_id": 2,
+    "kind": "crash",
+    "cause": "mixed",
+    "strength": None,
+    "labels": {"original": 0, "device": None},
+}
+
+
+@pytest.mark.parametrize("fail_on", ["any", "kernel"])
+def test_a_crash_is_the_worst_and_counts_for_the_kernels(
+    tmp_path: Path, fail_on: Literal["any", "kernel"]
+) -> None:
+    document = {
+        "pair": {"name": "pair"},
+        "devices": [{"name": "board"}],
+        "classes": [],
+        "totals": {"seeds": 4},
+        "deviating_seeds": [],
+        "findings": [ENTRY, CRASH],
+        "stopped_by": None,
+    }
+    result = Result(document, tmp_path)
+    assert [entry["seed_id"] for entry in result.deviations] == [2, 1]
+    with pytest.raises(pytest.fail.Exception, match="the worst: seed 2 after 9 queries") as failed:
+        assert_decides_alike(result, fail_on=fail_on)
+    assert "no answer (crash)" in str(failed.value)
+    assert "cause: crash;" in str(failed.value)
+
+
+@pytest.mark.parametrize(
+    ("argument", "words"),
+    [
+        ({"limit": 0}, "limit=0: expected a whole number of 1 or more"),
+        ({"limit": 1.5}, "limit=1.5: expected a whole number of 1 or more"),
+        ({"total_queries": 0}, "total_queries=0: expected a whole number of 1 or more"),
+        ({"total_queries": 1, "limit": 2}, "total_queries=1 is less than one for each of 2 seeds"),
+        ({"total_time": math.nan}, "total_time=nan: expected a number of 0 or more"),
+        ({"min_strength": 2}, "min_strength=2: expected a number from 0 to 1"),
+        ({"rng_seed": -1}, "rng_seed=-1: expected a whole number of 0 or more"),
+        ({"find": "kernels"}, "find='kernels': expected one of any, compression, kernel"),
+    ],
+)
+def test_an_argument_out_of_its_range_is_named(
+    tmp_path: Path, argument: dict[str, Any], words: str
+) -> None:
+    gate = EdgeFlare(["emulated-xnnpack"], tmp_path / "run")
+    with pytest.raises(UserError) as refused:
+        gate.search(ROOT / "examples" / "fashion_lenet4", **argument)
+    assert str(refused.value).startswith(words)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("argument", "words"),
+    [
+        ({"allow": 5}, "allow=5: expected a number from 0 to 1"),
+        ({"fail_on": "none"}, "fail_on='none': expected one of any, kernel"),
+    ],
+)
+def test_a_gate_that_could_not_fail_is_refused(
+    tmp_path: Path, argument: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(UserError, match=words):
+        assert_decides_alike(Result({}, tmp_path), **argument)
 
 
 def test_a_wrong_pair_is_the_plugins_own_error_in_one_line(tmp_path: Path) -> None:

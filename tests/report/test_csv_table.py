@@ -82,3 +82,10 @@ def test_entries_that_do_not_count_are_named_so(document: Document) -> None:
 
 def test_nothing_found_leaves_the_header(document: Document) -> None:
     assert read({**document, "findings": [], "deviating_seeds": []}) == []
+
+
+def test_what_a_replay_mended_has_its_rows(document: Document) -> None:
+    *rest, entry = document["findings"]
+    document |= {"findings": rest, "replay": {"mended": [entry]}}
+    rows = read(document)
+    assert [row["seed_id"] for row in rows if row["list"] == "mended"] == [str(entry["seed_id"])]

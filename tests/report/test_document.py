@@ -113,3 +113,15 @@ def test_a_document_of_another_kind_is_refused(text: str, tmp_path: Path) -> Non
     (tmp_path / "run.json").write_text(text)
     with pytest.raises(UserError, match=r"is not of the schema edgeflare\.run/v1"):
         load_document(RunDirectory(tmp_path))
+
+
+def test_a_document_that_lacks_something_is_damaged(
+    run: Any, schema: jsonschema.Draft202012Validator, tmp_path: Path
+) -> None:
+    contents: Any = schema.schema
+    assert set(report_document.REQUIRED) == set(contents["required"])
+    directory = RunDirectory(tmp_path)
+    rest = {key: value for key, value in run.document.items() if key not in ("find", "flaky")}
+    directory.document.write_text(json.dumps(rest))
+    with pytest.raises(UserError, match=r"run\.json is damaged: it has no find, flaky$"):
+        load_document(directory)

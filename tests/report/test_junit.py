@@ -146,3 +146,23 @@ def test_any_name_gives_valid_xml(run: Any, name: str, pair: str) -> None:
 def test_the_schema_refuses_what_readers_would(broken: bytes) -> None:
     with pytest.raises(xmlschema.XMLSchemaException):
         SCHEMA.validate(broken.decode())
+
+
+def test_the_cases_of_a_replay_are_what_it_tried(document: Document) -> None:
+    mended, worse, unstable, waiting, *still = document["findings"]
+    ids = [entry["seed_id"] for entry in (*document["findings"], *document["deviating_seeds"])]
+    assert ids != list(range(len(ids)))
+    document |= {"findings": still, "flaky": [unstable], "unverified": [waiting]}
+    document["replay"] = {"mended": [mended, worse], "deviating_seeds": [worse["seed_id"]]}
+    document["totals"]["seeds"] = len(ids)
+    suite = suite_of(document)
+    names = [case.attrib["name"] for case in suite.iter("testcase")]
+    assert names == [f"seed {seed_id}" for seed_id in sorted(ids)]
+    failed = failures(suite)
+    passed = set(names) - set(failed) - skipped(suite)
+    assert passed == {f"seed {mended['seed_id']}"}
+    assert skipped(suite) == {f"seed {waiting['seed_id']}"}
+    assert failed[f"seed {unstable['seed_id']}"].attrib["message"].startswith("unstable, ")
+    assert "only the seed itself" in failed[f"seed {worse['seed_id']}"].attrib["message"]
+    assert suite.attrib["tests"] == str(len(ids))
+    assert suite.attrib["failures"] == str(len(failed))

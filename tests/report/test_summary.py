@@ -94,3 +94,20 @@ def test_a_stopped_run_and_its_warnings_are_said(document: Document) -> None:
     text = summary({**document, "stopped_by": "interrupt", "warnings": ["check the scale"]})
     assert "it was stopped before its end (`interrupt`)" in text
     assert "> [!WARNING]\n> check the scale" in text
+
+
+def test_a_replay_says_what_became_of_its_inputs(document: Document) -> None:
+    mended, *still = document["findings"]
+    replay = {"mended": [mended], "deviating_seeds": [], "baseline": None, "new": []}
+    document |= {"findings": still, "flaky": [], "replay": replay}
+    count = len(still) + len(document["deviating_seeds"])
+    text = summary(document)
+    assert f"❌ **{count}** of" in text
+    assert "| mended | 1 |" in text
+    for word in ("led to an input", "queries", "already deviate"):
+        assert word not in text
+    document["replay"] |= {"baseline": "runs/before", "new": []}
+    assert f"✅ **{count}** of" in summary(document)
+    document["replay"]["new"] = [still[0]["seed_id"]]
+    assert "**1** are new." in summary(document)
+    assert html(document).count("<table>") == 4

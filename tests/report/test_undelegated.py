@@ -52,6 +52,16 @@ def test_an_external_delegate_that_took_nothing_is_named() -> None:
     ]
 
 
+def test_what_xnnpack_took_is_not_the_external_delegates() -> None:
+    changes = {"delegate": "libedgetpu.so.1", "delegated_nodes": 11}
+    assert said(**changes, external_nodes=0) == [
+        "board: asked for the delegate libedgetpu.so.1, but tflite-runtime 2.14.0 gave it none of"
+        " the 11 nodes"
+    ]
+    assert said(**changes, external_nodes=2) == []
+    assert said(**changes, external_nodes=None) == []  # an agent that cannot tell
+
+
 def test_each_device_speaks_for_itself() -> None:
     devices = [
         {"name": name, "provenance": {**TOOK_NOTHING, "kernels": kernels}}

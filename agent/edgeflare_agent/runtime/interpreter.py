@@ -31,11 +31,12 @@ class LoadedModel:
         outputs: likewise; with capture every tensor that an operator of the graph puts out.
         operators: names in execution order, delegates apart.
         delegated_nodes: nodes of the graph that a delegate took.
+        external_nodes: those of them that the external delegate took.
 
     """
 
     def __init__(self, content: bytes, options: Options) -> None:
-        self.interpreter = _load(content, options)
+        self.interpreter, self.external_nodes = _load(content, options)
         nodes = self.interpreter._get_ops_details()
         self._input_details = self.interpreter.get_input_details()
         if options.capture:
@@ -72,8 +73,13 @@ class LoadedModel:
             array[...] = answer
 
 
-def _load(content: bytes, options: Options) -> Any:
-    """Return the runtime's interpreter with its tensors allocated, or raise ModelRejected."""
+def _load(content: bytes, options: Options) -> tuple[Any, int]:
+    """Return the runtime's interpreter, ready, and how many nodes the external delegate took.
+
+    Raises:
+        ModelRejected: the runtime refuses the model or the delegate.
+
+    """
     module = interpreter_module()
     try:
         delegates = []
@@ -88,10 +94,12 @@ def _load(content: bytes, options: Options) -> Any:
             # Else what is not delegated shares its memory, and stale values are read from it.
             experimental_preserve_all_tensors=options.capture,
         )
+        # The external delegate has taken its part by now, XNNPACK does so on allocating.
+        external_nodes = _count_delegated(interpreter._get_ops_details()) if delegates else 0
         interpreter.allocate_tensors()
     except (ValueError, RuntimeError, OSError) as error:
         raise ModelRejected(_plain(str(error))) from error
-    return interpreter
+    return interpreter, external_nodes
 
 
 def _plain(message: str) -> str:

@@ -66,6 +66,7 @@ class IsolatedModel:
         outputs: likewise.
         operators: names in execution order, delegates apart.
         delegated_nodes: nodes of the graph that a delegate took.
+        external_nodes: those of them that the external delegate took.
         total_nodes: nodes of the graph.
         input_bytes: size of one input, all its tensors together.
         output_bytes: size of one output.
@@ -77,6 +78,7 @@ class IsolatedModel:
     outputs: tuple[TensorSpec, ...]
     operators: tuple[str, ...]
     delegated_nodes: int
+    external_nodes: int
     total_nodes: int
     input_bytes: int
     output_bytes: int
@@ -120,6 +122,7 @@ class IsolatedModel:
         self.outputs = tuple(_spec(fields) for fields in facts["outputs"])
         self.operators = tuple(facts["operators"])
         self.delegated_nodes = facts["delegated_nodes"]
+        self.external_nodes = facts["external_nodes"]
         self.total_nodes = len(self.operators)
         self.input_bytes = facts["input_bytes"]
         self.output_bytes = facts["output_bytes"]

@@ -13,6 +13,7 @@ from edgeflare_agent.runtime.options import Options
 from edgeflare_agent.runtime.process import Death, WorkerProcess
 
 # Loading a large model under QEMU takes tens of seconds; a runtime that hangs takes for ever.
+# What is run to warm up comes on top.
 _LOAD_SECONDS = 180.0
 
 
@@ -61,16 +62,18 @@ def load(worker: WorkerProcess, order: dict[str, Any]) -> dict[str, Any]:
     runtime = None
     try:
         worker.send(order)
-        runtime = _expect(worker, "runtime")
-        return {"runtime": runtime, **_expect(worker, "ready")}
+        runtime = _expect(worker, "runtime", _LOAD_SECONDS)
+        options = order["options"]
+        warming = options["warmup"] * options["input_timeout_seconds"]
+        return {"runtime": runtime, **_expect(worker, "ready", _LOAD_SECONDS + warming)}
     except (OSError, EOFError):
         raise DiedLoading(runtime) from None
 
 
-def _expect(worker: WorkerProcess, key: str) -> Any:
-    answer = worker.receive(_LOAD_SECONDS)
+def _expect(worker: WorkerProcess, key: str, seconds: float) -> Any:
+    answer = worker.receive(seconds)
     if answer is None:
-        raise WorkerLost(f"the worker process did not get ready within {_LOAD_SECONDS:.0f} s")
+        raise WorkerLost(f"the worker process did not get ready within {seconds:.0f} s")
     if "no_runtime" in answer:
         raise WorkerLost(answer["no_runtime"])
     if "rejected" in answer:

@@ -116,6 +116,7 @@ def _describe(model: LoadedModel, input_bytes: int, output_bytes: int) -> dict[s
         "output_bytes": output_bytes,
         "operators": model.operators,
         "delegated_nodes": model.delegated_nodes,
+        "external_nodes": model.external_nodes,
     }
 
 

@@ -91,16 +91,20 @@ class About:
                     "command that began it, with --resume"
                 )
         for mine, theirs in zip(self.devices, other.devices, strict=True):
-            for key in _DECIDES_ANSWERS:
-                if mine["provenance"][key] != theirs["provenance"][key]:
+            before, today = mine["provenance"], theirs["provenance"]
+            for key in filter(before.__contains__, DECIDES_ANSWERS):
+                if before[key] != today.get(key):
                     raise UserError(
-                        f"{run} was begun on a device with {key} {mine['provenance'][key]}, but "
-                        f"{mine['name']} now has {theirs['provenance'][key]}: start a new run"
+                        f"{run} was begun on a device with {key} {before[key]}, but "
+                        f"{mine['name']} now has {today.get(key)}: start a new run"
                     )
 
 
-_DECIDES_ANSWERS = ("machine", "soc", "runtime", "runtime_version", "kernels", "threads")
-"""What of a device's provenance decides its answers."""
+DECIDES_ANSWERS = (
+    *("machine", "soc", "runtime", "runtime_version", "kernels", "threads"),
+    *("delegate", "delegated_nodes"),
+)
+"""What of a device's provenance decides its answers; the last are not in all older journals."""
 
 
 def _decoder(fields: Mapping[str, Any]) -> Decoder:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
@@ -20,7 +21,7 @@ from edgeflare.devices.session import DeviceSession
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.decode import Decoder, Outputs, detect_outputs
 from edgeflare.models.evaluation import Evaluator, HostModel
-from edgeflare.models.original import open_original
+from edgeflare.models.original import is_callable, open_original
 from edgeflare.models.pair import Pair
 from edgeflare.models.preprocess import Encoder
 from edgeflare.models.seeds import Seeds, load_seeds
@@ -224,9 +225,17 @@ def _describe(pair: Pair) -> dict[str, Any]:
     return {
         "name": pair.name,
         "fingerprint": pair.fingerprint(),
-        "original": pair.original,
-        "compressed": str(pair.compressed),
-        "seeds": str(pair.seeds),
+        "original": None if pair.original is None else _absolute(pair.original),
+        "compressed": os.path.abspath(pair.compressed),
+        "seeds": os.path.abspath(pair.seeds),
+        "outputs": pair.outputs,
         "sha256": pair.model_hashes(),
         "preprocess": asdict(pair.preprocess),
     }
+
+
+def _absolute(original: str) -> str:
+    """Return where an original is, from whatever folder; a module's name stays what it is."""
+    module = original.rpartition(":")[0]
+    named = is_callable(original) and not module.endswith(".py")
+    return original if named else os.path.abspath(original)

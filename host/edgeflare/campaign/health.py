@@ -6,6 +6,8 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from math import isnan, nan
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -14,7 +16,6 @@ from numpy.typing import NDArray
 from edgeflare.campaign.journal import Journal
 from edgeflare.campaign.panel import Evaluated, device_of
 from edgeflare.campaign.recall import from_rows, to_row
-from edgeflare.devices.connection import DeviceLost
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.provenance import Telemetry
 from edgeflare.errors import InfrastructureError
@@ -34,6 +35,10 @@ COOLER_BY_CELSIUS = 5.0
 COOLING_SECONDS = 1800.0
 """The longest pause. What is too hot for longer does not cool down by waiting."""
 
+_NO_THERMOMETERS = ("PMIC-Die*", "lmh-dcvs*", "vbat*", "ibat*", "soc")
+"""Thermal zones that tell a constant, a threshold, or volts, amperes and charge of a battery, as on
+Jetsons and on phones of Qualcomm's."""
+
 KEY = "health"
 """Of the journal, for what `health_of` returns."""
 
@@ -46,7 +51,7 @@ class Patient(Protocol):
         """Its name and limits."""
 
     def telemetry(self) -> Telemetry:
-        """Ask for its state right now; raises DeviceLost."""
+        """Ask for its state right now; raises InfrastructureError."""
 
 
 class Nurse(Protocol):
@@ -163,8 +168,8 @@ class Health:
         name, vitals = self._patients[index].profile.name, self._vitals[index]
         enough, since = limit - COOLER_BY_CELSIUS, self._clock()
         self._nurse.warned(
-            f"{name} is at {hottest:.0f} °C, above the {limit:g} of its profile: waiting until it"
-            f" is at {enough:g}"
+            f"{name} is at {hottest:.0f} °C ({self._hottest_zone(index)}), above the {limit:g} of"
+            f" its profile: waiting until it is at {enough:g}"
         )
         vitals.pauses += 1
         while hottest > enough and not self._stopped():
@@ -177,19 +182,23 @@ class Health:
                 )
             self._sleep(LOOK_SECONDS)
             now = self._look(index)
-            if now is None:
+            if now is None or isnan(now):
                 break  # it was lost meanwhile; whoever asks it next notices
             hottest = now
         vitals.paused_seconds += self._clock() - since
         self._note()
 
     def _look(self, index: int) -> float | None:
-        """Note a device's state; return its highest temperature, None where it tells none."""
+        """Note a device's state; return its highest temperature.
+
+        None where it tells none, NaN where it does not answer: that is for whoever asks it next to
+        find out, who knows how to get it back.
+        """
         self._looked[index] = self._clock()
         try:
             state = self._patients[index].telemetry()
-        except DeviceLost:
-            return None
+        except InfrastructureError:
+            return nan
         vitals = self._vitals[index]
         for seen, readings in (
             (vitals.temperatures, state.temperatures),
@@ -198,7 +207,15 @@ class Health:
             for name, value in readings.items():
                 _add(seen, name, value)
         self._note()
-        return max(state.temperatures.values(), default=None)
+        return max(
+            _watched(self._patients[index].profile, state.temperatures).values(), default=None
+        )
+
+    def _hottest_zone(self, index: int) -> str:
+        """Return the zone that was hottest when the device was looked at last."""
+        last = {name: seen["last"] for name, seen in self._vitals[index].temperatures.items()}
+        watched = _watched(self._patients[index].profile, last)
+        return max(watched, key=watched.__getitem__)
 
     # Canaries.
 
@@ -214,6 +231,8 @@ class Health:
                 self._references.setdefault(index, (row.seed_id, one))
         for seed_id, asked in setting.journal.device_queries().items():
             self._asked[self._index(seed_id)] += asked
+        for seed_id, refinement in setting.journal.refinements().items():
+            self._asked[self._index(seed_id)] += refinement.device_queries
 
     def canaries(
         self, queries: Sequence[Query], seed_ids: Sequence[int], images: NDArray[np.uint8]
@@ -286,8 +305,10 @@ class Health:
             again = self._ask(canary, setting)
             if _label(again) != _label(reference):
                 vitals.failed = True
+                line = self._changed(canary, reference, again)
+                self._warn(line)
                 self._note()
-                raise InfrastructureError(self._changed(canary, reference, again))
+                raise InfrastructureError(line)
             self._warn(
                 f"{name} answered its canary, seed {canary.seed_id}, with {_label(one)} instead of"
                 f" {_label(reference)} once, and rightly when asked again"
@@ -349,6 +370,23 @@ def _vitals(fields: Mapping[str, Any]) -> _Vitals:
 def _add(seen: dict[str, dict[str, float]], name: str, value: float) -> None:
     known = seen.setdefault(name, {"first": value, "min": value, "max": value, "last": value})
     known.update(min=min(known["min"], value), max=max(known["max"], value), last=value)
+
+
+def _watched(profile: Profile, temperatures: Mapping[str, float]) -> Mapping[str, float]:
+    """Return the temperatures that a profile's limit is about."""
+    if profile.thermal_zones:
+        return {
+            zone: value
+            for zone, value in temperatures.items()
+            if _like(zone, profile.thermal_zones)
+        }
+    return {
+        zone: value for zone, value in temperatures.items() if not _like(zone, _NO_THERMOMETERS)
+    }
+
+
+def _like(zone: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(zone, pattern) for pattern in patterns)
 
 
 def _label(one: Evaluated) -> str:

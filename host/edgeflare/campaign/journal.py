@@ -216,8 +216,20 @@ class Journal:
     _lock: int | None = field(default=None)
 
     @classmethod
-    def create(cls, path: Path, about: Mapping[str, Any]) -> Journal:
-        """Begin a journal, and lock the run; `about` says what run it is, as plain JSON values.
+    def create(
+        cls,
+        path: Path,
+        about: Mapping[str, Any],
+        triggers: Iterable[TriggerRow] = (),
+        chains: Iterable[ChainRow] = (),
+    ) -> Journal:
+        """Begin a journal, and lock the run.
+
+        Args:
+            path: the journal's.
+            about: what run it is, as plain JSON values.
+            triggers: inputs that the run begins with.
+            chains: those that led to them.
 
         Raises:
             UserError: another process works on the run.
@@ -231,8 +243,13 @@ class Journal:
             "INSERT INTO about VALUES (?, ?)",
             [(key, json.dumps(value)) for key, value in about.items()],
         )
+        journal = cls(path, db, _lock=lock)
+        for trigger in triggers:
+            journal.write_trigger(trigger)
+        for chain in chains:
+            journal.end_chain(chain)
         db.execute("COMMIT")
-        return cls(path, db, _lock=lock)
+        return journal
 
     @classmethod
     def open(cls, path: Path) -> Journal:

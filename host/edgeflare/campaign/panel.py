@@ -48,7 +48,7 @@ class Evaluated:
         outcome: what a strategy reads.
         raw: raw output vectors as bytes in the models' dtypes, by arm, or by kernel set for members
             of the twin's ensemble.
-        seconds: this query's share of the evaluation time of its batch.
+        seconds: this query's share of the evaluation time that its own arms and device spent.
 
     """
 
@@ -100,6 +100,11 @@ class Panel:
     def arms(self) -> tuple[Arm, ...]:
         """The arms that can be asked."""
         return (*self._hosts, Arm.DEVICE)
+
+    @property
+    def devices(self) -> int:
+        """How many devices share the seeds."""
+        return len(self._devices)
 
     @property
     def members(self) -> tuple[str, ...]:
@@ -185,11 +190,11 @@ class Pending:
         answers: list[dict[Arm, Answer]] = [{} for _ in range(self._size)]
         members: list[dict[str, Answer]] = [{} for _ in range(self._size)]
         raw: list[dict[Arm | str, bytes]] = [{} for _ in range(self._size)]
-        seconds = 0.0
+        seconds = [0.0] * self._size
         for part in self._parts:
             key = part.key
             batch = _result(part)
-            seconds += batch.busy_seconds
+            share = batch.busy_seconds / len(part.rows)
             if key is Arm.DEVICE:
                 self.device_busy_seconds += batch.busy_seconds
             for row, output, answer in zip(
@@ -200,10 +205,10 @@ class Pending:
                 else:
                     members[row][key] = answer
                 raw[row][key] = output.tobytes()
-        share = seconds / max(1, self._size)
+                seconds[row] += share
         return [
-            Evaluated(Outcome(a, m), r, share)
-            for a, m, r in zip(answers, members, raw, strict=True)
+            Evaluated(Outcome(a, m), r, s)
+            for a, m, r, s in zip(answers, members, raw, seconds, strict=True)
         ]
 
 

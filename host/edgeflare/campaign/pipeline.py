@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Generic, TypeVar
 
 from edgeflare.campaign.panel import Evaluated, Lost, Panel, Pending
@@ -29,6 +30,11 @@ class Landed(Generic[Ticket]):
     ticket: Ticket
     evaluated: list[Evaluated]
     device_busy_seconds: float
+
+    @property
+    def mean_seconds(self) -> float:
+        """Evaluation time of one query, on the mean."""
+        return fmean(one.seconds for one in self.evaluated)
 
 
 @dataclass(slots=True)

@@ -77,12 +77,7 @@ def refine(setting: Setting, seeds: Mapping[int, Outcome]) -> bool:
             ready.append(_begin(setting, row, seeds[row.seed_id]))
             under_way += 1
         while ready and not pipeline.full and not setting.stopped():
-            batch = _next_batch(ready, size)
-            pipeline.put(
-                batch,
-                [query for _, queries in batch for query in queries],
-                [refinement.found.seed_id for refinement, queries in batch for _ in queries],
-            )
+            _put(setting, _next_batch(ready, size), pipeline)
         if not len(pipeline):
             return False
         landed = pipeline.take()
@@ -97,8 +92,11 @@ def refine(setting: Setting, seeds: Mapping[int, Outcome]) -> bool:
             else:
                 _end(setting, refinement)
                 done, under_way = done + 1, under_way - 1
-        setting.stopwatch.lap("refine")
-        size = setting.batch_size(landed.evaluated[0].seconds)
+        with setting.journal.transaction():
+            setting.health.record(landed.evaluated[begin:], setting)
+            setting.stopwatch.lap("refine")
+        setting.health.judge(setting)
+        size = setting.batch_size(landed.mean_seconds)
         setting.observer.refined(done, total)
     return True
 
@@ -153,9 +151,18 @@ def _next_batch(ready: deque[_Refinement], size: int) -> _Batch:
     return batch
 
 
+def _put(setting: Setting, batch: _Batch, pipeline: Pipeline[_Batch]) -> None:
+    """Begin to evaluate what refinements ask, and the canaries that are due."""
+    queries = [query for _, asked in batch for query in asked]
+    seed_ids = [refinement.found.seed_id for refinement, asked in batch for _ in asked]
+    canaries, canary_ids = setting.health.canaries(queries, seed_ids, setting.images)
+    pipeline.put(batch, [*queries, *canaries], [*seed_ids, *canary_ids])
+
+
 def _end(setting: Setting, refinement: _Refinement) -> None:
     """Store what became of a finding in a file of its own: a kill leaves the one or the other."""
     found, chain, goal = refinement.found, refinement.chain, setting.plan.goal
+    before = refinement.outcome if chain.trigger is not None else None  # None: it did not show
     with setting.journal.transaction():
         if chain.trigger is not None:
             store_trigger(setting, FOLDER, found.seed_id, chain.trigger)
@@ -167,7 +174,7 @@ def _end(setting: Setting, refinement: _Refinement) -> None:
                 chain.evaluations[Arm.ORIGINAL],
                 chain.evaluations[Arm.TWIN],
                 chain.member_evaluations,
-                strength(*compared(goal, refinement.outcome)) if refinement.outcome else None,
+                strength(*compared(goal, before)) if before is not None else None,
                 found.image,
                 found.l2,
                 found.linf,

@@ -18,8 +18,10 @@ from edgeflare.search.outcome import Image
 
 JOURNAL = "run.db"
 DOCUMENT = "run.json"
-MADE_FROM_IT = ("explain.json", "report.html", "junit.xml", "findings.csv", "summary.md")
-"""What other commands write beside a run; it goes when another run takes the place."""
+MADE_FROM_IT = (
+    "explain.json", "report.html", "junit.xml", "findings.csv", "summary.md", "finding-[0-9]*.zip",
+)  # fmt: skip
+"""What other commands write beside a run, as patterns; it goes when another takes the place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,4 +143,5 @@ def _empty(path: Path) -> None:
     for name in ("findings", "refined", "deviating_seeds", "seeds"):
         shutil.rmtree(path / name, ignore_errors=True)
     for name in (DOCUMENT, JOURNAL, f"{JOURNAL}-wal", f"{JOURNAL}-shm", *MADE_FROM_IT):
-        (path / name).unlink(missing_ok=True)
+        for file in path.glob(name):
+            file.unlink(missing_ok=True)

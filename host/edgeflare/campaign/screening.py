@@ -44,6 +44,8 @@ def warn(setting: Setting) -> None:
     """Note what looks wrong in the answers of the host's models on the seeds, and show it."""
     decoders = setting.panel.reading.decoders
     rows = [rows[0] for rows in setting.journal.answers("seed").values()]
+    if not rows:
+        return
     decoded = {
         arm: _decode(decoders[arm], arm, rows)
         for arm in (Arm.ORIGINAL, Arm.TWIN)

@@ -85,7 +85,7 @@ class SearchPhase:
                     self._place(chain, ready, allowance)
                 setting.stopwatch.lap("wall", landed.device_busy_seconds)
             setting.health.judge(setting)
-            size = setting.batch_size(landed.evaluated[0].seconds)
+            size = setting.batch_size(landed.mean_seconds)
             setting.observer.searched(self._progress())
 
     def _chain(self, seed_id: int) -> Chain:

@@ -24,8 +24,8 @@ hardly shows its fixed costs; twice that keeps a quick device busy behind 20 ms 
 (`benchmarks/throughput.py`). A chain costs the memory of a few images."""
 
 BATCH_SECONDS = 0.25
-"""The longest that a batch should take, so that progress is seen and Ctrl-C is heeded on a device
-that needs a tenth of a second for one input."""
+"""The longest that a batch should take on one device, so that progress is seen and Ctrl-C is heeded
+on one that needs a tenth of a second for one input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +158,11 @@ class Setting:
         return Pipeline(self.panel, self.recover, self.health.breathe)
 
     def batch_size(self, seconds_for_each: float) -> int:
-        """Return how many queries make a batch, given the time that one takes."""
+        """Return how many queries make a batch, given the time that one takes.
+
+        Several devices work on a batch at once, so that it may hold as many times more.
+        """
         most = max(1, self.chains // DEPTH)
         if seconds_for_each <= 0.0:
             return most
-        return max(1, min(most, int(BATCH_SECONDS / seconds_for_each)))
+        return max(1, min(most, int(BATCH_SECONDS * self.panel.devices / seconds_for_each)))

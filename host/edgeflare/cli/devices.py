@@ -28,10 +28,13 @@ def now(context: typer.Context) -> None:
     for column in ("name", "transport"):
         table.add_column(column, no_wrap=True)
     table.add_column("right now", overflow="fold")
+    profiles, broken = list_profiles()
     with Console(stderr=True).status("looking around"):
-        seen = look_around(list_profiles())
+        seen = look_around(profiles)
     for profile, state in seen:
         table.add_row(profile.name, profile.transport, escape(state))
+    for one in broken:
+        table.add_row(one.name, "?", escape(one.complaint))
     Console().print(table)
 
 
@@ -41,7 +44,8 @@ def list_() -> None:
     table = Table(box=None, pad_edge=False)
     for column in ("name", "transport", "kernels", "threads", "what it is"):
         table.add_column(column)
-    for profile in list_profiles():
+    profiles, broken = list_profiles()
+    for profile in profiles:
         table.add_row(
             profile.name,
             profile.transport,
@@ -49,12 +53,17 @@ def list_() -> None:
             str(profile.threads),
             escape(profile.description),
         )
+    for one in broken:
+        table.add_row(one.name, "?", "?", "?", escape(one.complaint))
     Console().print(table)
 
 
 @app.command("show")
 def show(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A profile, or grpc://HOST:PORT.")],
+    name: Annotated[
+        str,
+        typer.Argument(metavar="NAME", help="A profile, adb://[SERIAL], ssh://HOST or grpc://…"),
+    ],
 ) -> None:
     """Show what a profile says, and what its device says of itself (starts its agent)."""
     profile = find_profile(name)

@@ -50,6 +50,8 @@ def explain(run: Run, finding: Findings = None, device: Device = None) -> None:
     if not chosen:
         Console().print(f"{escape(str(run))} found nothing: there is nothing to explain.")
         return
+    for entry in chosen:
+        past.files(entry)  # which are to be what was stored
     subject = Subject(past.directory, past.about, past.pair(), _seed_rows(past))
     explanations: list[Explanation] = []
     devices: dict[str, dict[str, object]] = {}

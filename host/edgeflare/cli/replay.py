@@ -13,7 +13,6 @@ from rich.console import Console
 from rich.markup import escape
 
 from edgeflare.campaign.journal import Journal
-from edgeflare.campaign.run import resume_run
 from edgeflare.campaign.run_directory import RunDirectory
 from edgeflare.cli import options
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
@@ -21,7 +20,13 @@ from edgeflare.cli.progress import observe
 from edgeflare.devices.profile import find_profiles
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.replay.past_run import PastRun
-from edgeflare.replay.replaying import Replay, begin_replay, open_replay, run_replay
+from edgeflare.replay.replaying import (
+    Replay,
+    begin_replay,
+    open_replay,
+    resume_replay,
+    run_replay,
+)
 from edgeflare.report.document import Document
 from edgeflare.report.replayed import regressed
 from edgeflare.report.terminal import print_run
@@ -39,6 +44,10 @@ Compressed = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Another compressed model, such as the mended one."),
 ]
+Original = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="Where the original model is now, if it was moved."),
+]
 Baseline = Annotated[
     Path | None,
     typer.Option(
@@ -52,6 +61,7 @@ def replay(
     run: Run,
     device: Devices = None,
     compressed: Compressed = None,
+    original: Original = None,
     baseline: Baseline = None,
     out: options.Out = None,
     overwrite: options.Overwrite = False,
@@ -72,14 +82,18 @@ def replay(
     against = None if baseline is None else PastRun.open(baseline)
     profiles = find_profiles(device or past.about.plan.devices)
     path = out or Path("runs") / f"replay-{run.resolve().name}-{datetime.now():%Y%m%d-%H%M%S}"
+    for needed in (past, against):
+        if needed is not None and path.exists() and path.samefile(needed.directory.path):
+            raise UserError(f"{path} is what is replayed, or its baseline: name another --out")
+    pair = past.pair(compressed, original)
     if not resume:
         RunDirectory.check(path, overwrite=overwrite)
     with ExitStack() as stack:
         names = ", ".join(profile.name for profile in profiles)
         with console.status(f"opening {escape(str(run))} on {escape(names)}"):
-            opened = open_replay(past, profiles, compressed, stack)
+            opened = open_replay(past, pair, profiles, stack)
         if resume:
-            directory, journal = resume_run(path, opened.about)
+            directory, journal = resume_replay(opened, path, against)
         else:
             directory, journal = begin_replay(opened, path, against, overwrite=overwrite)
         stack.callback(journal.close)

@@ -26,7 +26,7 @@ from edgeflare.models.pair import load_pair
 from edgeflare.models.pair_file import Settings
 from edgeflare.report.document import Document
 from edgeflare.report.documented import run_documented
-from edgeflare.report.gate import exceeds
+from edgeflare.report.gate import deviation_rate, exceeds
 from edgeflare.report.terminal import print_dry_run, print_run
 from edgeflare.search.bounds import DEFAULT_LINF
 from edgeflare.search.goal import Find, Goal
@@ -130,7 +130,14 @@ def search(
     print_run(Console(), document, str(path))
     if document["stopped_by"] == "interrupt":
         return INTERRUPTED
-    return int(exceeds(document, fail_on.value, allow))
+    if not exceeds(document, fail_on.value, allow):
+        return 0
+    rate = deviation_rate(document, fail_on.value)
+    Console().print(
+        f"exit code 1: {rate:.1%} of the seeds deviate or lead to it, {allow:.1%} allowed "
+        "(--allow, --fail-on, --min-strength)"
+    )
+    return 1
 
 
 def _run(

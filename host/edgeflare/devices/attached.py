@@ -5,13 +5,14 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 from edgeflare.devices.profile import Profile, find_profile
 from edgeflare.devices.profile_file import split_address
 from edgeflare.devices.transports.adb import Attached, attached
 from edgeflare.devices.transports.qemu import find_qemu
 from edgeflare.devices.transports.ssh import SshRemote
-from edgeflare.errors import EdgeFlareError, InfrastructureError
+from edgeflare.errors import EdgeFlareError, InfrastructureError, UserError
 
 PATIENCE_SECONDS = 5
 """For a device to let itself be reached; one that takes longer counts as not there."""
@@ -27,7 +28,8 @@ def look_around(profiles: Iterable[Profile]) -> list[tuple[Profile, str]]:
     known = list(profiles)
     phones, trouble = _phones()
     named = {profile.serial for profile in known if profile.transport == "adb"}
-    known += [find_profile(f"adb://{one.serial}") for one in phones if one.serial not in named]
+    with suppress(UserError):  # the profile that they all extend is broken, which its own row says
+        known += [find_profile(f"adb://{one.serial}") for one in phones if one.serial not in named]
 
     def state(profile: Profile) -> str:
         if profile.transport == "adb":

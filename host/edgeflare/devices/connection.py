@@ -26,15 +26,20 @@ HEARTBEAT_SECONDS = 5.0
 SEALS_SINCE = (1, 1)
 """The version of the protocol from which on replies are sealed."""
 
-LOAD_SECONDS = 60.0
-"""For opening a session: a worker starts (4 s under QEMU) and a large model is prepared."""
+LOAD_SECONDS = 200.0
+"""For opening a session: a worker starts (4 s under QEMU) and a large model is prepared. Longer
+than the agent's own limit of 180 s, so that the agent has the word on what went wrong."""
 
 UPLOAD_BYTES_PER_SECOND = 256 * 1024
 """A slow uplink; an upload's deadline is what it takes at this speed, and a short call more."""
 
 SILENCE_SECONDS = 10.0
-"""Without a word from the device, after which gRPC asks whether it is still there; an answer may
-take as long. So a cable that was pulled is noticed in 20 s, also while nothing is under way."""
+"""Without a word from the device, after which gRPC asks whether it is still there."""
+
+SIGN_OF_LIFE_SECONDS = 45.0
+"""For the answer to that: on a slow uplink the question waits behind the megabytes of a model that
+fill the sockets' buffers. So a cable that was pulled is noticed within a minute, also while nothing
+is under way."""
 
 # What cannot be read is answered by a status, which we translate; these two add a traceback.
 for _name in ("grpc._common", "grpc._cython.cygrpc"):
@@ -154,13 +159,20 @@ class Connection:
         self.check(state)
         return state
 
-    def idle_seconds(self, session_id: str) -> float:
+    def idle_seconds(self, session_id: str, transfer_seconds: float = 0.0) -> float:
         """Return the time since a session ended its last batch; 0 while it runs one.
 
         An agent before 1.1 does not say: 0.
+
+        Args:
+            session_id: the session.
+            transfer_seconds: what is on its way already may take so long, and the question waits
+                behind it.
+
         """
         request = wire.TelemetryRequest(session_id=session_id)
-        state: wire.TelemetryReply = self._call(self._stub.Telemetry, request, HEARTBEAT_SECONDS)
+        seconds = HEARTBEAT_SECONDS + transfer_seconds
+        state: wire.TelemetryReply = self._call(self._stub.Telemetry, request, seconds)
         self.check(state)
         return state.idle_seconds
 
@@ -264,13 +276,13 @@ _CURABLE = {
 
 
 def _channel(endpoint: Endpoint) -> grpc.Channel:
-    milliseconds = int(SILENCE_SECONDS * 1000)
+    sign_of_life = int(SIGN_OF_LIFE_SECONDS * 1000)
     options = (
         *_CHANNEL_OPTIONS,
-        ("grpc.keepalive_time_ms", milliseconds),
-        ("grpc.keepalive_timeout_ms", milliseconds),
+        ("grpc.keepalive_time_ms", int(SILENCE_SECONDS * 1000)),
+        ("grpc.keepalive_timeout_ms", sign_of_life),
         # What newer versions of gRPC go by, and would let pass a minute.
-        ("grpc.http2.ping_timeout_ms", milliseconds),
+        ("grpc.http2.ping_timeout_ms", sign_of_life),
     )
     if not endpoint.tls:
         return grpc.insecure_channel(endpoint.address, options)

@@ -15,6 +15,7 @@ from edgeflare.devices.handshake import shake_hands
 from edgeflare.devices.probe import DeviceProbe
 from edgeflare.devices.profile import Kernels, Profile
 from edgeflare.devices.provenance import Provenance, Telemetry
+from edgeflare.devices.remote.deployment import cache_of
 from edgeflare.devices.remote.transport import RemoteTransport
 from edgeflare.devices.session import DeviceSession
 from edgeflare.devices.transports.adb import AdbRemote
@@ -30,6 +31,9 @@ from edgeflare_protos import agent_pb2 as wire
 REOPEN_PAUSES_SECONDS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
 """Before each attempt to get a lost device back: at once, since an emulated one just starts anew,
 then backing off for as long as it takes to put a cable in again, or a board to boot."""
+
+SLICE_SECONDS = 0.2
+"""Of such a pause, after which the user's wish to stop is looked at."""
 
 MOST_REFUSALS = 3
 """Attempts in a row that may end in a refusal. A request that was damaged on its way is refused
@@ -79,7 +83,10 @@ class Device:
             return known
         session = self._sessions[-1]
         return replace(
-            known, delegated_nodes=session.delegated_nodes, total_nodes=session.total_nodes
+            known,
+            delegated_nodes=session.delegated_nodes,
+            total_nodes=session.total_nodes,
+            external_nodes=session.external_nodes,
         )
 
     def open(self, model_path: Path) -> DeviceSession:
@@ -155,23 +162,27 @@ class Device:
             uptime_seconds=reply.uptime_seconds,
         )
 
-    def reopen(self) -> None:
+    def reopen(self, stopped: Callable[[], bool] = lambda: False) -> None:
         """Get a lost device back, and open again on it whatever was open.
 
         Its sessions are the same objects afterwards; what was under way on them has failed with
         DeviceLost and can be submitted again.
 
+        Args:
+            stopped: whether the user does not want to wait any longer.
+
         Raises:
-            InfrastructureError: it does not come back, or comes back as another device.
+            InfrastructureError: it does not come back, or comes back as another device, or the user
+                does not want to wait for it.
 
         """
         before = _identity(self.provenance)
         cause, last, refusals = "", "", 0
         for pause in REOPEN_PAUSES_SECONDS:
-            time.sleep(pause)
-            self._disconnect()
-            cause = cause or self._transport.last_words()
+            self._wait(pause, stopped, cause)
             try:
+                self._disconnect()
+                cause = cause or self._transport.last_words()
                 self._connect()
                 for session in self._sessions:
                     session.resume(self._connection)
@@ -225,6 +236,19 @@ class Device:
             session.suspend()
         self._open.close()
 
+    def _wait(self, seconds: float, stopped: Callable[[], bool], cause: str) -> None:
+        until = time.monotonic() + seconds
+        while True:
+            if stopped():
+                raise InfrastructureError(
+                    f"{self.profile.name}: lost{f' ({cause})' if cause else ''}, and stopped before"
+                    " it was back"
+                )
+            left = until - time.monotonic()
+            if left <= 0:
+                return
+            time.sleep(min(left, SLICE_SECONDS))
+
     def _check_is_the_same(self, before: Mapping[str, object]) -> None:
         """Refuse a device whose answers could not be set beside the earlier ones."""
         after = _identity(self.provenance)
@@ -260,6 +284,7 @@ def _provenance(profile: Profile, description: wire.DescribeReply) -> Provenance
         agent_version=description.agent_version,
         protocol=f"{protocol.major}.{protocol.minor}",
         delegate=profile.delegate,
+        cache=cache_of(profile),
     )
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 
 import adbutils
 
@@ -47,6 +49,7 @@ def examine() -> list[Check]:
         _adb(),
         _program("ssh", "ssh", "-V", "apt-get install openssh-client"),
         _qemu(),
+        _bundles(),
         _try("agent, emulated", _start_agent, "pip install --force-reinstall edgeflare"),
     ]
 
@@ -78,6 +81,15 @@ def _qemu() -> Check:
     if program is None:
         return Check("QEMU, for ARM cores", "", False, mend)
     return _program("QEMU, for ARM cores", program, "--version", mend)
+
+
+def _bundles() -> Check:
+    """Look for what makes bundles, the agents that are sent to devices."""
+    parts = {name: shutil.which(name) is not None for name in ("apt-get", "dpkg-deb")}
+    parts["pip"] = find_spec("pip") is not None
+    absent = [name for name, there in parts.items() if not there]
+    mend = f"no {', '.join(absent)}: work in a container of Debian 12 or newer"
+    return Check("bundles, for devices", "" if absent else ", ".join(parts), False, mend)
 
 
 def _program(name: str, program: str, question: str, mend: str) -> Check:

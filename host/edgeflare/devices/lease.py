@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
-from edgeflare.errors import InfrastructureError
+from edgeflare.errors import InfrastructureError, UserError
 
 
 @contextmanager
@@ -22,6 +22,7 @@ def lease(device: str) -> Iterator[None]:
         device: what tells it from all others, for example "adb:0123456789".
 
     Raises:
+        UserError: this process holds it already.
         InfrastructureError: another campaign of this user holds it.
 
     """
@@ -32,10 +33,17 @@ def lease(device: str) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             file.seek(0)
+            holder = file.read().strip()
+            if holder == str(os.getpid()):
+                raise UserError(
+                    f"two of the devices named are the same one: {device}; name it once"
+                ) from None
             raise InfrastructureError(
-                f"{device} is in use by another campaign (process {file.read().strip() or '?'}):"
-                " wait until that has ended, or name another device"
+                f"{device} is in use by another campaign (process {holder or '?'}): wait until"
+                " that has ended, or name another device"
             ) from None
+        except OSError:
+            pass  # a file system without locks, as some networks have
         file.truncate(0)
         file.write(str(os.getpid()))
         file.flush()

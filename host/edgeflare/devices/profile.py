@@ -38,6 +38,8 @@ class Profile:
         input_timeout_seconds: time that one input may take before it counts as a hang.
         canary_every: device queries from one canary input to the next; 0 for none.
         pause_above_celsius: temperature above which the device is left to cool; None for no limit.
+        thermal_zones: names of the zones that this temperature is taken from, with `*` for
+            anything; none for all but those that are known to tell no temperature.
         python: an interpreter with a runtime that runs the agent, in place of the host's own
             (emulated) or of a bundle (ssh).
         link_delay_ms: emulated latency, added to each round trip of an emulated device.
@@ -66,6 +68,7 @@ class Profile:
     input_timeout_seconds: float = 10.0
     canary_every: int = 1000
     pause_above_celsius: float | None = None
+    thermal_zones: tuple[str, ...] = ()
     python: str | None = None
     link_delay_ms: float = 0.0
     runtime: str = "litert"
@@ -103,31 +106,62 @@ def find_profile(name: str) -> Profile:
 def find_profiles(names: Sequence[str]) -> list[Profile]:
     """Return the profiles of devices that are used together, each under a name of its own.
 
-    An emulated device that is named several times is started as many times.
+    An emulated device that is named several times is started as many times, and found again by the
+    names that it then has: "emulated-builtin#2" is another "emulated-builtin".
 
     Raises:
         UserError: see `find_profile`; or a device that there is only once is named twice.
 
     """
     found: list[Profile] = []
+    names = [_without_number(name) for name in names]
     for at, name in enumerate(names):
         profile = find_profile(name)
         before = names[:at].count(name)
-        if before and profile.transport not in ("emulated", "qemu"):
+        if before and profile.transport not in _STARTED:
             raise UserError(f'device "{name}" is named twice: name each device once')
         found.append(replace(profile, name=f"{name}#{before + 1}") if before else profile)
     return found
 
 
-def list_profiles() -> list[Profile]:
-    """Return all profiles, by name.
+_STARTED: tuple[TransportName, ...] = ("emulated", "qemu")
+"""The transports that start a device of their own, as often as it is asked for."""
 
-    Raises:
-        UserError: the file of one of them says something that it must not.
+
+def _without_number(name: str) -> str:
+    """Return the name of a profile without the number that `find_profiles` added."""
+    base, _, number = name.rpartition("#")
+    files = _files()
+    if name in files or base not in files or not number.isdecimal():
+        return name
+    return base if _load(base, files).transport in _STARTED else name
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A profile that cannot be used.
+
+    Attributes:
+        name: its name.
+        complaint: what its file, or one that it extends, says that it must not.
 
     """
+
+    name: str
+    complaint: str
+
+
+def list_profiles() -> tuple[list[Profile], list[Broken]]:
+    """Return all profiles, by name, and in a list of their own those that cannot be used."""
     files = _files()
-    return [_load(name, files) for name in sorted(files)]
+    profiles: list[Profile] = []
+    broken: list[Broken] = []
+    for name in sorted(files):
+        try:
+            profiles.append(_load(name, files))
+        except UserError as error:
+            broken.append(Broken(name, str(error)))
+    return profiles, broken
 
 
 def _folders() -> Iterator[Path]:
@@ -139,34 +173,43 @@ def _folders() -> Iterator[Path]:
     yield package.parents[1] / "device_profiles"  # where a checkout keeps them
 
 
-def _files() -> dict[str, Path]:
-    files: dict[str, Path] = {}
+def _files() -> dict[str, list[Path]]:
+    """Return the files of each name, the one that counts first."""
+    files: dict[str, list[Path]] = {}
     for folder in _folders():
         for path in sorted(folder.glob("*.toml")):
-            files.setdefault(path.stem, path)
+            files.setdefault(path.stem, []).append(path)
     return files
 
 
-def _load(name: str, files: Mapping[str, Path]) -> Profile:
-    """Read a profile and those that it extends; what the extending one says goes first."""
-    path = files[name]
+def _load(name: str, files: Mapping[str, Sequence[Path]]) -> Profile:
+    """Read a profile and those that it extends; what the extending one says goes first.
+
+    One that extends its own name means the one of a folder that comes after its own.
+    """
+    path = files[name][0]
     values: dict[str, object] = {}
-    line = [name]
+    line = [(name, path)]
     while True:
-        table = read_profile_file(files[line[-1]])
+        last, at = line[-1]
+        table = read_profile_file(at)
         base = table.pop("extends", None)
         values = {**table, **values}
         if base is None:
             break
-        if base in line:
-            circle = " extends ".join([*line, str(base)])
-            raise UserError(f"{path}: extends: goes round in a circle, {circle}")
-        if base not in files:
+        base = str(base)
+        found = list(files.get(base, []))
+        if not found:
             raise UserError(
-                f'{files[line[-1]]}: extends = "{base}": there is no such profile.'
-                f"{suggestion(str(base), files, _MEANT)} `edgeflare devices list` names them all"
+                f'{at}: extends = "{base}": there is no such profile.'
+                f"{suggestion(base, files, _MEANT)} `edgeflare devices list` names them all"
             )
-        line.append(str(base))
+        if base == last:
+            found = found[found.index(at) + 1 :]
+        if not found or (base, found[0]) in line:
+            circle = " extends ".join([*(step for step, _ in line), base])
+            raise UserError(f"{path}: extends: goes round in a circle, {circle}")
+        line.append((base, found[0]))
     _check_transport(path, values)
     return Profile(name=name, source=path, **values)  # type: ignore[arg-type]
 

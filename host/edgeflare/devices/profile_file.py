@@ -124,6 +124,12 @@ def _runtime(folder: Path, value: object) -> str:
     return text
 
 
+def _names(folder: Path, value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not value:
+        raise ValueError
+    return tuple(_text(folder, name) for name in value)
+
+
 def _texts(_folder: Path, value: object) -> dict[str, str]:
     if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
         raise ValueError
@@ -161,6 +167,7 @@ _KEYS: dict[str, _Key] = {
     "input_timeout_seconds": _number(above=0),
     "canary_every": _whole_number(least=0),
     "pause_above_celsius": _number(above=0),
+    "thermal_zones": ('a list of names, for example ["cpu-thermal", "cpu*"]', _names),
     "python": ("a command on PATH or the path of a Python interpreter", _command),
     "link_delay_ms": _number(),
     "runtime": ('a runtime, "litert" or "tflite-runtime", perhaps with "==VERSION"', _runtime),

@@ -29,6 +29,10 @@ class Provenance:
         delegated_nodes: nodes that a delegate really took of the model opened last, else None.
         total_nodes: nodes of that model.
         delegate: the library of the external delegate that was asked for, or None.
+        external_nodes: those of the delegated nodes that it really took; None where that is not
+            known.
+        cache: the folder on the device where agent and models stay, or None where none do; one
+            that begins with `~/` is in the home there.
 
     """
 
@@ -51,6 +55,8 @@ class Provenance:
     delegated_nodes: int | None = None
     total_nodes: int | None = None
     delegate: str | None = None
+    external_nodes: int | None = None
+    cache: str | None = None
 
     def to_json(self) -> dict[str, object]:
         """Return this as values that the json module writes as they are."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from edgeflare.devices.lease import lease
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.remote import deployment
 from edgeflare.devices.remote.deployment import Installed
@@ -23,7 +24,7 @@ def install_agent(profile: Profile) -> Installed:
         InfrastructureError: the device fails.
 
     """
-    with _reach(profile) as remote:
+    with _reach(profile) as remote, lease(remote.device):
         return deployment.install(remote, profile, deployment.look(remote, profile))
 
 
@@ -35,7 +36,7 @@ def uninstall_agent(profile: Profile) -> str:
         InfrastructureError: the device fails.
 
     """
-    with _reach(profile) as remote:
+    with _reach(profile) as remote, lease(remote.device):
         return deployment.uninstall(remote, profile)
 
 

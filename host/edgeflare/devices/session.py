@@ -25,6 +25,8 @@ class DeviceSession:
 
     Attributes:
         delegated_nodes: nodes of the graph that a delegate really took.
+        external_nodes: those of them that the external delegate took; None where the agent is too
+            old to tell.
         total_nodes: nodes of the graph.
         operators: operators of the graph in execution order, delegates apart.
 
@@ -129,6 +131,8 @@ class DeviceSession:
     def _adopt(self, opened: wire.OpenSessionReply) -> None:
         self._signature = _signature(self._model_path, opened)
         self.delegated_nodes = opened.delegated_nodes
+        told = opened.HasField("external_nodes")
+        self.external_nodes = opened.external_nodes if told else None
         self.total_nodes = opened.total_nodes
         self.operators = tuple(opened.operators)
         input_bytes, output_bytes = map(_bytes, (self._signature.input, self._signature.output))

@@ -191,17 +191,20 @@ class InferenceStream:
                     )
                 )
             elif now > max(looked, oldest.since) + LOOK_SECONDS:
-                self._look(size / UPLOAD_BYTES_PER_SECOND)
+                self._look(size / UPLOAD_BYTES_PER_SECOND, now - oldest.since)
                 looked = now
 
-    def _look(self, transfer_seconds: float) -> None:
-        """End the stream if the agent does not answer, or is idle for longer than can be."""
+    def _look(self, transfer_seconds: float, waited_seconds: float) -> None:
+        """End the stream if the agent does not answer, or is idle for longer than can be.
+
+        It may have been idle long before anything was sent: the host pauses too.
+        """
         try:
-            idle_seconds = self._connection.idle_seconds(self._session_id)
+            idle_seconds = self._connection.idle_seconds(self._session_id, transfer_seconds)
         except InfrastructureError as error:
             self._finish(DeviceLost(str(error)))
             return
-        if idle_seconds > transfer_seconds + LOOK_SECONDS:
+        if min(idle_seconds, waited_seconds) > transfer_seconds + LOOK_SECONDS:
             self._finish(
                 DeviceLost(
                     f"{self._connection.name}: what was sent has not arrived, or its answer has"

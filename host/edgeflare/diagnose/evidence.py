@@ -150,6 +150,7 @@ class Evidence:
         compression_in_layer: whether a layer parts from the original's by more than quantization
             explains; None where the layers were not seen.
         kernel_in_layer: whether an operator by itself answers otherwise on the device; likewise.
+        classes: names of the classes; empty where there are none.
 
     """
 
@@ -164,6 +165,13 @@ class Evidence:
     seeds: Mapping[str, Disagreement] = field(default_factory=dict)
     compression_in_layer: bool | None = None
     kernel_in_layer: bool | None = None
+    classes: tuple[str, ...] = ()
+
+    def named(self, label: int | None) -> str:
+        """Return the name of a class, or its number where it has none."""
+        if label is None:
+            return "nothing"
+        return self.classes[label] if label < len(self.classes) else str(label)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values."""

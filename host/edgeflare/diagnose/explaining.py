@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.campaign.about import About
+from edgeflare.campaign.about import DECIDES_ANSWERS, About
 from edgeflare.campaign.journal import Answers
 from edgeflare.campaign.recall import from_rows
 from edgeflare.campaign.run_directory import RunDirectory
@@ -46,8 +46,8 @@ from edgeflare.search.outcome import Arm
 _LEAST_SEEDS = 8
 """Fewer tell nothing of how arms disagree in general."""
 
-_DECIDES_ANSWERS = ("machine", "soc", "runtime", "runtime_version", "kernels", "threads")
-"""What of a device's provenance decides its answers."""
+_DECIDES_ANSWERS = [key for key in DECIDES_ANSWERS if key != "delegated_nodes"]
+"""What of a device's provenance decides its answers, as far as it is known with no model open."""
 
 Finding = Mapping[str, Any]
 """An entry of a run's document."""
@@ -183,6 +183,7 @@ class _Bench:
                 == f"{provenance.runtime} {provenance.runtime_version}",
                 same_machine=_architecture(platform.machine()) == _architecture(provenance.machine),
                 seeds=self._seeds,
+                classes=self._subject.about.classes,
             )
             for at in range(len(findings))
         ]
@@ -325,7 +326,7 @@ def _is_the_runs_own(about: About, device: Device) -> bool:
     now = device.provenance.to_json()
     return any(
         known["name"] == device.profile.name
-        and all(known["provenance"][key] == now[key] for key in _DECIDES_ANSWERS)
+        and all(known["provenance"].get(key) == now[key] for key in _DECIDES_ANSWERS)
         for known in about.devices
     )
 

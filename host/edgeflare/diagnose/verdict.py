@@ -87,15 +87,14 @@ def judge(evidence: Evidence) -> Verdict:
 def _unstable(evidence: Evidence) -> Verdict | None:
     device = evidence.device
     if len(set(device.labels)) > 1:
-        return Verdict("unstable", f"the device answered {_listed(device.labels)} in turn")
+        said = _listed(evidence, device.labels)
+        return Verdict("unstable", f"the device answered {said} in turn")
     if not device.steady:
         return Verdict("unstable", "the device's outputs differ from one time to the next")
     before = set(evidence.recorded)
     if before and before != {device.label}:
-        return Verdict(
-            "unstable",
-            f"the device now answers {device.label}, and {_listed(evidence.recorded)} in the run",
-        )
+        now, then = evidence.named(device.label), _listed(evidence, evidence.recorded)
+        return Verdict("unstable", f"the device now answers {now}, and {then} in the run")
     return None
 
 
@@ -140,15 +139,16 @@ def _by_labels(evidence: Evidence) -> Verdict:
     shares = _shares(evidence)
     f = None if original is None else original.label
     h, g = twin.label, device.label
+    first, second, third = map(evidence.named, (f, h, g))
     if h == g and (original is None or f == g):
         return Verdict("none", "all arms give the same label")
     if h == g:
         return Verdict(
-            "compression", f"twin and device both give {g}, the original {f}", shares=shares
+            "compression", f"twin and device both give {third}, the original {first}", shares=shares
         )
     which, why = _which(evidence)
     if original is not None and f not in (h, g):
-        reason = f"original, twin and device give {f}, {h} and {g}"
+        reason = f"original, twin and device give {first}, {second} and {third}"
         return Verdict("several", f"{reason}; {why}", which, shares)
     if original is not None and f != g and twin.tied:
         return Verdict("several", f"compression brought the twin to a tie; {why}", which, shares)
@@ -171,8 +171,8 @@ def _host_suspect(evidence: Evidence) -> str | None:
     unanimous = len(sets) > 1 and all(vote.label == g for vote in everywhere)
     if siding and unanimous and evidence.twin.way.ran in sets:
         return (
-            f"the device gives {g} under all its kernels, and so does {siding[0].way}, "
-            f"but not {evidence.twin.way}"
+            f"the device gives {evidence.named(g)} under all its kernels, and so does "
+            f"{siding[0].way}, but not {evidence.twin.way}"
         )
     return None
 
@@ -180,26 +180,30 @@ def _host_suspect(evidence: Evidence) -> str | None:
 def _which(evidence: Evidence) -> tuple[Which, str]:
     """Return what of the device makes the difference between it and the twin, and why."""
     device, twin = evidence.device, evidence.twin
+
+    def said(vote: Vote) -> str:
+        return vote.failure or evidence.named(vote.label)
+
     for other in evidence.others:
         threads = other.way.kernels == device.way.kernels and (
             other.way.threads != device.way.threads
         )
         if threads and _answer(other) != _answer(device):
-            return "thread count", f"the device gives {_said(other)} with {_threads(other)}"
+            return "thread count", f"the device gives {said(other)} with {_threads(other)}"
     if device.way.kernels == twin.way.ran and device.way.ran != twin.way.ran:
         which: Which = "delegate" if evidence.same_runtime else "runtime version"
         return which, "the device's runtime delegated nothing, the host's did"
     same = [vote for vote in evidence.host if vote.way.ran == device.way.ran]
     if device.way.ran != twin.way.ran and any(_answer(vote) == _answer(device) for vote in same):
         alone = _standing_alone(evidence)
-        why = f"the host too gives {_said(device)} with {device.way.ran} kernels"
+        why = f"the host too gives {said(device)} with {device.way.ran} kernels"
         return _KERNELS[alone], f"{why}; {alone} stands alone"
     if elsewhere := _elsewhere(evidence):
         return elsewhere
     changed = [vote for vote in evidence.others if _answer(vote) == _answer(twin)]
     if changed and changed[0].way.ran != device.way.ran:
         which = _KERNELS[device.way.ran]
-        return which, f"the device gives {_said(twin)} with {changed[0].way.ran} kernels"
+        return which, f"the device gives {said(twin)} with {changed[0].way.ran} kernels"
     return "device", "the host, with the same runtime, gives it with no kernels"
 
 
@@ -247,16 +251,12 @@ def _answer(vote: Vote) -> tuple[int | None, str | None]:
     return vote.label, vote.failure
 
 
-def _said(vote: Vote) -> str:
-    return vote.failure or str(vote.label)
-
-
 def _threads(vote: Vote) -> str:
     return "1 thread" if vote.way.threads == 1 else f"{vote.way.threads} threads"
 
 
-def _listed(labels: tuple[int | None, ...]) -> str:
-    return ", ".join("nothing" if label is None else str(label) for label in labels)
+def _listed(evidence: Evidence, labels: tuple[int | None, ...]) -> str:
+    return ", ".join(map(evidence.named, labels))
 
 
 def _percent(found: Disagreement) -> str:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
 from statistics import median
 from typing import Any
 
+from edgeflare.campaign.run_directory import RunDirectory
 from edgeflare.errors import UserError
 from edgeflare.report.document import Document
+from edgeflare.report.naming import sort
 
 SCHEMA = "edgeflare.compare/v1"
 
@@ -32,7 +36,7 @@ class Column:
         mean_device_queries: device queries for a finding.
         median_strength: strength of a finding.
         median_l2: distance of a triggering input from its seed, in gray levels.
-        causes: findings by cause.
+        causes: findings by cause, or by kind where they are worse than deviations.
         unique: stored inputs that no other of the runs found.
 
     """
@@ -63,7 +67,7 @@ class Comparison:
         columns: a run each.
         shared_inputs: stored inputs, by sha256, that deviate in every run.
         shared_seeds: ids of seeds from which every run found something, or that deviate in every
-            run themselves; empty for runs on different pairs, whose ids mean different seeds.
+            run themselves; an id counts only if it is of one and the same image in all of them.
 
     """
 
@@ -84,13 +88,17 @@ def compare(documents: Mapping[str, Document]) -> Comparison:
 
     Raises:
         UserError: there are fewer.
+        InfrastructureError: a stored image is gone or damaged.
 
     """
     if len(documents) < 2:
         raise UserError("one run cannot be compared: name two run directories or more")
     inputs = {run: {entry["sha256"] for entry in _entries(one)} for run, one in documents.items()}
-    seeds = [{entry["seed_id"] for entry in _entries(one)} for one in documents.values()]
-    same_pair = len({one["pair"]["name"] for one in documents.values()}) == 1
+    seeds = [
+        {entry["seed_id"]: (run, entry["seed_image"]) for entry in _entries(one)}
+        for run, one in documents.items()
+    ]
+    ids = set.intersection(*map(set, seeds))
     columns = []
     for run, document in documents.items():
         others = set().union(*(found for other, found in inputs.items() if other != run))
@@ -98,7 +106,7 @@ def compare(documents: Mapping[str, Document]) -> Comparison:
     return Comparison(
         tuple(columns),
         tuple(sorted(set.intersection(*inputs.values()))),
-        tuple(sorted(set.intersection(*seeds))) if same_pair else (),
+        tuple(i for i in sorted(ids) if len({_content(*one[i]) for one in seeds}) == 1),
     )
 
 
@@ -106,13 +114,18 @@ def _entries(document: Document) -> list[Document]:
     return [*document["deviating_seeds"], *document["findings"]]
 
 
+def _content(run: str, image: str) -> bytes:
+    """Return what tells the pixels of a stored image from those of any other."""
+    pixels = RunDirectory(Path(run)).load_image(image)
+    return sha256(str(pixels.shape).encode() + pixels.tobytes()).digest()
+
+
 def _column(run: str, document: Document, unique: int) -> Column:
     totals, findings = document["totals"], document["findings"]
     replayed = "replay" in document  # which takes no queries: nothing is searched
     causes: dict[str, int] = {}
     for entry in findings:
-        cause = entry["cause"] or entry["kind"]
-        causes[cause] = causes.get(cause, 0) + 1
+        causes[sort(entry)] = causes.get(sort(entry), 0) + 1
     return Column(
         run=run,
         pair=document["pair"]["name"],

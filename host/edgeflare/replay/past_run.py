@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from math import isclose
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from edgeflare.campaign.assembly import ImageShape
 from edgeflare.campaign.journal import Journal
 from edgeflare.campaign.run_directory import RunDirectory
 from edgeflare.campaign.triggers import SEEDS_FOLDER
-from edgeflare.errors import UserError
+from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.pair import Pair
 from edgeflare.models.preprocess import Preprocess
 from edgeflare.models.seeds import Seeds
@@ -29,12 +30,14 @@ class PastRun:
         directory: where it lies.
         document: its document.
         about: what it was.
+        searched: ids of the seeds from which it searched.
 
     """
 
     directory: RunDirectory
     document: Document
     about: About
+    searched: frozenset[int]
 
     @classmethod
     def open(cls, path: Path) -> PastRun:
@@ -48,7 +51,8 @@ class PastRun:
         document = load_document(directory)
         journal = Journal.open(directory.journal)
         try:
-            return cls(directory, document, About.from_json(journal.about()))
+            about = About.from_json(journal.about())
+            return cls(directory, document, about, frozenset(journal.chains()))
         finally:
             journal.close()
 
@@ -58,10 +62,21 @@ class PastRun:
         entries = (*self.document["findings"], *self.document["deviating_seeds"])
         return sorted(entries, key=lambda entry: int(entry["seed_id"]))
 
-    def pair(self, compressed: Path | None = None) -> Pair:
-        """Return its pair, with another compressed model if one is given.
+    @property
+    def suite(self) -> list[Document]:
+        """What a replay of it tries again: its deviations; of a replay, all that it tried."""
+        if "replay" not in self.document:
+            return self.deviations
+        others = (self.document["flaky"], self.document["unverified"])
+        entries = sum(others, [*self.deviations, *self.document["replay"]["mended"]])
+        return sorted(entries, key=lambda entry: int(entry["seed_id"]))
 
-        Its seeds are those that the run stored: of its deviations.
+    def pair(self, compressed: Path | None = None, original: str | None = None) -> Pair:
+        """Return its pair, with the seeds that the run stored: of its deviations.
+
+        Args:
+            compressed: another compressed model, whose outputs may be of another kind.
+            original: where the original is now; it is held to what it was.
 
         Raises:
             UserError: a model is gone, or is another than it was.
@@ -72,25 +87,28 @@ class PastRun:
             key: tuple(value) if isinstance(value, list) else value
             for key, value in said["preprocess"].items()
         }
-        outputs = {decoder.outputs for decoder in self.about.arms.values()}
+        kinds = {decoder.outputs for decoder in self.about.arms.values()}
+        known = kinds.pop() if len(kinds) == 1 else None
         pair = Pair(
             name=said["name"],
-            original=said["original"],
-            compressed=Path(said["compressed"]),
+            original=original or said["original"],
+            compressed=compressed or Path(said["compressed"]),
             seeds=self.directory.path / SEEDS_FOLDER,
             preprocess=Preprocess(**settings),
             classes=self.about.classes,
-            outputs=outputs.pop() if len(outputs) == 1 else None,
+            outputs=said.get("outputs") if compressed else known,
         )
-        now = replace(pair, compressed=compressed or pair.compressed)
-        for model, sha256 in now.model_hashes().items():
+        try:
+            hashes = pair.model_hashes()
+        except UserError as error:
+            raise UserError(f"{error}; {_ELSEWHERE}") from None
+        for model, sha256 in hashes.items():
             if sha256 != said["sha256"][model] and not (compressed and model == "compressed"):
                 raise UserError(
                     f"{getattr(pair, model)} is not the {model} model of {self.directory.path} any"
-                    " more: put that file back"
-                    + (", or name the new one with --compressed" if model == "compressed" else "")
+                    f" more: put that file back, or name {_NAMED[model]}"
                 )
-        return now
+        return pair
 
     def seeds(self, shape: ImageShape) -> Seeds:
         """Return the seeds of its deviations, in their order.
@@ -99,9 +117,9 @@ class PastRun:
             UserError: there is none, they do not fit the shape, or a file is gone or damaged.
 
         """
-        entries = self.deviations
+        entries = self.suite
         if not entries:
-            raise UserError(f"{self.directory.path} found nothing: there is nothing to try again")
+            raise UserError(f"{self.directory.path} {_why_nothing(self.document)}")
         for entry in entries:
             self.files(entry)
         images = np.stack([self.directory.load_image(entry["seed_image"]) for entry in entries])
@@ -130,7 +148,21 @@ class PastRun:
                 f"{self.directory.path / entry['image']} is not what was stored there: its sha256"
                 " is another"
             )
+        self._check_seed(entry)
         return files
+
+    def _check_seed(self, entry: Document) -> None:
+        """Hold a seed, of which no hash is kept, to its distance from the triggering input."""
+        try:
+            image, seed = (self.directory.load_image(entry[key]) for key in ("image", "seed_image"))
+        except InfrastructureError as error:
+            raise UserError(str(error)) from None
+        apart = None if image.shape != seed.shape else np.linalg.norm(image.astype(float) - seed)
+        if apart is None or not isclose(apart, entry["distortion"]["l2"], abs_tol=1e-6):
+            raise UserError(
+                f"{self.directory.path / entry['seed_image']} is not what was stored there: it is"
+                f" not as far from {entry['image']} as the seed was"
+            )
 
     def _read(self, name: str) -> bytes:
         path = self.directory.path / name
@@ -138,3 +170,19 @@ class PastRun:
             return path.read_bytes()
         except OSError as error:
             raise UserError(f"{path} cannot be read: {error.strerror}") from None
+
+
+_NAMED = {"original": "it with --original", "compressed": "the new one with --compressed"}
+_ELSEWHERE = "put it back, or tell `edgeflare replay` where it is with --original or --compressed"
+
+
+def _why_nothing(document: Document) -> str:
+    """Say why a run has nothing that could be tried again."""
+    if document["unverified"]:
+        return (
+            f"has {len(document['unverified'])} findings that are not verified yet: go on with"
+            " `edgeflare search … --resume`"
+        )
+    if document["flaky"]:
+        return f"has {len(document['flaky'])} flaky findings only: there is nothing to try again"
+    return "found nothing: there is nothing to try again"

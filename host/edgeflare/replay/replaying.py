@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
-from typing import Any
 
 from edgeflare.campaign.about import About
 from edgeflare.campaign.again import try_again
@@ -15,10 +13,13 @@ from edgeflare.campaign.assembly import Assembly, assemble
 from edgeflare.campaign.campaign import Interrupt
 from edgeflare.campaign.health import Health
 from edgeflare.campaign.journal import ChainRow, Journal, TriggerRow
+from edgeflare.campaign.run import resume_run
 from edgeflare.campaign.run_directory import RunDirectory, write_atomically
 from edgeflare.campaign.setting import CHAINS, Observer, Setting, Stopwatch
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import EdgeFlareError
+from edgeflare.models.pair import Pair
+from edgeflare.replay.known import require_same_replay, told_of
 from edgeflare.replay.past_run import PastRun
 from edgeflare.report.document import Document, write_document
 from edgeflare.search.random_walk import random_walk
@@ -36,13 +37,17 @@ class Replay:
     about: About
 
 
-def open_replay(
-    past: PastRun, profiles: Sequence[Profile], compressed: Path | None, stack: ExitStack
-) -> Replay:
-    """Open a run's models, or another compressed one, and the devices; `stack` closes them.
+def open_replay(past: PastRun, pair: Pair, profiles: Sequence[Profile], stack: ExitStack) -> Replay:
+    """Open a run's pair, perhaps with another compressed model, and the devices.
+
+    Args:
+        past: the run.
+        pair: as `past.pair` returns it.
+        profiles: the devices.
+        stack: closes what is opened.
 
     Raises:
-        UserError: the run's models are gone or changed, or it found nothing.
+        UserError: the run found nothing, or what it stored is gone or damaged.
         InfrastructureError: a device does not come up.
 
     """
@@ -54,8 +59,7 @@ def open_replay(
         strengthen=0,
         shrink=0,
     )
-    pair, find = past.pair(compressed), plan.goal.find
-    assembly = assemble(pair, past.seeds, find, profiles, stack, plan.ensemble[:1])
+    assembly = assemble(pair, past.seeds, plan.goal.find, profiles, stack, plan.ensemble[:1])
     return Replay(past, assembly, replace(assembly.about(plan), labels=past.about.labels))
 
 
@@ -65,23 +69,40 @@ def begin_replay(
     """Begin a replay's own run directory, with the inputs of the run in it.
 
     Raises:
-        UserError: there is something at the path that must not be written over, or a stored input
-            is gone or damaged.
+        UserError: there is something at the path that must not be written over, a stored input is
+            gone or damaged, or the baseline cannot be one.
 
     """
     past = replay.past
-    entries = past.deviations
-    files = [past.files(entry) for entry in entries]
+    told = told_of(past, baseline)
     directory = RunDirectory.claim(path, overwrite=overwrite)
-    for name, data in chain.from_iterable(one.items() for one in files):
-        write_atomically(directory.path / name, data)
-    told = {"seeds": len(entries), "replay": {"of": _of(past), "baseline": _baseline(baseline)}}
-    journal = Journal.create(directory.journal, {**replay.about.to_json(), **told})
-    with journal.transaction():
-        for entry in entries:
-            journal.write_trigger(_trigger(entry))
-            if entry in past.document["findings"]:
-                journal.end_chain(ChainRow(entry["seed_id"], "finding", 0, 0, 0, 0, 0, 0, 0.0))
+    # The journal first: with it the replay can be gone on with, wherever it is cut off.
+    journal = Journal.create(
+        directory.journal,
+        {**replay.about.to_json(), **told},
+        [_trigger(entry) for entry in past.suite],
+        [
+            ChainRow(entry["seed_id"], "finding", 0, 0, 0, 0, 0, 0, 0.0)
+            for entry in past.suite
+            if entry["seed_id"] in past.searched
+        ],
+    )
+    _copy_images(past, directory, journal)
+    return directory, journal
+
+
+def resume_replay(
+    replay: Replay, path: Path, baseline: PastRun | None
+) -> tuple[RunDirectory, Journal]:
+    """Go on with a replay that was cut off.
+
+    Raises:
+        UserError: there is none, or it is one of something else.
+
+    """
+    require_same_replay(path, replay.past, baseline)
+    directory, journal = resume_run(path, replay.about)
+    _copy_images(replay.past, directory, journal)
     return directory, journal
 
 
@@ -104,7 +125,7 @@ def run_replay(
         images=assembly.seeds.images,
         labels=assembly.seeds.labels,
         panel=assembly.panel,
-        recover=lambda index: assembly.devices[index].reopen(),
+        recover=lambda index: assembly.devices[index].reopen(interrupt.urgent),
         health=Health(assembly.devices, journal, observer, interrupt.asked),
         tale=random_walk,  # never told: nothing is searched
         journal=journal,
@@ -122,26 +143,15 @@ def run_replay(
     return write_document(directory, journal)
 
 
-def _of(past: PastRun) -> dict[str, Any]:
-    return {
-        "run": str(past.directory.path),
-        "devices": [device["name"] for device in past.document["devices"]],
-        "compressed": past.document["pair"]["compressed"],
-    }
-
-
-def _baseline(baseline: PastRun | None) -> dict[str, Any] | None:
-    """Return what deviated in the baseline: stored inputs by sha256, and seeds by id."""
-    if baseline is None:
-        return None
-    document = baseline.document
-    deviating = (*document["findings"], *document["deviating_seeds"], *document["flaky"])
-    replay = document.get("replay", {"deviating_seeds": []})
-    return {
-        "run": str(baseline.directory.path),
-        "sha256": [entry["sha256"] for entry in deviating],
-        "seeds": replay["deviating_seeds"],
-    }
+def _copy_images(past: PastRun, directory: RunDirectory, journal: Journal) -> None:
+    """Copy the images of a run; where that fails, leave the replay to be gone on with."""
+    try:
+        for entry in past.suite:
+            for name, data in past.files(entry).items():
+                write_atomically(directory.path / name, data)
+    except BaseException:
+        journal.close()
+        raise
 
 
 def _trigger(entry: Document) -> TriggerRow:

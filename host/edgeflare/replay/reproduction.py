@@ -6,7 +6,7 @@ import io
 import json
 import zipfile
 from contextlib import closing
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from edgeflare.models.tflite import open_tflite
 from edgeflare.replay.failing_operator import cut_out, saved, where_it_begins
 from edgeflare.replay.past_run import PastRun
 from edgeflare.report.document import Document
+from edgeflare.report.ran import PLACES
 from edgeflare.search.outcome import Image
 
 SCHEMA = "edgeflare.reproduction/v1"
@@ -73,9 +74,15 @@ def export(past: PastRun, seed_id: int, path: Path, *, with_models: bool) -> dic
         files["compressed.tflite"] = pair.compressed.read_bytes()
         if "original" in arms and arms["original"]["model"]:
             files[arms["original"]["model"]] = Path(str(pair.original)).read_bytes()
-    told = {"schema": SCHEMA, "sha256": past.about.pair["sha256"], "arms": arms}
-    about = {key: past.document[key] for key in ("edgeflare", "pair", "devices", "plan", "classes")}
-    whole = {**told, "finding": entry, "explanation": explanation, "run": about}
+    whole = {
+        "schema": SCHEMA,
+        "sha256": past.about.pair["sha256"],
+        "compared": [arm.value for arm in past.about.plan.goal.compared],
+        "arms": arms,
+        "finding": entry,
+        "explanation": explanation,
+        "run": _run(past),
+    }
     files["finding.json"] = json.dumps(whole, indent=1, ensure_ascii=False).encode()
     write_atomically(path, _zipped(files))
     return files
@@ -92,6 +99,16 @@ def _entry(past: PastRun, seed_id: int) -> Document:
     return entries[seed_id]
 
 
+def _run(past: PastRun) -> dict[str, Any]:
+    """Return what run it was; of the user's paths, which are nobody's business, the last part."""
+    told = {key: past.document[key] for key in ("edgeflare", "devices", "plan", "classes")}
+    pair = {
+        key: PurePath(value).name if key in PLACES and value else value
+        for key, value in past.document["pair"].items()
+    }
+    return {**told, "pair": pair}
+
+
 def _original(pair: Pair, entry: Document) -> dict[str, Any]:
     """Return how the script runs the original: not at all, unless it is a `.tflite` file."""
     file = None if pair.original is None or is_callable(pair.original) else Path(pair.original)
@@ -101,6 +118,7 @@ def _original(pair: Pair, entry: Document) -> dict[str, Any]:
         "input": "original_input.npy",
         "kernels": "xnnpack",
         "threads": 1,
+        "delegate": None,
         "ran_on": "the host",
         **_answer(entry, "original"),
     }
@@ -115,6 +133,7 @@ def _compressed(past: PastRun, entry: Document, arm: str) -> dict[str, Any]:
         "input": "compressed_input.npy",
         "kernels": told["kernels"] if on_device else past.about.plan.ensemble[0],
         "threads": told["threads"] if on_device else 1,
+        "delegate": told.get("delegate") if on_device else None,
         "ran_on": (
             f"{device['name']}: {told['machine']}, {told['runtime']} {told['runtime_version']}"
             if on_device

@@ -15,13 +15,16 @@ LISTS = {
     "flaky": "flaky",
     "unverified": "unverified",
 }
-"""The lists of a document, and what the column `list` calls their entries."""
+"""The lists of a document, and what the column `list` calls their entries; a replay's mended
+inputs are "mended"."""
 
 
 def csv_table(document: Document) -> str:
     """Return the entries of a run as comma-separated values with a header (RFC 4180)."""
     text = io.StringIO()
     rows = [_row(document, entry, name) for key, name in LISTS.items() for entry in document[key]]
+    mended = document.get("replay", {"mended": []})["mended"]
+    rows += [_row(document, entry, "mended") for entry in mended]
     table = csv.DictWriter(text, COLUMNS)
     table.writeheader()
     table.writerows(rows)

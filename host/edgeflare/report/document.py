@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from statistics import fmean, median
 from typing import Any
 
@@ -19,10 +20,18 @@ from edgeflare.campaign.verification import REPETITIONS
 from edgeflare.errors import UserError
 from edgeflare.report.equal_arms import equal_arms
 from edgeflare.report.replayed import replay_part
+from edgeflare.report.undelegated import undelegated
 from edgeflare.search.goal import Goal, cause, strength
 from edgeflare.search.outcome import Arm, Outcome
 
 SCHEMA = "edgeflare.run/v1"
+
+REQUIRED = (
+    "schema", "edgeflare", "stopped_by", "pair", "devices", "ensemble", "strategy", "find",
+    "rng_seed", "plan", "classes", "warnings", "totals",
+    "deviating_seeds", "findings", "flaky", "unverified",
+)  # fmt: skip
+"""The keys that every document has."""
 
 Document = dict[str, Any]
 """A run as plain JSON values; see `run.schema.json`."""
@@ -50,6 +59,9 @@ def load_document(directory: RunDirectory) -> Document:
             raise UserError(f"{directory.document} is damaged: {error}") from None
         if not isinstance(document, dict) or document.get("schema") != SCHEMA:
             raise UserError(f"{directory.document} is not of the schema {SCHEMA}")
+        missing = [key for key in REQUIRED if key not in document]
+        if missing:
+            raise UserError(f"{directory.document} is damaged: it has no {', '.join(missing)}")
         return document
     journal = Journal.open(directory.journal)
     try:
@@ -72,10 +84,14 @@ def build_document(journal: Journal) -> Document:
     mended: list[Document] = []
     verifications = journal.answers("verify")
     refinements = journal.refinements()
-    for seed_id, trigger in journal.triggers().items():
+    triggers = journal.triggers()
+    for seed_id, stored in triggers.items():
         chain = chains.get(seed_id)
         rows = verifications.get(seed_id, [])
         outcomes = [one.outcome for one in from_rows(about.reading, rows)]
+        # Of a replay it is to be steady here; of which kind it was elsewhere does not matter.
+        here = about.plan.goal.met(outcomes[0]) if replay and outcomes else None
+        trigger = replace(stored, kind=here or stored.kind)
         entry = _entry(about, trigger, chain, refinements.get(seed_id), outcomes)
         if len(rows) < REPETITIONS:
             unverified.append(entry)
@@ -101,6 +117,7 @@ def build_document(journal: Journal) -> Document:
         "classes": list(about.classes),
         "warnings": [
             *about_json.get("notes", []),
+            *undelegated(about.devices),
             *about_json.get("warnings", []),
             *equal_arms(journal, about),
             *health.get("warnings", []),
@@ -118,7 +135,8 @@ def build_document(journal: Journal) -> Document:
     if replay:
         deviating_now = [*findings.values(), *deviating.values(), *flaky]
         seeds = _seeds_that_deviate(journal, about)
-        document["replay"] = replay_part(replay, deviating_now, mended, seeds)
+        kinds = {seed_id: stored.kind for seed_id, stored in triggers.items()}
+        document["replay"] = replay_part(replay, kinds, deviating_now, mended, seeds)
     return document
 
 

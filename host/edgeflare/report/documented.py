@@ -45,7 +45,7 @@ def run_documented(
         images=assembly.seeds.images,
         labels=assembly.seeds.labels,
         panel=assembly.panel,
-        recover=lambda index: assembly.devices[index].reopen(),
+        recover=lambda index: assembly.devices[index].reopen(interrupt.urgent),
         health=Health(assembly.devices, journal, observer, interrupt.asked),
         tale=find_strategy(plan.strategy).tale,
         journal=journal,

@@ -12,7 +12,8 @@ FailOn = Literal["any", "kernel", "none"]
 def deviation_rate(document: Document, fail_on: FailOn) -> float:
     """Return the share of seeds with a deviation that counts: in searching, or the seed itself.
 
-    With "kernel" only those count whose cause is the kernels; with "none" none does.
+    With "kernel" only those count whose cause is the kernels, or on which the device failed; with
+    "none" none does.
     """
     return len(counting(document, fail_on)) / max(1, int(document["totals"]["seeds"]))
 
@@ -22,8 +23,13 @@ def counting(document: Document, fail_on: FailOn) -> list[Document]:
     return [
         entry
         for entry in (*document["deviating_seeds"], *document["findings"])
-        if fail_on == "any" or (fail_on == "kernel" and entry["cause"] == "kernel")
+        if fail_on == "any" or (fail_on == "kernel" and _of_the_device(entry))
     ]
+
+
+def _of_the_device(entry: Document) -> bool:
+    failed = entry["kind"] != "deviation" and entry["labels"].get("device") is None
+    return failed or bool(entry["cause"] == "kernel")
 
 
 def exceeds(document: Document, fail_on: FailOn, allowed_rate: float) -> bool:

@@ -9,6 +9,7 @@ title, and `type` groups failures.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from edgeflare.report.document import Document
@@ -24,33 +25,25 @@ def junit_xml(document: Document) -> bytes:
 
     A seed fails if it deviates itself or led to a finding; that is what was found, whatever
     `--fail-on` and `--allow` allowed. It is skipped if the run was stopped before it was done with.
+    The cases of a replay are the inputs that it tried; an unstable one fails, a mended one passes.
     """
     totals = document["totals"]
-    failed = {
-        entry["seed_id"]: (title, entry)
-        for key, title in (("findings", ""), ("deviating_seeds", "the seed itself deviates, "))
-        for entry in document[key]
-    }
-    done = totals["searched"] + totals["deviating_seeds"] >= totals["seeds"]
-    again = {entry["seed_id"] for entry in document["flaky"]}
-    again -= {entry["seed_id"] for entry in document["unverified"]}
+    seed_ids, failed, undecided = (_replayed if "replay" in document else _searched)(document)
     name = _valid(document["pair"]["name"])
     suite = Element("testsuite", name=f"edgeflare {name}")
     _add_properties(suite, document)
-    skipped = 0
-    for seed_id in range(totals["seeds"]):
+    for seed_id in seed_ids:
         case = SubElement(suite, "testcase", classname=f"edgeflare.{name}", name=f"seed {seed_id}")
         case.set("time", "0")
         if seed_id in failed:
             _add_failure(case, document, *failed[seed_id])
-        elif not done and seed_id not in again:
+        elif seed_id in undecided:
             SubElement(case, "skipped", message="the run was stopped before this seed was decided")
-            skipped += 1
     counts = {
-        "tests": totals["seeds"],
+        "tests": len(seed_ids),
         "failures": len(failed),
         "errors": 0,
-        "skipped": skipped,
+        "skipped": len(undecided),
         "time": f"{totals['wall_seconds']:.6f}",
     }
     suite.attrib |= {key: str(value) for key, value in counts.items()}
@@ -58,6 +51,45 @@ def junit_xml(document: Document) -> bytes:
     root.append(suite)
     indent(root)
     return bytes(tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
+
+
+_Cases = tuple[Sequence[int], dict[int, tuple[str, Document]], set[int]]
+"""Seeds, those that failed with a title and the entry, and those that were not decided."""
+
+_ITSELF = "the seed itself deviates, "
+
+
+def _searched(document: Document) -> _Cases:
+    totals = document["totals"]
+    failed = {
+        entry["seed_id"]: (title, entry)
+        for key, title in (("findings", ""), ("deviating_seeds", _ITSELF))
+        for entry in document[key]
+    }
+    undecided: set[int] = set()
+    if totals["searched"] + totals["deviating_seeds"] < totals["seeds"]:
+        again = {entry["seed_id"] for entry in document["flaky"]}
+        again -= {entry["seed_id"] for entry in document["unverified"]}
+        undecided = set(range(totals["seeds"])) - set(failed) - again
+    return range(totals["seeds"]), failed, undecided
+
+
+def _replayed(document: Document) -> _Cases:
+    replay = document["replay"]
+    failed = {
+        entry["seed_id"]: (title, entry)
+        for key, title in (("findings", ""), ("deviating_seeds", _ITSELF), ("flaky", "unstable, "))
+        for entry in document[key]
+    }
+    others = {entry["seed_id"]: entry for entry in (*replay["mended"], *document["unverified"])}
+    worse = set(replay["deviating_seeds"]) - set(failed)
+    failed |= {
+        seed_id: ("only the seed itself deviates now; its stored input: ", others[seed_id])
+        for seed_id in worse
+    }
+    seed_ids = sorted({*failed, *others})
+    undecided = {entry["seed_id"] for entry in document["unverified"]} - set(failed)
+    return seed_ids, failed, undecided
 
 
 def _add_properties(suite: Element, document: Document) -> None:

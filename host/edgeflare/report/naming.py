@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from edgeflare.report.document import Document
 
@@ -17,6 +17,13 @@ def sort(entry: Document) -> str:
     if entry["kind"] != "deviation" or entry["cause"] is None:
         return str(entry["kind"])
     return str(entry["cause"])
+
+
+def worst_first(entries: Iterable[Document]) -> list[Document]:
+    """Return entries in the order in which they matter: failures, then deviations by strength."""
+    return sorted(
+        entries, key=lambda entry: (entry["kind"] == "deviation", -(entry["strength"] or 0.0))
+    )
 
 
 def class_name(classes: Sequence[str], label: int | None) -> str:

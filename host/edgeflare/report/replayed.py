@@ -8,6 +8,7 @@ from typing import Any
 
 def replay_part(
     noted: Mapping[str, Any],
+    kinds: Mapping[int, str],
     deviating: Sequence[Mapping[str, Any]],
     mended: Sequence[Mapping[str, Any]],
     seeds: Sequence[int],
@@ -19,6 +20,7 @@ def replay_part(
 
     Args:
         noted: what the replay was told of the run that it replays, and of its baseline.
+        kinds: the kind that each stored input was of when the run was made, by seed id.
         deviating: entries whose stored input deviates now, in one repetition at least.
         mended: entries whose stored input does not.
         seeds: ids of the seeds that deviate now.
@@ -32,13 +34,22 @@ def replay_part(
     else:
         new = {
             entry["seed_id"] for entry in deviating if entry["sha256"] not in baseline["sha256"]
-        } | {seed_id for seed_id in worse if seed_id not in baseline["seeds"]}
+        } | {
+            seed_id
+            for seed_id in worse
+            if noted["seed_sha256"][str(seed_id)] not in baseline["sha256"]
+        }
     return {
         "of": noted["of"],
         "baseline": None if baseline is None else baseline["run"],
         "mended": list(mended),
         "deviating_seeds": worse,
         "new": sorted(new),
+        "changed_kind": [
+            {"seed_id": entry["seed_id"], "before": kinds[entry["seed_id"]], "now": entry["kind"]}
+            for entry in deviating
+            if entry["kind"] != kinds[entry["seed_id"]]
+        ],
     }
 
 

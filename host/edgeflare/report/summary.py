@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from edgeflare.report.document import Document
 from edgeflare.report.naming import ARMS, SORTS, class_name, number, sort
 from edgeflare.report.ran import what_ran
+from edgeflare.report.replayed import regressed
 
 ROWS = 10
 """Entries that a table lists; GitHub cuts off a summary of more than 1 MiB."""
@@ -20,30 +21,14 @@ _MARKUP = re.compile(r"([\\`*_\[\]<>|~$&])")
 
 def summary(document: Document) -> str:
     """Return a run as Markdown (GitHub's flavour)."""
-    totals = document["totals"]
-    searched = totals["seeds"] - totals["deviating_seeds"]
-    counts = Counter(map(sort, document["findings"]))
-    parts = [f"## EdgeFlare: {_text(document['pair']['name'])}", _verdict(document)]
+    replay = "replay" in document
+    verdict = _replay_verdict(document) if replay else _verdict(document)
+    parts = [f"## EdgeFlare: {_text(document['pair']['name'])}", verdict]
     if document["stopped_by"]:
         parts.append("> [!WARNING]\n> " + STOPPED.format(document["stopped_by"]))
     parts += [f"> [!WARNING]\n> {_text(warning)}" for warning in document["warnings"]]
-    facts = [
-        ("seeds", f"{totals['seeds']:,}, of which {totals['deviating_seeds']:,} already deviate"),
-        ("findings", f"{totals['findings']:,} of {searched:,} ({totals['success_rate']:.1%})"),
-        ("causes", ", ".join(f"{counts[name]:,} {name}" for name in SORTS if counts[name]) or "–"),
-        (
-            "queries for a finding",
-            f"{number(totals['mean_queries'])} mean, {number(totals['median_queries'])} median; "
-            f"{number(totals['mean_device_queries'])} on the device",
-        ),
-        ("time", f"{totals['wall_seconds']:.1f} s"),
-        ("flaky", f"{totals['flaky']:,}"),
-    ]
-    parts.append(_table(("", ""), facts))
-    for key, title in (
-        ("deviating_seeds", "Seeds that already deviate"),
-        ("findings", "Findings, the strongest first"),
-    ):
+    parts.append(_table(("", ""), _replay_facts(document) if replay else _facts(document)))
+    for key, title in (_REPLAY_TITLES if replay else _TITLES).items():
         if document[key]:
             parts += [f"### {title}", _entries(document, document[key])]
     ran = [
@@ -52,6 +37,63 @@ def summary(document: Document) -> str:
     ]
     parts += ["### What ran where", _table(("arm", "model", "where", "how"), ran)]
     return "\n\n".join(parts) + "\n"
+
+
+_TITLES = {
+    "deviating_seeds": "Seeds that already deviate",
+    "findings": "Findings, the strongest first",
+}
+
+_REPLAY_TITLES = {
+    "deviating_seeds": "Seeds that still deviate",
+    "findings": "Findings that still deviate, the strongest first",
+    "flaky": "Unstable",
+}
+
+
+def _facts(document: Document) -> list[tuple[str, str]]:
+    totals = document["totals"]
+    searched = totals["seeds"] - totals["deviating_seeds"]
+    return [
+        ("seeds", f"{totals['seeds']:,}, of which {totals['deviating_seeds']:,} already deviate"),
+        ("findings", f"{totals['findings']:,} of {searched:,} ({totals['success_rate']:.1%})"),
+        ("causes", _causes(document)),
+        (
+            "queries for a finding",
+            f"{number(totals['mean_queries'])} mean, {number(totals['median_queries'])} median; "
+            f"{number(totals['mean_device_queries'])} on the device",
+        ),
+        ("time", f"{totals['wall_seconds']:.1f} s"),
+        ("flaky", f"{totals['flaky']:,}"),
+    ]
+
+
+def _replay_facts(document: Document) -> list[tuple[str, str]]:
+    replay = document["replay"]
+    facts = [
+        ("unstable", f"{len(document['flaky']):,}"),
+        ("mended", f"{len(replay['mended']):,}"),
+        ("seeds that deviate only now", f"{len(replay['deviating_seeds']):,}"),
+        ("causes", _causes(document)),
+    ]
+    if replay["baseline"] is not None:
+        facts.append(("new since the baseline", f"{len(replay['new']):,}"))
+    return facts
+
+
+def _causes(document: Document) -> str:
+    counts = Counter(map(sort, document["findings"]))
+    return ", ".join(f"{counts[name]:,} {name}" for name in SORTS if counts[name]) or "–"
+
+
+def _replay_verdict(document: Document) -> str:
+    """Say in a sentence what became of the inputs that were tried again."""
+    still = len(document["findings"]) + len(document["deviating_seeds"])
+    of = f"of {document['totals']['seeds']:,} inputs that were tried again still deviate"
+    mark = "❌" if regressed(document) else "✅"
+    if document["replay"]["baseline"] is None:
+        return f"{mark} **{still:,}** {of}."
+    return f"{mark} **{still:,}** {of}; **{len(document['replay']['new']):,}** are new."
 
 
 def _verdict(document: Document) -> str:
@@ -72,6 +114,7 @@ def _entries(document: Document, entries: Sequence[Document]) -> str:
     ranked = sorted(
         entries, key=lambda one: -1e9 if one["strength"] is None else -float(one["strength"])
     )
+    searched = "replay" not in document
     arms = [arm for arm in ARMS if any(arm in entry["labels"] for entry in entries)]
     rows = [
         (
@@ -79,12 +122,13 @@ def _entries(document: Document, entries: Sequence[Document]) -> str:
             *(_text(_decided(document, entry, arm)) for arm in arms),
             sort(entry),
             number(entry["strength"], 3),
-            f"{entry['queries']:,}",
+            *([f"{entry['queries']:,}"] if searched else []),
             number(entry["distortion"]["l2"], 0),
         )
         for entry in ranked[:ROWS]
     ]
-    table = _table(("seed", *arms, "cause", "strength", "queries", "L2"), rows)
+    queries = ["queries"] if searched else []
+    table = _table(("seed", *arms, "cause", "strength", *queries, "L2"), rows)
     rest = len(entries) - len(rows)
     return f"{table}\n\nand {rest:,} more" if rest else table
 

@@ -14,7 +14,9 @@ from rich.text import Text
 
 from edgeflare.campaign.about import About
 from edgeflare.report.document import Document
+from edgeflare.report.naming import sort, worst_first
 from edgeflare.report.terminal_replay import REPLAY_TITLES, replay_totals
+from edgeflare.report.undelegated import undelegated
 
 ARMS = ("original", "twin", "device")
 
@@ -27,7 +29,8 @@ def print_run(console: Console, document: Document, where: str) -> None:
     parts: list[RenderableType] = [_heading(document)]
     if document["stopped_by"]:
         why = _STOPPED[document["stopped_by"]]
-        parts.append(Text(f"{why}; the same command with --resume goes on", style="yellow"))
+        hint = f"{why}; the same command with --out {where} --resume goes on"
+        parts.append(Text(hint, style="yellow"))
     replay = "replay" in document
     parts += [*_warnings(document), replay_totals(document) if replay else _totals(document)]
     for key, title in (REPLAY_TITLES if replay else _TITLES).items():
@@ -64,7 +67,7 @@ def print_dry_run(
         f"ties {'count' if plan.goal.ties else 'do not count'}, "
         f"least strength {plan.goal.min_strength:g}",
         f"would write {where}; nothing was written",
-        *(f"warning: {note}" for note in notes),
+        *(f"warning: {note}" for note in (*notes, *undelegated(about.devices))),
     ]
     console.print(Group(_heading(about.to_json()), *map(Text, lines)))
 
@@ -84,6 +87,8 @@ def _heading(run: Mapping[str, Any]) -> Text:
             f"{what['kernels']} kernels ({what['delegated_nodes'] or 0} of {what['total_nodes']} "
             f"nodes delegated), {what['threads']} thread{'s' if what['threads'] != 1 else ''}"
         )
+        if what.get("cache"):
+            text.append(f"\nagent and models stay on {device['name']} in {what['cache']}")
     return text
 
 
@@ -102,7 +107,7 @@ def _totals(document: Document) -> Table:
     rows = [
         ("seeds", f"{totals['seeds']}, of which {totals['deviating_seeds']} already deviate"),
         ("findings", f"{totals['findings']} of {searched} ({totals['success_rate']:.1%})"),
-        ("causes", _counted(e["cause"] or e["kind"] for e in document["findings"]) or "–"),
+        ("causes", _counted(map(sort, document["findings"])) or "–"),
         (
             "queries for a finding",
             f"{_number(totals['mean_queries'])} mean, {_number(totals['median_queries'])} median; "
@@ -147,12 +152,12 @@ def _findings(document: Document, entries: Sequence[Document], title: str) -> Ta
     table.add_column("cause", no_wrap=True)
     for column in ("strength", "queries", "L2"):
         table.add_column(column, justify="right", no_wrap=True)
-    shown = sorted(entries, key=lambda entry: -(entry["strength"] or 0.0))[:ROWS]
+    shown = worst_first(entries)[:ROWS]
     for entry in shown:
         table.add_row(
             str(entry["seed_id"]),
             *(_label(document, entry, arm) for arm in arms),
-            entry["cause"] or entry["kind"],
+            sort(entry),
             "" if entry["strength"] is None else f"{entry['strength']:.3f}",
             str(entry["queries"]),
             f"{entry['distortion']['l2']:.0f}",

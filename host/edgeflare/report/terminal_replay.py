@@ -31,12 +31,23 @@ def replay_totals(document: Document) -> Table:
     table.add_row("compressed model", _compressed(document))
     table.add_row("still deviating", f"{still} of {document['totals']['seeds']}")
     table.add_row("unstable", str(len(document["flaky"])))
-    table.add_row("mended", _ids([entry["seed_id"] for entry in replay["mended"]]))
-    if replay["baseline"] is None:
-        table.add_row("seeds that deviate only now", _ids(replay["deviating_seeds"]))
-    else:
+    mended = [entry["seed_id"] for entry in replay["mended"]]
+    worse = replay["deviating_seeds"]
+    table.add_row("mended", _ids([seed_id for seed_id in mended if seed_id not in worse]))
+    but = [seed_id for seed_id in mended if seed_id in worse]
+    if but:
+        table.add_row("mended, but its seed deviates", _ids(but))
+    changes = replay["changed_kind"]
+    if changes:
+        table.add_row("of another kind now", "; ".join(map(_change, changes[:_MOST_IDS])))
+    table.add_row("seeds that deviate only now", _ids(worse))
+    if replay["baseline"] is not None:
         table.add_row(f"new since {replay['baseline']}", _ids(replay["new"]))
     return table
+
+
+def _change(change: Document) -> str:
+    return f"seed {change['seed_id']}: {change['before']} → {change['now']}"
 
 
 def _compressed(document: Document) -> str:

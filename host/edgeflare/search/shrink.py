@@ -73,7 +73,7 @@ def along_the_border(trial: Trial) -> Part[None]:
     classes = len(seed.first.scores)
     home = int(seed.first.scores.argmax())
     border = Border(home, tuple(label for label in range(classes) if label != home))
-    slope = Slope(trial.start.image)
+    slope = Slope(trial.start.image, classes)
     here = trial.at_trigger()
     way = here.image.astype(np.float64) - trial.start.image
     here = (yield from cross(trial, border, slope, way, far(trial, here))) or here

@@ -43,7 +43,7 @@ def strengthen(trigger: Trigger, start: Start, budget: int) -> Part[Trigger]:
     if first.label is None or second.label is None:
         return trigger
     border = Border(first.label, (second.label,))
-    slope = Slope(start.image)
+    slope = Slope(start.image, len(first.scores))
     found = trial.at_trigger()
     slope.learn(trial.at_seed(), found)
     try:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import platform
 import shutil
 import subprocess
 import tarfile
+import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,9 +26,16 @@ SHELLS = {"sh": ["sh"], "bash": ["bash", "--posix"], "busybox": ["busybox", "sh"
 READY = """echo '{"ready": true, "port": 4242}'\nexec sleep 60\n"""
 
 
-@pytest.fixture(params=[name for name, words in SHELLS.items() if shutil.which(words[0])])
+def shell(name: str) -> list[str]:
+    words = SHELLS[name]
+    if shutil.which(words[0]) is None:
+        pytest.skip(f"there is no {words[0]} on PATH")
+    return words
+
+
+@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.shells) for name in SHELLS])
 def here(request: pytest.FixtureRequest) -> Here:
-    return Here(SHELLS[request.param])
+    return Here(shell(request.param))
 
 
 @pytest.fixture
@@ -33,19 +43,21 @@ def cache(tmp_path: Path) -> Path:
     return tmp_path / "it's a $cache"
 
 
-def packed(script: str) -> bytes:
-    """A payload whose agent is that script."""
+def packed(script: str, runs_by: str = "/bin/sh") -> bytes:
+    """A payload whose agent is that script, for that shell."""
     file = io.BytesIO()
     with tarfile.open(fileobj=file, mode="w:gz") as archive:
         member = tarfile.TarInfo("agent")
-        content = f"#!/bin/sh\n{script}".encode()
+        content = f"#!{runs_by}\n{script}".encode()
         member.size, member.mode = len(content), 0o755
         archive.addfile(member, io.BytesIO(content))
     return file.getvalue()
 
 
-def deploy(here: Here, cache: Path, script: str, name: str = "host-1-1-a") -> str:
-    content = packed(script)
+def deploy(
+    here: Here, cache: Path, script: str, name: str = "host-1-1-a", runs_by: str = "/bin/sh"
+) -> str:
+    content = packed(script, runs_by)
     sha256 = hashlib.sha256(content).hexdigest()
     on_device.prepare(here, str(cache))
     (cache / "incoming" / name).write_bytes(content)
@@ -77,6 +89,42 @@ def test_what_arrived_whole_is_unpacked_and_seen(here: Here, cache: Path) -> Non
     assert os.access(cache / "payloads" / sha256 / "agent", os.X_OK)
     assert list((cache / "incoming").iterdir()) == []
     assert cache.stat().st_mode & 0o077 == 0
+
+
+def test_what_another_host_has_completed_meanwhile_stays(here: Here, cache: Path) -> None:
+    """An agent may run from it by now."""
+    payload = cache / "payloads" / deploy(here, cache, READY)
+    before = payload.stat().st_ino
+    deploy(here, cache, READY, "other-1-1-a")
+    assert payload.stat().st_ino == before
+    assert list(payload.parent.iterdir()) == [payload]
+    assert list((cache / "incoming").iterdir()) == []
+
+
+def test_a_system_of_32_bits_on_a_kernel_of_64_is_told(
+    here: Here, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, board = here.run, "uname() { echo aarch64; }\ngetconf() { echo 32; }\n"
+    monkeypatch.setattr(here, "run", lambda script, *rest: run(board + script, *rest))
+    assert on_device.survey(here, str(cache)).machine == "armv8l"
+
+
+def test_what_nobody_will_come_back_for_is_removed(here: Here, cache: Path) -> None:
+    sha256 = deploy(here, cache, READY)
+    on_device.launch(here, str(cache), sha256, "host-1-1-a", [])
+    for folder in ("runs/gone-1-1-a", "runs/new-1-1-a"):
+        (cache / folder).mkdir()
+    for file in ("incoming/old-1-1-a", "incoming/new-1-1-a"):
+        (cache / file).write_bytes(b"half")
+    then = time.time() - 2 * 86400
+    for old in ("runs/host-1-1-a", "runs/gone-1-1-a", "incoming/old-1-1-a"):
+        os.utime(cache / old, (then, then))
+    on_device.prepare(here, str(cache))
+    kept = on_device.survey(here, str(cache)).traces
+    assert len(on_device.running(here, str(cache))) == 1
+    on_device.halt(here, str(cache), "host-1-1-a")
+    assert kept == ("host-1-1-a", "new-1-1-a")
+    assert not (cache / "runs/gone-1-1-a").exists()
 
 
 def test_what_arrived_damaged_is_refused_and_gone(here: Here, cache: Path) -> None:
@@ -120,11 +168,20 @@ def test_an_agent_is_launched_and_halted(here: Here, cache: Path) -> None:
     assert words[:4] == ["--host", "127.0.0.1", "--port", "0"]
     assert words[-2:] == ["--more", "it's $1"]
     assert words[words.index("--token-file") + 1] == str(run / "token")
-    assert on_device.running(here, str(cache)) == ["host-1-1-a"]
+    (running,) = on_device.running(here, str(cache))
+    assert (running.name, running.pid, running.host) == ("host-1-1-a", pid, platform.node())
+    assert 0 <= running.seconds < 60
     assert on_device.halt(here, str(cache), "host-1-1-a") == ""
     assert not alive(pid)
     assert not run.exists()
     assert on_device.halt(here, str(cache), "host-1-1-a") == ""
+
+
+def test_an_agent_starts_where_its_scripts_shell_is_elsewhere(here: Here, cache: Path) -> None:
+    """As on an Android of 2018, which has no /bin."""
+    sha256 = deploy(here, cache, READY, runs_by="/no/such/bin/sh")
+    assert on_device.launch(here, str(cache), sha256, "host-1-1-a", []).port == 4242
+    on_device.halt(here, str(cache), "host-1-1-a")
 
 
 def test_tokens_differ(here: Here, cache: Path) -> None:
@@ -154,6 +211,26 @@ def test_an_agent_that_does_not_heed_is_killed(here: Here, cache: Path) -> None:
     assert not alive(pid)
 
 
+def test_an_agent_that_cannot_be_killed_is_told(here: Here, cache: Path, tmp_path: Path) -> None:
+    """As one that waits for ever for a disk that is broken; with a clock that hurries."""
+    sha256 = deploy(here, cache, READY)
+    on_device.launch(here, str(cache), sha256, "host-1-1-a", [])
+    pid = int((cache / "runs/host-1-1-a/pid").read_text())
+    deaf = (
+        f'kill() {{ :; }}\ndate() {{ echo >> "{tmp_path}/ticks"; wc -l < "{tmp_path}/ticks"; }}\n'
+    )
+    run = here.run
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(here, "run", lambda script, *rest: run(deaf + script, *rest))
+            with pytest.raises(CommandFailed, match=rf"process {pid}\) does not end"):
+                on_device.halt(here, str(cache), "host-1-1-a")
+        assert on_device.survey(here, str(cache)).traces == ("host-1-1-a",)
+    finally:
+        on_device.halt(here, str(cache), "host-1-1-a")
+    assert not alive(pid)
+
+
 def test_a_process_that_has_got_an_agents_number_is_left_alone(here: Here, cache: Path) -> None:
     sha256 = deploy(here, cache, READY)
     on_device.launch(here, str(cache), sha256, "host-1-1-a", [])
@@ -166,6 +243,78 @@ def test_a_process_that_has_got_an_agents_number_is_left_alone(here: Here, cache
         assert other.poll() is None
         other.kill()
     os.kill(agent, 9)
+
+
+NOBODY = 65534
+
+
+class Stranger(Here):
+    """A user who cannot look into others' processes, with a folder and a program of its own.
+
+    The kernel hides the home of a process whose program its user cannot read.
+    """
+
+    def __init__(self, shell: list[str], folder: Path) -> None:
+        if os.geteuid() == 0:
+            os.chown(folder, NOBODY, NOBODY)
+            rights = [f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+            shell = ["setpriv", *rights, *shell]
+        super().__init__(shell)
+        self.cache = folder / "it's a $cache"
+        self.script = folder / "script"
+        os.mkfifo(folder / "for ever", 0o644)
+        self.script.write_text(
+            f"""echo '{{"ready": true, "port": 4242}}'\nread line < "{folder}/for ever"\n"""
+        )
+        shutil.copy("/bin/sh", folder / "hidden")
+        (folder / "hidden").chmod(0o111)
+        self.command = f'"{folder}/hidden" "{self.script}"'
+
+    def sees_the_home_of(self, pid: int) -> bool:
+        return bool(self.run(f"[ -e /proc/{pid}/cwd ] && echo yes", 10, "look").stdout)
+
+
+@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.shells) for name in SHELLS])
+def stranger(request: pytest.FixtureRequest) -> Iterator[Stranger]:
+    words, folder = shell(request.param), Path(tempfile.mkdtemp())
+    yield Stranger(words, folder)
+    shutil.rmtree(folder)
+
+
+def test_an_agent_whose_home_is_hidden_is_not_taken_for_gone(stranger: Stranger) -> None:
+    cache = str(stranger.cache)
+    content = packed(f'exec {stranger.command} "$@"\n')
+    sha256 = hashlib.sha256(content).hexdigest()
+    on_device.prepare(stranger, cache)
+    (stranger.cache / "incoming" / "host-1-1-a").write_bytes(content)
+    on_device.unpack(stranger, cache, sha256, "host-1-1-a")
+    on_device.launch(stranger, cache, sha256, "host-1-1-a", [])
+    pid = int((stranger.cache / "runs/host-1-1-a/pid").read_text())
+
+    assert not stranger.sees_the_home_of(pid)
+    assert [one.pid for one in on_device.running(stranger, cache)] == [pid]
+    assert on_device.halt(stranger, cache, "host-1-1-a") == ""
+    assert not alive(pid)
+    assert on_device.survey(stranger, cache).traces == ()
+
+
+def test_another_process_whose_home_is_hidden_is_left_alone(stranger: Stranger) -> None:
+    run = f"{stranger.cache}/runs/host-1-1-a"
+    pid = int(
+        stranger.run(
+            f'mkdir -p "{run}" && {{ {stranger.command} > /dev/null 2>&1 & }}\n'
+            f'echo $! > "{run}/pid"; echo $!',
+            10,
+            "start",
+        ).stdout
+    )
+    try:
+        assert not stranger.sees_the_home_of(pid)
+        assert on_device.running(stranger, str(stranger.cache)) == []
+        on_device.halt(stranger, str(stranger.cache), "host-1-1-a")
+        assert alive(pid)
+    finally:
+        os.kill(pid, 9)
 
 
 @pytest.mark.parametrize(

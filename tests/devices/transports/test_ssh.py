@@ -75,7 +75,7 @@ def payloads(board: Board) -> list[str]:
 
 
 def scratch_folders() -> list[Path]:
-    return list(Path(tempfile.gettempdir()).glob("edgeflare-emulated-*"))
+    return list(Path(tempfile.gettempdir()).glob("edgeflare-scratch-*"))
 
 
 def test_the_agent_is_sent_once_and_ends_with_its_host(
@@ -300,10 +300,16 @@ def test_a_folder_that_holds_other_things_is_left_alone(board: Board, pi: Profil
     assert (board.home / "models" / "thesis").read_text() == "precious"
 
 
-def test_uninstalling_leaves_nothing_but_waits_for_who_is_in(board: Board, pi: Profile) -> None:
+def test_uninstalling_leaves_nothing_but_waits_for_who_is_in(
+    board: Board, pi: Profile, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     with connect(pi):
-        with pytest.raises(UserError, match=r"1 of the agents in .* run for somebody"):
+        with pytest.raises(UserError, match="are the same one: ssh://board"):
             uninstall_agent(pi)
+        with monkeypatch.context() as another_user:
+            another_user.setenv("XDG_CACHE_HOME", str(tmp_path))
+            with pytest.raises(UserError, match=r"1 of the agents in .* run for somebody"):
+                uninstall_agent(pi)
         assert len(board.agents()) == 1
     assert uninstall_agent(pi) == str(board.cache)
     assert not board.cache.exists()

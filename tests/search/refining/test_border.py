@@ -12,7 +12,7 @@ from edgeflare.search.refining.border import Border, cross, far, nearer
 from edgeflare.search.refining.slope import Slope
 from edgeflare.search.refining.trial import Seen, Trial
 from edgeflare.search.strategy import Query
-from refining import SEEDS, bench, like_the_twin, trigger_of
+from refining import CLASSES, SEEDS, bench, like_the_twin, trigger_of
 
 T = TypeVar("T")
 BENCH = like_the_twin(bench())
@@ -36,12 +36,12 @@ def trial() -> Trial:
 @pytest.fixture
 def border(trial: Trial) -> Border:
     home = int(trial.at_seed().first.scores.argmax())
-    return Border(home, tuple(label for label in range(4) if label != home))
+    return Border(home, tuple(label for label in range(CLASSES) if label != home))
 
 
 def crossing(trial: Trial, border: Border) -> Seen:
     way = trial.at_trigger().image.astype(np.float64) - BENCH.seed
-    seen = told(cross(trial, border, Slope(BENCH.seed), way, 1e9))
+    seen = told(cross(trial, border, Slope(BENCH.seed, CLASSES), way, 1e9))
     assert seen is not None
     return seen
 
@@ -55,13 +55,13 @@ def test_it_is_crossed_by_little(trial: Trial, border: Border) -> None:
 
 def test_a_way_that_does_not_cross_it_leads_nowhere(trial: Trial, border: Border) -> None:
     back = np.zeros(BENCH.seed.shape)
-    assert told(cross(trial, border, Slope(BENCH.seed), back, 1e9)) is None
+    assert told(cross(trial, border, Slope(BENCH.seed, CLASSES), back, 1e9)) is None
     way = SEEDS[1].astype(np.float64) - BENCH.seed
-    assert told(cross(trial, border, Slope(BENCH.seed), way, 1.0)) is None
+    assert told(cross(trial, border, Slope(BENCH.seed, CLASSES), way, 1.0)) is None
 
 
 def test_the_next_place_is_nearer_and_beyond_the_border_too(trial: Trial, border: Border) -> None:
-    here, slope = crossing(trial, border), Slope(BENCH.seed)
+    here, slope = crossing(trial, border), Slope(BENCH.seed, CLASSES)
     there = here
     for _ in range(5):
         before = there

@@ -11,7 +11,7 @@ from edgeflare.search.goal import Goal
 from edgeflare.search.outcome import Arm, Image
 from edgeflare.search.refining.slope import FIRST_PROBES, Slope, dithered
 from edgeflare.search.refining.trial import Seen
-from refining import SEEDS, WEIGHTS, bench, like_the_twin
+from refining import CLASSES, SEEDS, WEIGHTS, bench, like_the_twin
 
 BENCH = like_the_twin(bench())
 
@@ -27,7 +27,7 @@ def likeness(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
 
 
 def learned(probes: int) -> Slope:
-    slope, rng, here = Slope(BENCH.seed), np.random.default_rng(1), seen(BENCH.seed)
+    slope, rng, here = Slope(BENCH.seed, CLASSES), np.random.default_rng(1), seen(BENCH.seed)
     for _ in range(probes):
         slope.learn(here, seen(slope.probe(here.image, rng)))
     return slope
@@ -55,6 +55,18 @@ def test_what_is_learned_foretells_scores_elsewhere() -> None:
     slope.learn(here, there)
     told = slope.around(there.image).at_seed(contrasts @ there.first.scores, contrasts)
     assert np.allclose(told, contrasts @ here.first.scores, atol=0.5)
+
+
+def test_the_scores_are_flat_where_nothing_was_learned() -> None:
+    here = seen(BENCH.seed)
+    slope = Slope(BENCH.seed, CLASSES)
+    slope.learn(here, replace(here, first=replace(here.first, label=None, failure="crash")))
+    plane = slope.around(here.image)
+    contrasts = np.eye(1, CLASSES)
+    assert np.array_equal(
+        plane.at_seed(contrasts @ here.first.scores, contrasts), contrasts @ here.first.scores
+    )
+    assert not plane.gradient(contrasts[0]).any()
 
 
 def test_nothing_is_learned_from_an_arm_that_failed_or_a_step_of_no_length() -> None:

@@ -40,6 +40,14 @@ class Installed:
     sent_bytes: int
 
 
+def cache_of(profile: Profile) -> str | None:
+    """Return the folder on a device where agents and models stay, or None where none do.
+
+    One that begins with `~/` is in the home there.
+    """
+    return profile.cache or _USUAL.get(profile.transport)
+
+
 def look(remote: Remote, profile: Profile) -> Survey:
     """Look at a device and its cache folder.
 
@@ -48,7 +56,7 @@ def look(remote: Remote, profile: Profile) -> Survey:
         InfrastructureError: the device fails.
 
     """
-    folder = profile.cache or _USUAL[profile.transport]
+    folder = cache_of(profile) or ""
     parts = folder.split("/")[1:]
     if not folder.isprintable() or len(parts) < 2 or {"", ".", ".."} & set(parts):
         raise UserError(

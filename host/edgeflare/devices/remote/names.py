@@ -9,13 +9,18 @@ import secrets
 from contextlib import suppress
 from pathlib import Path
 
-_MACHINE_IDS = ("/etc/machine-id", "/proc/sys/kernel/random/boot_id")
+_MACHINE_ID = Path("/etc/machine-id")
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 def new_name() -> str:
-    """Return a name that tells this host, this process and nothing else: HOST-PID-START-RANDOM."""
-    pid = os.getpid()
-    return f"{_host()}-{pid}-{_start_of(pid)}-{secrets.token_hex(4)}"
+    """Return a name that tells this process and no other: HOST-BOOT-PID-START-RANDOM."""
+    return f"{_own()}{secrets.token_hex(4)}"
+
+
+def is_own(name: str) -> bool:
+    """Tell whether this very process gave a name."""
+    return name.startswith(_own())
 
 
 def is_stale(name: str) -> bool:
@@ -23,21 +28,41 @@ def is_stale(name: str) -> bool:
 
     What other hosts left is theirs, or ends by itself.
     """
-    host, _, rest = name.partition("-")
-    pid, _, rest = rest.partition("-")
-    start = rest.partition("-")[0]
-    return host == _host() and pid.isdigit() and _start_of(int(pid)) != start
+    host, boot, pid, start = [*name.split("-"), "", "", ""][:4]
+    if host != _host() or not pid.isdigit():
+        return False
+    return boot != _boot() or _start_of(int(pid)) != start
+
+
+def _own() -> str:
+    pid = os.getpid()
+    return f"{_host()}-{_boot()}-{pid}-{_start_of(pid)}-"
 
 
 def _host() -> str:
-    """Return what tells a host and user, and within it what shares its process numbers."""
-    parts = [platform.node(), str(os.getuid())]
-    for path in _MACHINE_IDS:
-        with suppress(OSError):
-            parts.append(Path(path).read_text(encoding="ascii").strip())
+    """Return what tells a host and user, and within it what shares its process numbers.
+
+    Those of a container are its own; by its name and its machine's it may be like one beside it.
+    """
+    parts = [platform.node(), str(os.getuid()), _text(_MACHINE_ID) or _text(_BOOT_ID)]
     with suppress(OSError):
         parts.append(os.readlink("/proc/self/ns/pid"))
-    return hashlib.sha256(" ".join(parts).encode()).hexdigest()[:12]
+    return _digest(" ".join(parts))[:12]
+
+
+def _boot() -> str:
+    """Return what tells one start of the host from the next, after which none of them lives."""
+    return _digest(_text(_BOOT_ID))[:6]
+
+
+def _text(path: Path) -> str:
+    with suppress(OSError):
+        return path.read_text(encoding="ascii").strip()
+    return ""
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _start_of(pid: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,8 +19,8 @@ SHORT_SECONDS = 20.0
 UNPACK_SECONDS = 300.0
 """150 MB written to a slow SD card."""
 
-HALT_SECONDS = 45.0
-"""An agent that does not heed is killed after some 5 s, on a busy board after more."""
+HALT_SECONDS = 30.0
+"""For each agent: one that does not heed is killed after 5 s, and given up after 20 s."""
 
 READY_SECONDS = 60
 """From launch to ready line: about 1 s on a board, 4 s under QEMU, 15 s from a cold SD card."""
@@ -30,7 +31,8 @@ class Survey:
     """What a device is, and what is in its cache folder.
 
     Attributes:
-        machine: its architecture as the kernel names it.
+        machine: its architecture as the kernel names it to its programs: "armv8l" where these are
+            of 32 bits and the kernel of 64.
         cache: the absolute path of the cache folder.
         used: whether there is such a folder.
         payloads: the agents that are there, by sha256.
@@ -59,6 +61,24 @@ class Launched:
     token: str = field(repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Running:
+    """An agent that runs on a device, as the device tells it.
+
+    Attributes:
+        name: what its host called the run.
+        pid: its process there.
+        seconds: how long ago it was started, by the device's clock.
+        host: what people call its host; empty if that did not say.
+
+    """
+
+    name: str
+    pid: int
+    seconds: int = field(compare=False)
+    host: str
+
+
 def survey(remote: Remote, folder: str) -> Survey:
     """Look at a device; a folder that begins with `~/` is in its home."""
     said = _call(remote, SHORT_SECONDS, "survey", folder)
@@ -68,6 +88,8 @@ def survey(remote: Remote, folder: str) -> Survey:
             f"{remote.place}: its shell does not answer as expected; `uname -m` and `echo $HOME`"
             " must work there"
         )
+    if machine in {"aarch64", "arm64"} and said.get("bits") == ["32"]:
+        machine = "armv8l"
     payloads = frozenset(said.get("payload", []))
     traces = tuple(sorted(set(said.get("trace", []))))
     return Survey(machine, where, "used" in said, payloads, traces)
@@ -120,7 +142,7 @@ def launch(
 
     """
     prefix = "" if python is None else f"export EDGEFLARE_PYTHON={shlex.quote(python)}"
-    arguments = (cache, sha256, name, str(READY_SECONDS), *options)
+    arguments = (cache, sha256, name, platform.node(), str(READY_SECONDS), *options)
     said = _call(remote, READY_SECONDS + SHORT_SECONDS, "launch", *arguments, prefix=prefix)
     if "failed" in said:
         words = f"; it said: {said['said'][0]}" if "said" in said else ""
@@ -138,19 +160,34 @@ def launch(
 
 
 def halt(remote: Remote, cache: str, *names: str) -> str:
-    """End agents and remove their traces; return what is known of one that was gone already."""
+    """End agents and remove their traces; return what is known of one that was gone already.
+
+    Raises:
+        CommandFailed: one does not end.
+
+    """
     if not names:
         return ""
     calls = "\n".join(shlex.join(["halt", cache, name]) for name in names)
-    said = _run(remote, HALT_SECONDS, calls, "halt")
+    said = _run(remote, HALT_SECONDS * len(names), calls, "halt")
+    if "stuck" in said:
+        raise CommandFailed(
+            f"{remote.place}: an agent there (process {said['stuck'][0]}) does not end, not even"
+            " when killed; start the device anew",
+            "halt",
+        )
     if "gone" not in said:
         return ""
     return "its process had ended" + "".join(f"; it said: {line}" for line in said.get("said", []))
 
 
-def running(remote: Remote, cache: str) -> list[str]:
-    """Return the names of the runs whose agents run."""
-    return _call(remote, SHORT_SECONDS, "running", cache).get("trace", [])
+def running(remote: Remote, cache: str) -> list[Running]:
+    """Return the agents that run."""
+    found = []
+    for line in _call(remote, SHORT_SECONDS, "running", cache).get("run", []):
+        name, pid, seconds, host = [*line.split(" ", 3), ""][:4]
+        found.append(Running(name, int(pid), max(0, int(seconds)), host))
+    return found
 
 
 def remove(remote: Remote, cache: str) -> None:

@@ -4,7 +4,8 @@
 # Under the cache folder:
 #   payloads/SHA256/   an agent, unpacked; its file `complete` is written last
 #   incoming/NAME...   what is on its way there; begins with the name of its host's process
-#   runs/NAME/         a started agent: pid, token, log, ready, payload; the same kind of name
+#   runs/NAME/         a started agent: pid, token, log, ready, payload, and who began it when; the
+#                      same kind of name
 #   models/            the agents' model store
 #   .edgeflare         says that the folder is one of these
 # Every function that prints says only lines that the host reads, on stdout.
@@ -16,6 +17,7 @@ survey() {
   cache=$1
   case $cache in "~/"*) cache=$HOME/${cache#??} ;; esac
   echo "machine $(uname -m)"
+  echo "bits $(getconf LONG_BIT 2> /dev/null)"
   echo "cache $cache"
   [ -f "$cache/.edgeflare" ] || return 0
   echo "used"
@@ -29,7 +31,7 @@ survey() {
 }
 
 # prepare CACHE: make the folder, and in it the one that files are pushed to; a folder that holds
-# other things is left alone.
+# other things is left alone. What is a day old and belongs to nothing that runs is removed.
 prepare() {
   if [ ! -f "$1/.edgeflare" ]; then
     if [ -n "$(ls -A "$1" 2> /dev/null)" ]; then
@@ -38,7 +40,12 @@ prepare() {
     fi
     mkdir -p "$1" && : > "$1/.edgeflare" || return
   fi
-  mkdir -p "$1/incoming"
+  mkdir -p "$1/incoming" && cd "$1" || return
+  for name in $(find incoming runs -mindepth 1 -maxdepth 1 -mtime +0 2> /dev/null); do
+    case $name in runs/*) alive "$1/$name" && continue ;; esac
+    rm -rf "$name"
+  done
+  return 0
 }
 
 # unpack CACHE SHA256 NAME: check and unpack what was pushed to incoming/NAME.
@@ -54,8 +61,12 @@ unpack() {
     return 1
   fi
   mkdir -p payloads "$2.tree" && tar -xzf "$2" -C "$2.tree" && : > "$2.tree/complete" || return
-  rm -rf "payloads/$1"
-  mv "$2.tree" "payloads/$1" && rm -f "$2" "$2.sum"
+  # Another host may have been faster, and its agent be running from there.
+  if [ ! -f "payloads/$1/complete" ]; then
+    rm -rf "payloads/$1"
+    mv "$2.tree" "payloads/$1" || return
+  fi
+  rm -rf "$2" "$2.sum" "$2.tree"
 }
 
 # prune CACHE SHA256 COUNT: of the payloads that no agent runs, keep that one and the COUNT that
@@ -71,25 +82,28 @@ prune() {
   done
 }
 
-# launch CACHE SHA256 NAME SECONDS OPTION...: start an agent that outlives this shell; print its
-# ready line and its token, or `failed` and what it said.
+# launch CACHE SHA256 NAME HOST SECONDS OPTION...: start an agent that outlives this shell, for the
+# host that people call HOST; print its ready line and its token, or `failed` and what it said.
 launch() {
   folder=$1/payloads/$2
   run=$1/runs/$3
-  patience=$4
+  host=$4
+  patience=$5
   store=$1/models
   payload=$2
-  shift 4
+  shift 5
   mkdir -p "$run" && touch "$folder" && cd "$run" || return
   echo "$payload" > payload
+  began=$(date +%s)
+  echo "$began $host" > began
   head -c 16 /dev/urandom | od -An -v -tx1 | sed 's/ //g' > token
   TMPDIR=$run
   export TMPDIR
-  setsid "$folder/agent" --host 127.0.0.1 --port 0 --store "$store" --token-file "$run/token" \
+  # By the shell of the PATH: an old Android has no /bin, which the script begins with.
+  setsid sh "$folder/agent" --host 127.0.0.1 --port 0 --store "$store" --token-file "$run/token" \
     "$@" < /dev/null > ready 2> log &
   pid=$!
   echo "$pid" > pid
-  began=$(date +%s)
   until [ -s ready ]; do
     if ! kill -0 "$pid" 2> /dev/null; then
       wait "$pid"
@@ -112,22 +126,40 @@ last_line() {
   grep -v '^[[:space:]]*$' log | tail -n 1 | sed 's/^/said /'
 }
 
-# alive RUN: whether its agent runs; a process of that number that is not at home in RUN is another.
+# alive RUN: whether its agent runs. A process of that number that is at home elsewhere is another.
+# Of one whose home is hidden the words tell, and where these are hidden too it counts as the agent:
+# one that is taken for gone would run on with nobody to end it.
 alive() {
-  [ -s "$1/pid" ] && [ "/proc/$(cat "$1/pid")/cwd" -ef "$1" ]
+  [ -s "$1/pid" ] || return
+  pid=$(cat "$1/pid")
+  kill -0 "$pid" 2> /dev/null || return
+  if [ -e "/proc/$pid/cwd" ]; then
+    [ "/proc/$pid/cwd" -ef "$1" ]
+    return
+  fi
+  case $(cat "/proc/$pid/stat" 2> /dev/null) in *") Z "* | *") X "*) return 1 ;; esac
+  case $(tr '\0' '\n' 2> /dev/null < "/proc/$pid/cmdline") in
+    "" | *"$1/token"*) return 0 ;;
+  esac
+  return 1
 }
 
-# halt CACHE NAME: end a run's agent, and remove what it and its host left; say if it was gone.
+# halt CACHE NAME: end a run's agent, and remove what it and its host left; say if it was gone, or if
+# it does not end.
 halt() {
   run=$1/runs/$2
   if [ -d "$run" ]; then
     if alive "$run"; then
       pid=$(cat "$run/pid")
       kill "$pid"
-      tries=0
+      since=$(date +%s)
       while alive "$run"; do
-        tries=$((tries + 1))
-        [ "$tries" -le 60 ] || kill -9 "$pid" 2> /dev/null
+        waited=$(($(date +%s) - since))
+        if [ "$waited" -gt 20 ]; then
+          echo "stuck $pid"
+          return
+        fi
+        [ "$waited" -lt 5 ] || kill -9 "$pid" 2> /dev/null
         sleep 0.05 2> /dev/null || sleep 1
       done
     else
@@ -138,10 +170,16 @@ halt() {
   rm -rf "$run" "$1/incoming/$2" "$1/incoming/$2".*
 }
 
-# running CACHE: the runs whose agents run.
+# running CACHE: the runs whose agents run: name, process, seconds, and the host that began it.
 running() {
+  now=$(date +%s)
   for folder in "$1"/runs/*/; do
-    alive "${folder%/}" && basename "$folder" | sed 's/^/trace /'
+    folder=${folder%/}
+    alive "$folder" || continue
+    began=$now
+    host=
+    [ -s "$folder/began" ] && read -r began host < "$folder/began"
+    echo "run ${folder##*/} $pid $((now - began)) $host"
   done
   return 0
 }

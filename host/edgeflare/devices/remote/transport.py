@@ -8,18 +8,26 @@ from edgeflare.devices.lease import lease
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.remote import on_device
 from edgeflare.devices.remote.deployment import install, look
-from edgeflare.devices.remote.names import is_stale, new_name
+from edgeflare.devices.remote.names import is_own, is_stale, new_name
 from edgeflare.devices.remote.remote import Remote, RemoteError
 from edgeflare.devices.transports.delegate import allow_delegate
 from edgeflare.devices.transports.transport import Endpoint, Transport
+from edgeflare.errors import InfrastructureError, UserError
 
 IDLE_SECONDS = 1800
 """An agent that hears nothing for so long ends by itself: its host has died, or left the network.
 One that was idle this long for a good reason is simply started again."""
 
 
+_HELD: set[str] = set()
+"""The runs of this process, of all its devices, whose transports are open."""
+
+
 class RemoteTransport(Transport):
     """Puts the agent on the device if it is not there, starts it, and tunnels to its port.
+
+    A device is for one campaign at a time. Among those of one user on one host a lease sees to
+    that; an agent that runs there for anybody else is what other hosts and users are known by.
 
     The agent outlives the shell that started it, so a broken link does not end it; it is ended when
     the device is opened again by this process, or by another of this host when this one is no more,
@@ -43,7 +51,13 @@ class RemoteTransport(Transport):
         self._agents_words = ""
 
     def open(self) -> Endpoint:
-        """Bring the agent up, and return where it is reached."""
+        """Bring the agent up, and return where it is reached.
+
+        Raises:
+            UserError: the profile asks for something that is not there.
+            InfrastructureError: the agent does not come up, or the device is in use.
+
+        """
         self._agents_words = ""
         with ExitStack() as stack:
             remote = stack.enter_context(self._remote)
@@ -52,9 +66,19 @@ class RemoteTransport(Transport):
             ended = [name for name in seen.traces if name in self._left or is_stale(name)]
             on_device.halt(remote, seen.cache, *ended)
             self._left.difference_update(ended)
+            if _HELD.intersection(seen.traces):
+                raise UserError(
+                    f"{remote.place}: two of the devices named are the same one, whose cache folder"
+                    f" is {seen.cache}; name it once"
+                )
+            if not all(name in ended or is_own(name) for name in seen.traces):
+                _require_unused(remote, seen.cache)
             installed = install(remote, self._profile, seen)
+            if installed.sent_bytes:  # which took a while
+                _require_unused(remote, seen.cache)
             name = new_name()
             stack.callback(self._halt, seen.cache, name)
+            _HELD.add(name)
             launched = on_device.launch(
                 remote, seen.cache, installed.sha256, name, self._options(), self._profile.python
             )
@@ -72,6 +96,7 @@ class RemoteTransport(Transport):
 
     def _halt(self, cache: str, name: str) -> None:
         self._left.add(name)
+        _HELD.discard(name)
         with suppress(RemoteError):  # a lost device's agent is ended when it is opened again
             self._agents_words = on_device.halt(self._remote, cache, *self._left)
             self._left.discard(name)
@@ -83,3 +108,19 @@ class RemoteTransport(Transport):
             "--store-limit-mb", limit, "--exit-when-idle", idle, *allow_delegate(self._profile),
         ]
         # fmt: on
+
+
+def _require_unused(remote: Remote, cache: str) -> None:
+    """Refuse a device on which an agent runs that another process started."""
+    for one in on_device.running(remote, cache):
+        if not is_own(one.name):
+            raise InfrastructureError(
+                f"{remote.place}: in use by {one.host or 'another host'} for"
+                f" {_duration(one.seconds)} (its agent there is process {one.pid}): wait until that"
+                " has ended, or name another device; an agent that nobody uses ends by itself"
+                f" within {_duration(IDLE_SECONDS)}"
+            )
+
+
+def _duration(seconds: int) -> str:
+    return f"{seconds} s" if seconds < 120 else f"{seconds // 60} minutes"

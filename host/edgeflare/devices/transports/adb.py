@@ -17,7 +17,7 @@ from pathlib import Path
 import adbutils
 
 from edgeflare.devices.profile import Profile
-from edgeflare.devices.remote.remote import CommandFailed, Output, Remote, RemoteLost
+from edgeflare.devices.remote.remote import CommandFailed, Output, Remote, RemoteError, RemoteLost
 from edgeflare.errors import InfrastructureError, UserError
 
 SERVER_SECONDS = 20.0
@@ -118,10 +118,14 @@ class AdbRemote(Remote):
 
     def push(self, file: Path, target: str, seconds: float) -> None:
         """Copy a file by adb's own protocol."""
-        del seconds  # it has no limit; a device that is gone ends it
+        # adbutils lets a client's patience hold for each word of a transfer; over a slow link the
+        # last one comes when all before it has arrived.
+        device = _client(seconds).device(self._serial)
         with self._link("push"):
             try:
-                self._device.sync.push(file, target, mode=0o600, check=True)
+                device.sync.push(file, target, mode=0o600, check=True)
+            except adbutils.AdbTimeout:
+                raise
             except adbutils.AdbError as error:
                 if not self._is_there():
                     raise
@@ -138,7 +142,7 @@ class AdbRemote(Remote):
         try:
             yield local
         finally:
-            with suppress(RemoteLost):  # with the device it is gone anyway
+            with suppress(RemoteError):  # with the device it is gone anyway
                 self._unforward(f"tcp:{local}", remote)
 
     def _unforward(self, local: str, remote: str) -> None:
@@ -236,13 +240,13 @@ def _state(serial: str, found: list[Attached]) -> str:
     return next((one.state for one in found if one.serial == serial), "absent")
 
 
-def _client() -> adbutils.AdbClient:
-    """Return a client of a server that runs.
+def _client(seconds: float | None = None) -> adbutils.AdbClient:
+    """Return a client of a server that runs; it waits for each word, if not told, `ASK_SECONDS`.
 
     adbutils would start it too, but let it write to our output.
     """
     host, port = _server_address()
-    client = adbutils.AdbClient(host, port, ASK_SECONDS)
+    client = adbutils.AdbClient(host, port, seconds or ASK_SECONDS)
     try:
         socket.create_connection((client.host, client.port), ASK_SECONDS).close()
     except OSError:

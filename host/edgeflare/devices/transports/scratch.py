@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-_PREFIX = "edgeflare-emulated-"
+_PREFIX = "edgeflare-scratch-"
 
 _YOUNG_SECONDS = 60.0
 """A folder this young may be one that its process has not locked yet."""

@@ -66,8 +66,15 @@ class Plane:
 class Slope:
     """The slope of the first side's scores around the place where the search is."""
 
-    def __init__(self, seed: Image) -> None:
-        """Know nothing yet; `seed` is the place from which distances count."""
+    def __init__(self, seed: Image, classes: int) -> None:
+        """Know nothing yet.
+
+        Args:
+            seed: the place from which distances count.
+            classes: how many scores there are.
+
+        """
+        self._classes = classes
         self._seed = seed.astype(np.float64)
         self._cosines = Cosines(seed.shape)
         self._prior = 1.0 / (1.0 + (self._cosines.frequencies / SMOOTH) ** 4)
@@ -100,11 +107,13 @@ class Slope:
             del memory[:-MEMORY]
 
     def around(self, image: Image) -> Plane:
-        """Return the scores around a place, after something was learned."""
+        """Return the scores around a place: flat where nothing was learned."""
+        place = self._cosines.of(image - self._seed)
+        if not self._directions:
+            return Plane(np.zeros((self._classes, len(self._cosines))), -place, self._cosines)
         directions = np.array(self._directions)
         covariance = directions * self._prior
         kernel = covariance @ directions.T
-        place = self._cosines.of(image - self._seed)
         apart = np.linalg.norm(np.array(self._places) - place, axis=1)
         reach = max(1.0, _distance(image, self._seed))
         noise = np.trace(kernel) / len(kernel) * (NOISE + AGE * (apart / reach) ** 2)
