@@ -64,7 +64,13 @@ def open_pair(grid: Grid, pair: Pair, stack: ExitStack) -> Assembly:
     plan = grid.plan
     profile = find_profile(grid.device)
     return assemble(
-        pair, first_seeds(pair, plan.limit), plan.goal.find, [profile], stack, plan.ensemble
+        pair,
+        first_seeds(pair, plan.limit),
+        plan.goal.find,
+        [profile],
+        stack,
+        plan.ensemble,
+        plan.elsewhere,
     )
 
 

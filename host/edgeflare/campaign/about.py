@@ -68,7 +68,7 @@ class About:
     @property
     def reading(self) -> Reading:
         """How the raw outputs in the journal are read."""
-        return Reading(self.arms, self.plan.ensemble[1:])
+        return Reading(self.arms, self.plan.members)
 
     def require_same(self, other: About, run: str) -> None:
         """Refuse to go on with a run that is about something else.
@@ -118,9 +118,9 @@ def _flat(plan: Mapping[str, Any]) -> dict[str, Any]:
         **plan,
         **plan["goal"],
         "device": ", ".join(plan["devices"]),
-        "ensemble": ",".join(plan["ensemble"]),
+        "ensemble": ",".join((*plan["ensemble"], *plan.get("elsewhere", ()))),
     }
-    for gathered in ("goal", "devices"):
+    for gathered in ("goal", "devices", "elsewhere"):
         del fields[gathered]
     return {
         **fields,

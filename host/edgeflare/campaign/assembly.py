@@ -20,6 +20,7 @@ from edgeflare.devices.profile import Profile
 from edgeflare.devices.session import DeviceSession
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.decode import Decoder, Outputs, detect_outputs
+from edgeflare.models.elsewhere import open_elsewhere
 from edgeflare.models.evaluation import Evaluator, HostModel
 from edgeflare.models.original import is_callable, open_original
 from edgeflare.models.pair import Pair
@@ -102,6 +103,7 @@ def assemble(
     profiles: Sequence[Profile],
     stack: ExitStack,
     ensemble: tuple[Kernels, ...] = (),
+    elsewhere: tuple[str, ...] = (),
 ) -> Assembly:
     """Open a pair's models and its seeds, and the devices; `stack` closes them.
 
@@ -113,6 +115,7 @@ def assemble(
         stack: closes what is opened.
         ensemble: kernel sets of the host, the twin's own first; empty for the default: an ensemble
             of two where kernels are looked for, the twin alone elsewhere.
+        elsewhere: further members, which another runtime runs; see `Plan`.
 
     Raises:
         UserError: a model, the seeds or a profile is not what it should be.
@@ -149,6 +152,9 @@ def assemble(
         )
         for kernels in ensemble[1:]
     }
+    for member in elsewhere:
+        model = stack.enter_context(open_elsewhere(pair.compressed, member))
+        members[member] = replace(hosts[Arm.TWIN], evaluator=model)
     panel = Panel(hosts, on_devices, members)
     return Assembly(pair, seeds, panel, devices, ensemble, time.monotonic() - begun)
 

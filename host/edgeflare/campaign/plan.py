@@ -35,6 +35,7 @@ class Plan:
         total_time: seconds of wall time that the search may take; None for no bound.
         ensemble: kernel sets of the host that the compressed model runs under: the twin's own
             first, then further members; empty until the pair is known and the default chosen.
+        elsewhere: members of the ensemble that another runtime runs, "KERNELS@PYTHON" each.
         max_linf: gray levels that one value of a mutant may differ from its seed; None for no
             bound.
         max_l2: Euclidean distance in gray levels that a mutant may have from its seed; None for no
@@ -54,6 +55,7 @@ class Plan:
     total_queries: int | None = None
     total_time: float | None = None
     ensemble: tuple[Kernels, ...] = ()
+    elsewhere: tuple[str, ...] = ()
     max_linf: float | None = DEFAULT_LINF
     max_l2: float | Literal["default"] | None = "default"
     strengthen: int = 0
@@ -71,6 +73,11 @@ class Plan:
         return replace(self, ensemble=ensemble, max_l2=max_l2)
 
     @property
+    def members(self) -> tuple[str, ...]:
+        """The members of the twin's ensemble beside itself, by name."""
+        return (*self.ensemble[1:], *self.elsewhere)
+
+    @property
     def bounds(self) -> Bounds:
         """How far a mutant may be from its seed; of a settled plan."""
         if self.max_l2 == "default":
@@ -82,6 +89,7 @@ class Plan:
         fields = asdict(self)
         fields["devices"] = list(self.devices)
         fields["ensemble"] = list(self.ensemble)
+        fields["elsewhere"] = list(self.elsewhere)
         fields["goal"]["find"] = self.goal.find.value
         return fields
 
@@ -96,5 +104,6 @@ class Plan:
                 "goal": Goal(**goal),
                 "devices": tuple(fields["devices"]),
                 "ensemble": tuple(fields["ensemble"]),
+                "elsewhere": tuple(fields.get("elsewhere", ())),
             }
         )

@@ -77,6 +77,7 @@ def bench(
     those of `search`, but for 1: that something deviates is the point here.
     """
     names = tuple(_parts("--strategies", strategies))
+    kernels, elsewhere = read_ensemble(ensemble)
     grid = Grid(
         strategies=names,
         rng_seeds=tuple(_integer("--rng-seeds", part) for part in _parts("--rng-seeds", rng_seeds)),
@@ -88,7 +89,8 @@ def bench(
             limit=limit,
             max_queries=max_queries,
             time_limit=time_limit,
-            ensemble=read_ensemble(ensemble),
+            ensemble=kernels,
+            elsewhere=elsewhere,
             max_linf=read_bound("--max-linf", max_linf),
             max_l2="default" if max_l2 == "default" else read_bound("--max-l2", max_l2),
         ),

@@ -119,7 +119,8 @@ Ensemble = Annotated[
     str | None,
     typer.Option(
         metavar="KERNELS",
-        help="Kernel sets of the host, the twin's own first: xnnpack, builtin, reference. Where "
+        help="Kernel sets of the host, the twin's own first: xnnpack, builtin, reference; or "
+        "KERNELS@PYTHON for the runtime of another environment. Where "
         "members of the ensemble disagree, the device is asked. One name alone: no ensemble. "
         "Default: xnnpack; with --find kernel xnnpack,reference, or xnnpack,builtin for models "
         "over 4 MiB.",

@@ -93,6 +93,7 @@ def search(
         outputs=outputs,
     )
     profiles = find_profiles(device)
+    kernels, elsewhere = read_ensemble(ensemble)
     plan = Plan(
         strategy=find_strategy(strategy).name,
         goal=Goal(find, ties is options.Ties.INCLUDE, min_strength),
@@ -105,10 +106,10 @@ def search(
         total_time=total_time,
         max_linf=read_bound("--max-linf", max_linf),
         max_l2="default" if max_l2 == "default" else read_bound("--max-l2", max_l2),
+        elsewhere=elsewhere,
         strengthen=strengthen,
         shrink=shrink,
     )
-    kernels = read_ensemble(ensemble)
     loaded = load_pair(pair, given)
     path = out or Path("runs") / f"{loaded.name}-{datetime.now():%Y%m%d-%H%M%S}"
     if not resume:
@@ -116,7 +117,15 @@ def search(
     with ExitStack() as stack:
         # Seen on a terminal only: elsewhere, an error is the one line that is printed.
         with console.status(f"opening {escape(loaded.name)} on {escape(', '.join(plan.devices))}"):
-            assembly = assemble(loaded, first_seeds(loaded, limit), find, profiles, stack, kernels)
+            assembly = assemble(
+                loaded,
+                first_seeds(loaded, limit),
+                find,
+                profiles,
+                stack,
+                kernels,
+                elsewhere,
+            )
         about = assembly.about(plan)
         if dry_run:
             print_dry_run(Console(), about, len(assembly.seeds), str(path), loaded.notes)

@@ -6,6 +6,7 @@ import math
 from typing import cast, get_args
 
 from edgeflare.errors import UserError
+from edgeflare.models.elsewhere import SEPARATOR, split_member
 from edgeflare.models.tflite import Kernels
 from edgeflare.suggestion import suggestion
 
@@ -45,23 +46,34 @@ def read_bound(option: str, text: str) -> float | None:
     return bound
 
 
-def read_ensemble(text: str | None) -> tuple[Kernels, ...]:
-    """Return the kernel sets of an ensemble; empty where the default is wanted.
+def read_ensemble(text: str | None) -> tuple[tuple[Kernels, ...], tuple[str, ...]]:
+    """Return the kernel sets of an ensemble, and its members of other runtimes.
+
+    Both are empty where the default is wanted.
 
     Raises:
-        UserError: one is unknown, or named twice.
+        UserError: one is unknown, or named twice, or the first is of another runtime.
 
     """
     if text is None:
-        return ()
+        return (), ()
     names = [name.strip() for name in text.split(",")]
+    elsewhere = [name for name in names if SEPARATOR in name]
+    here = [name for name in names if SEPARATOR not in name]
     known = get_args(Kernels)
-    for name in names:
+    for name in here:
         if name not in known:
             raise UserError(
                 f"--ensemble: there is no kernel set {name!r}{suggestion(name, known)}; "
                 f"known are {', '.join(known)}"
             )
+    if names[0] in elsewhere:
+        raise UserError(
+            f"--ensemble {text}: the first is the twin's own, on this Python's runtime: put"
+            f" {' or '.join(known)} before {names[0]}"
+        )
+    for name in elsewhere:
+        split_member(name)
     if len(set(names)) < len(names):
         raise UserError(f"--ensemble {text}: name each kernel set once")
-    return cast("tuple[Kernels, ...]", tuple(names))
+    return cast("tuple[Kernels, ...]", tuple(here)), tuple(elsewhere)

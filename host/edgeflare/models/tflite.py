@@ -35,13 +35,19 @@ _NO_OPERATOR = re.compile(r" has no (custom )?operator ")
 """How the agent's runtime says so, in one line like whatever else it refuses a model for."""
 
 
-def open_tflite(path: Path, kernels: Kernels = "xnnpack", threads: int = 1) -> TFLiteModel:
+def open_tflite(
+    path: Path,
+    kernels: Kernels = "xnnpack",
+    threads: int = 1,
+    launcher: Sequence[str] | None = None,
+) -> TFLiteModel:
     """Load a `.tflite` file into a worker process.
 
     Args:
         path: the file; float32, float16, dynamic-range or int8/uint8 quantized.
         kernels: the host's kernels that run it.
         threads: threads of the interpreter.
+        launcher: the command that starts the worker's Python; None for this one.
 
     Raises:
         OperatorMissing: the host's runtime lacks an operator that the model needs.
@@ -52,7 +58,7 @@ def open_tflite(path: Path, kernels: Kernels = "xnnpack", threads: int = 1) -> T
     """
     check_model_file(path)
     try:
-        model = IsolatedModel.open(path, Options(kernels=kernels, threads=threads))
+        model = IsolatedModel.open(path, Options(kernels=kernels, threads=threads), launcher)
     except ModelRejected as rejected:
         if _NO_OPERATOR.search(str(rejected)):
             raise OperatorMissing(f"{path}: {rejected}") from rejected

@@ -109,7 +109,7 @@ def build_document(journal: Journal) -> Document:
         "stopped_by": about_json.get("stopped_by", "killed"),
         "pair": dict(about.pair),
         "devices": [dict(device) for device in about.devices],
-        "ensemble": list(about.plan.ensemble),
+        "ensemble": [*about.plan.ensemble, *about.plan.elsewhere],
         "strategy": about.plan.strategy,
         "find": about.plan.goal.find.value,
         "rng_seed": about.plan.rng_seed,

@@ -18,8 +18,8 @@ from edgeflare.devices.bundle.contents import OWN_PACKAGES, Observer, bundle_con
 from edgeflare.devices.bundle.requirements import pin_runtime
 from edgeflare.devices.bundle.target import Target, find_target
 from edgeflare.devices.bundle.tree import pack_tree, unpack_tree
-from edgeflare.devices.transports.emulated import package_folder
 from edgeflare.errors import InfrastructureError
+from edgeflare.models.agent_code import package_folder
 
 _log = logging.getLogger(__name__)
 

@@ -24,7 +24,7 @@ from edgeflare.devices.bundle.libraries import system_libraries
 from edgeflare.devices.bundle.requirements import requirements
 from edgeflare.devices.bundle.target import Target, native_target
 from edgeflare.devices.bundle.wheels import fetch_wheels, wheel_files, wheel_licences
-from edgeflare.devices.transports.emulated import package_folder
+from edgeflare.models.agent_code import package_folder
 
 Observer = Callable[[str], None]
 """Is told in a few words what is being done."""

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from edgeflare.devices.bundle.build import build_bundle
 from edgeflare.devices.profile import Profile
-from edgeflare.devices.transports.emulated import package_folder
 from edgeflare.errors import UserError
+from edgeflare.models.agent_code import package_folder
 
 _LAUNCHER = """\
 #!/bin/sh

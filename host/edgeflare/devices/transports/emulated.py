@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.transports.child_agent import ChildAgent
 from edgeflare.devices.transports.delegate import allow_delegate
 from edgeflare.devices.transports.transport import Endpoint, Transport
-from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.errors import UserError
+from edgeflare.models.agent_code import link_packages
 
 
 class EmulatedTransport(Transport):
@@ -57,29 +57,6 @@ class EmulatedTransport(Transport):
             raise UserError(
                 f'{self._profile.source}: python = "{python}": cannot be run: {error.strerror}'
             ) from None
-
-
-def link_packages(folder: Path) -> None:
-    """Fill a folder through which any interpreter finds this installation's agent.
-
-    And nothing else of the host's site-packages, whose numpy is not that interpreter's.
-    """
-    folder.mkdir()
-    for package in ("edgeflare_agent", "edgeflare_protos"):
-        (folder / package).symlink_to(package_folder(package), target_is_directory=True)
-
-
-def package_folder(package: str) -> Path:
-    """Return where a package of this installation lies.
-
-    Raises:
-        InfrastructureError: it is not installed.
-
-    """
-    spec = find_spec(package)
-    if spec is None or spec.origin is None:
-        raise InfrastructureError(f"{package} is not installed; install edgeflare again")
-    return Path(spec.origin).parent
 
 
 def _environment(packages: Path, *, own: bool) -> dict[str, str]:
