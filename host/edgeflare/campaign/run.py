@@ -46,6 +46,6 @@ def resume_run(path: Path, about: About) -> tuple[RunDirectory, Journal]:
         journal.close()
         raise
     # Until it stops again, the journal alone says what the run has found, and how it ended.
-    directory.document.unlink(missing_ok=True)
     journal.note("stopped_by", "killed")
+    directory.document.unlink(missing_ok=True)
     return directory, journal

@@ -35,11 +35,17 @@ def shake_hands(connection: Connection) -> wire.DescribeReply:
     return reply
 
 
+_CUT = "Stream removed"
+"""What gRPC says of a call whose connection ended under it, where it knows no more."""
+
+
 def _diagnosis(connection: Connection, error: grpc.RpcError) -> InfrastructureError:
     code, details = status(error)
     place = connection.place
     if code is grpc.StatusCode.FAILED_PRECONDITION:
         return _other_version(connection, details)
+    if code is grpc.StatusCode.UNKNOWN and details == _CUT:
+        return DeviceLost(f"{place}: the connection broke off during the handshake")
     if code in (grpc.StatusCode.UNIMPLEMENTED, grpc.StatusCode.UNKNOWN):
         return InfrastructureError(
             f"{place}: something answers there, but it is no EdgeFlare agent ({details});"
