@@ -9,12 +9,14 @@ import select
 import signal
 import subprocess
 import time
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from edgeflare.devices.connection import DeviceLost
+from edgeflare.devices.profile import Profile
 from edgeflare.devices.transports.scratch import ScratchFolder
-from edgeflare.devices.transports.transport import Endpoint
+from edgeflare.devices.transports.transport import Endpoint, Transport
 from edgeflare.errors import InfrastructureError
 
 READY_SECONDS = 60.0
@@ -126,6 +128,39 @@ class ChildAgent:
 
     def _last_line(self) -> str:
         return last_line(self.folder / "log")
+
+
+class ChildTransport(Transport):
+    """Brings an agent up as a child of this process; its heirs say how it is started."""
+
+    def __init__(self, profile: Profile) -> None:
+        self._profile = profile
+        self._agent: ChildAgent | None = None
+        self._last_words = ""
+
+    @abstractmethod
+    def _start(self, agent: ChildAgent) -> Endpoint:
+        """Start the agent, and wait until it is ready."""
+
+    def open(self) -> Endpoint:
+        """Start the agent, and wait until it is ready."""
+        self._last_words = ""
+        self._agent = ChildAgent(self._profile.name)
+        try:
+            return self._start(self._agent)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End the agent, and remove its folder."""
+        if self._agent is not None:
+            self._last_words = self._agent.end()
+            self._agent = None
+
+    def last_words(self) -> str:
+        """Return how the agent's process ended and the last line of its log, if it did end."""
+        return self._last_words if self._agent is None else self._agent.last_words()
 
 
 def read_ready_line(name: str, line: bytes) -> int:

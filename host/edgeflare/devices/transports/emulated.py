@@ -9,41 +9,15 @@ import os
 import sys
 from pathlib import Path
 
-from edgeflare.devices.profile import Profile
-from edgeflare.devices.transports.child_agent import ChildAgent
+from edgeflare.devices.transports.child_agent import ChildAgent, ChildTransport
 from edgeflare.devices.transports.delegate import allow_delegate
-from edgeflare.devices.transports.transport import Endpoint, Transport
+from edgeflare.devices.transports.transport import Endpoint
 from edgeflare.errors import UserError
 from edgeflare.models.agent_code import link_packages
 
 
-class EmulatedTransport(Transport):
+class EmulatedTransport(ChildTransport):
     """Runs `python -m edgeflare_agent` as a child process."""
-
-    def __init__(self, profile: Profile) -> None:
-        self._profile = profile
-        self._agent: ChildAgent | None = None
-        self._last_words = ""
-
-    def open(self) -> Endpoint:
-        """Start the agent, and wait until it is ready."""
-        self._last_words = ""
-        self._agent = ChildAgent(self._profile.name)
-        try:
-            return self._start(self._agent)
-        except BaseException:
-            self.close()
-            raise
-
-    def close(self) -> None:
-        """End the agent, and remove its folder."""
-        if self._agent is not None:
-            self._last_words = self._agent.end()
-            self._agent = None
-
-    def last_words(self) -> str:
-        """Return how the agent's process ended and the last line of its log, if it did end."""
-        return self._last_words if self._agent is None else self._agent.last_words()
 
     def _start(self, agent: ChildAgent) -> Endpoint:
         packages = agent.folder / "packages"

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from edgeflare.devices.bundle.build import build_bundle, unpack_bundle
 from edgeflare.devices.profile import Profile
-from edgeflare.devices.transports.child_agent import ChildAgent
+from edgeflare.devices.transports.child_agent import ChildAgent, ChildTransport
 from edgeflare.devices.transports.delegate import allow_delegate
-from edgeflare.devices.transports.transport import Endpoint, Transport
+from edgeflare.devices.transports.transport import Endpoint
 from edgeflare.errors import UserError
 from edgeflare.suggestion import suggestion
 
@@ -43,42 +43,19 @@ _CORES = {
 """Part number and features of the cores that QEMU 7.2 knows, as Linux shows them."""
 
 
-class QemuTransport(Transport):
-    """Runs the bundle of linux-aarch64 under QEMU in user mode."""
+class QemuTransport(ChildTransport):
+    """Runs the bundle of linux-aarch64 under QEMU in user mode; the bundle stays in the cache."""
 
-    def __init__(self, profile: Profile) -> None:
-        self._profile = profile
-        self._agent: ChildAgent | None = None
-        self._last_words = ""
-
-    def open(self) -> Endpoint:
-        """Make the bundle if there is none yet, start the agent, and wait until it is ready."""
-        self._last_words = ""
+    def _start(self, agent: ChildAgent) -> Endpoint:
         qemu = _find_qemu(self._profile)
         cpu = self._profile.cpu or ""
         _check_core(qemu, cpu, self._profile)
         home = unpack_bundle(build_bundle("linux-aarch64", self._profile.runtime))
-        self._agent = ChildAgent(self._profile.name)
-        try:
-            sysroot = self._agent.folder / "sysroot"
-            _tell_of_core(sysroot, cpu, _version(qemu))
-            emulator = shlex.join([qemu, "-cpu", cpu, "-L", str(sysroot)])
-            environment = {**os.environ, _EMULATOR_VARIABLE: emulator}
-            command = [str(home / "agent"), *allow_delegate(self._profile)]
-            return self._agent.start(command, environment)
-        except BaseException:
-            self.close()
-            raise
-
-    def close(self) -> None:
-        """End the agent, and remove its folder; the bundle stays in the cache."""
-        if self._agent is not None:
-            self._last_words = self._agent.end()
-            self._agent = None
-
-    def last_words(self) -> str:
-        """Return how the agent's process ended and the last line of its log, if it did end."""
-        return self._last_words if self._agent is None else self._agent.last_words()
+        sysroot = agent.folder / "sysroot"
+        _tell_of_core(sysroot, cpu, _version(qemu))
+        emulator = shlex.join([qemu, "-cpu", cpu, "-L", str(sysroot)])
+        environment = {**os.environ, _EMULATOR_VARIABLE: emulator}
+        return agent.start([str(home / "agent"), *allow_delegate(self._profile)], environment)
 
 
 def find_qemu() -> str | None:
