@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from edgeflare.campaign.about import About
 from edgeflare.campaign.campaign import Interrupt, StoppedBy, run_campaign
-from edgeflare.campaign.health import Health, Patient
+from edgeflare.campaign.health.health import Health
+from edgeflare.campaign.health.record import Patient
 from edgeflare.campaign.panel import ArmModel, Panel
 from edgeflare.campaign.plan import Plan
 from edgeflare.campaign.run import begin_run, resume_run
@@ -146,7 +147,7 @@ class Laboratory:
                 labels=None,
                 panel=panel,
                 recover=self.recovered.append,
-                health=Health(self.patients, journal, observer, interrupt.asked),
+                health=Health.of(self.patients, self.images, journal, observer, interrupt.asked),
                 tale=find_strategy(wanted.strategy).tale,
                 journal=journal,
                 directory=directory,

@@ -57,7 +57,7 @@ def run_campaign(setting: Setting, interrupt: Interrupt) -> StoppedBy | None:
 
 
 def _run(setting: Setting, interrupt: Interrupt) -> StoppedBy | None:
-    setting.health.look()
+    setting.health.thermometer.look()
     outcomes = screen(setting)
     setting.stopwatch.lap("setup")
     ended = False
@@ -67,7 +67,7 @@ def _run(setting: Setting, interrupt: Interrupt) -> StoppedBy | None:
         seeds = {i: outcome for i, outcome in outcomes.items() if i not in deviating}
         ended = SearchPhase(setting, seeds).run() and refine(setting, seeds)
     verified = verify(replace(setting, stopped=interrupt.urgent))
-    setting.health.look()
+    setting.health.thermometer.look()
     if ended and verified:
         return None
     return "interrupt" if interrupt.asked() else "total-time"

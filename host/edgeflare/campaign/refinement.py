@@ -93,9 +93,9 @@ def refine(setting: Setting, seeds: Mapping[int, Outcome]) -> bool:
                 _end(setting, refinement)
                 done, under_way = done + 1, under_way - 1
         with setting.journal.transaction():
-            setting.health.record(landed.evaluated[begin:], setting)
+            setting.health.canaries.write(landed.evaluated[begin:])
             setting.stopwatch.lap("refine")
-        setting.health.judge(setting)
+        setting.health.canaries.judge(setting.ask_device)
         size = setting.batch_size(landed.mean_seconds)
         setting.observer.refined(done, total)
     return True
@@ -155,7 +155,7 @@ def _put(setting: Setting, batch: _Batch, pipeline: Pipeline[_Batch]) -> None:
     """Begin to evaluate what refinements ask, and the canaries that are due."""
     queries = [query for _, asked in batch for query in asked]
     seed_ids = [refinement.found.seed_id for refinement, asked in batch for _ in asked]
-    canaries, canary_ids = setting.health.canaries(queries, seed_ids, setting.images)
+    canaries, canary_ids = setting.health.canaries.due(queries, seed_ids)
     pipeline.put(batch, [*queries, *canaries], [*seed_ids, *canary_ids])
 
 

@@ -39,7 +39,7 @@ class SearchPhase:
         self._queries = sum(row.queries for row in self._ended.values())
         self._device_queries = sum(row.device_queries for row in self._ended.values())
         self._seconds_before = setting.journal.times().wall
-        setting.health.begin(setting)
+        setting.health.canaries.begin(setting.panel.reading)
 
     def run(self) -> bool:
         """Search until every chain has ended; return False if it was stopped before."""
@@ -80,11 +80,11 @@ class SearchPhase:
             in_flight -= len(landed.ticket)
             with setting.journal.transaction():
                 told = self._tell(landed.ticket, landed.evaluated)
-                setting.health.record(landed.evaluated[told:], setting)
+                setting.health.canaries.write(landed.evaluated[told:])
                 for chain, _ in landed.ticket:
                     self._place(chain, ready, allowance)
                 setting.stopwatch.lap("wall", landed.device_busy_seconds)
-            setting.health.judge(setting)
+            setting.health.canaries.judge(setting.ask_device)
             size = setting.batch_size(landed.mean_seconds)
             setting.observer.searched(self._progress())
 
@@ -131,7 +131,7 @@ class SearchPhase:
         setting = self._setting
         queries = [query for _, asked in batch for query in asked]
         seed_ids = [chain.seed_id for chain, asked in batch for _ in asked]
-        canaries, canary_ids = setting.health.canaries(queries, seed_ids, setting.images)
+        canaries, canary_ids = setting.health.canaries.due(queries, seed_ids)
         pipeline.put(batch, [*queries, *canaries], [*seed_ids, *canary_ids])
 
     def _tell(self, batch: _Batch, evaluated: Sequence[Evaluated]) -> int:

@@ -10,13 +10,14 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.campaign.health import Health
+from edgeflare.campaign.health.health import Health
 from edgeflare.campaign.journal import Journal, Times
-from edgeflare.campaign.panel import Panel
+from edgeflare.campaign.panel import Evaluated, Panel
 from edgeflare.campaign.pipeline import DEPTH, Pipeline
 from edgeflare.campaign.plan import Plan
 from edgeflare.campaign.run_directory import RunDirectory
-from edgeflare.search.strategy import Tale
+from edgeflare.search.outcome import Arm
+from edgeflare.search.strategy import Query, Tale
 
 CHAINS = 512
 """Chains that are open at once unless told otherwise: four batches of 128 under way. A batch of 64
@@ -155,7 +156,14 @@ class Setting:
 
     def pipeline(self) -> Pipeline[Any]:
         """Return an empty pipeline over the panel."""
-        return Pipeline(self.panel, self.recover, self.health.breathe)
+        return Pipeline(self.panel, self.recover, self.health.thermometer.breathe)
+
+    def ask_device(self, seed_id: int) -> Evaluated:
+        """Ask the device of a seed about the seed's image, on its own."""
+        pipeline = self.pipeline()
+        pipeline.put(None, [Query(self.images[seed_id], (Arm.DEVICE,))], [seed_id])
+        (one,) = pipeline.take().evaluated
+        return one
 
     def batch_size(self, seconds_for_each: float) -> int:
         """Return how many queries make a batch, given the time that one takes.

@@ -11,7 +11,7 @@ from edgeflare.campaign.about import About
 from edgeflare.campaign.again import try_again
 from edgeflare.campaign.assembly import Assembly, assemble
 from edgeflare.campaign.campaign import Interrupt
-from edgeflare.campaign.health import Health
+from edgeflare.campaign.health.health import Health
 from edgeflare.campaign.journal import ChainRow, Journal, TriggerRow
 from edgeflare.campaign.run import resume_run
 from edgeflare.campaign.run_directory import RunDirectory, write_atomically
@@ -126,7 +126,9 @@ def run_replay(
         labels=assembly.seeds.labels,
         panel=assembly.panel,
         recover=lambda index: assembly.devices[index].reopen(interrupt.urgent),
-        health=Health(assembly.devices, journal, observer, interrupt.asked),
+        health=Health.of(
+            assembly.devices, assembly.seeds.images, journal, observer, interrupt.asked
+        ),
         tale=random_walk,  # never told: nothing is searched
         journal=journal,
         directory=directory,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from edgeflare.campaign.assembly import Assembly
 from edgeflare.campaign.campaign import Interrupt, run_campaign
-from edgeflare.campaign.health import Health
+from edgeflare.campaign.health.health import Health
 from edgeflare.campaign.journal import Journal
 from edgeflare.campaign.plan import Plan
 from edgeflare.campaign.run_directory import RunDirectory
@@ -46,7 +46,9 @@ def run_documented(
         labels=assembly.seeds.labels,
         panel=assembly.panel,
         recover=lambda index: assembly.devices[index].reopen(interrupt.urgent),
-        health=Health(assembly.devices, journal, observer, interrupt.asked),
+        health=Health.of(
+            assembly.devices, assembly.seeds.images, journal, observer, interrupt.asked
+        ),
         tale=find_strategy(plan.strategy).tale,
         journal=journal,
         directory=directory,

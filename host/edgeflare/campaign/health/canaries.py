@@ -1,0 +1,184 @@
+"""Canaries: an input whose answer is known, asked again every so often.
+
+A *canary* is the first seed of a device that the device answered. It is asked again every so many
+device queries, in the batch that is due anyway; its answer must not change. Since canaries change
+no strategy's answers, they change no finding.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.campaign.health.record import Record
+from edgeflare.campaign.health.thermometer import Thermometer
+from edgeflare.campaign.journal import Journal
+from edgeflare.campaign.panel import Evaluated, Reading, device_of
+from edgeflare.campaign.recall import from_rows, to_row
+from edgeflare.errors import InfrastructureError
+from edgeflare.search.outcome import Arm
+from edgeflare.search.strategy import Query
+
+Ask = Callable[[int], Evaluated]
+"""Asks the device of a seed, given its id, about the seed's image, on its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Canary:
+    """A canary under way: the how-manieth of which device, and the seed whose image it is."""
+
+    index: int
+    seed_id: int
+    n: int
+
+
+class Canaries:
+    """Asks the devices of a campaign what they answered before."""
+
+    def __init__(
+        self,
+        record: Record,
+        thermometer: Thermometer,
+        journal: Journal,
+        images: NDArray[np.uint8],
+    ) -> None:
+        """Watch over the devices of a record; with none, nothing is watched.
+
+        Args:
+            record: where what is seen is kept.
+            thermometer: looked at with each canary.
+            journal: where their answers are written.
+            images: (seeds, H, W, C), the seeds of the campaign.
+
+        """
+        self._record = record
+        self._thermometer = thermometer
+        self._journal = journal
+        self._images = images
+        self._asked: Counter[int] = Counter()
+        self._references: dict[int, tuple[int, Evaluated]] = {}
+        self._under_way: deque[list[_Canary]] = deque()
+        self._landed: list[tuple[_Canary, Evaluated]] = []
+
+    def begin(self, reading: Reading) -> None:
+        """Learn what the canaries answered in the beginning, and where the search stands."""
+        if not self._record.patients:
+            return
+        rows = [rows[0] for rows in self._journal.answers("seed").values()]
+        for row, one in zip(rows, from_rows(reading, rows), strict=True):
+            index = self._index(row.seed_id)
+            if one.outcome[Arm.DEVICE].failure is None:
+                self._references.setdefault(index, (row.seed_id, one))
+        for seed_id, asked in self._journal.device_queries().items():
+            self._asked[self._index(seed_id)] += asked
+        for seed_id, refinement in self._journal.refinements().items():
+            self._asked[self._index(seed_id)] += refinement.device_queries
+
+    def due(
+        self, queries: Sequence[Query], seed_ids: Sequence[int]
+    ) -> tuple[list[Query], list[int]]:
+        """Return what is to be asked together with a batch: canaries, and their seeds' ids."""
+        due = [
+            canary
+            for index, count in sorted(self._counts(queries, seed_ids).items())
+            for canary in self._due(index, count)
+        ]
+        self._under_way.append(due)
+        asked = [Query(self._images[canary.seed_id], (Arm.DEVICE,)) for canary in due]
+        return asked, [canary.seed_id for canary in due]
+
+    def write(self, evaluated: Sequence[Evaluated]) -> None:
+        """Write down what the canaries of the oldest batch under way answered."""
+        self._landed = list(zip(self._under_way.popleft(), evaluated, strict=True))
+        for canary, one in self._landed:
+            self._write(canary.n, canary, one)
+
+    def judge(self, ask: Ask) -> None:
+        """Hold the answers that were written last to the first ones.
+
+        Args:
+            ask: asks again where one has changed.
+
+        Raises:
+            InfrastructureError: one has changed, and stays so.
+
+        """
+        for canary, one in self._landed:
+            self._judge(canary, one, ask)
+
+    def _counts(self, queries: Iterable[Query], seed_ids: Iterable[int]) -> Mapping[int, int]:
+        """Return how many of a batch's queries go to each device that has a canary."""
+        if not self._references:
+            return {}
+        indexes = (
+            self._index(seed_id)
+            for query, seed_id in zip(queries, seed_ids, strict=True)
+            if Arm.DEVICE in query.arms
+        )
+        return {i: n for i, n in Counter(indexes).items() if i in self._references}
+
+    def _due(self, index: int, count: int) -> list[_Canary]:
+        every = self._record.patients[index].profile.canary_every
+        if not every:
+            return []
+        first = self._asked[index] // every
+        self._asked[index] += count
+        vitals = self._record.vitals[index]
+        if vitals.failed:  # in the part of the run before this one: is it well now?
+            vitals.failed, first = False, max(0, first - 1)
+        last = self._asked[index] // every
+        seed_id = self._references[index][0]
+        return [_Canary(index, seed_id, n) for n in range(first + 1, last + 1)]
+
+    def _judge(self, canary: _Canary, one: Evaluated, ask: Ask) -> None:
+        record, reference = self._record, self._references[canary.index][1]
+        vitals, name = record.vitals[canary.index], record.patients[canary.index].profile.name
+        self._thermometer.glance(canary.index)
+        if one.raw[Arm.DEVICE] == reference.raw[Arm.DEVICE]:
+            vitals.canaries["same"] += 1
+        elif _label(one) == _label(reference):
+            vitals.canaries["varied"] += 1
+            record.warn(
+                f"{name} does not repeat its answers to the bit: the label of its canary, seed"
+                f" {canary.seed_id}, held, and its outputs varied"
+            )
+        else:
+            vitals.canaries["changed"] += 1
+            again = ask(canary.seed_id)
+            self._write(-canary.n, canary, again)
+            if _label(again) != _label(reference):
+                vitals.failed = True
+                line = self._changed(canary, reference, again)
+                record.warn(line)
+                record.keep()
+                raise InfrastructureError(line)
+            record.warn(
+                f"{name} answered its canary, seed {canary.seed_id}, with {_label(one)} instead of"
+                f" {_label(reference)} once, and rightly when asked again"
+            )
+        record.keep()
+
+    def _changed(self, canary: _Canary, reference: Evaluated, now: Evaluated) -> str:
+        profile = self._record.patients[canary.index].profile
+        before = (canary.n - 1) * profile.canary_every
+        return (
+            f"{profile.name}: its answer to seed {canary.seed_id} has changed from"
+            f" {_label(reference)} to {_label(now)}, somewhere after {before} device queries: what"
+            " it answered since then is not to be trusted; look after the device"
+        )
+
+    def _write(self, n: int, canary: _Canary, one: Evaluated) -> None:
+        row = to_row("canary", canary.seed_id, n, self._images[canary.seed_id], one)
+        self._journal.write_answers([row])
+
+    def _index(self, seed_id: int) -> int:
+        return device_of(seed_id, len(self._record.patients))
+
+
+def _label(one: Evaluated) -> str:
+    answer = one.outcome[Arm.DEVICE]
+    return answer.failure or f"class {answer.label}"

@@ -1,0 +1,151 @@
+"""Temperature: looked at now and then, and a pause where a device is too hot."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from fnmatch import fnmatchcase
+from math import isnan, nan
+
+from edgeflare.campaign.health.record import Record
+from edgeflare.devices.profile import Profile
+from edgeflare.errors import InfrastructureError
+
+LOOK_SECONDS = 5.0
+"""Between two looks at the thermometer of a device that has a limit. Silicon warms up within
+seconds, a board within minutes."""
+
+COOLER_BY_CELSIUS = 5.0
+"""Below its limit, before a device goes on; else it would stop again at once."""
+
+COOLING_SECONDS = 1800.0
+"""The longest pause. What is too hot for longer does not cool down by waiting."""
+
+_NO_THERMOMETERS = ("PMIC-Die*", "lmh-dcvs*", "vbat*", "ibat*", "soc")
+"""Thermal zones that tell a constant, a threshold, or volts, amperes and charge of a battery, as on
+Jetsons and on phones of Qualcomm's."""
+
+
+class Thermometer:
+    """Looks at the temperatures and frequencies of the devices, and waits while one is too hot."""
+
+    def __init__(
+        self,
+        record: Record,
+        stopped: Callable[[], bool],
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """Watch over the devices of a record.
+
+        Args:
+            record: where what is seen is kept.
+            stopped: whether the user wants to stop; ends a pause.
+            clock: seconds that never go back.
+            sleep: waits so many seconds.
+
+        """
+        self._record = record
+        self._stopped = stopped
+        self._clock = clock
+        self._sleep = sleep
+        self._looked = [float("-inf")] * len(record.patients)
+
+    def look(self) -> None:
+        """Note temperatures and frequencies of all devices."""
+        for index in range(len(self._record.patients)):
+            self._look(index)
+
+    def glance(self, index: int) -> None:
+        """Note those of one device, unless it was looked at just before."""
+        if not self._fresh(index):
+            self._look(index)
+
+    def breathe(self) -> None:
+        """Wait until no device is too hot; called before each batch.
+
+        Raises:
+            InfrastructureError: a device does not cool down.
+
+        """
+        for index, patient in enumerate(self._record.patients):
+            limit = patient.profile.pause_above_celsius
+            if limit is None or self._fresh(index):
+                continue
+            hottest = self._look(index)
+            if hottest is None:
+                self._record.warn(
+                    f"{patient.profile.name} does not tell its temperature, so that"
+                    f" pause_above_celsius = {limit:g} has no effect"
+                )
+            elif hottest > limit:
+                self._cool(index, limit, hottest)
+
+    def _fresh(self, index: int) -> bool:
+        return self._clock() < self._looked[index] + LOOK_SECONDS
+
+    def _cool(self, index: int, limit: float, hottest: float) -> None:
+        record = self._record
+        name, vitals = record.patients[index].profile.name, record.vitals[index]
+        enough, since = limit - COOLER_BY_CELSIUS, self._clock()
+        record.tell(
+            f"{name} is at {hottest:.0f} °C ({self._hottest_zone(index)}), above the {limit:g} of"
+            f" its profile: waiting until it is at {enough:g}"
+        )
+        vitals.pauses += 1
+        while hottest > enough and not self._stopped():
+            if self._clock() - since >= COOLING_SECONDS:
+                record.keep()
+                raise InfrastructureError(
+                    f"{name}: still at {hottest:.0f} °C after {COOLING_SECONDS / 60:.0f} minutes of"
+                    f" rest, where {enough:g} were expected; cool it, or raise"
+                    f" pause_above_celsius in its profile"
+                )
+            self._sleep(LOOK_SECONDS)
+            now = self._look(index)
+            if now is None or isnan(now):
+                break  # it was lost meanwhile; whoever asks it next notices
+            hottest = now
+        vitals.paused_seconds += self._clock() - since
+        record.keep()
+
+    def _look(self, index: int) -> float | None:
+        """Note a device's state; return its highest temperature.
+
+        None where it tells none, NaN where it does not answer: that is for whoever asks it next to
+        find out, who knows how to get it back.
+        """
+        self._looked[index] = self._clock()
+        patient = self._record.patients[index]
+        try:
+            state = patient.telemetry()
+        except InfrastructureError:
+            return nan
+        self._record.vitals[index].see(state)
+        self._record.keep()
+        return max(_watched(patient.profile, state.temperatures).values(), default=None)
+
+    def _hottest_zone(self, index: int) -> str:
+        """Return the zone that was hottest when the device was looked at last."""
+        vitals, profile = self._record.vitals[index], self._record.patients[index].profile
+        watched = _watched(
+            profile, {name: seen["last"] for name, seen in vitals.temperatures.items()}
+        )
+        return max(watched, key=watched.__getitem__)
+
+
+def _watched(profile: Profile, temperatures: Mapping[str, float]) -> Mapping[str, float]:
+    """Return the temperatures that a profile's limit is about."""
+    if profile.thermal_zones:
+        return {
+            zone: value
+            for zone, value in temperatures.items()
+            if _like(zone, profile.thermal_zones)
+        }
+    return {
+        zone: value for zone, value in temperatures.items() if not _like(zone, _NO_THERMOMETERS)
+    }
+
+
+def _like(zone: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(zone, pattern) for pattern in patterns)

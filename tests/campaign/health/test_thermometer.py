@@ -1,0 +1,217 @@
+"""What a campaign does about a device that gets hot."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edgeflare.campaign.health.record import Record
+from edgeflare.campaign.health.thermometer import COOLING_SECONDS, LOOK_SECONDS, Thermometer
+from edgeflare.campaign.journal import Journal
+from edgeflare.devices.connection import DeviceLost
+from edgeflare.devices.device import connect
+from edgeflare.devices.profile import Profile
+from edgeflare.devices.provenance import Telemetry
+from edgeflare.errors import InfrastructureError
+from patients import Patient, patient
+
+
+class Clock:
+    """A clock that moves only while somebody sleeps, and a second with each look at it."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.slept: list[float] = []
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
+
+
+@dataclass
+class Nurse:
+    told: list[str] = field(default_factory=list)
+
+    def warned(self, line: str) -> None:
+        self.told.append(line)
+
+
+@dataclass
+class Ward:
+    """One device under watch."""
+
+    patient: Patient
+    journal: Journal
+    clock: Clock = field(default_factory=Clock)
+    nurse: Nurse = field(default_factory=Nurse)
+    stopped: bool = False
+
+    def __post_init__(self) -> None:
+        self.thermometer = Thermometer(
+            Record((self.patient,), self.journal, self.nurse),
+            lambda: self.stopped,
+            self.clock,
+            self.clock.sleep,
+        )
+
+    @property
+    def seen(self) -> dict[str, Any]:
+        (device,) = self.journal.about()["health"]["devices"]
+        return dict(device)
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Any:
+    journal = Journal.create(tmp_path / "run.db", {})
+    yield journal
+    journal.close()
+
+
+def test_a_hot_device_rests_until_it_is_cool(journal: Journal) -> None:
+    ward = Ward(patient([70.0, 81.0, 79.0, 76.0, 75.0, 74.0], pause_above_celsius=80.0), journal)
+    ward.thermometer.breathe()
+    assert ward.clock.slept == []
+    ward.thermometer.breathe()  # too early to look again
+    assert ward.patient.looks == 1
+    ward.clock.now += LOOK_SECONDS
+    ward.thermometer.breathe()
+    assert ward.clock.slept == [LOOK_SECONDS] * 3
+    assert ward.nurse.told == [
+        "board is at 81 °C (cpu), above the 80 of its profile: waiting until it is at 75"
+    ]
+    assert (ward.seen["pauses"], ward.seen["paused_seconds"]) == (1, 3 * LOOK_SECONDS)
+    assert ward.seen["temperatures"]["cpu"] == {"first": 70, "min": 70, "max": 81, "last": 75}
+    assert ward.seen["frequencies"] == {
+        "cpu0": {"first": 1500, "min": 1500, "max": 1500, "last": 1500}
+    }
+
+
+@pytest.mark.parametrize(
+    ("zones", "hottest"),
+    [
+        ({}, "board is at 85 °C (skin)"),
+        ({"thermal_zones": ("cpu*", "skin")}, "board is at 85 °C (skin)"),
+        ({"thermal_zones": ("cpu*",)}, "board is at 81 °C (cpu0-thermal)"),
+        ({"thermal_zones": ("PMIC-*",)}, "board is at 100 °C (PMIC-Die)"),
+    ],
+)
+def test_zones_that_are_no_thermometers_are_left_out(
+    zones: dict[str, Any], hottest: str, journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A Jetson's PMIC-Die always tells 100 °C; a phone's soc is the charge of its battery."""
+    told = {"cpu0-thermal": 81.0, "skin": 85.0, "PMIC-Die": 100.0, "soc": 99.0, "lmh-dcvs-00": 98.0}
+    board = patient(pause_above_celsius=80.0, **zones)
+    monkeypatch.setattr(board, "telemetry", lambda: Telemetry(temperatures=told))
+    ward = Ward(board, journal, stopped=True)
+    ward.thermometer.breathe()
+    (line,) = ward.nurse.told
+    assert line.startswith(f"{hottest}, above the 80 of its profile")
+
+
+def test_a_device_that_stays_hot_ends_the_run(journal: Journal) -> None:
+    ward = Ward(patient([95.0], pause_above_celsius=80.0), journal)
+    with pytest.raises(
+        InfrastructureError,
+        match=r"^board: still at 95 °C after 30 minutes of rest, where 75 were expected; cool it,"
+        r" or raise pause_above_celsius in its profile$",
+    ):
+        ward.thermometer.breathe()
+    assert sum(ward.clock.slept) == COOLING_SECONDS
+
+
+def test_a_pause_ends_when_the_user_stops_or_the_device_is_lost(journal: Journal) -> None:
+    lost = Ward(patient([95.0, None], pause_above_celsius=80.0), journal)
+    lost.thermometer.breathe()
+    assert len(lost.clock.slept) == 1
+    stopped = Ward(patient([95.0], pause_above_celsius=80.0), journal, stopped=True)
+    stopped.thermometer.breathe()
+    assert stopped.clock.slept == []
+
+
+def test_a_limit_that_has_no_effect_is_told(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mute = patient(pause_above_celsius=80.0)
+    monkeypatch.setattr(mute, "telemetry", Telemetry)
+    ward = Ward(mute, journal)
+    for _ in range(3):
+        ward.clock.now += LOOK_SECONDS
+        ward.thermometer.breathe()
+    assert ward.nurse.told == [
+        "board does not tell its temperature, so that pause_above_celsius = 80 has no effect"
+    ]
+
+
+def test_a_device_that_does_not_answer_is_not_said_to_tell_nothing(journal: Journal) -> None:
+    """It was lost, or its agent refuses; whoever asks it next finds out and gets it back."""
+    for error in (DeviceLost("pulled the plug"), InfrastructureError("refuses")):
+        ward = Ward(patient([None], pause_above_celsius=80.0, error=error), journal)
+        ward.thermometer.breathe()
+        ward.thermometer.look()
+        assert ward.nurse.told == []
+
+
+class Board:
+    """A real agent that reads its thermometer from a folder of ours."""
+
+    def __init__(self, folder: Path) -> None:
+        zone = folder / "sys/class/thermal/thermal_zone0"
+        zone.mkdir(parents=True)
+        (zone / "type").write_text("soc-thermal\n")
+        self._thermometer = zone / "temp"
+        self.show(85.0)
+        self.process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "edgeflare_agent", "--store", str(folder / "store")),
+                *("--system-root", str(folder), "--exit-with-stdin"),
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        assert self.process.stdout is not None
+        self.address = f"127.0.0.1:{json.loads(self.process.stdout.readline())['port']}"
+
+    def show(self, celsius: float) -> None:
+        self._thermometer.write_text(f"{celsius * 1000:.0f}\n")
+
+
+@pytest.fixture
+def real_board(tmp_path: Path) -> Iterator[Board]:
+    board = Board(tmp_path / "board")
+    with board.process:
+        yield board
+        board.process.terminate()
+
+
+def test_a_real_agent_tells_its_temperature_and_is_waited_for(
+    real_board: Board, journal: Journal
+) -> None:
+    profile = Profile(
+        name="board", transport="address", address=real_board.address, pause_above_celsius=80.0
+    )
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        real_board.show(85.0 - 4 * len(slept))
+
+    with connect(profile) as device:
+        nurse = Nurse()
+        record = Record((device,), journal, nurse)
+        Thermometer(record, lambda: False, sleep=sleep).breathe()
+    assert len(slept) == 3  # 81, 77, 73
+    assert nurse.told == [
+        "board is at 85 °C (soc-thermal), above the 80 of its profile: waiting until it is at 75"
+    ]
+    (seen,) = journal.about()["health"]["devices"]
+    assert seen["temperatures"] == {"soc-thermal": {"first": 85, "min": 73, "max": 85, "last": 73}}
