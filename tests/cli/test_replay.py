@@ -57,6 +57,8 @@ def test_on_the_same_device_everything_deviates_still(
     after = document_of(tmp_path / "replay")
     assert after["strategy"] == "replay"
     assert stored(after["findings"]) == stored(before["findings"])
+    assert after["totals"]["duplicates"] == before["totals"]["duplicates"]
+    assert after["totals"]["duplicates"]["triggers"] == len(after["findings"])
     for was, now in zip(before["findings"], after["findings"], strict=True):
         for key in ("seed_id", "seed_label", "labels", "strength", "distortion", "verified"):
             assert was[key] == now[key]
@@ -166,8 +168,8 @@ def test_a_model_that_is_not_what_it_was(
 
     assert said.code == 2
     assert said.complaint() == (
-        f"{pair / 'compressed.tflite'} is not the compressed model of {run} any more: put that"
-        " file back, or name the new one with --compressed"
+        f"{pair / 'compressed.tflite'} is not the compressed model of {run} (its sha256 is"
+        " another): put that file back, or say where it is with --compressed"
     )
     assert not (tmp_path / "replay").exists()
 
@@ -453,6 +455,6 @@ def test_a_run_is_replayed_from_another_folder_and_finds_a_moved_original(
 def test_a_new_model_may_have_outputs_of_another_kind(finished: Any, biased: Path) -> None:
     past = PastRun.open(finished.folder)
     assert past.pair().outputs is not None
-    assert past.pair(biased).outputs is None
+    assert past.pair(instead=biased).outputs is None
     said = replace(past, about=replace(past.about, pair={**past.about.pair, "outputs": "logits"}))
-    assert said.pair(biased).outputs == "logits"
+    assert said.pair(instead=biased).outputs == "logits"

@@ -34,7 +34,7 @@ def test_it_keeps_its_schema(run: Any, schema: jsonschema.Draft202012Validator) 
 def test_what_is_written_is_what_the_journal_says(run: Any) -> None:
     directory = RunDirectory(run.folder)
     journal = Journal.open(directory.journal)
-    derived = build_document(journal)
+    derived = build_document(directory, journal)
     journal.close()
     assert derived == run.document == load_document(directory)
     assert json.loads(directory.document.read_bytes()) == run.document

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from edgeflare.campaign.journal import Journal
+from edgeflare.campaign.run_directory import RunDirectory
 from edgeflare.report.document import build_document
 from edgeflare.report.undelegated import undelegated
 
@@ -76,7 +77,7 @@ def test_it_is_a_warning_of_the_run(run: Any, monkeypatch: pytest.MonkeyPatch) -
         about = deepcopy(journal.about())
         about["devices"][0]["provenance"] |= TOOK_NOTHING
         monkeypatch.setattr(Journal, "about", lambda _: about)
-        assert build_document(journal)["warnings"] == [
+        assert build_document(RunDirectory(run.folder), journal)["warnings"] == [
             *undelegated(about["devices"]),
             *run.document["warnings"],
         ]

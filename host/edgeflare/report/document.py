@@ -18,6 +18,7 @@ from edgeflare.campaign.recall import from_rows
 from edgeflare.campaign.run_directory import RunDirectory, write_atomically
 from edgeflare.campaign.verification import REPETITIONS
 from edgeflare.errors import UserError
+from edgeflare.report.duplicates import duplicates_of
 from edgeflare.report.equal_arms import equal_arms
 from edgeflare.report.replayed import replay_part
 from edgeflare.report.undelegated import undelegated
@@ -39,7 +40,7 @@ Document = dict[str, Any]
 
 def write_document(directory: RunDirectory, journal: Journal) -> Document:
     """Derive the document from the journal, write it into the run directory, and return it."""
-    document = build_document(journal)
+    document = build_document(directory, journal)
     text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
     write_atomically(directory.document, text.encode() + b"\n")
     return document
@@ -65,13 +66,13 @@ def load_document(directory: RunDirectory) -> Document:
         return document
     journal = Journal.open(directory.journal)
     try:
-        return build_document(journal)
+        return build_document(directory, journal)
     finally:
         journal.close()
 
 
-def build_document(journal: Journal) -> Document:
-    """Derive the document of a run from its journal."""
+def build_document(directory: RunDirectory, journal: Journal) -> Document:
+    """Derive the document of a run from its journal and its images."""
     about_json = journal.about()
     about = About.from_json(about_json)
     chains = journal.chains()
@@ -126,7 +127,10 @@ def build_document(journal: Journal) -> Document:
             {"device": device["name"], **seen}
             for device, seen in zip(about.devices, health.get("devices", []), strict=False)
         ],
-        "totals": _totals(journal, about, chains, findings, deviating, flaky),
+        "totals": {
+            **_totals(journal, about, chains, findings, deviating, flaky),
+            "duplicates": duplicates_of(directory, list(findings.values())),
+        },
         "deviating_seeds": list(deviating.values()),
         "findings": list(findings.values()),
         "flaky": flaky,

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from edgeflare.report.document import Document
+from edgeflare.report.duplicates import in_words
 from edgeflare.report.naming import ARMS, SORTS, class_name, number, sort
 from edgeflare.report.ran import what_ran
 from edgeflare.report.replayed import regressed
@@ -63,6 +64,7 @@ def _facts(document: Document) -> list[tuple[str, str]]:
             f"{number(totals['mean_queries'])} mean, {number(totals['median_queries'])} median; "
             f"{number(totals['mean_device_queries'])} on the device",
         ),
+        *_duplicates(document),
         ("time", f"{totals['wall_seconds']:.1f} s"),
         ("flaky", f"{totals['flaky']:,}"),
     ]
@@ -75,10 +77,16 @@ def _replay_facts(document: Document) -> list[tuple[str, str]]:
         ("mended", f"{len(replay['mended']):,}"),
         ("seeds that deviate only now", f"{len(replay['deviating_seeds']):,}"),
         ("causes", _causes(document)),
+        *_duplicates(document),
     ]
     if replay["baseline"] is not None:
         facts.append(("new since the baseline", f"{len(replay['new']):,}"))
     return facts
+
+
+def _duplicates(document: Document) -> list[tuple[str, str]]:
+    line = in_words(document["totals"])
+    return [("duplicates", line)] if line else []
 
 
 def _causes(document: Document) -> str:

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from edgeflare.campaign.about import About
 from edgeflare.report.document import Document
+from edgeflare.report.duplicates import in_words
 from edgeflare.report.naming import sort, worst_first
 from edgeflare.report.terminal_replay import REPLAY_TITLES, replay_totals
 from edgeflare.report.undelegated import undelegated
@@ -121,7 +122,10 @@ def _totals(document: Document) -> Table:
         ),
         ("set aside", f"{ties}{totals['flaky']} flaky"),
     ]
-    refined = [entry for entry in document["findings"] if entry["refined"]]
+    duplicates = in_words(totals)
+    if duplicates:
+        rows.insert(-1, ("duplicates", duplicates))
+    refined = [entry for entry in document["findings"] if entry.get("refined")]
     if refined:
         rows.insert(-1, ("refined, medians", _refined(refined)))
     for name, value in rows:

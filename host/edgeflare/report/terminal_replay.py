@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rich.table import Table
 
 from edgeflare.report.document import Document
+from edgeflare.report.duplicates import in_words
 
 REPLAY_TITLES = {
     "deviating_seeds": "Seeds that still deviate",
@@ -37,6 +38,9 @@ def replay_totals(document: Document) -> Table:
     but = [seed_id for seed_id in mended if seed_id in worse]
     if but:
         table.add_row("mended, but its seed deviates", _ids(but))
+    duplicates = in_words(document["totals"])
+    if duplicates:
+        table.add_row("duplicates", duplicates)
     changes = replay["changed_kind"]
     if changes:
         table.add_row("of another kind now", "; ".join(map(_change, changes[:_MOST_IDS])))
