@@ -1,0 +1,1 @@
+"""After finding: a small network behind the compressed model that mends deviations."""

@@ -1,0 +1,147 @@
+"""Shifts of the boundaries between classes: the repairer, and its exact arithmetic.
+
+Compression moves the boundary between two classes, for each two by another amount. A table of
+shifts moves them back: of the probability vector p it makes
+
+    p' = p · (1 + S p),    S antisymmetric,
+
+so that the margin between classes a and b changes by about 2 S[a, b] p[a] p[b]: most where the two
+share all, nothing where one of them has it. The sum stays what it was, since p · S p = 0.
+
+The same on every machine: 8-bit probabilities are multiples of 1/256 and shifts of `STEP`, so that
+every partial sum of S p, with `_OFF_HALVES` in it, is a whole number of 2**-22 and below 4: float32
+holds it exactly, in any order, with or without fused multiply-adds. The product rounds once, as
+IEEE 754 says. `_OFF_HALVES` is more than that rounding, so that no value lies halfway between two
+steps of the output, where one kernel rounds to even and another away from zero.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.errors import UserError
+from edgeflare.models.evaluation import Tensor
+from edgeflare.models.graph import Graph
+from edgeflare.models.writing import Writer
+from edgeflare.repair.target import NOTE, Target, note_of, read_target
+
+STEP = 1 / 64
+"""Shifts are multiples of this."""
+
+MOST = 48
+"""The largest shift, in steps. Beyond 64, S p could reach -1, and a probability become negative."""
+
+_OFF_HALVES = 2.0**-22
+
+
+@dataclass(frozen=True, eq=False)
+class Shifts:
+    """Shifts of the boundaries between each two classes.
+
+    Attributes:
+        steps: (classes, classes) int8, antisymmetric, in units of `STEP`. `steps[a, b]` above 0
+            moves the boundary between the two in favour of a.
+
+    """
+
+    steps: NDArray[np.int8]
+
+    def __post_init__(self) -> None:
+        steps = self.steps
+        if steps.dtype != np.int8 or steps.ndim != 2 or not np.array_equal(steps, -steps.T):
+            raise ValueError("shifts are a square of int8, antisymmetric")
+        if np.abs(steps).max(initial=0) > MOST:
+            raise ValueError(f"shifts are of {MOST} steps at most")
+
+    @property
+    def table(self) -> NDArray[np.float32]:
+        """S: (classes, classes)."""
+        table: NDArray[np.float32] = self.steps.astype(np.float32) * np.float32(STEP)
+        return table
+
+    def apply(self, raw: NDArray[np.generic], output: Tensor) -> NDArray[np.generic]:
+        """Return what the repaired model gives, bit for bit where the outputs are 8-bit.
+
+        Float outputs that are no multiples of 1/256 may differ by a rounding of float32.
+
+        Args:
+            raw: (batch, classes), the model's outputs.
+            output: how to read them; their scale is 1/256 or there is none.
+
+        """
+        p = raw.astype(np.float32)
+        if output.scale:
+            p = (p - np.float32(output.zero_point)) * np.float32(output.scale)
+        factors = 1.0 + _OFF_HALVES + p.astype(np.float64) @ self.table.T.astype(np.float64)
+        shifted: NDArray[np.float32] = p * factors.astype(np.float32)
+        if not output.scale:
+            return shifted
+        limits = np.iinfo(output.dtype)
+        steps = np.rint(shifted / np.float32(output.scale)) + output.zero_point
+        rounded: NDArray[np.generic] = np.clip(steps, limits.min, limits.max).astype(output.dtype)
+        return rounded
+
+
+def append(model: bytes, shifts: Shifts, target: Target, name: str = "the model") -> bytes:
+    """Return the model with shifts behind its operators.
+
+    It takes and gives what it did before: the same inputs, and an output of the same shape, type
+    and quantization, so that an app needs no change.
+
+    Args:
+        model: the compressed model's file.
+        shifts: what was fitted on this very file.
+        target: that file.
+        name: what the user calls the model.
+
+    Raises:
+        UserError: the shifts are for another model, or this one cannot be repaired.
+
+    """
+    found = read_target(model, name)
+    if found.sha256 != target.sha256 or found.classes != len(shifts.steps):
+        raise UserError(
+            f"{name} is not the model that this repairer is for (sha256 {found.sha256[:12]}…, but "
+            f"{target.sha256[:12]}… is wanted): give {target.name}, or repair a run of this one"
+        )
+    output = Graph(model, name).outputs[0]
+    writer = Writer(model)
+    writer.replace_output(output, _write(writer, shifts, target.output, output))
+    writer.note(NOTE, note_of(target))
+    return writer.content()
+
+
+def standalone(shifts: Shifts, target: Target) -> bytes:
+    """Return the shifts alone, to run after a model that cannot be edited: raw vector to vector."""
+    writer = Writer()
+    vector = writer.tensor(target.output)
+    writer.begin_and_end([vector], [_write(writer, shifts, target.output, vector)])
+    writer.note(NOTE, note_of(target))
+    return writer.content()
+
+
+def _write(writer: Writer, shifts: Shifts, output: Tensor, vector: int) -> int:
+    """Write the operators behind the tensor that they read, and return the one that they fill."""
+    shape, classes = output.shape, len(shifts.steps)
+    version = 2 if output.dtype == "int8" else 1  # of the operators that know the type
+
+    def real(name: str, shape: tuple[int, ...]) -> int:
+        return writer.tensor(Tensor(f"repair/{name}", shape, "float32"))
+
+    p = vector
+    if output.scale:
+        p = writer.operator("DEQUANTIZE", [vector], real("p", shape), version=version)
+    bias = np.full(classes, 1.0 + _OFF_HALVES, np.float32)
+    factors = writer.operator(
+        "FULLY_CONNECTED",
+        [p, writer.constant("repair/shifts", shifts.table), writer.constant("repair/one", bias)],
+        real("factors", (1, classes)),
+        activation="NONE",
+    )
+    shifted = writer.operator("MUL", [p, factors], real("shifted", shape), activation="NONE")
+    if not output.scale:
+        return shifted
+    return writer.operator("QUANTIZE", [shifted], writer.tensor(output))
