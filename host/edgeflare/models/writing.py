@@ -6,7 +6,7 @@ Whatever the file already holds stays: weights, metadata, signatures, operators 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import flatbuffers  # type: ignore[import-untyped]
 import numpy as np
@@ -14,8 +14,6 @@ from ai_edge_litert import schema_py_generated as schema
 from numpy.typing import NDArray
 
 from edgeflare.models.evaluation import Tensor
-
-Activation = Literal["NONE", "RELU", "RELU6"]
 
 _IDENTIFIER = b"TFL3"
 _SCHEMA_VERSION = 3
@@ -32,18 +30,12 @@ _TYPES = {
     "int32": schema.TensorType.INT32,
 }
 _OPTIONS = {
-    "ADD": "AddOptions",
-    "CAST": "CastOptions",
-    "DEPTHWISE_CONV_2D": "DepthwiseConv2DOptions",
     "DEQUANTIZE": "DequantizeOptions",
     "FULLY_CONNECTED": "FullyConnectedOptions",
-    "MINIMUM": "MaximumMinimumOptions",
     "MUL": "MulOptions",
     "QUANTIZE": "QuantizeOptions",
-    "REDUCE_MAX": "ReducerOptions",
-    "SUB": "SubOptions",
-    "SUM": "ReducerOptions",
 }
+"""Operators that can be written, and what their options are called."""
 
 
 class Writer:
@@ -78,40 +70,23 @@ class Writer:
         self._graph.tensors[index].buffer = self._buffer(values.tobytes())
         return index
 
-    def operator(
-        self,
-        name: str,
-        inputs: Sequence[int],
-        output: int,
-        *,
-        version: int = 1,
-        activation: Activation | None = None,
-        **options: Any,
-    ) -> int:
+    def operator(self, name: str, inputs: Sequence[int], output: int, *, version: int = 1) -> int:
         """Add an operator behind the others, and return its output.
 
         Args:
-            name: its name in the schema, such as "SUB".
+            name: its name in the schema, one of "DEQUANTIZE", "FULLY_CONNECTED", "MUL" and
+                "QUANTIZE"; nothing is fused into it.
             inputs: tensors that it reads.
             output: the tensor that it fills.
             version: the oldest version that does it, so that old runtimes know it.
-            activation: what is fused into it, for operators that can.
-            options: further ones, as the schema's object API names them.
 
         """
         new = schema.OperatorT()
         new.opcodeIndex = self._code(getattr(schema.BuiltinOperator, name), version)
         new.inputs = np.asarray(inputs, np.int32)
         new.outputs = np.asarray([output], np.int32)
-        if name in _OPTIONS:
-            kind = _OPTIONS[name]
-            new.builtinOptionsType = getattr(schema.BuiltinOptions, kind)
-            new.builtinOptions = getattr(schema, f"{kind}T")()
-            if activation is not None:
-                fused = getattr(schema.ActivationFunctionType, activation)
-                options["fusedActivationFunction"] = fused
-            for key, value in options.items():
-                setattr(new.builtinOptions, key, value)
+        new.builtinOptionsType = getattr(schema.BuiltinOptions, _OPTIONS[name])
+        new.builtinOptions = getattr(schema, f"{_OPTIONS[name]}T")()
         self._graph.operators.append(new)
         return output
 

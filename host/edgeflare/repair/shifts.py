@@ -139,9 +139,8 @@ def _write(writer: Writer, shifts: Shifts, output: Tensor, vector: int) -> int:
         "FULLY_CONNECTED",
         [p, writer.constant("repair/shifts", shifts.table), writer.constant("repair/one", bias)],
         real("factors", (1, classes)),
-        activation="NONE",
     )
-    shifted = writer.operator("MUL", [p, factors], real("shifted", shape), activation="NONE")
+    shifted = writer.operator("MUL", [p, factors], real("shifted", shape))
     if not output.scale:
         return shifted
     return writer.operator("QUANTIZE", [shifted], writer.tensor(output))
