@@ -106,10 +106,7 @@ class EdgeFlare:
         from edgeflare.campaign.plan import Plan  # noqa: PLC0415
         from edgeflare.search.goal import Find, Goal  # noqa: PLC0415
 
-        _check("total_queries", total_queries, 1, whole=True)
-        _check("limit", limit, 1, whole=True)
         _check("rng_seed", rng_seed, 0, whole=True)
-        _check("total_time", total_time, 0.0)
         _check("min_strength", min_strength, 0.0, 1.0)
         _check_choice("find", find, [one.value for one in Find])
         plan = Plan(

@@ -37,6 +37,17 @@ def test_a_damaged_image_is_an_infrastructure_error(tmp_path: Path) -> None:
         directory.load_image(stored.path)
 
 
+@pytest.mark.parametrize("content", [None, b"", b"no image", b"\x89PNG\r\n\x1a\n cut"])
+def test_opencv_says_nothing_of_an_image_that_is_gone_or_damaged(
+    tmp_path: Path, content: bytes | None, capfd: pytest.CaptureFixture[str]
+) -> None:
+    if content is not None:
+        (tmp_path / "seed.png").write_bytes(content)
+    with pytest.raises(InfrastructureError, match=r"seed\.png is gone or damaged"):
+        RunDirectory(tmp_path).load_image("seed.png")
+    assert capfd.readouterr() == ("", "")
+
+
 def test_absent_and_empty_folders_are_claimed(tmp_path: Path) -> None:
     RunDirectory.claim(tmp_path / "deep" / "run", overwrite=False)
     RunDirectory.claim(tmp_path / "deep" / "run", overwrite=False)

@@ -33,6 +33,14 @@ def test_without_a_command_the_help_is_shown(call: Callable[..., Any]) -> None:
     assert said.err == ""
 
 
+def test_the_help_tells_the_exit_codes_of_all_commands(call: Callable[..., Any]) -> None:
+    text = " ".join(call("--help").out.split())
+    assert "Exit codes of all commands: 0 done" in text
+    assert "130 Ctrl-C" in text
+    for command in ("search", "explain", "replay", "export", "report"):
+        assert "Exit codes: 0" in call(command, "--help").out
+
+
 def test_the_help_of_search_teaches_every_option(call: Callable[..., Any]) -> None:
     said = call("search", "--help")
     assert said.code == 0

@@ -61,11 +61,18 @@ def test_what_can_be_used_right_now_is_said_of_every_profile(
     assert said.code == 0
     assert row(said.out, "emulated-builtin") == "emulated-builtin emulated here"
     assert row(said.out, "somebody") == "somebody address somebody listens"
-    # adb's server has that port by now.
-    assert row(said.out, "nobody").startswith("nobody address")
+    assert row(said.out, "nobody") == "nobody address nobody is there (Connection refused)"
+    for phone in ("android-arm64", "absent"):
+        state = "adb's server does not run: `adb start-server`, and look again"
+        assert row(said.out, phone) == f"{phone} adb {state}"
+    assert row(said.out, "linux-aarch64-ssh") == "linux-aarch64-ssh ssh names no host"
+    with pytest.raises(ConnectionRefusedError):  # to look is not to start something
+        socket.create_connection(("127.0.0.1", adb_server), 5)
+
+    subprocess.run([adbutils.adb_path(), "start-server"], stderr=subprocess.DEVNULL, check=True)
+    said = call("devices")
     assert row(said.out, "android-arm64") == "android-arm64 adb none attached"
     assert row(said.out, "absent") == "absent adb 0123 not attached"
-    assert row(said.out, "linux-aarch64-ssh") == "linux-aarch64-ssh ssh names no host"
 
 
 @pytest.mark.parametrize("words", [("devices",), ("devices", "list")])

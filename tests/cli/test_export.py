@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -18,6 +20,9 @@ from ai_edge_litert.interpreter import Interpreter
 from ai_edge_litert.interpreter import OpResolverType as Resolver
 
 Call = Callable[..., Any]
+
+MOST_LINES = 30
+"""Of code: what somebody who gets a script from a stranger reads before running it."""
 
 
 def seeds_of(run: Path) -> list[int]:
@@ -71,11 +76,39 @@ def test_it_runs_on_the_other_runtime(
     finished: Any, call: Call, tmp_path: Path, old_board_python: Path
 ) -> None:
     call("export", finished.folder, seeds_of(finished.folder)[0], "--out", tmp_path / "f.zip")
+    folder = unpacked(tmp_path / "f.zip", tmp_path / "f")
 
-    shown = reproduce(unpacked(tmp_path / "f.zip", tmp_path / "f"), old_board_python)
+    shown = reproduce(folder, old_board_python)
 
     assert shown.returncode in (0, 1), shown.stderr
-    assert "when it was found" in shown.stdout
+    assert ("It deviates here too." in shown.stdout) == (shown.returncode == 0)
+    for name in json.loads((folder / "finding.json").read_bytes())["arms"]:
+        assert re.search(rf"^{name}: \d+ here, ", shown.stdout, re.MULTILINE)
+
+
+def test_the_script_is_short_and_needs_nothing_but_numpy_and_a_runtime(
+    finished: Any, call: Call, tmp_path: Path
+) -> None:
+    call("export", finished.folder, seeds_of(finished.folder)[0], "--out", tmp_path / "f.zip")
+    script = (unpacked(tmp_path / "f.zip", tmp_path / "f") / "reproduce.py").read_text()
+    program = ast.parse(script)
+    told = {
+        line for node in program.body[1:] for line in range(node.lineno, (node.end_lineno or 0) + 1)
+    }
+    code = [line for line in told if script.splitlines()[line - 1].strip()]
+    assert len(code) <= MOST_LINES
+    assert ast.get_docstring(program)
+    assert not re.search(r";\s*$|; \w+ =", script, re.MULTILINE)
+    imported = {
+        name.split(".")[0]
+        for node in ast.walk(program)
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+        for name in ([node.module] if isinstance(node, ast.ImportFrom) else [])
+        + [alias.name for alias in node.names if isinstance(node, ast.Import)]
+        if name
+    }
+    ours = {"numpy", "ai_edge_litert", "tflite_runtime"}
+    assert imported - sys.stdlib_module_names == ours
 
 
 def test_without_models_it_says_which_ones_to_put_there(
@@ -163,7 +196,7 @@ def test_arms_that_are_not_compared_may_differ(finished: Any, call: Call, tmp_pa
     folder = unpacked(tmp_path / "f.zip", tmp_path / "f")
     told = json.loads((folder / "finding.json").read_bytes())
     told["compared"] = ["twin", "device"]
-    told["arms"]["device"]["kernels"] = told["arms"]["twin"]["kernels"]
+    told["arms"]["device"]["op_resolver"] = told["arms"]["twin"]["op_resolver"]
     (folder / "finding.json").write_text(json.dumps(told))
 
     shown = reproduce(folder)
@@ -195,7 +228,8 @@ def test_a_delegate_that_the_script_does_not_load_is_named(
 
     shown = reproduce(unpacked(tmp_path / "f.zip", tmp_path / "f"))
 
-    assert "device: it ran with delegate /vendor/lib/libnpu.so, which" in shown.stdout
+    (line,) = [line for line in shown.stdout.splitlines() if line.startswith("device: ")]
+    assert "with delegate /vendor/lib/libnpu.so, which this script does not load" in line
 
 
 def test_no_path_of_the_user_is_in_it(

@@ -219,10 +219,10 @@ def test_replays_beside_their_run(finished: Any, call: Call, tmp_path: Path) -> 
     assert (search["unique"], replay["unique"]) == (0, 0)
     assert search["mean_queries"] > 1
     assert replay["mean_queries"] is None
-    assert (
-        f"{count} stored inputs deviate in every run"
-        in call("compare", finished.folder, tmp_path / "replay").out
-    )
+    table = call("compare", finished.folder, tmp_path / "replay").out
+    assert f"{count} stored inputs deviate in every run" in table
+    assert max(map(len, table.splitlines())) <= 80
+    assert "…/fashion_lenet4/" in table
 
 
 def test_searches_with_other_run_seeds_find_inputs_of_their_own(

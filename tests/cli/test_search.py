@@ -145,6 +145,50 @@ def test_a_dry_run_writes_nothing(
     assert "6 seeds, at most 150 queries" in said.out
     assert "nothing was written" in said.out
     assert list(tmp_path.iterdir()) == []
+    text = " ".join(said.out.split())
+    assert "model input = (pixel / 255 - 0) / 1, channels rgb, seeds of another size: none" in text
+    right = "original 100.0%, twin 100.0%, device 100.0%"
+    assert f"of the first 6 seeds 6 are labelled; right on them: {right}" in text
+    assert "0 of the first 6 seeds already give different labels" in text
+
+
+def test_a_dry_run_shows_wrong_preprocessing(
+    call: Callable[..., Any], example: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = call("search", example, "--scale", "30000", "--dry-run")
+    assert said.code == 0
+    text = " ".join(said.out.split())
+    assert "model input = (pixel / 30000 - 0) / 1, " in text
+    assert "warning: the original's outputs hardly vary over the seeds" in text
+
+
+def test_a_dry_run_of_kernels_alone_compares_twin_and_device(
+    call: Callable[..., Any], example: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with np.load(example / "seeds.npz") as arrays:
+        np.savez(tmp_path / "seeds.npz", images=arrays["images"][:3])
+    files = ("--compressed", example / "compressed.tflite", "--seeds", "seeds.npz")
+    said = call("search", *files, "--find", "kernel", "--dry-run")
+    assert said.code == 0
+    assert "0 of the first 3 seeds already give different labels" in said.out
+    assert "labelled" not in said.out
+
+
+def test_a_dry_run_counts_labels_that_are_classes_only(
+    call: Callable[..., Any], example: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with np.load(example / "seeds.npz") as arrays:
+        images, labels = arrays["images"][:4], arrays["labels"][:4].astype(np.int64)
+    labels[:2] = -1, 99
+    labels[3] = (labels[3] + 1) % 10
+    np.savez(tmp_path / "seeds.npz", images=images, labels=labels)
+    said = call("search", example, "--seeds", "seeds.npz", "--dry-run")
+    text = " ".join(said.out.split())
+    right = "original 50.0%, twin 50.0%, device 50.0%"
+    assert f"of the first 4 seeds 2 are labelled; right on them: {right}" in text
 
 
 @pytest.mark.old_board

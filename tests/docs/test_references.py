@@ -116,6 +116,13 @@ def test_every_value_that_a_run_may_take_is_told() -> None:
     assert set(_choices(schema)) <= words("run.md")
 
 
+def test_every_key_of_a_ranking_is_told() -> None:
+    schema = json.loads((ROOT / "host/edgeflare/rank/rank.schema.json").read_text())
+    keys = set(_keys(schema))
+    assert len(keys) > 40
+    assert keys <= words("rank.md")
+
+
 def test_every_strategy_and_operator_is_told() -> None:
     assert set(strategies()) <= words("differences.md")
     assert {operator.name for operator in operators()} <= words("operators.md")

@@ -98,7 +98,7 @@ def test_a_search_that_was_cut_short_fails_unless_it_is_allowed(tmp_path: Path) 
     (tmp_path / "test_hurry.py").write_text(
         "from edgeflare.pytest_plugin import assert_decides_alike\n"
         "def test_hurry(edgeflare):\n"
-        f"    result = edgeflare.search({pair!r}, limit=2, total_time=0)\n"
+        f"    result = edgeflare.search({pair!r}, limit=2, total_time=1e-6)\n"
         "    assert_decides_alike(result, allow_unfinished=True)\n"
         "    assert_decides_alike(result)\n"
     )
@@ -160,7 +160,9 @@ def test_a_crash_is_the_worst_and_counts_for_the_kernels(
         ({"limit": 1.5}, "limit=1.5: expected a whole number of 1 or more"),
         ({"total_queries": 0}, "total_queries=0: expected a whole number of 1 or more"),
         ({"total_queries": 1, "limit": 2}, "total_queries=1 is less than one for each of 2 seeds"),
-        ({"total_time": math.nan}, "total_time=nan: expected a number of 0 or more"),
+        ({"total_time": math.nan}, "total_time=nan: expected a number of seconds above 0"),
+        ({"total_time": 0}, "total_time=0: expected a number of seconds above 0"),
+        ({"total_time": "1 h"}, "total_time='1 h': expected a number of seconds above 0"),
         ({"min_strength": 2}, "min_strength=2: expected a number from 0 to 1"),
         ({"rng_seed": -1}, "rng_seed=-1: expected a whole number of 0 or more"),
         ({"find": "kernels"}, "find='kernels': expected one of any, compression, kernel"),

@@ -87,6 +87,31 @@ def test_class_names_are_shown_as_they_are(document: Document, name: str) -> Non
     assert name in printed({**document, "classes": [name] * 3}, 120)
 
 
+def test_common_words_are_not_cut_in_80_columns(document: Document) -> None:
+    text = printed({**document, "classes": ["Ankle boot", "T-shirt", "Pullover"]})
+    table = text[text.index("Findings, the strongest first") :]
+    assert "…" not in table
+    assert " Pullover " in table
+    assert " compression " in table
+
+
+def test_of_several_devices_each_entry_says_its_own(document: Document) -> None:
+    (one,) = document["devices"]
+    assert "  on  " not in printed(document)
+    document["devices"] = [{**one, "name": "a phone"}, {**one, "name": "a board"}]
+    first, second, *_ = document["findings"]
+    first |= {"device": "a board", "strength": 0.9}
+    second |= {"device": "a phone", "strength": 0.8}
+    text = printed({**document, "findings": [first, second], "deviating_seeds": []})
+    assert "1 a phone: " in text
+    assert "2 a board: " in text
+    head, *lines = text[text.index("  on  ") :].splitlines()
+    assert head.split()[0] == "on"
+    rows = [line.split() for line in lines if line.split()[:1] and line.split()[0].isdigit()]
+    at = [row[-5] for row in rows]  # before cause, strength, queries and L2
+    assert at == ["2", "1"]
+
+
 def test_a_crash_has_no_label_and_no_strength(document: Document) -> None:
     (entry, *_) = document["findings"]
     entry |= {"kind": "crash", "cause": None, "strength": None}

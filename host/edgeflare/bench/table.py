@@ -84,29 +84,30 @@ def shown(row: Row) -> tuple[str, ...]:
     """Return a row as it is shown, in the order of `COLUMNS`."""
     return (
         row.strategy,
-        _estimate(row.success, 100.0),
-        _estimate(row.mean_queries),
-        _estimate(row.median_queries),
-        _estimate(row.mean_device_queries),
-        _estimate(row.times_baseline),
-        _number(row.evaluation_seconds),
-        _number(row.wall_seconds),
+        show_estimate(row.success, 100.0),
+        show_estimate(row.mean_queries),
+        show_estimate(row.median_queries),
+        show_estimate(row.mean_device_queries),
+        show_estimate(row.times_baseline),
+        show_number(row.evaluation_seconds),
+        show_number(row.wall_seconds),
         f"{row.ties:,}",
-        _number(row.median_l2),
-        _number(row.median_strength),
+        show_number(row.median_l2),
+        show_number(row.median_strength),
     )
 
 
-def _estimate(estimate: Estimate | None, unit: float = 1.0) -> str:
+def show_estimate(estimate: Estimate | None, unit: float = 1.0) -> str:
+    """Return a figure with its interval in brackets, where that is not the figure itself."""
     if estimate is None:
         return "–"
     value, low, high = (
-        _number(one * unit) for one in (estimate.value, estimate.low, estimate.high)
+        show_number(one * unit) for one in (estimate.value, estimate.low, estimate.high)
     )
     return value if low == value == high else f"{value} ({low}–{high})"
 
 
-def _number(value: float | None) -> str:
+def show_number(value: float | None) -> str:
     """Return a number in three significant digits, or in all those before the point."""
     if value is None:
         return "–"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from math import sqrt
+from math import isfinite, sqrt
 from typing import Any, Literal
 
+from edgeflare.errors import UserError
 from edgeflare.models.tflite import Kernels
 from edgeflare.search.bounds import DEFAULT_LINF, DEFAULT_RMS, Bounds
 from edgeflare.search.goal import Find, Goal
@@ -17,6 +18,11 @@ an end for seeds that have none."""
 
 TIME_LIMIT_SECONDS = 180.0
 """For each seed: the paper's time limit (§4.4)."""
+
+_WHOLE = ("limit", "max_queries", "total_queries")
+_SECONDS = ("time_limit", "total_time")
+_OPEN = ("limit", "total_queries", "total_time")
+"""Those of the bounds that need not be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +66,23 @@ class Plan:
     max_l2: float | Literal["default"] | None = "default"
     strengthen: int = 0
     shrink: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse bounds within which nothing would be searched.
+
+        Raises:
+            UserError: one is not above 0, or not a number, or not a whole one where it counts.
+
+        """
+        for key in (*_WHOLE, *_SECONDS):
+            bound = getattr(self, key)
+            if bound is None and key in _OPEN:
+                continue
+            kinds = int if key in _WHOLE else (int, float)
+            if not (isinstance(bound, kinds) and isfinite(bound) and bound > 0):
+                what = "whole number of 1 or more" if key in _WHOLE else "number of seconds above 0"
+                option = f"--{key.replace('_', '-')}"
+                raise UserError(f"{key}={bound!r}: expected a {what} ({option})")
 
     def settled(self, ensemble: tuple[Kernels, ...], size: int) -> Plan:
         """Return the plan with what depends on the pair filled in.

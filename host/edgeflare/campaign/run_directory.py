@@ -14,6 +14,7 @@ import numpy as np
 
 from edgeflare.campaign.run_lock import lock_run
 from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.models.image_file import decode_image
 from edgeflare.search.outcome import Image
 
 JOURNAL = "run.db"
@@ -103,7 +104,11 @@ class RunDirectory:
             InfrastructureError: the file is gone or damaged.
 
         """
-        pixels = cv2.imread(str(self.path / name), cv2.IMREAD_UNCHANGED)
+        try:
+            data = (self.path / name).read_bytes()
+        except OSError:
+            data = b""
+        pixels = decode_image(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
         if pixels is None:
             raise InfrastructureError(f"{self.path / name} is gone or damaged")
         return _from_cv2(np.asarray(pixels, np.uint8))
@@ -140,7 +145,7 @@ def _from_cv2(pixels: Image) -> Image:
 
 def _empty(path: Path) -> None:
     """Remove what a run wrote and what was made from it, and nothing else."""
-    for name in ("findings", "refined", "deviating_seeds", "seeds"):
+    for name in ("findings", "refined", "deviating_seeds", "seeds", "explain"):
         shutil.rmtree(path / name, ignore_errors=True)
     for name in (DOCUMENT, JOURNAL, f"{JOURNAL}-wal", f"{JOURNAL}-shm", *MADE_FROM_IT):
         for file in path.glob(name):

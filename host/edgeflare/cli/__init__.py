@@ -8,6 +8,7 @@ from typing import cast
 
 from typer import Abort, BadParameter
 
+from edgeflare.cli.wording import reworded
 from edgeflare.errors import EdgeFlareError
 
 _UsageError = cast("type[BadParameter]", BadParameter.__base__)
@@ -33,7 +34,7 @@ def main() -> None:
         command = error.ctx.command_path if error.ctx else "edgeflare"
         # A command that was called without any arguments has printed its help, and says nothing.
         if message := error.format_message().rstrip("."):
-            _complain(f"{message.replace('Value error, ', '')}; see `{command} --help`")
+            _complain(f"{reworded(message)}; see `{command} --help`")
         code = 2
     except (Abort, KeyboardInterrupt):
         _complain("stopped")

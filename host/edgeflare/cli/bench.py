@@ -20,7 +20,7 @@ from edgeflare.campaign.setting import CHAINS, Observer
 from edgeflare.cli import options
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
 from edgeflare.cli.progress import observe
-from edgeflare.cli.values import read_bound, read_ensemble
+from edgeflare.cli.values import read_bound, read_ensemble, read_parts, read_whole_numbers
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.search.bounds import DEFAULT_LINF
@@ -76,11 +76,11 @@ def bench(
     DIR/table.md sum them up, and with the extra `plots` DIR/queries.svg draws them. Exit codes are
     those of `search`, but for 1: that something deviates is the point here.
     """
-    names = tuple(_parts("--strategies", strategies))
+    names = tuple(read_parts("--strategies", strategies))
     kernels, elsewhere = read_ensemble(ensemble)
     grid = Grid(
         strategies=names,
-        rng_seeds=tuple(_integer("--rng-seeds", part) for part in _parts("--rng-seeds", rng_seeds)),
+        rng_seeds=read_whole_numbers("--rng-seeds", rng_seeds),
         baseline=names[0] if baseline is None else baseline,
         plan=Plan(
             strategy=names[0],
@@ -160,16 +160,3 @@ def _publish(console: Console, bench: Bench, out: Path) -> None:
 
 def _say(console: Console, line: str) -> None:
     console.print(line, markup=False, highlight=False, soft_wrap=True)
-
-
-def _parts(option: str, text: str) -> list[str]:
-    parts = [part.strip() for part in text.split(",")]
-    if not all(parts):
-        raise UserError(f"{option} {text!r}: expected values separated by commas")
-    return parts
-
-
-def _integer(option: str, text: str) -> int:
-    if not text.isdecimal():
-        raise UserError(f"{option} {text!r}: expected whole numbers from 0, as in 0,1,2")
-    return int(text)

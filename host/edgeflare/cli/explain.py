@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,20 +13,35 @@ from rich.markup import escape
 
 from edgeflare.campaign.about import About
 from edgeflare.campaign.journal import Journal
+from edgeflare.campaign.run_directory import RunDirectory, write_atomically
+from edgeflare.cli import moved
+from edgeflare.cli.interruptible import INTERRUPTED, as_ctrl_c
+from edgeflare.cli.progress import LineObserver, LiveObserver, observe
+from edgeflare.cli.warning import unless_damaged
 from edgeflare.devices.device import connect
 from edgeflare.devices.profile import Profile, find_profile, find_profiles
-from edgeflare.diagnose.document import EXPLANATIONS, write_explanations
+from edgeflare.diagnose.document import (
+    EXPLANATIONS,
+    Explanations,
+    left_over,
+    load_explanations,
+)
 from edgeflare.diagnose.explaining import Explanation, Subject
 from edgeflare.diagnose.explaining import explain as explain_findings
 from edgeflare.diagnose.terminal import print_explanations
-from edgeflare.errors import UserError
+from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.replay.past_run import PastRun
+from edgeflare.report.divergence_bars import divergence_bars
+from edgeflare.report.html.explanation import read_explanation
+
+PICTURES = "explain"
+"""The folder of the pictures in the run directory."""
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="The run directory of a search.")]
 Findings = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[FINDING]...",
+        metavar="FINDING",
         help="Which findings: their seeds' ids, or their images. All of them if not given.",
     ),
 ]
@@ -38,49 +54,141 @@ Device = Annotated[
 ]
 
 
-def explain(run: Run, finding: Findings = None, device: Device = None) -> None:
+def explain(
+    run: Run,
+    finding: Findings = None,
+    device: Device = None,
+    original: moved.Original = None,
+    compressed: moved.Compressed = None,
+) -> int:
     """Say why findings deviate, and where in the network it begins.
 
     Runs each finding on the original, on the twin under every kernel set of the host, and on the
-    device, again and again; looks at the layers; writes explain.json into RUN. The run's models
-    have to be where they were, and what they were.
+    device, again and again; looks at the layers; writes RUN/explain.json, and with the extra
+    `report` a picture of the divergence along the network for each finding, RUN/explain/*.svg.
+    The models have to be what they were.
+
+    Stopped by Ctrl-C or a lost device, it keeps what is explained so far; called again without
+    FINDING, it goes on with the others.
+
+    Exit codes: 0 explained; 2 the command has to be mended; 3 a device, a process or a disk
+    failed; 130 Ctrl-C.
     """
     past = PastRun.open(run)
-    chosen = _chosen(past, finding or [])
-    if not chosen:
+    before = unless_damaged(
+        lambda: load_explanations(past.directory, past.about.pair["fingerprint"])
+    )
+    everything = _chosen(past, finding or [])
+    if not everything:
         Console().print(f"{escape(str(run))} found nothing: there is nothing to explain.")
-        return
+        return 0
+    left = set() if finding else set(left_over(before, device))
+    chosen = [entry for entry in everything if entry["seed_id"] in left] or everything
     for entry in chosen:
         past.files(entry)  # which are to be what was stored
-    subject = Subject(past.directory, past.about, past.pair(), _seed_rows(past))
-    explanations: list[Explanation] = []
-    devices: dict[str, dict[str, object]] = {}
+    subject = Subject(past.directory, past.about, past.pair(original, compressed), _seed_rows(past))
+    profiles = _profiles(past.about, chosen, device)
+    pending = left_over(before, device) if finding else [entry["seed_id"] for entry in chosen]
+    kept = Explanations(past.directory, past.about, before, pending, device)
+    session = _Session(subject, kept, everything, chosen)
     try:
-        for profile, entries in _profiles(past.about, chosen, device):
-            _explain_on(profile, subject, entries, explanations, devices)
+        with as_ctrl_c():
+            for profile, entries in profiles:
+                session.explain_on(profile, entries)
+    except KeyboardInterrupt:
+        session.show(run)
+        sys.stderr.write(f"edgeflare: stopped: {session.how_far(run, named=bool(finding))}\n")
+        return INTERRUPTED
+    except InfrastructureError as error:
+        how_far = session.how_far(run, named=bool(finding))
+        raise InfrastructureError(f"{error}; {how_far}") from error
     finally:
-        # What was explained before a device was lost is kept.
-        if explanations:
-            explanations.sort(key=lambda one: int(one.finding["seed_id"]))
-            write_explanations(past.directory, past.about, explanations, devices)
-    where = str(past.directory.path / EXPLANATIONS)
-    print_explanations(Console(), explanations, past.about.classes, where)
+        kept.save()
+    session.show(run)
+    return 0
 
 
-def _explain_on(
-    profile: Profile,
-    subject: Subject,
-    entries: Sequence[dict[str, Any]],
-    explanations: list[Explanation],
-    devices: dict[str, dict[str, object]],
-) -> None:
-    """Explain findings on one device, and add what is said of them to the two collections."""
-    words = f"explaining {len(entries)} findings on {escape(profile.name)}"
-    with Console(stderr=True).status(words) as status, connect(profile) as device:
-        devices[profile.name] = device.provenance.to_json()
-        for count, one in enumerate(explain_findings(subject, entries, device), 1):
-            explanations.append(one)
-            status.update(f"{words}: {count} of {len(entries)}")
+class _Session:
+    """The explanations of one call, as they come."""
+
+    def __init__(
+        self,
+        subject: Subject,
+        kept: Explanations,
+        everything: Sequence[dict[str, Any]],
+        chosen: Sequence[dict[str, Any]],
+    ) -> None:
+        self._subject = subject
+        self._kept = kept
+        self._chosen = [int(entry["seed_id"]) for entry in chosen]
+        self._before = len(everything) - len(chosen)
+        self._total = len(everything)
+        self._explained: list[Explanation] = []
+        self._console = Console(stderr=True)
+
+    def explain_on(self, profile: Profile, entries: Sequence[dict[str, Any]]) -> None:
+        """Explain findings on one device."""
+        opening = self._console.status(f"opening {escape(profile.name)}")
+        opening.start()
+        try:
+            with connect(profile) as device:
+                self._kept.asked(profile.name, device.provenance.to_json())
+                opening.stop()
+                with observe(self._console) as observer:
+                    self._count(observer)
+                    for one in explain_findings(self._subject, entries, device):
+                        self._explained.append(one)
+                        self._kept.add(one)
+                        _draw(self._subject.directory, one, self._subject.about.classes)
+                        self._count(observer)
+        finally:
+            opening.stop()
+
+    def _count(self, observer: LiveObserver | LineObserver) -> None:
+        observer.explained(self._before + len(self._explained), self._total)
+
+    def how_far(self, run: Path, *, named: bool) -> str:
+        """Say what is explained, and what to type to go on; `named` findings are named again."""
+        done = {int(one.finding["seed_id"]) for one in self._explained}
+        left = " ".join(str(seed_id) for seed_id in self._chosen if seed_id not in done)
+        return (
+            f"{self._before + len(done)} of {self._total} findings are explained in"
+            f" {run / EXPLANATIONS}; the same command"
+            + (f" with those that are left goes on: {left}" if named else " goes on")
+        )
+
+    def show(self, run: Path) -> None:
+        """Print what was explained; of a single finding everything."""
+        if not self._explained:
+            return
+        console = Console()
+        self._explained.sort(key=lambda one: int(one.finding["seed_id"]))
+        classes = self._subject.about.classes
+        print_explanations(console, self._explained, classes, str(run / EXPLANATIONS))
+        if len(self._explained) == 1:
+            (only,) = self._explained
+            read = read_explanation(only.to_json(), classes)
+            if read.layers:
+                console.print(divergence_bars(read))
+        if self._before:
+            console.print(
+                f"{self._before} more were explained before, and are there too.", style="dim"
+            )
+
+
+def _draw(directory: RunDirectory, one: Explanation, classes: Sequence[str]) -> None:
+    """Write the picture of a finding's layers, where matplotlib is installed."""
+    try:
+        from edgeflare.report.divergence_picture import divergence_picture  # noqa: PLC0415
+    except ImportError:
+        return
+    read = read_explanation(one.to_json(), classes)
+    seed_id = int(one.finding["seed_id"])
+    path = directory.path / PICTURES / f"{seed_id:06d}.svg"
+    if read.layers:
+        write_atomically(path, divergence_picture(read, f"seed {seed_id} on {one.device}"))
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _chosen(past: PastRun, names: Sequence[str]) -> list[dict[str, Any]]:

@@ -7,6 +7,9 @@ from typing import Annotated
 
 import typer
 
+from edgeflare.cli import moved
+from edgeflare.cli.warning import unless_damaged
+from edgeflare.diagnose.document import load_explanations
 from edgeflare.errors import InfrastructureError
 from edgeflare.replay.past_run import PastRun
 from edgeflare.replay.reproduction import SCRIPT
@@ -22,16 +25,32 @@ NoModels = Annotated[
 ]
 
 
-def export(run: Run, finding: Finding, out: Out = None, no_models: NoModels = False) -> None:
+def export(
+    run: Run,
+    finding: Finding,
+    out: Out = None,
+    no_models: NoModels = False,
+    original: moved.Original = None,
+    compressed: moved.Compressed = None,
+) -> None:
     """Write a finding as a zip that shows the deviation with nothing but numpy and a runtime.
 
     Both models, the input as an image and as the models take it, all that is known of where it
     ran, and a short script: what a vendor's bug tracker asks for. After `edgeflare explain`, also
     the operator in which it begins, as a model of its own with its inputs.
+
+    Exit codes: 0 written; 2 the command has to be mended; 3 a disk failed.
     """
     path = out or run / f"finding-{finding}.zip"
+    past = PastRun.open(run)
+    pair = past.pair(original, compressed)
+    explanations = unless_damaged(
+        lambda: load_explanations(past.directory, past.about.pair["fingerprint"])
+    )
     try:
-        files = write_reproduction(PastRun.open(run), finding, path, with_models=not no_models)
+        files = write_reproduction(
+            past, pair, finding, path, explanations, with_models=not no_models
+        )
     except OSError as error:
         raise InfrastructureError(f"cannot write {path}: {error.strerror}") from None
     typer.echo(path)

@@ -31,3 +31,13 @@ def interruptible() -> Iterator[Interrupt]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def as_ctrl_c() -> Iterator[None]:
+    """Let SIGTERM end what runs as Ctrl-C does, for as long as the context lasts."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -18,7 +18,7 @@ from rich.progress import (
     Progress as Bars,
 )
 
-from edgeflare.campaign.setting import Observer, Progress
+from edgeflare.campaign.setting import Progress
 
 LINE_SECONDS = 5.0
 """Between two plain lines: often enough to see that it lives, seldom enough for a log."""
@@ -46,7 +46,7 @@ class LiveObserver:
         )
         self._tasks: dict[str, TaskID] = {}
 
-    def __enter__(self) -> Observer:
+    def __enter__(self) -> LiveObserver:
         self._bars.start()
         return self
 
@@ -79,6 +79,14 @@ class LiveObserver:
         """Move the bar of the verification."""
         self._show("verify", done, total, "")
 
+    def explained(self, done: int, total: int) -> None:
+        """Move the bar of the explanations."""
+        self._show("explain", done, total, "")
+
+    def worked(self, name: str, done: int, total: int) -> None:
+        """Move the bar of whatever else is done."""
+        self._show(name, done, total, "")
+
     def _show(self, name: str, done: int, total: int, note: str) -> None:
         if name not in self._tasks:
             self._tasks[name] = self._bars.add_task(name, note="")
@@ -92,7 +100,7 @@ class LineObserver:
         self._console = console
         self._last = float("-inf")
 
-    def __enter__(self) -> Observer:
+    def __enter__(self) -> LineObserver:
         return self
 
     def __exit__(
@@ -124,6 +132,14 @@ class LineObserver:
     def verified(self, done: int, total: int) -> None:
         """Print how many evaluations have been repeated."""
         self._maybe(f"verify {done}/{total}", last=done == total)
+
+    def explained(self, done: int, total: int) -> None:
+        """Print how many findings have been explained."""
+        self._maybe(f"explain {done}/{total}", last=done == total)
+
+    def worked(self, name: str, done: int, total: int) -> None:
+        """Print how far whatever else is done."""
+        self._maybe(f"{name} {done}/{total}", last=done == total)
 
     def _maybe(self, line: str, *, last: bool) -> None:
         now = time.monotonic()

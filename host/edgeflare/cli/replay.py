@@ -14,7 +14,7 @@ from rich.markup import escape
 
 from edgeflare.campaign.journal import Journal
 from edgeflare.campaign.run_directory import RunDirectory
-from edgeflare.cli import options
+from edgeflare.cli import moved, options
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
 from edgeflare.cli.progress import observe
 from edgeflare.devices.profile import find_profiles
@@ -44,10 +44,6 @@ Compressed = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Another compressed model, such as the mended one."),
 ]
-Original = Annotated[
-    str | None,
-    typer.Option(metavar="FILE", help="Where the original model is now, if it was moved."),
-]
 Baseline = Annotated[
     Path | None,
     typer.Option(
@@ -61,7 +57,7 @@ def replay(
     run: Run,
     device: Devices = None,
     compressed: Compressed = None,
-    original: Original = None,
+    original: moved.Original = None,
     baseline: Baseline = None,
     out: options.Out = None,
     overwrite: options.Overwrite = False,
@@ -73,7 +69,8 @@ def replay(
     directory of its own. Keep one as the baseline, and this is the regression suite of a release.
 
     Exit codes: 0 nothing deviates that did not in the baseline (without one: nothing deviates);
-    1 something does; 2 the command has to be mended; 3 a device, a process or a disk failed.
+    1 something does; 2 the command has to be mended; 3 a device, a process or a disk failed;
+    130 Ctrl-C. After 3 and 130, the same command with --out REPLAY --resume goes on.
     """
     console = Console(stderr=True)
     if resume and out is None:
@@ -85,7 +82,7 @@ def replay(
     for needed in (past, against):
         if needed is not None and path.exists() and path.samefile(needed.directory.path):
             raise UserError(f"{path} is what is replayed, or its baseline: name another --out")
-    pair = past.pair(compressed, original)
+    pair = past.pair(original, instead=compressed)
     if not resume:
         RunDirectory.check(path, overwrite=overwrite)
     with ExitStack() as stack:

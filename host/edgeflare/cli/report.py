@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from edgeflare.campaign.run_directory import RunDirectory, write_atomically
+from edgeflare.cli.warning import unless_damaged
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.report.csv_table import csv_table
 from edgeflare.report.document import Document, load_document
@@ -37,6 +38,9 @@ def report(
     """Show what a run found, also one that was cut off before its end.
 
     With a switch, files are written instead. `--html` needs the extra `report`.
+
+    Exit codes: 0 shown or written, whatever deviates; 2 the command has to be mended; 3 a disk
+    failed.
     """
     directory = RunDirectory(run)
     document = load_document(directory)
@@ -63,7 +67,8 @@ def _page(document: Document, directory: RunDirectory) -> bytes:
         raise UserError(
             f"--html needs {error.name}, which is not installed: pip install 'edgeflare[report]'"
         ) from None
-    return render_page(document, directory, load_explanations(directory, document)).encode()
+    explanations = unless_damaged(lambda: load_explanations(directory, document)) or {}
+    return render_page(document, directory, explanations).encode()
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from edgeflare.campaign.assembly import Assembly, assemble, first_seeds
+from edgeflare.campaign.first_look import first_look
 from edgeflare.campaign.journal import Journal
 from edgeflare.campaign.plan import MAX_QUERIES, TIME_LIMIT_SECONDS, Plan
 from edgeflare.campaign.run import begin_run, resume_run
@@ -128,7 +129,9 @@ def search(
             )
         about = assembly.about(plan)
         if dry_run:
-            print_dry_run(Console(), about, len(assembly.seeds), str(path), loaded.notes)
+            look = first_look(assembly)
+            seeds_there = len(assembly.seeds)
+            print_dry_run(Console(), about, look, seeds_there, str(path), loaded.notes)
             return 0
         if resume:
             directory, journal = resume_run(path, about)

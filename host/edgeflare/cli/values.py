@@ -28,6 +28,33 @@ def read_numbers(option: str, text: str | None) -> tuple[float, ...] | None:
         ) from None
 
 
+def read_parts(option: str, text: str) -> list[str]:
+    """Return values that are separated by commas.
+
+    Raises:
+        UserError: one is empty.
+
+    """
+    parts = [part.strip() for part in text.split(",")]
+    if not all(parts):
+        raise UserError(f"{option} {text!r}: expected values separated by commas")
+    return parts
+
+
+def read_whole_numbers(option: str, text: str) -> tuple[int, ...]:
+    """Return whole numbers from 0 on that are separated by commas.
+
+    Raises:
+        UserError: one is something else.
+
+    """
+    parts = read_parts(option, text)
+    for part in parts:
+        if not part.isdecimal():
+            raise UserError(f"{option} {part!r}: expected whole numbers from 0, as in 0,1,2")
+    return tuple(map(int, parts))
+
+
 def read_bound(option: str, text: str) -> float | None:
     """Return a bound in gray levels; None for "none".
 

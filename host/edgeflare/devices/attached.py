@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from edgeflare.devices.profile import Profile, find_profile
 from edgeflare.devices.profile_file import split_address
-from edgeflare.devices.transports.adb import Attached, attached
+from edgeflare.devices.transports.adb import Attached, attached_as_far_as_known
 from edgeflare.devices.transports.qemu import find_qemu
 from edgeflare.devices.transports.ssh import SshRemote
 from edgeflare.errors import EdgeFlareError, InfrastructureError, UserError
@@ -19,11 +19,13 @@ PATIENCE_SECONDS = 5
 
 _AT_ONCE = 16
 
+_NO_SERVER = "adb's server does not run: `adb start-server`, and look again"
+
 
 def look_around(profiles: Iterable[Profile]) -> list[tuple[Profile, str]]:
     """Return each profile, and each attached phone that none names, with how it is right now.
 
-    All are asked at the same time. Nothing is started on a device; adb's server is, on the host.
+    All are asked at the same time. Nothing is started, neither on a device nor adb's server here.
     """
     known = list(profiles)
     phones, trouble = _phones()
@@ -42,9 +44,10 @@ def look_around(profiles: Iterable[Profile]) -> list[tuple[Profile, str]]:
 
 def _phones() -> tuple[list[Attached], str]:
     try:
-        return attached(), ""
+        phones = attached_as_far_as_known()
     except InfrastructureError as error:
         return [], str(error)
+    return (phones, "") if phones is not None else ([], _NO_SERVER)
 
 
 def _phone(profile: Profile, phones: list[Attached]) -> str:

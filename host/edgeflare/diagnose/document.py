@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -13,57 +14,120 @@ from edgeflare import __version__
 from edgeflare.campaign.about import About
 from edgeflare.campaign.run_directory import RunDirectory, write_atomically
 from edgeflare.diagnose.explaining import Explanation
+from edgeflare.errors import UserError
 
 SCHEMA: Final = "edgeflare.explain/v1"
 EXPLANATIONS: Final = "explain.json"
 """Its name in the run directory."""
 
+SAVE_SECONDS: Final = 10.0
+"""Between two times that it is written while findings are explained: what a kill may cost."""
+
 Document = dict[str, Any]
 """The explanations as plain JSON values."""
 
 
-def load_explanations(directory: RunDirectory, about: About) -> Document | None:
+def load_explanations(directory: RunDirectory, fingerprint: str) -> Document | None:
     """Return a run's explanations; None where there are none, or they are of another pair.
-
-    A file that is damaged counts as none: it is made again by explaining again.
-    """
-    try:
-        document = json.loads((directory.path / EXPLANATIONS).read_bytes())
-        known = document["schema"] == SCHEMA
-        same = document["pair"]["fingerprint"] == about.pair["fingerprint"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    return document if known and same else None
-
-
-def write_explanations(
-    directory: RunDirectory,
-    about: About,
-    explanations: Sequence[Explanation],
-    devices: Mapping[str, Mapping[str, object]],
-) -> Document:
-    """Write explanations into the run directory, beside those that are there, and return all.
 
     Args:
         directory: the run's.
-        about: what run it is.
-        explanations: the new ones; they replace older ones of the same findings.
-        devices: provenance of the devices that were asked, by name.
+        fingerprint: the one of the run's pair.
+
+    Raises:
+        UserError: the file is damaged, or of another schema.
 
     """
-    before = load_explanations(directory, about) or {"devices": {}, "findings": {}}
-    findings = before["findings"] | {
-        str(one.finding["seed_id"]): one.to_json() for one in explanations
-    }
-    named = {entry["device"] for entry in findings.values()}
-    known = before["devices"] | {name: dict(told) for name, told in devices.items()}
-    document = {
-        "schema": SCHEMA,
-        "edgeflare": __version__,
-        "pair": {"name": about.pair["name"], "fingerprint": about.pair["fingerprint"]},
-        "devices": {name: known[name] for name in sorted(named)},
-        "findings": {key: findings[key] for key in sorted(findings, key=int)},
-    }
-    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
-    write_atomically(directory.path / EXPLANATIONS, text.encode() + b"\n")
-    return document
+    path = directory.path / EXPLANATIONS
+    try:
+        document = json.loads(path.read_bytes())
+        known = document["schema"] == SCHEMA
+        same = document["pair"]["fingerprint"] == fingerprint
+        named = {entry["device"] for entry in document["findings"].values()}
+        sound = named <= document["devices"].keys()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        known, same, sound = True, True, False
+    if not (known and sound):
+        raise damaged(directory)
+    return document if same else None
+
+
+def damaged(directory: RunDirectory) -> UserError:
+    """Return what is raised of explanations that cannot be read."""
+    return UserError(
+        f"{directory.path / EXPLANATIONS} is damaged, or of another schema than {SCHEMA}: "
+        f"make it again with `edgeflare explain {directory.path}`"
+    )
+
+
+class Explanations:
+    """The explanations of a run while they are made; what is there before stays.
+
+    Attributes:
+        pending: ids of the seeds whose findings are still to be explained.
+
+    """
+
+    def __init__(
+        self,
+        directory: RunDirectory,
+        about: About,
+        before: Document | None,
+        pending: Sequence[int],
+        device: str | None,
+    ) -> None:
+        """Begin, and note in the file what is to be explained.
+
+        Args:
+            directory: the run's.
+            about: what run it is.
+            before: what `load_explanations` returned.
+            pending: ids of the seeds whose findings are not explained yet, but are to be.
+            device: where the user wants to look; None for the run's own devices.
+
+        """
+        self.pending = list(pending)
+        self._directory = directory
+        self._about = about
+        self._devices: dict[str, Any] = dict(before["devices"]) if before else {}
+        self._findings: dict[str, Any] = dict(before["findings"]) if before else {}
+        self._device = device
+        self.save()
+
+    def asked(self, device: str, provenance: Mapping[str, object]) -> None:
+        """Take down what a device is that is asked from here on."""
+        self._devices[device] = dict(provenance)
+
+    def add(self, one: Explanation) -> None:
+        """Add an explanation, in the place of an older one of the same finding."""
+        seed_id = int(one.finding["seed_id"])
+        self._findings[str(seed_id)] = one.to_json()
+        if seed_id in self.pending:
+            self.pending.remove(seed_id)
+        if time.monotonic() - self._saved >= SAVE_SECONDS:
+            self.save()
+
+    def save(self) -> None:
+        """Write the file."""
+        named = {entry["device"] for entry in self._findings.values()}
+        document: Document = {
+            "schema": SCHEMA,
+            "edgeflare": __version__,
+            "pair": {key: self._about.pair[key] for key in ("name", "fingerprint")},
+            "pending": {"device": self._device, "seed_ids": self.pending},
+            "devices": {name: self._devices[name] for name in sorted(named)},
+            "findings": {key: self._findings[key] for key in sorted(self._findings, key=int)},
+        }
+        text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
+        write_atomically(self._directory.path / EXPLANATIONS, text.encode() + b"\n")
+        self._saved = time.monotonic()
+
+
+def left_over(before: Document | None, device: str | None) -> list[int]:
+    """Return the seeds whose findings an explanation on that device did not reach any more."""
+    pending = (before or {}).get("pending") or {"device": None, "seed_ids": []}
+    return list(pending["seed_ids"]) if pending["device"] == device else []

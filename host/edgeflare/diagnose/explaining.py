@@ -18,7 +18,7 @@ from edgeflare.campaign.journal import Answers
 from edgeflare.campaign.recall import from_rows
 from edgeflare.campaign.run_directory import RunDirectory
 from edgeflare.devices.device import Device
-from edgeflare.diagnose.evidence import Disagreement, Evidence, Vote, Way
+from edgeflare.diagnose.evidence import MOST_DEVICE_QUERIES, Disagreement, Evidence, Vote, Way
 from edgeflare.diagnose.parting import Parting, PartingFinder
 from edgeflare.diagnose.quantization import Loss, LossFinder
 from edgeflare.diagnose.seeds import (
@@ -45,6 +45,10 @@ from edgeflare.search.outcome import Arm
 
 _LEAST_SEEDS = 8
 """Fewer tell nothing of how arms disagree in general."""
+
+_TOGETHER = 32
+"""Findings whose votes are asked for together: opening a model in all its ways takes about as long
+as that many answers, and whoever waits sees something happen."""
 
 _DECIDES_ANSWERS = [key for key in DECIDES_ANSWERS if key != "delegated_nodes"]
 """What of a device's provenance decides its answers, as far as it is known with no model open."""
@@ -130,10 +134,12 @@ def explain(subject: Subject, findings: Sequence[Finding], device: Device) -> It
     """
     with ExitStack() as stack:
         bench = _Bench(subject, device, stack)
-        images = np.stack([subject.directory.load_image(entry["image"]) for entry in findings])
-        tables = bench.evidence(images, findings)
-        for at, (finding, table) in enumerate(zip(findings, tables, strict=True)):
-            yield bench.explanation(finding, images[at : at + 1], table)
+        for start in range(0, len(findings), _TOGETHER):
+            some = findings[start : start + _TOGETHER]
+            images = np.stack([subject.directory.load_image(entry["image"]) for entry in some])
+            tables = bench.evidence(images, some)
+            for at, (finding, table) in enumerate(zip(some, tables, strict=True)):
+                yield bench.explanation(finding, images[at : at + 1], table)
 
 
 class _Bench:
@@ -246,14 +252,14 @@ class _Bench:
         self, finding: Finding, image: NDArray[np.uint8], table: Evidence
     ) -> Explanation:
         """Look at the layers, and judge."""
-        parting, loss = self._layers(image)
+        asked = sum(len(vote.labels) for vote in (table.device, *table.others))
+        parting, loss = self._layers(image, MOST_DEVICE_QUERIES - asked)
         owns = [layer.own for layer in parting.layers if layer.own is not None]
         evidence = replace(
             table,
             compression_in_layer=(loss.first is not None) if loss.layers else None,
             kernel_in_layer=any(own.parted for own in owns) if owns else None,
         )
-        asked = sum(len(vote.labels) for vote in (table.device, *table.others))
         return Explanation(
             finding,
             self._device.profile.name,
@@ -264,10 +270,10 @@ class _Bench:
             asked + parting.device_runs,
         )
 
-    def _layers(self, image: NDArray[np.uint8]) -> tuple[Parting, Loss]:
+    def _layers(self, image: NDArray[np.uint8], most_runs: int) -> tuple[Parting, Loss]:
         if isinstance(self._parting, str):
             return Parting("none", note=self._parting), Loss(note=self._parting)
-        parting, twin = self._parting.find(_one(self._twin, self._twin_encoder, image))
+        parting, twin = self._parting.find(_one(self._twin, self._twin_encoder, image), most_runs)
         if isinstance(self._loss, str) or self._original is None:
             return parting, Loss(note=str(self._loss))
         if not twin:

@@ -115,8 +115,9 @@ def _units(found: object) -> str:
 
 def _table(title: str, columns: Sequence[str]) -> Table:
     table = Table(
-        title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False
-    )
+        title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )  # fmt: skip
     for column in columns:
-        table.add_column(column)
+        table.add_column(column, overflow="fold")
     return table

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.errors import UserError
+from edgeflare.models.image_file import decode_image
 from edgeflare.models.preprocess import Resize
 from edgeflare.models.signature import CHANNELS
 
@@ -197,10 +198,10 @@ def _decode(file: Path, channels: int) -> NDArray[np.uint8]:
 
 
 def _imdecode(file: Path, encoded: NDArray[np.uint8], mode: int) -> NDArray[np.uint8]:
-    image = cv2.imdecode(encoded, mode) if encoded.size else None
+    image = decode_image(encoded, mode)
     if image is None:
         raise UserError(f"seeds: {file} cannot be decoded as an image: mend or remove it")
-    return image  # type: ignore[return-value]  # uint8, but of UNCHANGED ones, which are asked
+    return image
 
 
 def _refuse_misfit(what: str, shape: Sequence[int], model: Sequence[int], resize: Resize) -> None:

@@ -71,12 +71,18 @@ class PastRun:
         entries = sum(others, [*self.deviations, *self.document["replay"]["mended"]])
         return sorted(entries, key=lambda entry: int(entry["seed_id"]))
 
-    def pair(self, compressed: Path | None = None, original: str | None = None) -> Pair:
+    def pair(
+        self,
+        original: str | None = None,
+        compressed: Path | None = None,
+        instead: Path | None = None,
+    ) -> Pair:
         """Return its pair, with the seeds that the run stored: of its deviations.
 
         Args:
-            compressed: another compressed model, whose outputs may be of another kind.
-            original: where the original is now; it is held to what it was.
+            original: where the original lies now, if it was moved; it is held to what it was.
+            compressed: where the compressed model lies now, likewise.
+            instead: another compressed model in its place, whose outputs may be of another kind.
 
         Raises:
             UserError: a model is gone, or is another than it was.
@@ -92,21 +98,21 @@ class PastRun:
         pair = Pair(
             name=said["name"],
             original=original or said["original"],
-            compressed=compressed or Path(said["compressed"]),
+            compressed=instead or compressed or Path(said["compressed"]),
             seeds=self.directory.path / SEEDS_FOLDER,
             preprocess=Preprocess(**settings),
             classes=self.about.classes,
-            outputs=said.get("outputs") if compressed else known,
+            outputs=said.get("outputs") if instead else known,
         )
         try:
             hashes = pair.model_hashes()
         except UserError as error:
-            raise UserError(f"{error}; {_ELSEWHERE}") from None
+            raise UserError(f"{error}: {_ELSEWHERE}") from None
         for model, sha256 in hashes.items():
-            if sha256 != said["sha256"][model] and not (compressed and model == "compressed"):
+            if sha256 != said["sha256"][model] and not (instead and model == "compressed"):
                 raise UserError(
-                    f"{getattr(pair, model)} is not the {model} model of {self.directory.path} any"
-                    f" more: put that file back, or name {_NAMED[model]}"
+                    f"{getattr(pair, model)} is not the {model} model of {self.directory.path} (its"
+                    f" sha256 is another): put that file back, or say where it is with --{model}"
                 )
         return pair
 
@@ -172,8 +178,7 @@ class PastRun:
             raise UserError(f"{path} cannot be read: {error.strerror}") from None
 
 
-_NAMED = {"original": "it with --original", "compressed": "the new one with --compressed"}
-_ELSEWHERE = "put it back, or tell `edgeflare replay` where it is with --original or --compressed"
+_ELSEWHERE = "put it back, or say where it is with --original or --compressed"
 
 
 def _why_nothing(document: Document) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.campaign.run_directory import write_atomically
-from edgeflare.diagnose.document import load_explanations
+from edgeflare.diagnose.document import Document as Explained
 from edgeflare.errors import UserError
 from edgeflare.models.evaluation import HostModel
 from edgeflare.models.original import is_callable, open_original
@@ -29,17 +29,34 @@ from edgeflare.search.outcome import Image
 SCHEMA = "edgeflare.reproduction/v1"
 SCRIPT = "reproduce.py"
 
+_OP_RESOLVERS: dict[str, str] = {
+    "xnnpack": "AUTO",
+    "builtin": "BUILTIN_WITHOUT_DEFAULT_DELEGATES",
+    "reference": "BUILTIN_REF",
+}
+"""What both runtimes call the kernels, for the script."""
+
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 """Of every entry, so that the same finding is the same file."""
 
 
-def export(past: PastRun, seed_id: int, path: Path, *, with_models: bool) -> dict[str, bytes]:
+def export(
+    past: PastRun,
+    pair: Pair,
+    seed_id: int,
+    path: Path,
+    explanations: Explained | None,
+    *,
+    with_models: bool,
+) -> dict[str, bytes]:
     """Write the reproduction of a finding as a zip, and return what is in it, by name.
 
     Args:
         past: the run.
+        pair: as `past.pair` returns it.
         seed_id: the seed that the finding came from, or that deviates itself.
         path: the zip; replaced if it is there.
+        explanations: of the run's findings, where there are some.
         with_models: put both models in; else their hashes only.
 
     Raises:
@@ -47,7 +64,6 @@ def export(past: PastRun, seed_id: int, path: Path, *, with_models: bool) -> dic
 
     """
     entry = _entry(past, seed_id)
-    pair = past.pair()
     image = past.directory.load_image(entry["image"])
     stored = past.files(entry)
     files = {
@@ -66,7 +82,7 @@ def export(past: PastRun, seed_id: int, path: Path, *, with_models: bool) -> dic
             arms["original"] = _original(pair, entry)
     arms["twin"] = _compressed(past, entry, "twin")
     arms["device"] = _compressed(past, entry, "device")
-    explanation = _explanation(past, entry)
+    explanation = _explanation(explanations, entry)
     operator = None if explanation is None else where_it_begins(explanation)
     if operator is not None:
         files |= cut_out(pair.compressed.read_bytes(), operator, kernels, encoded)
@@ -117,6 +133,7 @@ def _original(pair: Pair, entry: Document) -> dict[str, Any]:
         "model": "original.tflite" if runs else None,
         "input": "original_input.npy",
         "kernels": "xnnpack",
+        "op_resolver": _OP_RESOLVERS["xnnpack"],
         "threads": 1,
         "delegate": None,
         "ran_on": "the host",
@@ -128,31 +145,37 @@ def _compressed(past: PastRun, entry: Document, arm: str) -> dict[str, Any]:
     device = next(one for one in past.document["devices"] if one["name"] == entry["device"])
     told = device["provenance"]
     on_device = arm == "device"
+    kernels = told["kernels"] if on_device else past.about.plan.ensemble[0]
     return {
         "model": "compressed.tflite",
         "input": "compressed_input.npy",
-        "kernels": told["kernels"] if on_device else past.about.plan.ensemble[0],
+        "kernels": kernels,
+        "op_resolver": _OP_RESOLVERS[kernels],
         "threads": told["threads"] if on_device else 1,
         "delegate": told.get("delegate") if on_device else None,
-        "ran_on": (
-            f"{device['name']}: {told['machine']}, {told['runtime']} {told['runtime_version']}"
-            if on_device
-            else "the host"
-        ),
+        "ran_on": _place(device) if on_device else "the host",
         **_answer(entry, arm),
     }
+
+
+def _place(device: Document) -> str:
+    """Return what a device is; the script prints it, so it says what the script cannot do."""
+    told = device["provenance"]
+    text = f"{device['name']}: {told['machine']}, {told['runtime']} {told['runtime_version']}"
+    if told.get("delegate"):
+        text += f"; with delegate {told['delegate']}, which this script does not load"
+    return text
 
 
 def _answer(entry: Document, arm: str) -> dict[str, Any]:
     return {"label": entry["labels"][arm], "probabilities": entry["probabilities"][arm]}
 
 
-def _explanation(past: PastRun, entry: Document) -> Document | None:
+def _explanation(explanations: Explained | None, entry: Document) -> Document | None:
     """Return what `edgeflare explain` said of a finding, if it was asked about this very input."""
-    explained = load_explanations(past.directory, past.about)
-    if explained is None:
+    if explanations is None:
         return None
-    found: Document | None = explained["findings"].get(str(entry["seed_id"]))
+    found: Document | None = explanations["findings"].get(str(entry["seed_id"]))
     return found if found is not None and found["sha256"] == entry["sha256"] else None
 
 

@@ -1,9 +1,10 @@
 """A run as JUnit XML, a test case for each seed: for Jenkins, GitLab and GitHub's test reporters.
 
-There is no one standard. This keeps to what the schemas of Ant and of Jenkins have in common: a
-`testsuites` with a `testsuite`, in that first `properties`, then each `testcase` with at most one
-`failure` or `skipped`. Who reads it shows the text of a failure; its attribute `message` is the
-title, and `type` groups failures.
+There is no one standard. This keeps to the schema of Jenkins's xUnit plugin, and of that to what
+Ant's task writes too: a `testsuites` with a `testsuite`, in that first `properties`, then each
+`testcase` with at most one `failure` or `skipped`. Times have three decimals: Jenkins takes no
+more. Who reads it shows the text of a failure; its attribute `message` is the title, and `type`
+groups failures.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def junit_xml(document: Document) -> bytes:
         "failures": len(failed),
         "errors": 0,
         "skipped": len(undecided),
-        "time": f"{totals['wall_seconds']:.6f}",
+        "time": _seconds(totals["wall_seconds"]),
     }
     suite.attrib |= {key: str(value) for key, value in counts.items()}
     root = Element("testsuites", name="edgeflare")
@@ -107,7 +108,7 @@ def _add_properties(suite: Element, document: Document) -> None:
 
 def _add_failure(case: Element, document: Document, title: str, entry: Document) -> None:
     """Say what deviates, in a line and in full."""
-    case.set("time", f"{entry['seconds']:.6f}")
+    case.set("time", _seconds(entry["seconds"]))
     said = decisions(entry, document["classes"])
     message = f"{title}{sort(entry)}: {said} (strength {number(entry['strength'], 4)})"
     failure = SubElement(case, "failure", message=_valid(message), type=sort(entry))
@@ -122,6 +123,10 @@ def _add_failure(case: Element, document: Document, title: str, entry: Document)
         f"operators: {', '.join(entry['operators']) or 'none'}",
     ]
     failure.text = _valid("\n".join(lines))
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.3f}"
 
 
 def _valid(text: str) -> str:

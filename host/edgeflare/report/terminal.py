@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from edgeflare.campaign.about import About
+from edgeflare.campaign.first_look import FirstLook
 from edgeflare.report.document import Document
 from edgeflare.report.duplicates import in_words
 from edgeflare.report.naming import sort, worst_first
@@ -57,9 +58,9 @@ _STOPPED = {
 
 
 def print_dry_run(
-    console: Console, about: About, seeds: int, where: str, notes: Sequence[str]
+    console: Console, about: About, look: FirstLook, seeds: int, where: str, notes: Sequence[str]
 ) -> None:
-    """Print what a search would do."""
+    """Print what a search would do, how pixels are read, and what the first seeds show of that."""
     plan = about.plan
     total = "no bound" if plan.total_queries is None else f"{plan.total_queries:,}"
     lines = [
@@ -67,10 +68,34 @@ def print_dry_run(
         f"queries for all together: {total}",
         f"ties {'count' if plan.goal.ties else 'do not count'}, "
         f"least strength {plan.goal.min_strength:g}",
+        _preprocessing(about),
+        *_looked(look),
         f"would write {where}; nothing was written",
-        *(f"warning: {note}" for note in (*notes, *undelegated(about.devices))),
+        *(f"warning: {note}" for note in (*notes, *look.warnings, *undelegated(about.devices))),
     ]
     console.print(Group(_heading(about.to_json()), *map(Text, lines)))
+
+
+def _preprocessing(about: About) -> str:
+    said = about.pair["preprocess"]
+    mean, std = (", ".join(f"{value:g}" for value in said[key]) for key in ("mean", "std"))
+    kinds = dict.fromkeys(decoder.outputs for decoder in about.arms.values())
+    return (
+        f"model input = (pixel / {said['scale']:g} - {mean}) / {std}, channels {said['channels']},"
+        f" seeds of another size: {said['resize']}; the models give {' and '.join(kinds)}"
+    )
+
+
+def _looked(look: FirstLook) -> list[str]:
+    """Return how often the arms are right, where labels are known, and how often they differ."""
+    lines = []
+    if look.labelled:
+        shares = ", ".join(f"{arm} {n / look.labelled:.1%}" for arm, n in look.right.items())
+        lines.append(
+            f"of the first {look.seeds} seeds {look.labelled} are labelled; right on them: {shares}"
+        )
+    lines.append(f"{look.deviating} of the first {look.seeds} seeds already give different labels")
+    return lines
 
 
 def _heading(run: Mapping[str, Any]) -> Text:
@@ -81,16 +106,24 @@ def _heading(run: Mapping[str, Any]) -> Text:
     text.append(
         f" · {plan['strategy']} · find {plan['goal']['find']} · run seed {plan['rng_seed']}"
     )
+    numbers = _numbers(run)
     for device in run["devices"]:
-        what = device["provenance"]
+        what, name = device["provenance"], device["name"]
         text.append(
-            f"\n{device['name']}: {what['machine']}, {what['runtime']} {what['runtime_version']}, "
+            f"\n{numbers[name] + ' ' if numbers else ''}{name}: {what['machine']}, "
+            f"{what['runtime']} {what['runtime_version']}, "
             f"{what['kernels']} kernels ({what['delegated_nodes'] or 0} of {what['total_nodes']} "
             f"nodes delegated), {what['threads']} thread{'s' if what['threads'] != 1 else ''}"
         )
         if what.get("cache"):
             text.append(f"\nagent and models stay on {device['name']} in {what['cache']}")
     return text
+
+
+def _numbers(run: Mapping[str, Any]) -> dict[str, str]:
+    """Return by what number tables call a device, where there are several; names are too long."""
+    names = [device["name"] for device in run["devices"]]
+    return {name: str(k) for k, name in enumerate(names, 1)} if len(names) > 1 else {}
 
 
 def _warnings(document: Document) -> list[Text]:
@@ -147,12 +180,16 @@ def _refined(entries: Sequence[Document]) -> str:
 
 def _findings(document: Document, entries: Sequence[Document], title: str) -> Table:
     table = Table(
-        title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False
-    )
+        title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False,
+        show_edge=False, padding=(0, 1, 0, 0),
+    )  # fmt: skip
+    numbers = _numbers(document)
     arms = [arm for arm in ARMS if any(arm in entry["labels"] for entry in entries)]
     table.add_column("seed", no_wrap=True)
     for arm in arms:
-        table.add_column(arm)
+        table.add_column(arm, overflow="fold")
+    if numbers:
+        table.add_column("on", no_wrap=True)
     table.add_column("cause", no_wrap=True)
     for column in ("strength", "queries", "L2"):
         table.add_column(column, justify="right", no_wrap=True)
@@ -161,6 +198,7 @@ def _findings(document: Document, entries: Sequence[Document], title: str) -> Ta
         table.add_row(
             str(entry["seed_id"]),
             *(_label(document, entry, arm) for arm in arms),
+            *([numbers[entry["device"]]] if numbers else []),
             sort(entry),
             "" if entry["strength"] is None else f"{entry['strength']:.3f}",
             str(entry["queries"]),

@@ -10,6 +10,7 @@ import jsonschema
 import pytest
 
 from edgeflare.campaign.run_directory import RunDirectory
+from edgeflare.errors import UserError
 from edgeflare.report.document import Document
 from edgeflare.report.html.explanation import Explanation, Layer, load_explanations
 
@@ -72,7 +73,8 @@ def told(document: Document) -> dict[str, Any]:
     """Explanations of the first finding."""
     entry = document["findings"][0]
     return {
-        "schema": "edgeflare.explain/v1", "edgeflare": "test", "devices": {},
+        "schema": "edgeflare.explain/v1", "edgeflare": "test", "devices": {entry["device"]: {}},
+        "pending": {"device": None, "seed_ids": []},
         "pair": {"name": "laboratory", "fingerprint": document["pair"]["fingerprint"]},
         "findings": {str(entry["seed_id"]): explained(entry)},
     }  # fmt: skip
@@ -157,11 +159,8 @@ def test_models_without_quantization_are_compared_in_real_values(
 @pytest.mark.parametrize(
     "change",
     [
-        {"schema": "edgeflare.explain/v9"},
         {"pair": {"name": "laboratory", "fingerprint": "another"}},
         {"findings": {}},
-        {"findings": {"1": {"seed_id": 1}}},
-        {"findings": None},
     ],
 )
 def test_what_is_not_of_this_run_is_left_out(
@@ -171,8 +170,35 @@ def test_what_is_not_of_this_run_is_left_out(
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", "null", '{"schema": "edgeflare.explain/v1"}'])
-def test_a_damaged_file_explains_nothing(document: Document, tmp_path: Path, text: str) -> None:
-    assert load(text, document, tmp_path) == {}
+def test_a_damaged_file_is_said(document: Document, tmp_path: Path, text: str) -> None:
+    with pytest.raises(UserError, match=r"explain\.json is damaged.*`edgeflare explain"):
+        load(text, document, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"schema": "edgeflare.explain/v9"},
+        {"findings": {"1": {"seed_id": 1}}},
+        {"findings": None},
+        {"devices": {}},
+    ],
+)
+def test_so_is_one_that_holds_something_else(
+    told: dict[str, Any], document: Document, tmp_path: Path, change: dict[str, Any]
+) -> None:
+    with pytest.raises(UserError, match="or of another schema"):
+        load(told | change, document, tmp_path)
+
+
+@pytest.mark.parametrize("key", ["verdict", "evidence", "device_and_twin", "twin_and_original"])
+def test_so_is_one_in_which_an_entry_lacks_a_part(
+    told: dict[str, Any], document: Document, tmp_path: Path, key: str
+) -> None:
+    (one,) = told["findings"].values()
+    del one[key]
+    with pytest.raises(UserError, match="is damaged"):
+        load(told, document, tmp_path)
 
 
 def test_an_input_that_was_replaced_since_is_not_explained(

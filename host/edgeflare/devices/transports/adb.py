@@ -55,11 +55,18 @@ def attached() -> list[Attached]:
         RemoteLost: there is no adb, or its server does not start or answer.
 
     """
-    client = _client()
-    try:
-        return [Attached(info.serial, info.state) for info in client.list()]
-    except _LOST as error:
-        raise RemoteLost(f"adb: its server does not answer: {error}", "devices") from None
+    return _listed_by(_client())
+
+
+def attached_as_far_as_known() -> list[Attached] | None:
+    """Ask adb's server, if one runs, for the devices that it knows; None where none runs.
+
+    Raises:
+        RemoteLost: something listens where the server should, but does not answer.
+
+    """
+    client = _client_of_any()
+    return _listed_by(client) if _runs(client) else None
 
 
 class AdbRemote(Remote):
@@ -245,13 +252,31 @@ def _client(seconds: float | None = None) -> adbutils.AdbClient:
 
     adbutils would start it too, but let it write to our output.
     """
+    client = _client_of_any(seconds)
+    if not _runs(client):
+        _start_server()
+    return client
+
+
+def _client_of_any(seconds: float | None = None) -> adbutils.AdbClient:
+    """Return a client of the server, whether that runs or not."""
     host, port = _server_address()
-    client = adbutils.AdbClient(host, port, seconds or ASK_SECONDS)
+    return adbutils.AdbClient(host, port, seconds or ASK_SECONDS)
+
+
+def _runs(client: adbutils.AdbClient) -> bool:
     try:
         socket.create_connection((client.host, client.port), ASK_SECONDS).close()
     except OSError:
-        _start_server()
-    return client
+        return False
+    return True
+
+
+def _listed_by(client: adbutils.AdbClient) -> list[Attached]:
+    try:
+        return [Attached(info.serial, info.state) for info in client.list()]
+    except _LOST as error:
+        raise RemoteLost(f"adb: its server does not answer: {error}", "devices") from None
 
 
 def _server_address() -> tuple[str, int]:

@@ -1,21 +1,18 @@
 """What `edgeflare explain` found out about a finding, as a card shows it.
 
-It is read from `explain.json` (schema `edgeflare.explain/v1`), if that lies beside the run.
+It is read from `explain.json`, if that lies beside the run.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from edgeflare.campaign.run_directory import RunDirectory
+from edgeflare.diagnose import document as explained
 from edgeflare.report.document import Document
 from edgeflare.report.naming import class_name
-
-FILE = "explain.json"
-SCHEMA = "edgeflare.explain/v1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,29 +60,32 @@ def load_explanations(directory: RunDirectory, document: Document) -> dict[int, 
     """Return what is known of a run's findings, by seed id.
 
     What was found out about another pair, or about an input that has since been replaced, is left
-    out, and so is a file that is damaged: `edgeflare explain` makes it again.
+    out.
+
+    Raises:
+        UserError: the file is damaged.
+
     """
+    told = explained.load_explanations(directory, document["pair"]["fingerprint"])
+    if told is None:
+        return {}
+    known = {
+        (entry["seed_id"], entry["sha256"])
+        for key in ("findings", "deviating_seeds")
+        for entry in document[key]
+    }
     try:
-        told = json.loads((directory.path / FILE).read_bytes())
-        if told["schema"] != SCHEMA:
-            return {}
-        if told["pair"]["fingerprint"] != document["pair"]["fingerprint"]:
-            return {}
-        known = {
-            (entry["seed_id"], entry["sha256"])
-            for key in ("findings", "deviating_seeds")
-            for entry in document[key]
-        }
         return {
-            one["seed_id"]: _explanation(one, document["classes"])
+            one["seed_id"]: read_explanation(one, document["classes"])
             for one in told["findings"].values()
             if (one["seed_id"], one["sha256"]) in known
         }
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
-        return {}
+    except (LookupError, TypeError, AttributeError, ValueError):
+        raise explained.damaged(directory) from None
 
 
-def _explanation(one: Mapping[str, Any], classes: Sequence[str]) -> Explanation:
+def read_explanation(one: Mapping[str, Any], classes: Sequence[str]) -> Explanation:
+    """Return one entry of `explain.json`."""
     verdict, parting, loss = one["verdict"], one["device_and_twin"], one["twin_and_original"]
     name = verdict["name"].replace("-", " ")
     if verdict["shares"]:

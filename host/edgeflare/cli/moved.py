@@ -1,0 +1,17 @@
+"""Where the models of a run lie now, if they were moved since."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Original = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="Where the original model is now, if it was moved."),
+]
+Compressed = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Where the compressed model is now, if it was moved."),
+]

@@ -1,0 +1,46 @@
+"""Divergence along a network as bars of text, for a terminal."""
+
+from __future__ import annotations
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
+
+from edgeflare.report.html.explanation import Explanation
+
+_LONGEST = 16
+"""Characters of the longest bar: two of them, with their figures and a name, fit 80 columns."""
+
+
+def divergence_bars(explanation: Explanation) -> Table:
+    """Return a table with a bar for each layer, for the two differences each to its own scale."""
+    table = Table(
+        title=f"Divergence along the network, largest differences in {explanation.unit}",
+        title_justify="left",
+        title_style="bold",
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )
+    table.add_column("layer", overflow="fold")
+    table.add_column("device – twin", no_wrap=True)
+    table.add_column("new in twin – original", no_wrap=True)
+    kernel = max((layer.kernel or 0.0 for layer in explanation.layers), default=0.0)
+    compression = max((layer.compression or 0.0 for layer in explanation.layers), default=0.0)
+    for layer in explanation.layers:
+        table.add_row(
+            Text(layer.name),
+            _bar(layer.kernel, kernel),
+            _bar(layer.compression, compression),
+            style="bold" if layer.begins else None,
+        )
+    return table
+
+
+def _bar(value: float | None, most: float) -> Text:
+    """Return a bar and its figure; any difference at all is at least a line."""
+    if value is None:
+        return Text("not known", style="dim")
+    length = round(_LONGEST * value / most) if value else 0
+    bar = "█" * length or ("▏" if value else "")
+    return Text(f"{bar} {value:.2g}".lstrip())

@@ -1,0 +1,325 @@
+"""`edgeflare explain`: where it looks for the models, and what is left of it when it is stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import jsonschema
+import pytest
+
+from edgeflare.diagnose import document as explain_document
+
+pytestmark = pytest.mark.slow
+
+Call = Callable[..., Any]
+
+DEADLINE_SECONDS = 60.0
+
+
+def explained(run: Path) -> dict[str, Any]:
+    """What explain.json holds, which is valid at any time."""
+    written: dict[str, Any] = json.loads((run / "explain.json").read_bytes())
+    schema = Path(explain_document.__file__).with_name("explain.schema.json").read_bytes()
+    jsonschema.Draft202012Validator(json.loads(schema)).validate(written)
+    return written
+
+
+def found(run: Path) -> list[str]:
+    """The seeds of what is explained."""
+    document = json.loads((run / "run.json").read_bytes())
+    keys = ("findings", "deviating_seeds", "flaky", "unverified")
+    return sorted(str(entry["seed_id"]) for key in keys for entry in document[key])
+
+
+@pytest.fixture(scope="module")
+def searched(example: Path, start: Call, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = tmp_path_factory.mktemp("searched") / "run"
+    options = ("--limit", "3", "--max-queries", "150", "--fail-on", "none")
+    assert start("search", example, *options, "--out", run).code == 0
+    assert len(found(run)) == 3
+    return run
+
+
+@pytest.fixture
+def run(searched: Path, tmp_path: Path) -> Path:
+    """A run with three findings, for the test to write into."""
+    return Path(shutil.copytree(searched, tmp_path / "run"))
+
+
+@pytest.fixture(scope="module")
+def moved_away(
+    example: Path, start: Call, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("moved")
+    pair, run, now = folder / "pair", folder / "run", folder / "now"
+    shutil.copytree(example, pair, ignore=shutil.ignore_patterns("*.py"))
+    options = ("--limit", "2", "--max-queries", "150", "--fail-on", "none")
+    assert start("search", pair, *options, "--out", run).code == 0
+    pair.rename(now)
+    return run, now
+
+
+@pytest.fixture
+def moved(moved_away: tuple[Path, Path], tmp_path: Path) -> tuple[Path, Path]:
+    """A run, and the folder that its models were moved to since."""
+    run, now = moved_away
+    return Path(shutil.copytree(run, tmp_path / "run")), now
+
+
+@pytest.mark.parametrize("command", ["explain", "export"])
+def test_models_that_were_moved_are_named(
+    moved: tuple[Path, Path], call: Call, command: str
+) -> None:
+    run, now = moved
+    chosen = found(run)[0]
+    gone = call(command, run, chosen)
+    assert gone.code == 2
+    assert "put it back, or say where it is with --original or --compressed" in gone.complaint()
+    half = call(command, run, chosen, "--original", now / "original.tflite")
+    assert half.code == 2
+    assert "compressed.tflite cannot be read" in half.complaint()
+    both = ("--original", now / "original.tflite", "--compressed", now / "compressed.tflite")
+    assert call(command, run, chosen, *both).code == 0
+
+
+@pytest.mark.parametrize("command", ["explain", "export"])
+@pytest.mark.parametrize("model", ["original", "compressed"])
+def test_a_moved_model_has_to_be_the_one_that_it_was(
+    moved: tuple[Path, Path], biased: Path, call: Call, command: str, model: str
+) -> None:
+    run, now = moved
+    files = {name: now / f"{name}.tflite" for name in ("original", "compressed")} | {model: biased}
+    named = [word for name, file in files.items() for word in (f"--{name}", file)]
+    said = call(command, run, found(run)[0], *named)
+    assert said.code == 2
+    assert said.complaint() == (
+        f"{biased} is not the {model} model of {run} (its sha256 is another): put that file back,"
+        f" or say where it is with --{model}"
+    )
+    assert not (run / "explain.json").exists()
+
+
+def test_a_stored_image_that_was_replaced_is_refused(run: Path, call: Call) -> None:
+    image, other, *_ = sorted((run / "findings").iterdir())
+    image.write_bytes(other.read_bytes())
+    for names in ((), (image.name,)):
+        said = call("explain", run, *names)
+        assert said.code == 2
+        assert f"{image} is not what was stored there" in said.complaint()
+    assert not (run / "explain.json").exists()
+    assert call("explain", run, other.name).code == 0
+
+
+def test_a_damaged_file_is_said_once_and_made_again(run: Path, call: Call) -> None:
+    (run / "explain.json").write_text('{"schema": "edgeflare.explain/v1"')
+    warning = (
+        f"warning: {run / 'explain.json'} is damaged, or of another schema than"
+        f" edgeflare.explain/v1: make it again with `edgeflare explain {run}`\n"
+    )
+    for command in (("report", run, "--html"), ("export", run, found(run)[0])):
+        said = call(*command)
+        assert (said.code, said.err) == (0, warning)
+    said = call("explain", run)
+    assert said.code == 0
+    assert said.err.startswith(warning)
+    assert sorted(explained(run)["findings"]) == found(run)
+    for command in (("report", run, "--html"), ("export", run, found(run)[0])):
+        assert call(*command).err == ""
+
+
+def test_an_entry_that_is_damaged_is_said_too(run: Path, call: Call) -> None:
+    chosen = found(run)[0]
+    assert call("explain", run, chosen).code == 0
+    written = explained(run)
+    del written["findings"][chosen]["verdict"]
+    (run / "explain.json").write_text(json.dumps(written))
+    said = call("report", run, "--html")
+    assert said.code == 0
+    assert f"`edgeflare explain {run}`" in said.err
+
+
+def test_the_layers_are_drawn_beside_it(run: Path, call: Call) -> None:
+    said = call("explain", run)
+    assert said.code == 0
+    assert "█" not in said.out
+    assert "explain 3/3" in said.err
+    for seed_id, finding in explained(run)["findings"].items():
+        svg = (run / "explain" / f"{int(seed_id):06d}.svg").read_bytes()
+        text = " ".join(ElementTree.fromstring(svg).itertext())  # noqa: S314 - ours
+        assert f"seed {seed_id} on emulated-builtin: {finding['verdict']['name']}" in text
+        for layer in finding["twin_and_original"]["layers"]:
+            assert f"{layer['operator']} {layer['name']}" in text
+
+
+def test_without_the_extra_there_is_a_plot_of_text(
+    run: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.delitem(sys.modules, "edgeflare.report.divergence_picture", raising=False)
+    said = call("explain", run, found(run)[0])
+    assert said.code == 0
+    assert not (run / "explain").exists()
+    plot = said.out[said.out.index("Divergence along the network") :]
+    assert "█" in plot
+    assert "10 SOFTMAX" in plot
+
+
+def test_pictures_go_with_the_run_that_they_are_of(run: Path, example: Path, call: Call) -> None:
+    (run / "explain").mkdir()
+    (run / "explain" / "000000.svg").write_text("<svg/>")
+    options = ("--limit", "1", "--max-queries", "20", "--fail-on", "none", "--overwrite")
+    assert call("search", example, *options, "--out", run).code == 0
+    assert not (run / "explain").exists()
+
+
+def put_it(folder: Path, milliseconds: int) -> None:
+    """Make a device that far away."""
+    (folder / "device_profiles").mkdir(exist_ok=True)
+    far = f'extends = "emulated-builtin"\nlink_delay_ms = {milliseconds}\n'
+    (folder / "device_profiles" / "far.toml").write_text(far)
+
+
+@contextmanager
+def slowly(run: Path, folder: Path, *names: str) -> Iterator[subprocess.Popen[str]]:
+    """An explanation, of all findings or some, on a device so far away that it can be stopped."""
+    put_it(folder, milliseconds=200)
+    with subprocess.Popen(
+        [sys.executable, "-m", "edgeflare", "explain", str(run), *names, "--device", "far"],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def await_the_first(run: Path) -> None:
+    """Wait until a finding was explained."""
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while not any((run / "explain").glob("*.svg")):
+        assert time.monotonic() < deadline, "nothing was explained"
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_stopped_it_keeps_what_is_explained_and_goes_on_with_the_others(
+    run: Path, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: signal.Signals
+) -> None:
+    with slowly(run, tmp_path) as process:
+        await_the_first(run)
+        process.send_signal(how)
+        out, err = process.communicate(timeout=DEADLINE_SECONDS)
+
+    assert process.returncode == 130, err
+    assert "Traceback" not in err
+    stopped = explained(run)
+    done, left = sorted(stopped["findings"]), sorted(map(str, stopped["pending"]["seed_ids"]))
+    assert done
+    assert left
+    assert sorted(done + left) == found(run)
+    assert err.splitlines()[-1] == (
+        f"edgeflare: stopped: {len(done)} of {len(done + left)} findings are explained in"
+        f" {run / 'explain.json'}; the same command goes on"
+    )
+    assert "Verdicts" in out
+    assert call("report", run, "--html").err == ""
+
+    put_it(tmp_path, milliseconds=0)
+    monkeypatch.chdir(tmp_path)
+    said = call("explain", run, "--device", "far")
+    assert said.code == 0, said.err
+    assert f"{len(done)} more were explained before, and are there too." in said.out
+    assert said.err.splitlines()[0] == f"explain {len(done)}/{len(done + left)}"
+    whole = explained(run)
+    assert sorted(whole["findings"]) == found(run)
+    assert whole["pending"]["seed_ids"] == []
+    assert {seed_id: whole["findings"][seed_id] for seed_id in done} == stopped["findings"]
+
+
+def test_a_device_that_is_lost_leaves_what_was_explained(run: Path, tmp_path: Path) -> None:
+    with slowly(run, tmp_path) as process:
+        await_the_first(run)
+        for agent in _children(process.pid, "edgeflare_agent"):
+            os.kill(agent, signal.SIGKILL)
+        _, err = process.communicate(timeout=DEADLINE_SECONDS)
+
+    assert process.returncode == 3, err
+    last = err.splitlines()[-1]
+    assert last.startswith("edgeflare: far")
+    assert last.endswith(f"are explained in {run / 'explain.json'}; the same command goes on")
+    kept = explained(run)
+    assert kept["findings"]
+    assert kept["pending"] == {
+        "device": "far",
+        "seed_ids": [int(one) for one in found(run) if one not in kept["findings"]],
+    }
+
+
+def test_stopped_with_findings_named_it_names_those_that_are_left(
+    run: Path, tmp_path: Path
+) -> None:
+    names = found(run)[1:]
+    with slowly(run, tmp_path, *names) as process:
+        await_the_first(run)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=DEADLINE_SECONDS)
+
+    assert process.returncode == 130
+    kept = explained(run)
+    assert kept["pending"]["seed_ids"] == []
+    left = " ".join(name for name in names if name not in kept["findings"])
+    assert err.splitlines()[-1].endswith(
+        f"; the same command with those that are left goes on: {left}"
+    )
+
+
+def test_a_finding_that_is_named_is_explained_whatever_is_left_over(run: Path, call: Call) -> None:
+    first, second, third = found(run)
+    assert call("explain", run, first).code == 0
+    written = explained(run)
+    assert written["pending"]["seed_ids"] == []
+    written["pending"]["seed_ids"] = [int(second), int(third)]
+    (run / "explain.json").write_text(json.dumps(written))
+
+    assert call("explain", run, second).code == 0
+
+    assert explained(run)["pending"]["seed_ids"] == [int(third)]
+    assert sorted(explained(run)["findings"]) == [first, second]
+    assert "2 more were explained before" in call("explain", run).out
+    assert sorted(explained(run)["findings"]) == found(run)
+    assert "more were explained before" not in call("explain", run).out
+
+
+def _children(process: int, word: str) -> list[int]:
+    """Processes below one, whose command line has a word."""
+    parents = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                stat = (entry / "stat").read_text()
+                line = (entry / "cmdline").read_bytes().decode(errors="replace")
+            except OSError:
+                continue
+            parents[int(entry.name)] = (int(stat.rpartition(")")[2].split()[1]), line)
+    below, found = {process}, []
+    for _ in range(4):
+        below |= {pid for pid, (parent, _) in parents.items() if parent in below}
+    for pid in below - {process}:
+        if word in parents[pid][1]:
+            found.append(pid)
+    return found

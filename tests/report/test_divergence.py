@@ -1,0 +1,96 @@
+"""Divergence along a network outside of the page: a picture of its own, and bars of text."""
+
+from __future__ import annotations
+
+import io
+from xml.etree import ElementTree
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from edgeflare.report.divergence_bars import divergence_bars
+from edgeflare.report.divergence_picture import divergence_picture
+from edgeflare.report.html.explanation import Explanation, Layer
+
+NETWORK = tuple(
+    Layer(f"{place} DEPTHWISE_CONV_2D", place % 4 or None, place / 7, begins=place == 5)
+    for place in range(40)
+)
+
+
+def explanation(*layers: Layer) -> Explanation:
+    return Explanation("kernel (delegate)", layers=layers)
+
+
+def printed(one: Explanation, width: int = 80) -> list[str]:
+    file = io.StringIO()
+    Console(file=file, width=width, color_system=None).print(divergence_bars(one))
+    lines = file.getvalue().splitlines()
+    assert all(cell_len(line) <= width for line in lines)
+    return lines
+
+
+def row(lines: list[str], name: str) -> str:
+    (line,) = [line for line in lines if line.split()[:2] == name.split()]
+    return line
+
+
+def test_the_longest_bar_is_that_of_the_largest_difference() -> None:
+    lines = printed(explanation(Layer("0 CONV_2D", 8.0, 0.0), Layer("1 ADD", 2.0, 3.5)))
+    first, second = row(lines, "0 CONV_2D"), row(lines, "1 ADD")
+    assert first.count("█") == 16
+    assert second.count("█") == 4 + 16
+    assert first.split()[-1] == "0"
+    assert second.split()[-1] == "3.5"
+
+
+def test_any_difference_shows_and_none_does_not() -> None:
+    lines = printed(
+        explanation(Layer("0 CONV_2D", 1000.0), Layer("1 ADD", 1e-9), Layer("2 MUL", 0.0))
+    )
+    assert "▏ 1e-09" in row(lines, "1 ADD")
+    assert "█" not in row(lines, "2 MUL")
+    assert "not known" in row(lines, "2 MUL")
+
+
+def test_a_network_of_long_names_is_not_cut_in_80_columns() -> None:
+    lines = printed(explanation(*NETWORK))
+    assert all(row(lines, layer.name) for layer in NETWORK)
+    assert "…" not in "".join(lines)
+
+
+def texts(svg: bytes) -> list[str]:
+    root = ElementTree.fromstring(svg)  # noqa: S314 - ours
+    return [text for node in root.iter("{http://www.w3.org/2000/svg}text") if (text := node.text)]
+
+
+def test_the_picture_names_every_layer_and_the_verdict() -> None:
+    svg = divergence_picture(explanation(*NETWORK), "seed 3 on a phone")
+    shown = texts(svg)
+    assert {layer.name for layer in NETWORK} <= set(shown)
+    assert "seed 3 on a phone: kernel (delegate)" in shown
+    assert svg == divergence_picture(explanation(*NETWORK), "seed 3 on a phone")
+
+
+def test_where_it_begins_stands_out() -> None:
+    bold = [
+        line
+        for line in _text_elements(explanation(*NETWORK))
+        if "bold" in line or "700" in line.partition("x=")[0]
+    ]
+    assert len(bold) == 1
+    assert "5 DEPTHWISE_CONV_2D" in bold[0]
+
+
+@pytest.mark.parametrize("layers", [(Layer("0 CONV_2D"),), (Layer("0 CONV_2D", 0.0, 0.0),)])
+def test_a_network_of_which_nothing_differs_or_is_known_is_drawn(layers: tuple[Layer, ...]) -> None:
+    assert "0 CONV_2D" in texts(divergence_picture(explanation(*layers), "seed 0"))
+
+
+def _text_elements(one: Explanation) -> list[str]:
+    root = ElementTree.fromstring(divergence_picture(one, "seed 0"))  # noqa: S314 - ours
+    return [
+        ElementTree.tostring(node, "unicode")
+        for node in root.iter("{http://www.w3.org/2000/svg}text")
+    ]
