@@ -1,8 +1,11 @@
 """Faults to plant: in a `.tflite` file, or in whatever runs it on a device.
 
 As a program it is a launcher for the agent's workers, `python planting.py SPEC -m MODULE …`:
-it runs the module as Python would, with the fault of the file SPEC in the runtime.
+it runs the module as Python would, with the fault of the file SPEC in the runtime. SPEC has the
+fields of `Planted` as JSON; a byte for each input that the runtime is asked goes into SPEC.asked.
 """
+
+# ruff: noqa: ARG005 - the arguments of a change are those of all changes
 
 from __future__ import annotations
 
@@ -11,131 +14,352 @@ import os
 import runpy
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from ai_edge_litert import schema_py_generated as schema
 from numpy.typing import NDArray
 
-from edgeflare.models.graph import Graph
+from edgeflare.models.graph import Graph, GraphTensor, Operator
 from edgeflare_agent.runtime import interpreter
 from edgeflare_agent.runtime.interpreter import LoadedModel
 from edgeflare_agent.runtime.options import Options
 from tampering import edited, with_constant
 
 
-def _one_weight(values: Any) -> Any:
+@dataclass(frozen=True)
+class Planted:
+    """A fault.
+
+    Attributes:
+        fault: which, a key of `WEIGHTS`, `BIASES`, `OPERATORS` or `DEVICES`.
+        layer: name of the tensor that its layer puts out; empty for a fault of the whole device.
+        amount: how much of it there is, 1 being what its name says.
+        seed: of what it draws.
+        threads: the fewest interpreter threads that bring it about.
+
+    """
+
+    fault: str
+    layer: str = ""
+    amount: float = 1.0
+    seed: int = 0
+    threads: int = 1
+
+
+Change = Callable[[NDArray[Any], np.random.Generator, float], NDArray[Any]]
+
+
+def _one_weight(values: Any, rng: np.random.Generator, amount: float) -> Any:
     """Change the largest weight to its opposite."""
     changed = values.copy()
     changed.flat[np.abs(values.astype(float)).argmax()] *= -1
     return changed
 
 
-CONSTANTS: dict[str, Callable[[Any], Any]] = {
-    "weights negated": lambda values: -values,
+def _some_weights(values: Any, rng: np.random.Generator, amount: float) -> Any:
+    """Put something else in the place of some weights."""
+    changed = values.copy()
+    places = rng.choice(values.size, max(1, int(amount * values.size)), replace=False)
+    changed.flat[places] = rng.integers(-127, 128, len(places))
+    return changed
+
+
+def _one_channel(values: Any, rng: np.random.Generator, amount: float) -> Any:
+    """Scale the weights of one channel of the output."""
+    changed = values.astype(float)
+    axis = 3 if len(values) == 1 else 0  # of depthwise layers the last one
+    at = int(rng.integers(values.shape[axis]))
+    np.moveaxis(changed, axis, 0)[at] *= amount
+    return np.round(changed)
+
+
+def _no_low_bits(values: Any, rng: np.random.Generator, amount: float) -> Any:
+    step = 2 ** int(amount)
+    return values // step * step
+
+
+WEIGHTS: dict[str, Change] = {
+    "weights negated": lambda values, rng, amount: -values,
     "one weight": _one_weight,
-    "bias shifted": lambda values: values + (np.abs(values).max() // 2 + 100),
-    "rounded down to even": lambda values: values // 2 * 2,
-    "padding shifted by a row": lambda values: np.roll(values, 1, axis=1),
-    "filters in another order": lambda values: np.roll(values, 1, axis=0),
-    "zero point off by one": lambda values: values + 1,
+    "some weights": _some_weights,
+    "one channel": _one_channel,
+    "rounded down to even": _no_low_bits,
+    "padding shifted by a row": lambda values, rng, amount: np.roll(values, int(amount), axis=1),
+    "padding shifted by a column": lambda values, rng, amount: np.roll(values, int(amount), axis=2),
+    "filters in another order": lambda values, rng, amount: np.roll(
+        values, int(amount), axis=-1 if len(values) == 1 else 0
+    ),
+    "zero point off by one": lambda values, rng, amount: values + int(amount),
 }
-"""Faults in a constant. A weight's zero point that is off by one adds one to each weight."""
+"""Faults in the weights. A weight's zero point that is off by one adds one to each weight."""
 
 
-def broken_constant(content: bytes, name: str, fault: str) -> bytes:
-    """Return a model with a fault in the constant of that name; unchanged where it has none."""
+def _one_bias(values: Any, rng: np.random.Generator, amount: float) -> Any:
+    changed = values.copy()
+    changed.flat[rng.integers(values.size)] += int(amount * (np.abs(values).max() + 100))
+    return changed
+
+
+BIASES: dict[str, Change] = {
+    "bias shifted": lambda values, rng, amount: (
+        values + int(amount * (np.abs(values).max() // 2 + 100))
+    ),
+    "one bias": _one_bias,
+}
+"""Faults in the bias."""
+
+
+def broken(content: bytes, planted: Planted) -> bytes:
+    """Return a model with a fault in a layer; unchanged where it does not have that layer."""
+    graph = Graph(content)
+    named = {graph.tensors[tensor].name: one for one in graph.operators for tensor in one.outputs}
+    one = named.get(planted.layer)
+    if one is None:
+        return content
+    if planted.fault in OPERATORS:
+        return OPERATORS[planted.fault](content, graph, one, planted)
+    rng = np.random.default_rng(planted.seed)
+    weights = planted.fault in WEIGHTS
+    alter = (WEIGHTS if weights else BIASES)[planted.fault]
 
     def change(values: NDArray[Any]) -> NDArray[Any]:
-        wrong = np.asarray(CONSTANTS[fault](values))
+        wrong = np.asarray(alter(values, rng, planted.amount))
         return np.clip(wrong, -127, 127) if values.dtype == np.int8 else wrong
 
-    return with_constant(content, name, change)
+    return with_constant(content, graph.tensors[one.inputs[1 if weights else 2]].name, change)
 
 
-def broken_scale(content: bytes, name: str) -> bytes:
-    """Return a model with the scales of one constant a quarter too large."""
-    found = [tensor.index for tensor in Graph(content).tensors if tensor.name == name]
+# Faults of an operator.
+
+
+def _scale_off(content: bytes, graph: Graph, one: Operator, planted: Planted) -> bytes:
+    """Stretch the scales of the weights, by a quarter for an amount of 1."""
 
     def change(model: Any) -> None:
-        for index in found:
-            quantization = model.subgraphs[0].tensors[index].quantization
-            quantization.scale = [float(scale) * 1.25 for scale in quantization.scale]
+        quantization = model.subgraphs[0].tensors[one.inputs[1]].quantization
+        factor = 1 + planted.amount / 4
+        quantization.scale = [float(scale) * factor for scale in quantization.scale]
 
     return edited(content, change)
 
 
-def plant(spec: dict[str, Any]) -> None:
+def _rounds_down(content: bytes, graph: Graph, one: Operator, planted: Planted) -> bytes:
+    """Round outputs down in place of to the nearest: as if half a unit less had been summed up."""
+    (unit,) = graph.tensors[one.outputs[0]].scales
+    steps = _steps_of_sums(graph, one)
+    return _with_bias(content, graph, one, lambda bias: bias - unit / 2 / steps)
+
+
+def _misread_zero_point(content: bytes, graph: Graph, one: Operator, planted: Planted) -> bytes:
+    """Take the input's zero point for another one, off by the amount."""
+    weights = graph.values(one.inputs[1]).astype(np.float64)
+    axis = graph.tensors[one.inputs[1]].axis
+    if one.name == "FULLY_CONNECTED":
+        axis = 0
+    sums = weights.sum(axis=tuple(at for at in range(weights.ndim) if at != axis))
+    return _with_bias(content, graph, one, lambda bias: bias + int(planted.amount) * sums)
+
+
+def _steps_of_sums(graph: Graph, one: Operator) -> NDArray[np.float64]:
+    (given,) = graph.tensors[one.inputs[0]].scales
+    return given * np.asarray(graph.tensors[one.inputs[1]].scales, np.float64)
+
+
+def _with_bias(
+    content: bytes,
+    graph: Graph,
+    one: Operator,
+    change: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+) -> bytes:
+    name = graph.tensors[one.inputs[2]].name
+    return with_constant(content, name, lambda bias: np.round(change(bias.astype(np.float64))))
+
+
+def _cut_off(content: bytes, graph: Graph, one: Operator, planted: Planted) -> bytes:
+    """Apply another activation than the operator's own."""
+
+    def change(model: Any) -> None:
+        options = model.subgraphs[0].operators[one.index].builtinOptions
+        options.fusedActivationFunction = schema.ActivationFunctionType.RELU_N1_TO_1
+
+    return edited(content, change)
+
+
+def _other_pooling(content: bytes, graph: Graph, one: Operator, planted: Planted) -> bytes:
+    """Take the mean in place of the largest."""
+
+    def change(model: Any) -> None:
+        operator = model.subgraphs[0].operators[one.index]
+        operator.opcodeIndex = _code(model, "AVERAGE_POOL_2D", 2)
+
+    return edited(content, change)
+
+
+def _half_precision(content: bytes, graph: Graph, one: Operator, planted: Planted) -> bytes:
+    """Compute a layer as a half-precision path does: weights, bias and scales rounded to float16.
+
+    A quantized layer is dequantized, computed in float and quantized again.
+    """
+    given, weights, *rest = [graph.tensors[tensor] for tensor in one.inputs]
+    real = [_halved(tensor.real(graph.values(tensor.index))) for tensor in (weights, *rest)]
+    if given.scales:
+        (scale,) = given.scales
+        real[0] = real[0] * (float(np.float16(scale)) / scale)
+
+    def change(model: Any) -> None:
+        subgraph = model.subgraphs[0]
+        operator = subgraph.operators[one.index]
+        constants = [
+            _add_constant(model, f"{planted.layer}/half{at}", values)
+            for at, values in enumerate(real)
+        ]
+        if not given.scales:
+            operator.inputs = [given.index, *constants]
+            return
+        made = graph.tensors[one.outputs[0]]
+        before, behind = _add_float(model, given), _add_float(model, made)
+        operator.inputs, operator.outputs = [before, *constants], [behind]
+        operator.opcodeIndex = _code(model, one.name, 1)
+        conversions = (("DEQUANTIZE", given.index, before), ("QUANTIZE", behind, made.index))
+        first, last = (_conversion(model, *conversion) for conversion in conversions)
+        subgraph.operators[one.index : one.index + 1] = [first, operator, last]
+
+    return edited(content, change)
+
+
+def _halved(values: NDArray[Any]) -> NDArray[np.float64]:
+    return values.astype(np.float16).astype(np.float64)
+
+
+def _add_constant(model: Any, name: str, values: NDArray[np.float64]) -> int:
+    buffer = schema.BufferT()
+    buffer.data = np.frombuffer(values.astype(np.float32).tobytes(), np.uint8)
+    model.buffers.append(buffer)
+    return _add_tensor(model, name, values.shape, len(model.buffers) - 1)
+
+
+def _add_float(model: Any, like: GraphTensor) -> int:
+    return _add_tensor(model, f"{like.name}/float", like.shape, 0)
+
+
+def _add_tensor(model: Any, name: str, shape: Sequence[int], buffer: int) -> int:
+    tensor = schema.TensorT()
+    tensor.name, tensor.shape, tensor.buffer = name, list(shape), buffer
+    tensor.type = schema.TensorType.FLOAT32
+    model.subgraphs[0].tensors.append(tensor)
+    return len(model.subgraphs[0].tensors) - 1
+
+
+def _conversion(model: Any, name: str, given: int, made: int) -> Any:
+    operator = schema.OperatorT()
+    operator.opcodeIndex = _code(model, name, 2 if name == "DEQUANTIZE" else 1)
+    operator.inputs, operator.outputs = [given], [made]
+    return operator
+
+
+def _code(model: Any, name: str, version: int) -> int:
+    code = schema.OperatorCodeT()
+    code.builtinCode = code.deprecatedBuiltinCode = getattr(schema.BuiltinOperator, name)
+    code.version = version
+    model.operatorCodes.append(code)
+    return len(model.operatorCodes) - 1
+
+
+OPERATORS: dict[str, Callable[[bytes, Graph, Operator, Planted], bytes]] = {
+    "scale off": _scale_off,
+    "rounds down": _rounds_down,
+    "zero point of the input misread": _misread_zero_point,
+    "sum cut off": _cut_off,
+    "other pooling": _other_pooling,
+    "half precision": _half_precision,
+}
+"""Faults of one operator that are no change of its constants alone."""
+
+
+# Faults of whatever runs the model.
+
+
+def plant(planted: Planted) -> None:
     """Put a fault into this process's runtime."""
-    fault = spec["fault"]
-    if "tensor" in spec:
-        _plant_in_loading(spec)
-    elif fault == "half precision":
-        _plant_half_precision()
+    if planted.layer:
+        _plant_in_loading(planted)
     else:
-        _plant_in_invoking(fault, spec["input"])
+        _plant_in_invoking(planted)
 
 
-def _plant_in_loading(spec: dict[str, Any]) -> None:
+def _plant_in_loading(planted: Planted) -> None:
     load = interpreter._load
 
-    def broken(content: bytes, options: Options) -> Any:
-        if spec["fault"] == "scale off":
-            content = broken_scale(content, spec["tensor"])
-        elif spec.get("threads", 1) <= options.threads:
-            content = broken_constant(content, spec["tensor"], spec["fault"])
+    def loaded(content: bytes, options: Options) -> Any:
+        if planted.threads <= options.threads:
+            content = broken(content, planted)
         return load(content, options)
 
-    setattr(interpreter, "_load", broken)  # noqa: B010
+    setattr(interpreter, "_load", loaded)  # noqa: B010
 
 
-def _plant_half_precision() -> None:
-    """Keep all float constants in 16 bits, as accelerators do."""
-    load = interpreter._load
-
-    def broken(content: bytes, options: Options) -> Any:
-        graph = Graph(content)
-        floats = [one for one in graph.tensors if one.constant and one.dtype == "float32"]
-
-        def change(model: Any) -> None:
-            for one in floats:
-                halved = graph.values(one.index).astype(np.float16).astype(np.float32)
-                buffer = model.subgraphs[0].tensors[one.index].buffer
-                model.buffers[buffer].data = np.frombuffer(halved.tobytes(), np.uint8)
-
-        return load(edited(content, change), options)
-
-    setattr(interpreter, "_load", broken)  # noqa: B010
+def _signed(image: NDArray[Any]) -> NDArray[Any]:
+    """Values of 0 to 1, preprocessed as for a model that takes -1 to 1."""
+    return np.clip(2 * image.astype(int) - 127, -128, 127).astype(image.dtype)
 
 
-def _plant_in_invoking(fault: str, name: str) -> None:
+INPUTS: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {
+    "channels swapped": lambda image: image[..., ::-1],
+    "rows from below": lambda image: image[:, ::-1],
+    "columns from the right": lambda image: image[:, :, ::-1],
+    "rows and columns exchanged": lambda image: image.swapaxes(1, 2),
+    "preprocessed for -1 to 1": _signed,
+}
+"""Ways of a device to be shown another image than the host."""
+
+DEVICES = ("constant output", "flaky", "stale output", *INPUTS)
+"""Faults of a whole device. The last one is of devices that take int8 for 0 to 1."""
+
+
+def _plant_in_invoking(planted: Planted) -> None:
+    """Break what goes into the model, or what comes out of it."""
     invoke = LoadedModel.invoke
     before: list[Any] = []
     rng = np.random.default_rng(int.from_bytes(os.urandom(8), "little"))
+    fault = planted.fault
 
-    def broken(model: LoadedModel, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        # A part that was cut out does not begin with the model's own input.
-        own = [spec.name for spec in model.inputs] == [name]
-        if own and fault == "channels swapped":
-            inputs = [np.ascontiguousarray(inputs[0][..., ::-1])]
-        if own and fault == "rows from below":
-            inputs = [np.ascontiguousarray(inputs[0][:, ::-1])]
+    def invoked(model: LoadedModel, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        # A part that was cut out does not begin with the model's own input, an image.
+        own = len(model.inputs) == 1 and "/given" not in model.inputs[0].name
+        if own and fault in INPUTS:
+            inputs = [np.ascontiguousarray(INPUTS[fault](inputs[0]))]
         invoke(model, inputs, outputs)
         last = outputs[-1]
         if fault == "constant output" and model.outputs[-1].shape[-1:] == (10,):
-            last[...] = np.arange(last.size, dtype=last.dtype).reshape(last.shape)
-        elif fault == "flaky" and own and rng.random() < 0.5:
+            constant = np.roll(np.arange(last.size), planted.seed)
+            last[...] = constant.astype(last.dtype).reshape(last.shape)
+        elif fault == "flaky" and own and rng.random() < planted.amount / 2:
             last[...] = np.roll(last, 1)
         elif fault == "stale output" and own:
             now = last.copy()
             last[...] = before.pop() if before else now
             before.append(now)
 
-    setattr(LoadedModel, "invoke", broken)  # noqa: B010
+    setattr(LoadedModel, "invoke", invoked)  # noqa: B010
+
+
+def _count_inputs(path: Path) -> None:
+    invoke = LoadedModel.invoke
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+
+    def invoked(model: LoadedModel, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        os.write(file, b".")
+        invoke(model, inputs, outputs)
+
+    setattr(LoadedModel, "invoke", invoked)  # noqa: B010
 
 
 if __name__ == "__main__":
-    plant(json.loads(Path(sys.argv[1]).read_text()))
+    _count_inputs(Path(sys.argv[1] + ".asked"))
+    plant(Planted(**json.loads(Path(sys.argv[1]).read_text())))
     module = sys.argv[3]
     sys.argv = [module, *sys.argv[4:]]
     runpy.run_module(module, run_name="__main__", alter_sys=True)

@@ -9,6 +9,7 @@ from math import ceil, log2
 import numpy as np
 import pytest
 
+from edgeflare.diagnose.evidence import MOST_DEVICE_QUERIES
 from edgeflare.diagnose.parting import Parting, PartingFinder
 from edgeflare.models.graph import Graph
 from edgeflare.models.probe import Probe, ProbeFailed, ProbeRefused, Values
@@ -28,12 +29,17 @@ LAYERS = len(GRAPH.layers)
 Opens = Callable[[bytes, bool], Probe]
 
 
-def find(device: Opens, limit: int = 3 << 20, values: Values | None = None) -> Parting:
+def find(
+    device: Opens,
+    limit: int = 3 << 20,
+    values: Values | None = None,
+    most_runs: int = MOST_DEVICE_QUERIES,
+) -> Parting:
     def twin(content: bytes, capture: bool) -> Probe:
         return InterpreterProbe(content, capture=capture)
 
     with closing(PartingFinder(GRAPH, CONTENT, device, twin, limit)) as finder:
-        found, seen = finder.find(example_input() if values is None else values)
+        found, seen = finder.find(example_input() if values is None else values, most_runs)
     assert set(GRAPH.outputs) <= set(seen) or found.method != "capture"
     return found
 
@@ -195,6 +201,41 @@ def test_a_message_too_small_for_all_operators_is_spent_around_the_onset() -> No
     assert found.most is not None
     assert found.most.operator == operator
     assert any(layer.own is None for layer in found.layers)
+
+
+class Counting:
+    """A device that counts the runs of all its probes."""
+
+    def __init__(self, opens: Opens) -> None:
+        self.runs = 0
+        self._opens = opens
+
+    def __call__(self, content: bytes, capture: bool) -> Probe:
+        probe = self._opens(content, capture)
+        run = probe.run
+
+        def counted(inputs: Sequence[Values]) -> tuple[Values, ...]:
+            self.runs += 1
+            return run(inputs)
+
+        setattr(probe, "run", counted)  # noqa: B010
+        return probe
+
+
+@pytest.mark.parametrize("most_runs", [*range(12), MOST_DEVICE_QUERIES])
+@pytest.mark.parametrize("hidden", [lambda opens: opens, hides_captures, hides_everything])
+def test_the_device_is_not_asked_more_often_than_it_may_be(
+    most_runs: int, hidden: Callable[[Opens], Opens]
+) -> None:
+    operator = weighted(CONTENT)[2]
+    device = Counting(hidden(faulty(operator)))
+    found = find(device, limit=GRAPH.tensors[GRAPH.inputs[0]].nbytes, most_runs=most_runs)
+    assert device.runs <= most_runs
+    assert device.runs == found.device_runs
+    assert found.onset is None or found.onset.operator == operator
+    if most_runs == MOST_DEVICE_QUERIES:
+        assert found.onset is not None
+        assert found.first
 
 
 def test_a_crash_is_told_and_no_layer_blamed() -> None:

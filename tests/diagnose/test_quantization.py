@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ai_edge_litert import schema_py_generated as schema
 
 from edgeflare.diagnose.matching import match_layers
 from edgeflare.diagnose.quantization import Loss, LossFinder
@@ -30,12 +31,16 @@ CONTENT, FLOAT = COMPRESSED.read_bytes(), ORIGINAL.read_bytes()
 WEIGHTED = weighted(CONTENT)
 
 
-def loss(content: bytes, seeds: range = range(1)) -> Iterator[Loss]:
+def loss_of(content: bytes, original: bytes) -> Loss:
+    return next(loss(content, original=original))
+
+
+def loss(content: bytes, seeds: range = range(1), original: bytes = FLOAT) -> Iterator[Loss]:
     graph = Graph(content)
     finder = LossFinder(
         graph,
-        Graph(FLOAT),
-        FLOAT,
+        Graph(original),
+        original,
         lambda model, capture: InterpreterProbe(model, capture=capture),
     )
     with closing(finder):
@@ -111,6 +116,36 @@ def test_a_pooling_that_became_another_is_found_by_its_result() -> None:
     (layer,) = [layer for layer in found.layers if layer.beyond]
     assert set(layer.options) == {"filterWidth", "filterHeight"}
     assert layer.residual > layer.explained
+
+
+def _averages(model: Any) -> None:
+    """Let the mean be taken where the largest was."""
+    for code in model.operatorCodes:
+        if code.builtinCode == schema.BuiltinOperator.MAX_POOL_2D:
+            code.builtinCode = schema.BuiltinOperator.AVERAGE_POOL_2D
+            code.deprecatedBuiltinCode = schema.BuiltinOperator.AVERAGE_POOL_2D
+
+
+def test_an_operator_of_another_type_is_found_by_its_place() -> None:
+    pool = next(one.index for one in Graph(CONTENT).layers if one.name == "MAX_POOL_2D")
+    (found,) = loss(edited(CONTENT, _averages))
+    assert found.unmatched == ()
+    assert found.first is not None
+    assert (found.first.operator, found.first.name) == (pool, "AVERAGE_POOL_2D")
+
+
+def test_an_operator_of_another_type_that_does_the_same_is_no_loss() -> None:
+    def alone(model: Any) -> None:
+        """Pool over one value, whose mean is the largest as well."""
+        for operator in model.subgraphs[0].operators:
+            options = operator.builtinOptions
+            if hasattr(options, "filterWidth"):
+                options.filterWidth = options.filterHeight = 1
+
+    found = loss_of(edited(edited(CONTENT, alone), _averages), edited(FLOAT, alone))
+    assert found.first is None
+    assert found.unmatched == ()
+    assert "AVERAGE_POOL_2D" in {layer.layer.name for layer in found.layers}
 
 
 def test_layers_are_matched_also_where_names_tell_nothing() -> None:

@@ -12,6 +12,9 @@ from edgeflare.search.outcome import Arm
 REPEATS = 3
 """Of the device as it is; once could be chance. Everything else is asked twice."""
 
+MOST_DEVICE_QUERIES = 30
+"""For one finding, votes and layers together; the layers get what the votes leave."""
+
 
 @dataclass(frozen=True, slots=True)
 class Way:

@@ -18,7 +18,9 @@ def match_layers(compressed: Graph, original: Graph) -> dict[int, tuple[int, By]
     """Match the layers of two graphs.
 
     Layers of one operator type and output shape are matched where the names of what they put out
-    are equal and name one layer alone; the others by their order, between those matched by name.
+    are equal and name one layer alone; the others by their order, between those matched by name. A
+    layer whose operator is another one than the original's is matched by its place: as many stand
+    there in both graphs, and their output shapes are the same one for one.
 
     Returns:
         By position of the compressed model's operator, that of the original's and what matched
@@ -32,10 +34,14 @@ def match_layers(compressed: Graph, original: Graph) -> dict[int, tuple[int, By]
     for mine, yours in [*by_name, (len(ours), len(theirs))]:
         first = [_kind(compressed, one) for one in ours[at:mine]]
         second = [_kind(original, one) for one in theirs[there:yours]]
-        for block in SequenceMatcher(None, first, second, autojunk=False).get_matching_blocks():
-            for step in range(block.size):
-                one, other = ours[at + block.a + step], theirs[there + block.b + step]
-                matched[one.index] = (other.index, "order")
+        matcher = SequenceMatcher(None, first, second, autojunk=False)
+        for _, start, end, other_start, other_end in matcher.get_opcodes():
+            if end - start != other_end - other_start:
+                continue
+            for step in range(end - start):
+                one, other = ours[at + start + step], theirs[there + other_start + step]
+                if first[start + step][1] == second[other_start + step][1]:
+                    matched[one.index] = (other.index, "order")
         if mine < len(ours):
             matched[ours[mine].index] = (theirs[yours].index, "name")
         at, there = mine + 1, yours + 1

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
 from edgeflare.diagnose.difference import Difference, difference
+from edgeflare.diagnose.evidence import MOST_DEVICE_QUERIES
 from edgeflare.diagnose.layer import Layer, LayerDifference, layer_of
 from edgeflare.diagnose.prefix import find_onset
 from edgeflare.diagnose.side import OpenProbe, Side, Sight, State
@@ -91,11 +92,13 @@ class PartingFinder:
         self._device.close()
         self._twin.close()
 
-    def find(self, encoded: Values) -> tuple[Parting, State]:
+    def find(self, encoded: Values, most_runs: int = MOST_DEVICE_QUERIES) -> tuple[Parting, State]:
         """Find where device and twin part on an input.
 
         Args:
             encoded: (1, *input shape without its batch dimension), as the model takes it.
+            most_runs: device queries that may be spent. Where they end, what was not seen by then
+                is left out.
 
         Returns:
             Where they part, and what was seen of the twin.
@@ -107,6 +110,7 @@ class PartingFinder:
         if why := self._graph.cuttable():
             return Parting("none", note=f"the model's layers cannot be seen: {why}"), {}
         before = self._device.runs
+        self._device.allow(most_runs)
         twin = Sight(None, {})
         try:
             inputs = [encoded]

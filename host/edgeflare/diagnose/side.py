@@ -57,6 +57,7 @@ class Side:
     def __init__(self, graph: Graph, content: bytes, opens: OpenProbe) -> None:
         """Take an arm; nothing is opened yet."""
         self.runs = 0
+        self._most_runs: int | None = None
         self._graph = graph
         self._content = content
         self._opens = opens
@@ -66,6 +67,10 @@ class Side:
     def close(self) -> None:
         """Close all that was opened."""
         self._stack.close()
+
+    def allow(self, runs: int) -> None:
+        """Let the arm be asked so many times from now on; then it refuses."""
+        self._most_runs = self.runs + runs
 
     def outputs(self, inputs: Sequence[Values]) -> State:
         """Run the model as it is.
@@ -118,7 +123,7 @@ class Side:
         if keep:
             return self._named(part.outputs, self._probe(part.content).run(inputs))
         with closing(self._opens(part.content, False)) as probe:
-            self.runs += 1
+            self._count()
             return self._named(part.outputs, probe.run(inputs))
 
     def _looked(self, way: Way, inputs: Sequence[Values]) -> State | None:
@@ -171,8 +176,13 @@ class Side:
         key = (content, capture)
         if key not in self._probes:
             self._probes[key] = self._stack.enter_context(closing(self._opens(content, capture)))
-        self.runs += 1
+        self._count()
         return self._probes[key]
+
+    def _count(self) -> None:
+        if self.runs == self._most_runs:
+            raise ProbeRefused("it has been asked as often as it may be for one finding")
+        self.runs += 1
 
     @staticmethod
     def _named(tensors: Sequence[int], values: Sequence[Values]) -> State:

@@ -1,0 +1,329 @@
+"""Where findings begin, on networks with depthwise layers and residual connections.
+
+What `edgeflare explain` says of a search's findings is held against beginnings of the network that
+are cut out one after the other and run without it, by the runtimes themselves.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from math import ceil, log2
+from pathlib import Path
+from typing import Any, get_args
+
+import cv2
+import numpy as np
+import pytest
+from ai_edge_litert import schema_py_generated as schema
+
+from edgeflare.diagnose.parting import Parting, PartingFinder
+from edgeflare.diagnose.quantization import Loss, LossFinder
+from edgeflare.models.graph import Graph, Part
+from edgeflare.models.probe import Probe, ProbeRefused, Values
+from networks import Kind, pair_of, write_pair
+from tampering import (
+    EXAMPLE,
+    InterpreterProbe,
+    constant_of,
+    edited,
+    example_input,
+    original_input,
+    run,
+    whole,
+    with_constant,
+)
+
+KINDS = get_args(Kind)
+Opens = Callable[[bytes, bool], Probe]
+Change = Callable[[bytes], bytes]
+
+
+def operators(kind: Kind, *names: str) -> list[int]:
+    graph = Graph(pair_of(kind)[1])
+    return [one.index for one in graph.layers if one.name in names]
+
+
+def faults(kind: Kind) -> list[tuple[Kind, int]]:
+    """Faults in what LeNets do not have, and in every third of the other layers."""
+    rest = operators(kind, "CONV_2D", "FULLY_CONNECTED")[::3]
+    return [(kind, one) for one in sorted(operators(kind, "DEPTHWISE_CONV_2D", "ADD") + rest)]
+
+
+FAULTS = [fault for kind in KINDS for fault in faults(kind)]
+DEPTHWISE = operators("mobilenet", "DEPTHWISE_CONV_2D")
+
+
+def fault_in(kind: Kind, operator: int) -> Change:
+    """Negate the weights of a layer; cut a sum off at -1 and 1."""
+    content = pair_of(kind)[1]
+    graph = Graph(content)
+    if graph.operators[operator].name != "ADD":
+        name = constant_of(content, operator)
+        return lambda part: with_constant(part, name, lambda weights: -weights)
+    sum_ = graph.tensors[graph.operators[operator].outputs[0]].name
+
+    def other_activation(part: bytes) -> bytes:
+        made_by = {
+            Graph(part).tensors[tensor].name: one.index
+            for one in Graph(part).operators
+            for tensor in one.outputs
+        }
+
+        def change(model: Any) -> None:
+            options = model.subgraphs[0].operators[made_by[sum_]].builtinOptions
+            options.fusedActivationFunction = schema.ActivationFunctionType.RELU_N1_TO_1
+
+        return edited(part, change) if sum_ in made_by else part
+
+    return other_activation
+
+
+class Delegate:
+    """A device double that hides what is between input and output, and counts what it is asked."""
+
+    def __init__(self, content: bytes, change: Change) -> None:
+        self._layers = len(Graph(content).layers)
+        self._change = change
+        self.runs = 0
+
+    def __call__(self, content: bytes, capture: bool) -> Probe:
+        graph = Graph(content)
+        whole_network = len(graph.layers) == self._layers and len(graph.inputs) == 1
+        if capture or (whole_network and len(graph.outputs) > 1):
+            raise ProbeRefused("too many outputs")
+        self.runs += len(graph.inputs) == 1  # those with more are operators side by side
+        return InterpreterProbe(self._change(content))
+
+
+def find(content: bytes, device: Opens) -> Parting:
+    def twin(part: bytes, capture: bool) -> Probe:
+        return InterpreterProbe(part, capture=capture)
+
+    with closing(PartingFinder(Graph(content), content, device, twin, 3 << 20)) as finder:
+        return finder.find(example_input())[0]
+
+
+@pytest.mark.parametrize(("kind", "operator"), FAULTS)
+def test_a_fault_in_any_layer_is_found_by_capture(kind: Kind, operator: int) -> None:
+    content, change = pair_of(kind)[1], fault_in(kind, operator)
+    found = find(content, lambda part, capture: InterpreterProbe(change(part), capture=capture))
+    assert (found.method, found.first, found.perturbation) == ("capture", True, None)
+    assert found.onset is not None
+    assert found.onset.operator == operator
+    own = {layer.layer.operator for layer in found.layers if layer.own and layer.own.parted}
+    assert own == {operator}
+
+
+@pytest.mark.parametrize(("kind", "operator"), FAULTS)
+def test_a_fault_in_any_layer_is_found_by_bisection(kind: Kind, operator: int) -> None:
+    content = pair_of(kind)[1]
+    device = Delegate(content, fault_in(kind, operator))
+    found = find(content, device)
+    assert (found.method, found.first) == ("prefix", True)
+    assert found.onset is not None
+    assert found.onset.operator == operator
+    assert device.runs <= ceil(log2(len(Graph(content).layers))) + 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_residual_connection_crosses_the_cut(kind: Kind) -> None:
+    content = pair_of(kind)[1]
+    graph = Graph(content)
+    state = whole(graph, example_input(), "xnnpack", content)
+    crossed = 0
+    for add in operators(kind, "ADD"):
+        early = min(graph.made_by[tensor] for tensor in graph.operators[add].inputs)
+        for last in range(early + 1, add):
+            part = graph.extract(0, last)
+            made = {graph.made_by[tensor] for tensor in part.outputs}
+            assert {early, last} <= made
+            rest = graph.extract(last + 1, len(graph.operators) - 1)
+            assert set(rest.inputs) == set(part.outputs)
+            for half in (part, rest):
+                got = run(half.content, [state[tensor] for tensor in half.inputs])
+                for tensor, values in zip(half.outputs, got, strict=True):
+                    np.testing.assert_array_equal(values, state[tensor])
+            crossed += 1
+    assert crossed >= 4
+
+
+def loss(original: bytes, compressed: bytes, seed: int = 0) -> Loss:
+    graph = Graph(compressed)
+
+    def opens(part: bytes, capture: bool) -> Probe:
+        return InterpreterProbe(part, capture=capture)
+
+    with closing(LossFinder(graph, Graph(original), original, opens)) as finder:
+        twin = whole(graph, example_input(seed), "xnnpack", compressed)
+        return finder.find(twin, original_input(seed))
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kind", KINDS)
+def test_quantization_explains_what_it_did(kind: Kind, seed: int) -> None:
+    """Also of networks of other weights, on images of other classes."""
+    found = loss(*pair_of(kind, seed), seed=50 * seed)
+    assert (found.first, found.note, found.unmatched) == (None, "", ())
+    assert len(found.layers) == len(Graph(pair_of(kind, seed)[1]).layers)
+
+
+@pytest.mark.parametrize("operator", DEPTHWISE)
+@pytest.mark.parametrize(
+    "change",
+    [lambda weights: np.roll(weights, 1, axis=3), lambda weights: weights // 2 * 2],
+    ids=["channels in another order", "every second step"],
+)
+def test_a_fault_in_a_depthwise_layer_of_the_file_is_found(
+    operator: int, change: Callable[[Any], Any]
+) -> None:
+    original, compressed = pair_of("mobilenet")
+    broken = with_constant(compressed, constant_of(compressed, operator), change)
+    found = loss(original, broken)
+    assert found.first is not None
+    assert found.first.operator == operator
+    assert [layer.layer.operator for layer in found.layers if layer.beyond] == [operator]
+
+
+# Findings of real searches.
+
+
+def edgeflare(folder: Path, *arguments: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "edgeflare", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def explained(folder: Path, kind: str, device: str, find_: str) -> list[dict[str, Any]]:
+    """Search a pair on a device, explain all findings, and return what was said of them."""
+    pair = EXAMPLE if kind == "lenet" else write_pair(folder / "pair", kind)  # type: ignore[arg-type]
+    small = ("--limit", "4", "--max-queries", "1000", "--fail-on", "none", "--out", "run")
+    # Kernels of a LeNet differ so little that strict findings take thousands of queries.
+    ties = "include" if (kind, find_) == ("lenet", "kernel") else "exclude"
+    what = ("--device", device, "--find", find_, "--ties", ties)
+    edgeflare(folder, "search", str(pair), *what, *small)
+    edgeflare(folder, "explain", "run")
+    written = json.loads((folder / "run" / "explain.json").read_bytes())
+    assert len(written["findings"]) >= 2
+    return list(written["findings"].values())
+
+
+def encoded(folder: Path, graph: Graph, finding: dict[str, Any]) -> Values:
+    """A finding's image, as the compressed model takes it."""
+    image = cv2.imread(str(folder / "run" / finding["image"]), cv2.IMREAD_UNCHANGED)
+    assert image is not None
+    tensor = graph.tensors[graph.inputs[0]]
+    real = image.astype(np.float32) / np.float32(255)
+    raw = np.round(real / np.float32(tensor.scales[0])) + tensor.zero_points[0]
+    return np.asarray(np.clip(raw, -128, 127).astype(np.int8).reshape(tensor.shape))
+
+
+def first_parted(
+    graph: Graph, values: Values, device: Callable[[Sequence[Part], Values], list[list[Values]]]
+) -> int:
+    """The first operator behind which a device and the twin differ, by every beginning in turn."""
+    parts = [graph.extract(0, one.index) for one in graph.layers]
+    ours = [list(run(part.content, [values])) for part in parts]
+    return next(
+        one.index
+        for one, first, second in zip(graph.layers, ours, device(parts, values), strict=True)
+        if any(a.tobytes() != b.tobytes() for a, b in zip(first, second, strict=True))
+    )
+
+
+def built_in(parts: Sequence[Part], values: Values) -> list[list[Values]]:
+    return [list(run(part.content, [values], "builtin")) for part in parts]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["lenet", *KINDS])
+def test_on_the_twins_own_kernels_compression_is_to_blame_and_no_single_layer(
+    kind: str, tmp_path: Path
+) -> None:
+    for finding in explained(tmp_path, kind, "emulated-xnnpack", "any"):
+        assert finding["cause"] == "compression"
+        assert finding["verdict"]["name"] == "compression"
+        assert finding["device_and_twin"]["method"] == "capture"
+        assert finding["device_and_twin"]["onset"] is None
+        assert finding["twin_and_original"]["first"] is None
+        assert finding["twin_and_original"]["unmatched"] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["lenet", *KINDS])
+def test_on_built_in_kernels_the_first_layer_is_the_one_that_rounds_otherwise(
+    kind: str, tmp_path: Path
+) -> None:
+    found = explained(tmp_path, kind, "emulated-builtin", "kernel")
+    content = (EXAMPLE if kind == "lenet" else tmp_path / "pair") / "compressed.tflite"
+    graph = Graph(content.read_bytes())
+    for finding in found:
+        assert finding["verdict"]["name"] in ("kernel", "several")
+        assert finding["verdict"]["which"] in ("delegate", "built-in kernels")
+        parting = finding["device_and_twin"]
+        assert (parting["method"], parting["first"]) == ("capture", True)
+        values = encoded(tmp_path, graph, finding)
+        assert parting["onset"]["operator"] == first_parted(graph, values, built_in)
+
+
+_RUN_ON_THE_OLD_BOARD = """
+import sys
+import numpy as np
+from tflite_runtime.interpreter import Interpreter
+given = np.load(sys.argv[1])
+made = {}
+for part in (name for name in given.files if name.startswith("part")):
+    interpreter = Interpreter(model_content=given[part].tobytes(), num_threads=1)
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], given["values"])
+    interpreter.invoke()
+    for at, details in enumerate(interpreter.get_output_details()):
+        made[f"{part}/{at}"] = interpreter.get_tensor(details["index"])
+np.savez(sys.argv[2], **made)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.old_board
+@pytest.mark.parametrize("kind", ["lenet", *KINDS])
+def test_across_runtimes_the_version_is_to_blame_and_the_first_layer_found(
+    kind: str, tmp_path: Path, old_board_python: Path
+) -> None:
+    """Residual networks too, whose sums this runtime writes over captured tensors."""
+    (tmp_path / "device_profiles").mkdir()
+    profile = f'transport = "emulated"\npython = "{old_board_python}"\n'
+    (tmp_path / "device_profiles" / "old.toml").write_text(profile)
+    found = explained(tmp_path, kind, "old", "kernel")
+    content = (EXAMPLE if kind == "lenet" else tmp_path / "pair") / "compressed.tflite"
+    graph = Graph(content.read_bytes())
+
+    def old_board(parts: Sequence[Part], values: Values) -> list[list[Values]]:
+        given, made = tmp_path / "given.npz", tmp_path / "made.npz"
+        files = {
+            f"part{at}": np.frombuffer(part.content, np.uint8) for at, part in enumerate(parts)
+        }
+        np.savez(given, values=values, **files)  # type: ignore[arg-type]
+        command = [str(old_board_python), "-c", _RUN_ON_THE_OLD_BOARD, str(given), str(made)]
+        subprocess.run(command, capture_output=True, timeout=60, check=True)
+        with np.load(made) as arrays:
+            return [
+                [arrays[f"part{at}/{output}"] for output in range(len(part.outputs))]
+                for at, part in enumerate(parts)
+            ]
+
+    for finding in found:
+        assert finding["verdict"]["name"] in ("kernel", "several")
+        assert finding["verdict"]["which"] == "runtime version"
+        parting = finding["device_and_twin"]
+        assert parting["first"]
+        values = encoded(tmp_path, graph, finding)
+        assert parting["onset"]["operator"] == first_parted(graph, values, old_board)

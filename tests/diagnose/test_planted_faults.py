@@ -1,0 +1,71 @@
+"""A few planted faults of each kind of verdict; benchmarks/planted_faults.py has them all.
+
+What a faulty device was asked is counted in its workers, whatever the explanation says of it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from edgeflare.diagnose.evidence import MOST_DEVICE_QUERIES
+from edgeflare.models.graph import Graph
+from faults import OTHER_RUNTIME, WEIGHTED, Fault, base, in_layer, named_layer
+from judging import judge
+from networks import write_pair
+from planting import Planted
+from tampering import EXAMPLE
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="session")
+def mobilenet(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_pair(tmp_path_factory.mktemp("pairs") / "mobilenet", "mobilenet")
+
+
+def right(fault: Fault) -> None:
+    judged = judge(fault)
+    assert judged.errors == []
+    assert judged.right_verdict, (judged.verdict, judged.which, judged.why)
+    assert fault.operator is None or judged.right_layer
+    assert 0 < judged.device_queries <= MOST_DEVICE_QUERIES
+    assert judged.asked in (None, judged.device_queries)
+    assert (judged.asked is None) == (fault.where == "file")
+
+
+@pytest.mark.parametrize(
+    ("where", "name"),
+    [("file", "half precision"), ("device", "half precision"), ("device", "rounds down")],
+)
+def test_a_fault_in_a_depthwise_layer(where: str, name: str, mobilenet: Path) -> None:
+    graph = Graph(base(mobilenet, where, name))
+    one = [one for one in graph.layers if one.name == "DEPTHWISE_CONV_2D"][2]
+    right(in_layer(mobilenet, where, one, Planted(name, named_layer(graph, one))))
+
+
+def test_a_fault_that_more_than_one_thread_brings_about() -> None:
+    graph = Graph(base(EXAMPLE, "device", ""))
+    one = next(one for one in graph.layers if one.name in WEIGHTED)
+    planted = Planted("weights negated", named_layer(graph, one), threads=2)
+    right(in_layer(EXAMPLE, "device", one, planted))
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict"),
+    [
+        ("flaky", "unstable"),
+        ("rows from below", "input-suspect"),
+    ],
+)
+def test_a_fault_of_the_whole_device(name: str, verdict: str) -> None:
+    right(Fault(EXAMPLE, "device", Planted(name), verdict))
+
+
+@pytest.mark.old_board
+def test_another_version_of_the_runtime(mobilenet: Path, old_board_python: Path) -> None:
+    planted = Planted(OTHER_RUNTIME)
+    judged = judge(Fault(mobilenet, "device", planted, "kernel", which="runtime version"))
+    assert judged.right_verdict, (judged.verdict, judged.which, judged.why)
+    assert judged.device_queries <= MOST_DEVICE_QUERIES

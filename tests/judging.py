@@ -1,0 +1,173 @@
+"""Planting a fault, searching for it with `edgeflare`, and having one of its findings explained."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import planting
+from edgeflare.models.pair import load_pair
+from faults import OTHER_RUNTIME, Fault
+
+OLD_BOARD = Path(__file__).resolve().parents[1] / ".venv-old-board" / "bin" / "python"
+"""The Python of the environment with tflite-runtime 2.14; it may be absent."""
+
+_SECONDS = 400
+
+
+@dataclass
+class Judged:
+    """What was said of a fault.
+
+    Attributes:
+        fault: which.
+        verdict: on one of its findings; "nothing found" where the search found none.
+        which: what the verdict names besides.
+        operator: the layer that is named, for a fault in the file that where twin and original
+            part, else that where device and twin do.
+        first: whether it is called the first.
+        why: the evidence that decided.
+        device_queries: those that the explanation says it took.
+        asked: those that a faulty device counted meanwhile; None of other devices.
+        seconds: of the search and the explanation.
+        errors: what went wrong.
+
+    """
+
+    fault: Fault
+    verdict: str = "nothing found"
+    which: str | None = None
+    operator: int | None = None
+    first: bool = False
+    why: str = ""
+    device_queries: int = 0
+    asked: int | None = None
+    seconds: float = 0.0
+    errors: list[str] = field(default_factory=list)
+
+    @property
+    def right_verdict(self) -> bool:
+        """Whether the verdict is the right one, and names what it has to."""
+        named = self.fault.which is None or self.which == self.fault.which
+        return self.verdict == self.fault.verdict and named
+
+    @property
+    def right_layer(self) -> bool:
+        """Whether the layer is the one that the fault sits in."""
+        return self.operator == self.fault.operator
+
+
+def judge(fault: Fault) -> Judged:
+    """Plant a fault, and return what is said of it."""
+    began = time.monotonic()
+    judged = Judged(fault)
+    with tempfile.TemporaryDirectory(prefix="edgeflare-planted-") as name:
+        folder = Path(name)
+        pair = folder / "pair"
+        shutil.copytree(fault.pair, pair)
+        if fault.where == "file":
+            load_pair(pair).compressed.write_bytes(fault.broken_file())
+        with _device(fault, folder) as device:
+            try:
+                _explain(judged, folder, device)
+            except (subprocess.SubprocessError, OSError) as error:
+                judged.errors.append(f"{error} {getattr(error, 'stderr', '')}")
+    judged.seconds = time.monotonic() - began
+    return judged
+
+
+@contextmanager
+def _device(fault: Fault, folder: Path) -> Iterator[str]:
+    """Start an agent with the fault, and yield the profile's name."""
+    profiles = folder / "device_profiles"
+    profiles.mkdir()
+    if fault.where == "file":
+        yield "emulated-xnnpack"
+        return
+    if fault.planted.fault == OTHER_RUNTIME:
+        text = f'transport = "emulated"\npython = "{OLD_BOARD}"\n'
+        (profiles / "double.toml").write_text(text)
+        yield "double"
+        return
+    (folder / "spec.json").write_text(json.dumps(asdict(fault.planted)))
+    launcher = f"{sys.executable} {planting.__file__} {folder}/spec.json"
+    command = [
+        *(sys.executable, "-m", "edgeflare_agent", "--port", "0", "--exit-with-stdin"),
+        *("--store", str(folder / "store"), "--launcher", launcher),
+    ]
+    with (
+        open(folder / "ready", "w+") as ready,
+        subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=ready, stderr=subprocess.DEVNULL
+        ) as agent,
+    ):
+        # Leaving the block closes its stdin, which ends it.
+        (profiles / "double.toml").write_text(
+            f'transport = "address"\naddress = "127.0.0.1:{_port(agent, folder / "ready")}"\n'
+            f"threads = {fault.planted.threads}\n"
+        )
+        yield "double"
+
+
+def _port(agent: subprocess.Popen[bytes], ready: Path) -> int:
+    """Wait until an agent is ready, and return its port."""
+    while not ready.read_text().endswith("\n"):
+        if agent.poll() is not None:
+            raise OSError(f"the agent ended with {agent.returncode}")
+        time.sleep(0.1)
+    return int(json.loads(ready.read_text())["port"])
+
+
+def _explain(judged: Judged, folder: Path, device: str) -> None:
+    fault, run = judged.fault, folder / "run"
+    find = "any" if fault.where == "file" else "kernel"
+    _edgeflare(
+        folder,
+        *("search", "pair", "--device", device, "--find", find, "--limit", "24"),
+        # The host's other kernels know nothing of a fault in the device.
+        *("--ensemble", "xnnpack", "--max-queries", "1000", "--fail-on", "none", "--out", str(run)),
+    )
+    document = json.loads((run / "run.json").read_bytes())
+    found = [*document["deviating_seeds"], *document["findings"], *document["flaky"]]
+    if not found:
+        return
+    # Where all three labels differ, compression has a share in it besides.
+    strongest = max(found, key=lambda one: (one["cause"] != "mixed", one["strength"] or 0.0))
+    before = _asked(folder)
+    _edgeflare(folder, "explain", str(run), str(strongest["seed_id"]))
+    judged.asked = None if before is None else (_asked(folder) or 0) - before
+    explained = json.loads((run / "explain.json").read_bytes())
+    entry = explained["findings"][str(strongest["seed_id"])]
+    verdict = entry["verdict"]
+    judged.verdict, judged.which, judged.why = verdict["name"], verdict["which"], verdict["why"]
+    judged.device_queries = entry["device_queries"]
+    onset = entry["device_and_twin"]["onset"]
+    if fault.where == "file":
+        onset = entry["twin_and_original"]["first"]
+    judged.operator = None if onset is None else onset["operator"]
+    judged.first = entry["device_and_twin"]["first"]
+
+
+def _asked(folder: Path) -> int | None:
+    """Return how many inputs a faulty device has been asked; None where no such device is."""
+    counted = folder / "spec.json.asked"
+    return counted.stat().st_size if counted.exists() else None
+
+
+def _edgeflare(folder: Path, *arguments: str) -> None:
+    subprocess.run(
+        [sys.executable, "-m", "edgeflare", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=_SECONDS,
+        check=True,
+    )
