@@ -15,6 +15,7 @@ from edgeflare.cli import (
     doctor,
     explain,
     export,
+    rank,
     replay,
     report,
     search,
@@ -24,7 +25,11 @@ app = typer.Typer(
     name="edgeflare",
     help=(
         "Find the inputs on which a compressed neural network, on the device that it was "
-        "compressed for, decides differently from its original."
+        "compressed for, decides differently from its original.\n\n"
+        "Exit codes of all commands: 0 done, and nothing deviates beyond what is allowed; "
+        "1 something does (`search` and `replay` only); 2 the command has to be mended, and one "
+        "line says how; 3 a device, a process or a disk failed; 130 Ctrl-C. What is complete "
+        "stays after 3 and 130, and the last line says how to go on."
     ),
     no_args_is_help=True,
     add_completion=False,
@@ -36,6 +41,7 @@ app.command("explain")(explain.explain)
 app.command("replay")(replay.replay)
 app.command("compare")(compare.compare)
 app.command("export")(export.export)
+app.command("rank")(rank.rank)
 app.command("bench")(bench.bench)
 app.command("report")(report.report)
 app.command("doctor")(doctor.doctor)

@@ -1,0 +1,183 @@
+"""Which search tells compressed models apart: by pruned layer, by calibration set, or any others.
+
+    python benchmarks/rank.py PAIR --prune 0.6 --calibrate 1 20 --compressed MODEL...
+
+As in §5.4.2 of the paper, the smallest weights of one layer of the pair's float original are set
+to 0, a model for each layer. The pair's int8 model is calibrated anew on its first so many seeds,
+or on its seeds of one class. The model itself and those of --compressed join them. They are ranked
+by each strategy on the same seeds, as `edgeflare rank` does. The last table says how well each
+strategy tells them apart: how many comparisons are significant, and how often a draw of as many
+seeds orders two models as all of these seeds do.
+Every run is kept in --out and none is run twice, so the script can be stopped with Ctrl-C and
+started again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean, median
+
+from rich.console import Console
+
+from edgeflare.bench.grid import Cell, Grid
+from edgeflare.bench.table import heading
+from edgeflare.campaign.campaign import Interrupt
+from edgeflare.campaign.plan import Plan
+from edgeflare.campaign.run_directory import write_atomically
+from edgeflare.campaign.setting import CHAINS, Observer
+from edgeflare.cli.interruptible import interruptible
+from edgeflare.cli.progress import observe
+from edgeflare.errors import EdgeFlareError, UserError
+from edgeflare.models.pair import Pair, load_pair
+from edgeflare.models.pair_file import Settings
+from edgeflare.models.preprocess import Encoder
+from edgeflare.models.seeds import load_seeds
+from edgeflare.models.signature import image_shape
+from edgeflare.models.tflite import open_tflite
+from edgeflare.rank.candidates import gather
+from edgeflare.rank.ranking import Candidate, Ranking, rank
+from edgeflare.rank.running import measure_all, search_all
+from edgeflare.rank.table import to_markdown
+from edgeflare.rank.wording import sentences
+from edgeflare.search.goal import Find, Goal
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+
+from calibration import recalibrated
+from weights import Weights, pruned
+
+
+def main() -> int:
+    arguments = parse()
+    models = candidates(arguments)
+    plan = Plan(
+        strategy=arguments.strategies[0],
+        goal=Goal(Find.ANY),
+        devices=(arguments.device,),
+        limit=arguments.seeds,
+        max_queries=arguments.max_queries,
+        ensemble=("xnnpack",),
+    )
+    rankings: dict[str, Ranking] = {}
+    with interruptible() as interrupt:
+        for strategy in arguments.strategies:
+            chosen = replace(plan, strategy=strategy)
+            grid = Grid((strategy,), tuple(arguments.rng_seeds), strategy, chosen)
+            ranking = put_in_order(grid, models, arguments, interrupt)
+            if ranking is None:
+                return 130
+            rankings[strategy] = ranking
+            told = sentences(ranking, strategy, plan.max_queries)
+            print(to_markdown(ranking, f"{strategy} · {heading(grid)}", told), flush=True)
+    print(separation(rankings))
+    return 0
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("pair", type=Path, help="pair folder")
+    parser.add_argument("--compressed", nargs="+", default=[], help="further compressed models")
+    parser.add_argument("--original", help="instead of the pair's")
+    parser.add_argument("--seed-inputs", help="instead of the pair's")
+    parser.add_argument("--prune", type=float, help="share of a layer's weights, such as 0.6")
+    parser.add_argument("--calibrate", type=int, nargs="+", default=[], help="numbers of seeds")
+    parser.add_argument("--calibrate-on", type=int, nargs="+", default=[], help="classes")
+    parser.add_argument("--labelled", type=Path, help="an .npz of labelled images")
+    parser.add_argument(
+        "--strategies", nargs="+", default=["dflare-published", "dflare", "boundary", "random"]
+    )
+    parser.add_argument("--seeds", type=int, default=100, help="first seeds of the pair")
+    parser.add_argument("--rng-seeds", type=int, nargs="+", default=[0])
+    parser.add_argument("--max-queries", type=int, default=3000, help="for each seed")
+    parser.add_argument("--device", default="emulated-xnnpack")
+    parser.add_argument("--out", type=Path, default=Path("runs/rank"))
+    return parser.parse_args()
+
+
+def candidates(arguments: argparse.Namespace) -> list[Pair]:
+    """Return the models that are ranked; those that are made for it are written first."""
+    given = Settings(original=arguments.original, seeds=arguments.seed_inputs)
+    pair = load_pair(arguments.pair, given)
+    made: dict[str, bytes] = {}
+    if arguments.prune is not None:
+        weights = Weights(Path(str(pair.original)).read_bytes(), str(pair.original))
+        for layer in range(len(weights.layers)):
+            made[f"layer{layer + 1}"] = pruned(weights, layer, arguments.prune)
+    if arguments.calibrate or arguments.calibrate_on:
+        made |= calibrated(pair, arguments.calibrate, arguments.calibrate_on)
+    paths = []
+    for name, content in made.items():
+        path = arguments.out / "models" / f"{name}.tflite"
+        write_atomically(path, content)
+        paths.append(str(path))
+    return gather([arguments.pair], [*paths, *arguments.compressed], given)
+
+
+def calibrated(pair: Pair, numbers: list[int], classes: list[int]) -> dict[str, bytes]:
+    """Return the pair's int8 model calibrated on some of its seeds."""
+    content = pair.compressed.read_bytes()
+    with closing(open_tflite(pair.compressed)) as model:
+        tensor = model.signature.input
+    seeds = load_seeds(pair.seeds, image_shape(tensor), pair.preprocess.resize)
+    encoded = Encoder(pair.preprocess, tensor).encode(seeds.images)
+    made = {f"calibrated{number}": recalibrated(content, encoded[:number]) for number in numbers}
+    for one in classes:
+        if seeds.labels is None:
+            raise UserError(f"{pair.seeds} has no labels: calibrate by --calibrate alone")
+        made[f"calibrated-on-class{one}"] = recalibrated(content, encoded[seeds.labels == one])
+    return made
+
+
+def put_in_order(
+    grid: Grid, models: list[Pair], arguments: argparse.Namespace, interrupt: Interrupt
+) -> Ranking | None:
+    """Rank the models by one strategy; None if the user stopped it."""
+    out = arguments.out
+    measured = measure_all(grid, models, out, arguments.labelled, lambda _: None, interrupt)
+    if measured is None:
+        return None
+    searched = search_all(grid, models, out, CHAINS, watch, interrupt)
+    if searched is None:
+        return None
+    facts = [Candidate(*one) for one in zip(models, measured, searched, strict=True)]
+    return rank(facts, grid.plan.max_queries)
+
+
+def separation(rankings: dict[str, Ranking]) -> str:
+    """Return the table that sets the strategies side by side."""
+    lines = [
+        "| strategy | significant | order kept % | median effect | queries |",
+        "|---|--:|--:|--:|--:|",
+    ]
+    for strategy, ranking in rankings.items():
+        compared = ranking.comparisons
+        significant = sum(one.significant for one in compared)
+        kept = fmean(one.order_kept for one in compared)
+        effect = median(abs(one.effect or 0.0) for one in compared)
+        spent = sum(one.mean_queries.value * one.searches for one in ranking.models)
+        lines.append(
+            f"| {strategy} | {significant} of {len(compared)} | {kept:.1%} | {effect:.2f} | "
+            f"{spent:,.0f} |".replace("% |", " |")
+        )
+    return "\n".join(lines)
+
+
+@contextmanager
+def watch(cell: Cell) -> Iterator[Observer]:
+    print(f"{cell.run}", file=sys.stderr)
+    with observe(Console(stderr=True)) as observer:
+        yield observer
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except EdgeFlareError as error:
+        sys.exit(f"rank: {error}")

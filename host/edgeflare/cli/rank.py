@@ -1,0 +1,230 @@
+"""`edgeflare rank`: choose among compressed models of one original."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from edgeflare.bench.grid import Cell, Grid
+from edgeflare.bench.running import Watch, check_folder, open_pair
+from edgeflare.bench.table import heading
+from edgeflare.campaign.campaign import Interrupt
+from edgeflare.campaign.plan import MAX_QUERIES, TIME_LIMIT_SECONDS, Plan
+from edgeflare.campaign.setting import CHAINS, Observer
+from edgeflare.cli import options
+from edgeflare.cli.interruptible import INTERRUPTED, interruptible
+from edgeflare.cli.progress import observe
+from edgeflare.cli.values import read_bound, read_numbers, read_whole_numbers
+from edgeflare.errors import InfrastructureError
+from edgeflare.models.pair import Pair
+from edgeflare.models.pair_file import Settings
+from edgeflare.rank.candidates import gather
+from edgeflare.rank.document import write_ranking
+from edgeflare.rank.measuring import open_models
+from edgeflare.rank.ranking import Candidate
+from edgeflare.rank.ranking import rank as put_in_order
+from edgeflare.rank.running import measure_all, search_all
+from edgeflare.rank.table import print_ranking
+from edgeflare.rank.wording import sentences
+from edgeflare.search.bounds import DEFAULT_LINF
+from edgeflare.search.goal import Find, Goal
+from edgeflare.search.registry import find_strategy
+
+DEFAULT_STRATEGY = "dflare-published"
+"""What tells compressed models apart with the fewest seeds; see docs/rank.md."""
+
+Pairs = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="PAIR",
+        help="Folders that hold a pair.toml: a model each, all of one original.",
+    ),
+]
+Compressed = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--compressed",
+        metavar="MODEL",
+        help="A further compressed .tflite; all else is as in the first PAIR. Give it once for "
+        "each model.",
+    ),
+]
+Labelled = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="NPZ",
+        help="Labelled images, such as the test set, for accuracy and deviation rate: seeds are "
+        "often chosen so that all models are right on them.",
+    ),
+]
+Strategy = Annotated[
+    str,
+    typer.Option(
+        "--strategy", metavar="NAME", help="How to search; see `edgeflare search --help`."
+    ),
+]
+RngSeeds = Annotated[
+    str,
+    typer.Option(metavar="NUMBERS", help="Run seeds, separated by commas; each is a run of each."),
+]
+Out = Annotated[
+    Path, typer.Option(metavar="DIR", help="The folder of the ranking, absent or empty.")
+]
+Resume = Annotated[
+    bool,
+    typer.Option("--resume", help="Go on with the ranking in --out; what was done stays."),
+]
+
+
+def rank(
+    out: Out,
+    pairs: Pairs = None,
+    original: options.Original = None,
+    compressed: Compressed = None,
+    seeds: options.Seeds = None,
+    preset: options.Preset = None,
+    scale: options.Scale = None,
+    mean: options.Mean = None,
+    std: options.Std = None,
+    resize: options.Resize = None,
+    channels: options.Channels = None,
+    outputs: options.Outputs = None,
+    labelled: Labelled = None,
+    limit: options.Limit = None,
+    device: options.Device = "emulated-builtin",
+    ties: options.WithTies = options.Ties.EXCLUDE,
+    min_strength: options.MinStrength = 0.0,
+    strategy: Strategy = DEFAULT_STRATEGY,
+    rng_seeds: RngSeeds = "0",
+    max_queries: options.MaxQueries = MAX_QUERIES,
+    time_limit: options.TimeLimit = TIME_LIMIT_SECONDS,
+    max_linf: options.MaxLinf = f"{DEFAULT_LINF:g}",
+    max_l2: options.MaxL2 = "default",
+    chains: options.Chains = CHAINS,
+    resume: Resume = False,
+    dry_run: options.DryRun = False,
+) -> int:
+    """Rank compressed models of one original: the more queries a deviation takes, the better.
+
+    Accuracy often cannot tell compressed models apart; how hard they are to make deviate may. Each
+    is searched from the same seeds with the same budget, and the rank says which differences
+    chance does not explain. Each search is a run directory, DIR/MODEL/STRATEGY-RNGSEED;
+    DIR/rank.json and DIR/rank.md hold the result.
+
+    Exit codes are those of `search`, but for 1: that something deviates is the point here.
+    """
+    grid = Grid(
+        strategies=(find_strategy(strategy).name,),
+        rng_seeds=read_whole_numbers("--rng-seeds", rng_seeds),
+        baseline=strategy,
+        plan=Plan(
+            strategy=strategy,
+            goal=Goal(Find.ANY, ties is options.Ties.INCLUDE, min_strength),
+            devices=(device,),
+            limit=limit,
+            max_queries=max_queries,
+            time_limit=time_limit,
+            max_linf=read_bound("--max-linf", max_linf),
+            max_l2="default" if max_l2 == "default" else read_bound("--max-l2", max_l2),
+        ),
+    )
+    given = Settings(
+        original=original,
+        seeds=seeds,
+        preset=preset,
+        scale=scale,
+        mean=read_numbers("--mean", mean),
+        std=read_numbers("--std", std),
+        resize=resize,
+        channels=channels,
+        outputs=outputs,
+    )
+    models = gather(pairs or [], compressed or [], given)
+    check_folder(out, resume=resume)
+    if dry_run:
+        _try(Console(), grid, models, labelled, out)
+        return 0
+    console = Console(stderr=True)
+    try:
+        with interruptible() as interrupt:
+            candidates = _gather_facts(console, grid, models, labelled, out, chains, interrupt)
+    except InfrastructureError as error:
+        raise InfrastructureError(f"{error}; the same command with --resume goes on") from error
+    if candidates is None:
+        _say(
+            console,
+            f"stopped: what is complete is in {out}, nothing is ranked until all is; the same "
+            "command with --resume goes on",
+        )
+        return INTERRUPTED
+    ranking = put_in_order(candidates, max_queries)
+    told = sentences(ranking, strategy, max_queries)
+    runs = {model.name: [cell.run.as_posix() for cell in grid.cells(model)] for model in models}
+    write_ranking(ranking, grid, runs, told, heading(grid), out)
+    print_ranking(Console(), ranking, heading(grid), told)
+    return 0
+
+
+def _gather_facts(
+    console: Console,
+    grid: Grid,
+    models: Sequence[Pair],
+    labelled: Path | None,
+    out: Path,
+    chains: int,
+    interrupt: Interrupt,
+) -> list[Candidate] | None:
+    """Measure all models, then search all: so no search warms the device before the last."""
+
+    def telling(pair: Pair) -> None:
+        _say(console, f"measuring {models.index(pair) + 1} of {len(models)}: {pair.name}")
+
+    measured = measure_all(grid, models, out, labelled, telling, interrupt)
+    if measured is None:
+        return None
+    watch = _watcher(console, len(models) * len(grid.rng_seeds))
+    searched = search_all(grid, models, out, chains, watch, interrupt)
+    if searched is None:
+        return None
+    return [Candidate(*one) for one in zip(models, measured, searched, strict=True)]
+
+
+def _try(
+    console: Console, grid: Grid, models: Sequence[Pair], labelled: Path | None, out: Path
+) -> None:
+    """Open what a ranking would open, and say what it would do."""
+    for pair in models:
+        with ExitStack() as stack:
+            opened = open_pair(grid, pair, stack)
+            _say(console, f"{pair.name}: {len(opened.seeds)} seeds, opens on {grid.device}")
+    if labelled is not None:
+        with ExitStack() as stack:
+            images = len(open_models(models[0], grid.plan, labelled, stack).seeds)
+            _say(console, f"{images} labelled images")
+    runs = len(models) * len(grid.rng_seeds)
+    _say(
+        console,
+        f"would make {runs} runs of {grid.plan.strategy} in {out}; nothing was written",
+    )
+
+
+def _watcher(console: Console, total: int) -> Watch:
+    """Return what shows the progress of one campaign after the other."""
+    count = iter(range(1, total + 1))
+
+    @contextmanager
+    def watch(cell: Cell) -> Iterator[Observer]:
+        _say(console, f"run {next(count)} of at most {total}: {cell.run}")
+        with observe(console) as observer:
+            yield observer
+
+    return watch
+
+
+def _say(console: Console, line: str) -> None:
+    console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,233 @@
+"""What is measured of a model beside its searches: size, latency, answers to labelled images."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from edgeflare.campaign.assembly import Assembly, assemble, first_seeds
+from edgeflare.campaign.pipeline import Pipeline
+from edgeflare.campaign.plan import Plan
+from edgeflare.campaign.run_directory import write_atomically
+from edgeflare.devices.profile import find_profile
+from edgeflare.errors import UserError
+from edgeflare.models.pair import Pair
+from edgeflare.models.preprocess import Encoder
+from edgeflare.models.seeds import load_seeds
+from edgeflare.rank.searched import Right, count_right
+from edgeflare.search.goal import Goal
+from edgeflare.search.outcome import Arm, Outcome
+from edgeflare.search.strategy import Query
+
+WARM_UPS = 10
+"""Runs before the first that is timed: caches, and a governor that wakes up."""
+
+TIMED_RUNS = 201
+"""Runs of one input each, of which the median is taken."""
+
+TIMED_SECONDS = 5.0
+"""Of computing, after which no further run is timed: slow models need fewer."""
+
+LEAST_RUNS = 11
+"""Timed in any case."""
+
+BATCH = 64
+"""Labelled images in one message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """What both models answered to a set of labelled images.
+
+    Attributes:
+        images: number of the images.
+        deviating: those on which the labels differ, ties apart as the goal has it.
+        tied: those on which they differ by a tie alone.
+        right: how often both were right.
+
+    """
+
+    images: int
+    deviating: int
+    tied: int
+    right: Right
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What was measured of one model.
+
+    Attributes:
+        size_bytes: of the file.
+        latency_ms: median time of one input on the device, as its agent tells it.
+        timed_runs: runs that it is the median of.
+        labelled: of the labelled set; None where none was named.
+
+    """
+
+    size_bytes: int
+    latency_ms: float
+    timed_runs: int
+    labelled: Labelled | None
+
+
+def recall(pair: Pair, plan: Plan, labelled: Path | None, kept: Path) -> Measured | None:
+    """Return what was measured before of this model, on this device and set, if it was.
+
+    Args:
+        pair: the model.
+        plan: what its searches are asked; names the device.
+        labelled: a set of labelled images, or None.
+        kept: the file in which the figures are kept.
+
+    Raises:
+        UserError: a model or the labelled set cannot be read.
+
+    """
+    about = _about(pair, plan, labelled)
+    if not kept.exists():
+        return None
+    known = json.loads(kept.read_bytes())
+    return _from_json(known) if known["about"] == about else None
+
+
+def measure(
+    pair: Pair, plan: Plan, labelled: Path | None, kept: Path, stopped: Callable[[], bool]
+) -> Measured | None:
+    """Measure a model on its device, and keep the figures; see `recall`.
+
+    Args:
+        pair: the model.
+        plan: what its searches are asked; names the device.
+        labelled: a set of labelled images, or None.
+        kept: the file in which the figures are kept.
+        stopped: whether the user wants to stop.
+
+    Returns:
+        The figures; None if the user stopped it.
+
+    Raises:
+        UserError: a model or the labelled set is not what it should be.
+        InfrastructureError: the device or a worker process is lost for good.
+
+    """
+    about = _about(pair, plan, labelled)
+    with ExitStack() as stack:
+        opened = open_models(pair, plan, labelled, stack)
+        latency, runs = _latency(opened)
+        answers = None if labelled is None else _answers(opened, plan.goal, stopped)
+        if stopped():
+            return None
+    measured = Measured(pair.compressed.stat().st_size, latency, runs, answers)
+    text = json.dumps({"about": about, **asdict(measured)}, indent=1)
+    write_atomically(kept, text.encode() + b"\n")
+    return measured
+
+
+def open_models(pair: Pair, plan: Plan, labelled: Path | None, stack: ExitStack) -> Assembly:
+    """Open a pair's models with the labelled set, or else with its own seeds; see `assemble`.
+
+    Raises:
+        UserError: the set has no labels, or something else is not what it should be.
+
+    """
+    seeds_for = (
+        first_seeds(pair, plan.limit)
+        if labelled is None
+        else partial(load_seeds, labelled, resize=pair.preprocess.resize)
+    )
+    profile = find_profile(plan.devices[0])
+    opened = assemble(
+        pair, seeds_for, plan.goal.find, [profile], stack, plan.ensemble, plan.elsewhere
+    )
+    if labelled is not None and opened.seeds.labels is None:
+        raise UserError(
+            f"--labelled {labelled} has no labels: write it with numpy.savez(path, images=..., "
+            "labels=...)"
+        )
+    return opened
+
+
+def _about(pair: Pair, plan: Plan, labelled: Path | None) -> dict[str, Any]:
+    """Return what the figures depend on, as plain JSON values."""
+    return {
+        "models": pair.model_hashes(),
+        "device": plan.devices[0],
+        "ties": plan.goal.ties,
+        "min_strength": plan.goal.min_strength,
+        "labelled": None if labelled is None else _sha256(labelled),
+    }
+
+
+def _sha256(labelled: Path) -> str:
+    try:
+        return hashlib.sha256(labelled.read_bytes()).hexdigest()
+    except OSError as error:
+        raise UserError(
+            f"--labelled {labelled} cannot be read: {error.strerror}; give an .npz with images and "
+            "labels"
+        ) from None
+
+
+def _latency(opened: Assembly) -> tuple[float, int]:
+    """Return the median milliseconds of one input on the device, and of how many runs."""
+    device, pair = opened.devices[0], opened.pair
+    profile = device.profile
+    with closing(device.open_as(pair.compressed, profile.kernels, profile.threads)) as session:
+        encoder = Encoder(pair.preprocess, session.signature.input)
+        one = encoder.encode(opened.seeds.images[:1])
+        for _ in range(WARM_UPS):
+            session.submit(one).result()
+        seconds: list[float] = []
+        while len(seconds) < TIMED_RUNS and not (
+            len(seconds) >= LEAST_RUNS and sum(seconds) > TIMED_SECONDS
+        ):
+            seconds.append(session.submit(one).result().busy_seconds)
+    return median(seconds) * 1000.0, len(seconds)
+
+
+def _answers(opened: Assembly, goal: Goal, stopped: Callable[[], bool]) -> Labelled | None:
+    outcomes: list[Outcome] = []
+    pipeline: Pipeline[None] = Pipeline(
+        opened.panel, lambda index: opened.devices[index].reopen(stopped), lambda: None
+    )
+    for landed in pipeline.stream(_batches(opened, stopped)):
+        outcomes += [one.outcome for one in landed.evaluated]
+    labels = opened.seeds.labels
+    if labels is None or len(outcomes) < len(labels):
+        return None
+    classes = opened.panel.reading.decoders[Arm.DEVICE].classes
+    right = count_right(outcomes, labels.tolist(), classes)
+    if right is None:
+        raise UserError(
+            f"the labelled set has no label from 0 to {classes - 1}: number the classes"
+        )
+    deviating = sum(goal.met(outcome) is not None for outcome in outcomes)
+    tied = 0 if goal.ties else sum(map(goal.tied_deviation, outcomes))
+    return Labelled(len(outcomes), deviating, tied, right)
+
+
+def _batches(
+    opened: Assembly, stopped: Callable[[], bool]
+) -> Iterator[tuple[None, list[Query], list[int]]]:
+    images = opened.seeds.images
+    for begin in range(0, len(images), BATCH):
+        if stopped():
+            return
+        part = images[begin : begin + BATCH]
+        arms = (Arm.ORIGINAL, Arm.DEVICE)
+        yield None, [Query(image, arms) for image in part], [0] * len(part)
+
+
+def _from_json(known: dict[str, Any]) -> Measured:
+    labelled = known["labelled"]
+    if labelled is not None:
+        labelled = Labelled(**{**labelled, "right": Right(**labelled["right"])})
+    return Measured(known["size_bytes"], known["latency_ms"], known["timed_runs"], labelled)

@@ -1,0 +1,190 @@
+"""The rank: models in the order of how many queries it takes to make them deviate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+
+from edgeflare.bench.statistics import Estimate, mean, success_rate
+from edgeflare.errors import UserError
+from edgeflare.models.pair import Pair
+from edgeflare.rank.measuring import Measured
+from edgeflare.rank.searched import Right, Searched
+from edgeflare.rank.statistics import Comparison, Values, compare_all, places, share
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """One model, and all that is known of it.
+
+    Attributes:
+        name: what reports call it.
+        place: 1 and one for each model that takes significantly more queries.
+        compressed: path of the file.
+        sha256: of the file.
+        size_bytes: of the file.
+        latency_ms: median time of one input on the device.
+        timed_runs: runs that it is the median of.
+        deviating_seeds: seeds that deviate themselves.
+        deviation_rate: their share of all seeds.
+        tied_seeds: seeds on which the labels differ by a tie alone.
+        seed_accuracy: on the labelled seeds; None where there are none.
+        right: what that is made of.
+        labelled: images of the labelled set; None where none was named.
+        labelled_accuracy: on them.
+        labelled_right: what that is made of.
+        labelled_deviation_rate: share of them on which the labels differ, ties apart.
+        labelled_tied: those of them on which they differ by a tie alone.
+        searches: searches from the shared seeds.
+        findings: those that ended in a verified finding.
+        success: their share.
+        mean_queries: restricted mean: a search that found nothing counts with the whole budget.
+        median_strength: strength of all findings.
+        cut_by_time: searches that the time limit ended before the budget.
+
+    """
+
+    name: str
+    place: int
+    compressed: str
+    sha256: str
+    size_bytes: int
+    latency_ms: float
+    timed_runs: int
+    deviating_seeds: int
+    deviation_rate: Estimate
+    tied_seeds: int
+    seed_accuracy: Estimate | None
+    right: Right | None
+    labelled: int | None
+    labelled_accuracy: Estimate | None
+    labelled_right: Right | None
+    labelled_deviation_rate: Estimate | None
+    labelled_tied: int | None
+    searches: int
+    findings: int
+    success: Estimate
+    mean_queries: Estimate
+    median_strength: float | None
+    cut_by_time: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Models in their order.
+
+    Attributes:
+        seeds: number of the seeds.
+        shared_seeds: ids of those that deviate on none of the models: what the rank is made from.
+        models: those with the most queries first.
+        comparisons: of each with each; their positions are those of `models`.
+
+    """
+
+    seeds: int
+    shared_seeds: tuple[int, ...]
+    models: tuple[Ranked, ...]
+    comparisons: tuple[Comparison, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One model with what was measured and searched."""
+
+    pair: Pair
+    measured: Measured
+    searched: Searched
+
+
+def rank(candidates: Sequence[Candidate], budget: int) -> Ranking:
+    """Rank models by what the same searches from the same seeds needed.
+
+    Args:
+        candidates: at least two, whose runs had the same seeds.
+        budget: the most queries that a search could spend.
+
+    Raises:
+        UserError: each seed deviates on one model or another, so that none is left to search from.
+
+    """
+    shared = sorted(frozenset.intersection(*(one.searched.searched for one in candidates)))
+    if not shared:
+        raise UserError(
+            "each seed deviates already on one of the models or another, so that nothing is left "
+            "to compare searches by: give more seeds, or rank fewer models"
+        )
+    needed = [one.searched.needed(shared, budget) for one in candidates]
+    # From here on in the order of the rank: of equals, the one that was named first.
+    order = sorted(range(len(candidates)), key=lambda i: -float(needed[i].mean()))
+    values = np.stack([needed[i] for i in order])
+    comparisons = compare_all(values)
+    means = values.mean(axis=(1, 2)).tolist()
+    models = tuple(
+        _ranked(candidates[i], place, one, shared)
+        for i, place, one in zip(order, places(means, comparisons), values, strict=True)
+    )
+    return Ranking(candidates[0].searched.seeds, tuple(shared), models, tuple(comparisons))
+
+
+def _ranked(candidate: Candidate, place: int, needed: Values, shared: Sequence[int]) -> Ranked:
+    pair, measured, searched = candidate.pair, candidate.measured, candidate.searched
+    found = searched.queries[list(shared)]
+    labelled = measured.labelled
+    deviating = searched.seeds - len(searched.searched)
+    return Ranked(
+        name=pair.name,
+        place=place,
+        compressed=str(pair.compressed),
+        sha256=str(pair.model_hashes()["compressed"]),
+        size_bytes=measured.size_bytes,
+        latency_ms=measured.latency_ms,
+        timed_runs=measured.timed_runs,
+        deviating_seeds=deviating,
+        deviation_rate=_certain(share(deviating, searched.seeds)),
+        tied_seeds=searched.tied,
+        seed_accuracy=_accuracy(searched.right),
+        right=searched.right,
+        labelled=None if labelled is None else labelled.images,
+        labelled_accuracy=None if labelled is None else _accuracy(labelled.right),
+        labelled_right=None if labelled is None else labelled.right,
+        labelled_deviation_rate=(
+            None if labelled is None else share(labelled.deviating, labelled.images)
+        ),
+        labelled_tied=None if labelled is None else labelled.tied,
+        searches=found.size,
+        findings=int(np.isfinite(found).sum()),
+        success=_success(found),
+        mean_queries=_certain(mean(needed)),
+        median_strength=median(searched.strengths) if searched.strengths else None,
+        cut_by_time=searched.cut_by_time,
+    )
+
+
+def _accuracy(right: Right | None) -> Estimate | None:
+    return None if right is None else share(right.compressed, right.images)
+
+
+def _success(found: Values) -> Estimate:
+    """Return the share of searches with a finding; of none or all, what so many seeds can tell."""
+    finite = np.isfinite(found)
+    if finite.any() and not finite.all():
+        return _certain(success_rate(found))
+    seeds = len(found)
+    return _certain(share(seeds if finite.all() else 0, seeds))
+
+
+def _certain(estimate: Estimate | None) -> Estimate:
+    """Return an estimate of something that there is data of."""
+    if estimate is None:
+        raise ValueError("there is no data")
+    return estimate
+
+
+def original_right(ranking: Ranking) -> Mapping[str, Right]:
+    """Return on which labelled images the original was right: "seeds" and "labelled", if any."""
+    first = ranking.models[0]
+    known = {"seeds": first.right, "labelled": first.labelled_right}
+    return {what: right for what, right in known.items() if right is not None}

@@ -1,0 +1,136 @@
+"""What the runs of one model tell: which seeds deviate, and what each search needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.campaign.about import About
+from edgeflare.campaign.journal import Journal
+from edgeflare.campaign.recall import from_rows
+from edgeflare.campaign.run_directory import RunDirectory
+from edgeflare.report.document import load_document
+from edgeflare.search.outcome import Arm, Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """How often both models were right on labelled images.
+
+    Attributes:
+        images: labelled images that both answered.
+        original: those on which the original was right.
+        compressed: those on which the compressed model, on its device, was right.
+
+    """
+
+    images: int
+    original: int
+    compressed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """The finished runs of one model, one for each generator seed.
+
+    Attributes:
+        seeds: number of the seeds.
+        searched: ids of those that were searched from in every run; the others deviate themselves.
+        tied: number of the seeds on which the labels differ by a tie alone.
+        right: on the labelled seeds; None where there are none.
+        queries: (seeds, runs), of searches that ended in a verified finding; NaN elsewhere.
+        seconds: (seeds, runs), evaluation time of all searches; NaN for seeds that deviate.
+        strengths: of the findings.
+        cut_by_time: searches that the time limit ended, not the budget.
+
+    """
+
+    seeds: int
+    searched: frozenset[int]
+    tied: int
+    right: Right | None
+    queries: NDArray[np.float64]
+    seconds: NDArray[np.float64]
+    strengths: tuple[float, ...]
+    cut_by_time: int
+
+    def needed(self, seed_ids: Sequence[int], budget: int) -> NDArray[np.float64]:
+        """Return the queries of the searches from some seeds, the budget where it was not enough.
+
+        Returns:
+            (seeds named, runs).
+
+        """
+        queries = self.queries[list(seed_ids)]
+        return np.where(np.isfinite(queries), queries, float(budget))
+
+
+def read_runs(runs: Sequence[Path]) -> Searched:
+    """Read the finished runs of one model, at least one.
+
+    Raises:
+        UserError: there is no run in one of the folders.
+
+    """
+    found = [_read(run) for run in runs]
+    first = found[0]
+    return Searched(
+        first.seeds,
+        frozenset.intersection(*(one.searched for one in found)),
+        first.tied,
+        first.right,
+        np.concatenate([one.queries for one in found], axis=1),
+        np.concatenate([one.seconds for one in found], axis=1),
+        tuple(strength for one in found for strength in one.strengths),
+        sum(one.cut_by_time for one in found),
+    )
+
+
+def count_right(outcomes: Sequence[Outcome], labels: Sequence[int], classes: int) -> Right | None:
+    """Count where the models are right; None where nothing is labelled."""
+    answered = [
+        (outcome[Arm.ORIGINAL].label, outcome[Arm.DEVICE].label, label)
+        for outcome, label in zip(outcomes, labels, strict=True)
+        if 0 <= label < classes
+        and None not in (outcome[Arm.ORIGINAL].label, outcome[Arm.DEVICE].label)
+    ]
+    if not answered:
+        return None
+    return Right(
+        len(answered),
+        sum(original == label for original, _, label in answered),
+        sum(compressed == label for _, compressed, label in answered),
+    )
+
+
+def _read(run: Path) -> Searched:
+    directory = RunDirectory(run)
+    document = load_document(directory)
+    with closing(Journal.open(directory.journal)) as journal:
+        about = About.from_json(journal.about())
+        chains = journal.chains()
+        rows = [rows[0] for _, rows in sorted(journal.answers("seed").items())]
+    outcomes = [one.outcome for one in from_rows(about.reading, rows)]
+    findings = document["findings"]
+    queries, seconds = np.full((2, len(outcomes), 1), np.nan)
+    for finding in findings:
+        queries[finding["seed_id"], 0] = finding["queries"]
+    for seed_id, chain in chains.items():
+        seconds[seed_id, 0] = chain.seconds
+    return Searched(
+        len(outcomes),
+        frozenset(chains),
+        sum(map(about.plan.goal.tied_deviation, outcomes)),
+        None
+        if about.labels is None
+        else count_right(outcomes, about.labels, about.arms[Arm.DEVICE].classes),
+        queries,
+        seconds,
+        tuple(one["strength"] for one in findings if one["strength"] is not None),
+        sum(chain.ended == "time-limit" for chain in chains.values()),
+    )

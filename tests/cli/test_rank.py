@@ -1,0 +1,218 @@
+"""`edgeflare rank`, as a user types it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+
+from edgeflare.campaign.run_directory import RunDirectory
+from edgeflare.rank import document as rank_document
+from edgeflare.report import document as report_document
+from edgeflare.report.document import load_document
+from ranking import SEEDS, Models, make_models
+
+QUESTION = ("--max-queries", "120", "--chains", "8", "--device", "emulated-xnnpack")
+DEADLINE_SECONDS = 60.0
+Call = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A ranking that came to its end: what was asked, where it lies, and what was said."""
+
+    models: Models
+    options: tuple[str | Path, ...]
+    out: Path
+    said: Any
+
+    @property
+    def document(self) -> dict[str, Any]:
+        loaded: dict[str, Any] = json.loads((self.out / "rank.json").read_bytes())
+        return loaded
+
+
+@pytest.fixture(scope="module")
+def asked(start: Call, example: Path, tmp_path_factory: pytest.TempPathFactory) -> Asked:
+    folder = tmp_path_factory.mktemp("rank")
+    models = make_models(folder)
+    options = (
+        *(example, "--seeds", folder / "seeds.npz", "--labelled", folder / "seeds.npz"),
+        *("--compressed", folder / "dynamic.tflite", "--compressed", folder / "pruned85.tflite"),
+        *QUESTION,
+    )
+    out = folder / "ranking"
+    return Asked(models, options, out, start("rank", *options, "--out", out))
+
+
+def schema(module: Any, name: str) -> jsonschema.Draft202012Validator:
+    path = Path(module.__file__).with_name(name)
+    return jsonschema.Draft202012Validator(json.loads(path.read_bytes()))
+
+
+def test_the_broken_model_is_last_and_its_runs_are_ordinary_ones(asked: Asked) -> None:
+    assert asked.said.code == 0, asked.said.err
+    document = asked.document
+    schema(rank_document, "rank.schema.json").validate(document)
+    assert {one["name"] for one in document["models"]} == {"fashion_lenet4", "dynamic", "pruned85"}
+    broken = document["models"][-1]
+    assert broken["name"] == "pruned85"
+    assert broken["place"] == 3
+    assert broken["mean_queries"]["value"] < document["models"][0]["mean_queries"]["value"]
+    assert len(document["comparisons"]) == 3
+    for one in document["models"]:
+        (run,) = one["runs"]
+        ran = load_document(RunDirectory(asked.out / run))
+        schema(report_document, "run.schema.json").validate(ran)
+        assert ran["strategy"] == document["strategy"] == "dflare-published"
+        assert ran["totals"]["seeds"] == document["seeds"] == SEEDS
+        assert len(ran["deviating_seeds"]) == one["deviating_seeds"]
+        deviating = {entry["seed_id"] for entry in ran["deviating_seeds"]}
+        assert deviating.isdisjoint(document["shared_seeds"])
+
+
+def test_the_figures_are_those_of_the_runs(asked: Asked) -> None:
+    document = asked.document
+    shared = set(document["shared_seeds"])
+    for one in document["models"]:
+        (run,) = one["runs"]
+        findings = load_document(RunDirectory(asked.out / run))["findings"]
+        queries = {f["seed_id"]: f["queries"] for f in findings if f["seed_id"] in shared}
+        needed = [queries.get(seed_id, 120) for seed_id in shared]
+        assert one["mean_queries"]["value"] == pytest.approx(np.mean(needed))
+        assert one["findings"] == len(queries)
+        assert one["searches"] == len(shared)
+        # The labelled set is the seeds here, so both accuracies are one.
+        assert one["labelled"] == SEEDS
+        assert one["labelled_accuracy"] == one["seed_accuracy"]
+        assert one["labelled_deviation_rate"]["value"] == one["deviation_rate"]["value"]
+
+
+def test_it_is_told_on_the_terminal_and_in_markdown(asked: Asked) -> None:
+    document = asked.document
+    markdown = (asked.out / "rank.md").read_text()
+    for one in document["models"]:
+        assert f"| {one['place']} | {one['name']} | " in markdown
+    text = " ".join(asked.said.out.split())
+    for sentence in document["sentences"]:
+        assert sentence in markdown
+        assert sentence in text
+    assert "pruned85" in document["sentences"][1]
+    assert "measuring 3 of 3: pruned85" in asked.said.err
+    assert "run 3 of at most 3: pruned85/dflare-published-0" in asked.said.err
+
+
+def test_the_same_command_is_refused_or_resumed(call: Call, asked: Asked) -> None:
+    refused = call("rank", *asked.options, "--out", asked.out)
+    assert refused.code == 2
+    assert "--resume" in refused.complaint()
+    before = asked.document
+    again = call("rank", *asked.options, "--out", asked.out, "--resume")
+    assert again.code == 0
+    assert again.err == "", "nothing was left to do"
+    assert asked.document == before
+    changed = call("rank", *asked.options, "--max-queries", "121", "--out", asked.out, "--resume")
+    assert changed.code == 2
+    assert "was begun with --max-queries 120, not 121" in changed.err.splitlines()[-1]
+
+
+def test_a_dry_run_opens_everything_and_writes_nothing(
+    call: Call, asked: Asked, tmp_path: Path
+) -> None:
+    said = call("rank", *asked.options, "--out", tmp_path / "out", "--dry-run")
+    assert said.code == 0
+    assert f"pruned85: {SEEDS} seeds, opens on emulated-xnnpack" in said.out
+    assert f"{SEEDS} labelled images" in said.out
+    assert "would make 3 runs of dflare-published" in said.out
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_device_that_is_not_there_is_no_mistake_of_the_user(
+    call: Call, asked: Asked, tmp_path: Path
+) -> None:
+    lost = call("rank", *asked.options, "--device", "grpc://127.0.0.1:9", "--out", tmp_path / "out")
+    assert lost.code == 3
+    assert "the same command with --resume goes on" in lost.err.splitlines()[-1]
+
+
+@pytest.mark.slow
+def test_ctrl_c_keeps_what_is_complete_and_the_same_command_goes_on(
+    start: Call, asked: Asked, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    # The first model is complete; the interruption comes in the middle of the second.
+    for name in ("fashion_lenet4", "dynamic", "pruned85"):
+        (out / name).mkdir(parents=True)
+        shutil.copy(asked.out / name / "measured.json", out / name)
+    shutil.copytree(
+        asked.out / "fashion_lenet4" / "dflare-published-0",
+        out / "fashion_lenet4" / "dflare-published-0",
+    )
+    command = ["rank", *map(str, asked.options), "--out", str(out), "--resume"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "edgeflare", *command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            deadline = time.monotonic() + DEADLINE_SECONDS
+            while not (out / "dynamic" / "dflare-published-0" / "run.db").exists():
+                assert time.monotonic() < deadline, "the second search did not begin"
+                time.sleep(0.02)
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=DEADLINE_SECONDS)
+        finally:
+            process.kill()
+    assert process.returncode == 130, err
+    assert "Traceback" not in err
+    assert "same command with --resume goes on" in err.splitlines()[-1]
+    assert not (out / "rank.json").exists()
+
+    rest = start(*command)
+    assert rest.code == 0, rest.err
+    assert "fashion_lenet4/dflare-published-0" not in rest.err
+    assert (out / "rank.json").read_bytes() == (asked.out / "rank.json").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ((), "alone cannot be ranked"),
+        (("--compressed", "compressed.tflite"), "are the same model"),
+        (("--compressed", "absent.tflite"), "absent.tflite cannot be read"),
+        (("--compressed", "dynamic.tflite", "--strategy", "dflar"), "did you mean 'dflare'"),
+        (("--compressed", "dynamic.tflite", "--rng-seeds", "0,x"), "--rng-seeds 'x'"),
+        (("--compressed", "dynamic.tflite", "--rng-seeds", "0,0"), "named 2 times"),
+        (("--compressed", "dynamic.tflite", "--labelled", "absent.npz"), "--labelled absent.npz"),
+    ],
+)
+def test_a_mistake_is_one_line_and_writes_nothing(
+    call: Call,
+    asked: Asked,
+    example: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: tuple[str, ...],
+    complaint: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(example / "compressed.tflite", tmp_path)
+    shutil.copy(asked.models.folder / "dynamic.tflite", tmp_path)
+    said = call("rank", example, *options, "--out", tmp_path / "out")
+    assert said.code == 2
+    assert complaint in said.err.splitlines()[-1]
+    assert "Traceback" not in said.err
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from edgeflare.errors import UserError
+from edgeflare.models.pair import Pair
+from edgeflare.models.preprocess import Preprocess
+from edgeflare.rank.measuring import Labelled, Measured
+from edgeflare.rank.ranking import Candidate, rank
+from edgeflare.rank.searched import Right, Searched
+from edgeflare.rank.wording import sentences
+
+BUDGET = 1000
+SEEDS = 60
+NAN = float("nan")
+
+
+def candidate(
+    folder: Path,
+    name: str,
+    queries: NDArray[np.float64],
+    deviating: set[int] = set(),  # noqa: B006 - never changed
+    right: Right | None = None,
+    cut: int = 0,
+    wrong: int = 2,
+) -> Candidate:
+    path = folder / f"{name}.tflite"
+    path.write_bytes(name.encode())
+    pair = Pair(name, None, path, path, Preprocess())
+    searched = Searched(
+        seeds=len(queries),
+        searched=frozenset(range(len(queries))) - deviating,
+        tied=0,
+        right=right,
+        queries=queries.reshape(len(queries), -1),
+        seconds=np.zeros((len(queries), 1)),
+        strengths=(0.25,),
+        cut_by_time=cut,
+    )
+    labelled = Labelled(100, wrong, 0, right) if right else None
+    return Candidate(pair, Measured(path.stat().st_size, 0.5, 201, labelled), searched)
+
+
+def spread(mean: float) -> NDArray[np.float64]:
+    return mean + np.random.default_rng(int(mean)).uniform(-20.0, 20.0, SEEDS)
+
+
+def test_a_search_that_found_nothing_counts_with_its_whole_budget(tmp_path: Path) -> None:
+    # Of the findings alone the means would be 10 and 400: the worst model would come first.
+    never = np.full(SEEDS, NAN)
+    never[:6] = 10.0
+    ranking = rank(
+        [candidate(tmp_path, "weak", spread(400.0)), candidate(tmp_path, "strong", never)], BUDGET
+    )
+    strong, weak = ranking.models
+    assert (strong.name, strong.place) == ("strong", 1)
+    assert (weak.name, weak.place) == ("weak", 2)
+    assert strong.mean_queries.value == pytest.approx((6 * 10 + 54 * BUDGET) / 60)
+    assert strong.success.value == 0.1
+    said = " ".join(sentences(ranking, "dflare", BUDGET))
+    assert "strong is hardest to make deviate" in said
+    assert "54 of 60 of strong" in said
+    assert "strong over weak" in said
+
+
+def test_only_seeds_that_deviate_on_no_model_are_compared(tmp_path: Path) -> None:
+    first, second = spread(100.0), spread(101.0)
+    # Were they compared, these seeds would decide.
+    first[:5], second[:5] = BUDGET, NAN
+    ranking = rank(
+        [
+            candidate(tmp_path, "a", first),
+            candidate(tmp_path, "b", second, deviating={0, 1, 2, 3, 4}),
+        ],
+        BUDGET,
+    )
+    assert ranking.shared_seeds == tuple(range(5, SEEDS))
+    by_name = {one.name: one for one in ranking.models}
+    assert by_name["b"].deviating_seeds == 5
+    assert by_name["b"].deviation_rate.value == pytest.approx(5 / 60)
+    assert by_name["a"].searches == 55
+    assert by_name["a"].success.value == 1.0
+    assert by_name["a"].success.low == pytest.approx(0.935, abs=0.001)
+    assert {one.place for one in ranking.models} == {1}
+    said = " ".join(sentences(ranking, "dflare", BUDGET))
+    assert "Nothing is significant" in said
+    assert "some deviate unmutated" in said
+    assert "b on 5" in said
+
+
+def test_seeds_of_which_none_is_left_are_refused(tmp_path: Path) -> None:
+    half = set(range(30))
+    with pytest.raises(UserError, match=r"each seed deviates already.*more seeds"):
+        rank(
+            [
+                candidate(tmp_path, "a", spread(100.0), deviating=half),
+                candidate(tmp_path, "b", spread(100.0), deviating=set(range(SEEDS)) - half),
+            ],
+            BUDGET,
+        )
+
+
+def test_equal_models_share_their_place_in_the_order_of_their_naming(tmp_path: Path) -> None:
+    never = np.full(SEEDS, NAN)
+    ranking = rank([candidate(tmp_path, name, never) for name in ("b", "a")], BUDGET)
+    assert [(one.name, one.place) for one in ranking.models] == [("b", 1), ("a", 1)]
+    said = " ".join(sentences(ranking, "dflare", BUDGET))
+    assert "the same queries from every seed" in said
+    assert "Nothing was found on a: with 95 % confidence at most 6.0%" in said
+
+
+def test_all_generators_count(tmp_path: Path) -> None:
+    both = np.stack([spread(100.0), np.full(SEEDS, NAN)], axis=1)
+    others = np.stack([spread(200.0)] * 2, axis=1)
+    ranking = rank(
+        [candidate(tmp_path, "a", both), candidate(tmp_path, "b", others)],
+        BUDGET,
+    )
+    assert ranking.models[0].name == "a"
+    assert ranking.models[0].mean_queries.value == pytest.approx(550.0, abs=10.0)
+    assert ranking.models[0].searches == 120
+    assert ranking.models[0].findings == 60
+
+
+def test_accuracy_and_what_the_clock_decided_are_said(tmp_path: Path) -> None:
+    ranking = rank(
+        [
+            candidate(tmp_path, "a", spread(100.0), right=Right(50, 45, 44)),
+            candidate(tmp_path, "b", spread(300.0), right=Right(50, 45, 40), cut=3),
+        ],
+        BUDGET,
+    )
+    first = ranking.models[0]
+    assert first.seed_accuracy is not None
+    assert first.seed_accuracy.value == 0.8
+    assert first.labelled_deviation_rate is not None
+    assert first.labelled_deviation_rate.value == 0.02
+    said = " ".join(sentences(ranking, "dflare", BUDGET))
+    assert "Accuracy on the 50 labelled seeds: 80.00% to 88.00%, the original 90.00%" in said
+    assert "The time limit ended searches of b" in said
+
+
+def test_what_the_labelled_set_tells_otherwise_is_said(tmp_path: Path) -> None:
+    right = Right(100, 90, 88)
+    ranking = rank(
+        [
+            candidate(tmp_path, "hard", spread(300.0), right=right, wrong=40),
+            candidate(tmp_path, "easy", spread(100.0), right=right, wrong=2),
+            candidate(tmp_path, "easy too", spread(100.0), right=right, wrong=20),
+        ],
+        BUDGET,
+    )
+    said = sentences(ranking, "dflare", BUDGET)
+    silent = "Told apart by deviations on the labelled set, not by queries: "
+    assert silent + "easy 2.00% and easy too 20.00%." in said
+    contrary = "Deviations on the labelled set say the contrary of queries: "
+    (line,) = [one for one in said if one.startswith(contrary)]
+    assert "hard 40.00% and easy 2.00%" in line
+
+
+def test_models_that_are_not_told_apart_stand_together(tmp_path: Path) -> None:
+    # Each is near its neighbours alone: the first and the last of five are told apart.
+    means = (300.0, 200.0, 199.0, 198.0, 100.0)
+    names = ("a", "b", "c", "d", "e")
+    ranking = rank(
+        [candidate(tmp_path, *one) for one in zip(names, map(spread, means), strict=True)], BUDGET
+    )
+    (line,) = [one for one in sentences(ranking, "dflare", BUDGET) if one.startswith("Not ")]
+    together = line.partition(": ")[2].partition(" (p at least")[0]
+    assert sorted(together.replace(" and ", ", ").split(", ")) == ["b", "c", "d"]
+    (other,) = [one for one in sentences(ranking, "dflare", BUDGET) if one.startswith("Signif")]
+    assert "a over " in other
+    assert " over e" in other
