@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeflare.campaign.journal import Answers, ChainRow, Journal, Times, TriggerRow
+from edgeflare.campaign.journal import Journal
+from edgeflare.campaign.rows import Answers, ChainRow, Times, TriggerRow
 from edgeflare.errors import UserError
 
 blobs = st.none() | st.binary(min_size=1, max_size=12)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from edgeflare.campaign.journal import ChainRow, Ended
 from edgeflare.campaign.panel import Evaluated
+from edgeflare.campaign.rows import ChainRow, Ended
 from edgeflare.search.goal import Goal
 from edgeflare.search.outcome import Arm
 from edgeflare.search.strategy import Query, Strategy, Trigger

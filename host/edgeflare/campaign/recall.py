@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from edgeflare.campaign.journal import Answers, Role
 from edgeflare.campaign.panel import Evaluated, Reading, read_answers
+from edgeflare.campaign.rows import Answers, Role
 from edgeflare.models.decode import Decoder
 from edgeflare.models.evaluation import RawBatch
 from edgeflare.search.outcome import Answer, Arm, Image, Outcome

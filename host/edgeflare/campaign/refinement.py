@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from edgeflare.campaign.chain import Chain
-from edgeflare.campaign.journal import RefinementRow, TriggerRow
 from edgeflare.campaign.pipeline import Pipeline
+from edgeflare.campaign.rows import RefinementRow, TriggerRow
 from edgeflare.campaign.setting import Setting
 from edgeflare.campaign.triggers import store_trigger
 from edgeflare.search.goal import Goal, strength

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from edgeflare.campaign.journal import Answers
 from edgeflare.campaign.panel import Evaluated
 from edgeflare.campaign.pipeline import Pipeline
 from edgeflare.campaign.recall import from_rows, to_row
+from edgeflare.campaign.rows import Answers
 from edgeflare.campaign.setting import Setting
 from edgeflare.campaign.triggers import store_trigger
 from edgeflare.models.decode import Decoded, Decoder

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from edgeflare.campaign.budget import Spent, first_allowance, next_allowance
 from edgeflare.campaign.chain import Chain, chain_generator
-from edgeflare.campaign.journal import Ended
 from edgeflare.campaign.panel import Evaluated
 from edgeflare.campaign.pipeline import Pipeline
 from edgeflare.campaign.recall import from_rows, image_crc32, to_row
+from edgeflare.campaign.rows import Ended
 from edgeflare.campaign.setting import Progress, Setting
 from edgeflare.campaign.triggers import store_trigger
 from edgeflare.errors import UserError

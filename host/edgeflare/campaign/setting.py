@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.campaign.health.health import Health
-from edgeflare.campaign.journal import Journal, Times
+from edgeflare.campaign.journal import Journal
 from edgeflare.campaign.panel import Evaluated, Panel
 from edgeflare.campaign.pipeline import DEPTH, Pipeline
 from edgeflare.campaign.plan import Plan
+from edgeflare.campaign.rows import Times
 from edgeflare.campaign.run_directory import RunDirectory
 from edgeflare.search.outcome import Arm
 from edgeflare.search.strategy import Query, Tale

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from edgeflare.campaign.journal import TriggerRow
+from edgeflare.campaign.rows import TriggerRow
 from edgeflare.campaign.setting import Setting
 from edgeflare.search.strategy import Trigger
 

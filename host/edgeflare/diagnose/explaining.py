@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.campaign.about import DECIDES_ANSWERS, About
-from edgeflare.campaign.journal import Answers
 from edgeflare.campaign.recall import from_rows
+from edgeflare.campaign.rows import Answers
 from edgeflare.campaign.run_directory import RunDirectory
 from edgeflare.devices.device import Device
 from edgeflare.diagnose.evidence import MOST_DEVICE_QUERIES, Disagreement, Evidence, Vote, Way

@@ -12,7 +12,8 @@ from edgeflare.campaign.again import try_again
 from edgeflare.campaign.assembly import Assembly, assemble
 from edgeflare.campaign.campaign import Interrupt
 from edgeflare.campaign.health.health import Health
-from edgeflare.campaign.journal import ChainRow, Journal, TriggerRow
+from edgeflare.campaign.journal import Journal
+from edgeflare.campaign.rows import ChainRow, TriggerRow
 from edgeflare.campaign.run import resume_run
 from edgeflare.campaign.run_directory import RunDirectory, write_atomically
 from edgeflare.campaign.setting import CHAINS, Observer, Setting, Stopwatch

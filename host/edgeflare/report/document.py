@@ -12,9 +12,10 @@ from statistics import fmean, median
 from typing import Any
 
 from edgeflare.campaign.about import About
-from edgeflare.campaign.journal import ChainRow, Journal, RefinementRow, TriggerRow
+from edgeflare.campaign.journal import Journal
 from edgeflare.campaign.panel import device_of
 from edgeflare.campaign.recall import from_rows
+from edgeflare.campaign.rows import ChainRow, RefinementRow, TriggerRow
 from edgeflare.campaign.run_directory import RunDirectory, write_atomically
 from edgeflare.campaign.verification import REPETITIONS
 from edgeflare.errors import UserError

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from edgeflare.campaign.about import About
-from edgeflare.campaign.journal import Answers, Journal
+from edgeflare.campaign.journal import Journal
+from edgeflare.campaign.rows import Answers
 from edgeflare.search.goal import Find
 from edgeflare.search.outcome import Arm
 
