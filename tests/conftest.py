@@ -1,4 +1,4 @@
-"""Capabilities that some tests need, and the rule that continuous integration has them all."""
+"""What all tests share: properties that are not timed, and capabilities that CI has to have."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -15,6 +16,9 @@ CAPABILITY_MARKS = frozenset(
     {"adb", "browser", "bundle", "gcc", "old_board", "openssl", "qemu", "shells", "sshd"}
 )
 ROOT = Path(__file__).parents[1]
+
+settings.register_profile("untimed", settings(deadline=None))
+settings.load_profile("untimed")  # a busy machine is no failure
 
 
 @pytest.fixture(scope="session")
