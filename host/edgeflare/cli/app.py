@@ -16,6 +16,7 @@ from edgeflare.cli import (
     explain,
     export,
     rank,
+    repair,
     replay,
     report,
     search,
@@ -42,6 +43,7 @@ app.command("replay")(replay.replay)
 app.command("compare")(compare.compare)
 app.command("export")(export.export)
 app.command("rank")(rank.rank)
+app.command("repair")(repair.repair)
 app.command("bench")(bench.bench)
 app.command("report")(report.report)
 app.command("doctor")(doctor.doctor)

@@ -1,1 +1,1 @@
-"""After finding: a small network behind the compressed model that mends deviations."""
+"""After finding: boundaries of a compressed model moved back, where a run shows that it helps."""

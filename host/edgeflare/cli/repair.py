@@ -1,0 +1,169 @@
+"""`edgeflare repair`: mend what a run found, as far as that can be done."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from edgeflare.cli import moved
+from edgeflare.cli.interruptible import INTERRUPTED, as_ctrl_c, interruptible
+from edgeflare.cli.progress import observe
+from edgeflare.cli.values import read_numbers
+from edgeflare.devices.profile import Profile, find_profile, find_profiles
+from edgeflare.errors import UserError
+from edgeflare.models.pair import Pair
+from edgeflare.repair.boundary_set import ROUNDS
+from edgeflare.repair.document import to_document, write_document, write_pair
+from edgeflare.repair.mixture import Mixture
+from edgeflare.repair.repairing import MODEL, Wanted
+from edgeflare.repair.repairing import repair as repair_run
+from edgeflare.repair.search_again import FOLDER, compared, require_same_seeds, search_again
+from edgeflare.repair.terminal import print_again, print_repair
+from edgeflare.replay.past_run import PastRun
+from edgeflare.report.document import Document
+
+Run = Annotated[Path, typer.Argument(metavar="RUN", help="The run directory of a search.")]
+Out = Annotated[
+    Path,
+    typer.Option(
+        metavar="DIR",
+        help="Where to write repair.json and, if there is a gain, the repaired model with a "
+        "pair.toml; absent or empty.",
+    ),
+]
+Device = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="The device to repair for, as for `edgeflare search`; the run's own if not given.",
+    ),
+]
+Test = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="PATH",
+        help="Fresh inputs, as seeds are given: how many deviate before and after. Where more "
+        "would, no repairer is written.",
+    ),
+]
+Rounds = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Searches from each seed for inputs near the boundary, 25 to 55 queries each, "
+        "asked of the original and of the device.",
+    ),
+]
+MixtureOf = Annotated[
+    str,
+    typer.Option(
+        "--mixture",
+        metavar="T,A,S",
+        help="How much triggers, near-boundary inputs that agree, and seeds count in the net.",
+    ),
+]
+Again = Annotated[
+    bool,
+    typer.Option(
+        "--search-again",
+        help="Search the repaired model as RUN was searched, into DIR/again, and set both side by "
+        "side.",
+    ),
+]
+
+
+def repair(
+    run: Run,
+    out: Out,
+    device: Device = None,
+    test: Test = None,
+    rounds: Rounds = ROUNDS,
+    mixture: MixtureOf = "1,1,1",
+    again: Again = False,
+    original: moved.Original = None,
+    compressed: moved.Compressed = None,
+) -> int:
+    """Move the boundaries of a compressed model back to where its original has them.
+
+    From RUN's seeds and triggers and from inputs near the boundary it fits one shift for each two
+    classes, judges it by inputs that it was not fitted to, beside the repairer of the DFlare paper,
+    and appends it to the model, if deviations fall by more than chance. If not, it says so and
+    writes no model. DIR/repair.json is written either way. Needs the extra `repair`.
+
+    Exit codes: 0 done, with a repaired model or without; 2 the command has to be mended; 3 a
+    device, a process or a disk failed; 130 Ctrl-C.
+    """
+    wanted = Wanted(rounds, _mixture(mixture), test)
+    _check_folder(out)
+    past = PastRun.open(run)
+    pair = past.pair(original, compressed)
+    whole = require_same_seeds(past, pair) if again else pair
+    if again and device is not None:
+        raise UserError(
+            "--search-again compares with RUN, so it asks RUN's own devices: leave --device away"
+        )
+    profiles = _profiles(past, device)
+    console = Console(stderr=True)
+    try:
+        with as_ctrl_c(), observe(console) as observer:
+            found = repair_run(past, pair, profiles, out, wanted, observer.worked)
+    except KeyboardInterrupt:
+        sys.stderr.write(f"edgeflare: stopped: nothing is written to {out}\n")
+        return INTERRUPTED
+    document = to_document(past, found, wanted)
+    if found.written is not None:
+        write_pair(out, pair, _seeds(past))
+    write_document(out, document)
+    print_repair(Console(), document, str(out))
+    if not again or found.written is None:
+        return 0
+    return _search_again(console, past, replace(whole, compressed=out / MODEL), out, document)
+
+
+def _search_again(
+    console: Console, past: PastRun, pair: Pair, out: Path, document: Document
+) -> int:
+    profiles = find_profiles(past.about.plan.devices)
+    with interruptible() as interrupt:
+        after = search_again(
+            past, pair, profiles, out / FOLDER, lambda: observe(console), interrupt
+        )
+    document["again"] = compared(past.document, after)
+    write_document(out, document)
+    print_again(Console(), document)
+    return INTERRUPTED if after["stopped_by"] == "interrupt" else 0
+
+
+def _check_folder(out: Path) -> None:
+    if out.exists() and not out.is_dir():
+        raise UserError(f"{out} is a file: name a folder with --out")
+    if out.is_dir() and any(out.iterdir()):
+        raise UserError(f"{out} is not empty: name another folder with --out")
+
+
+def _mixture(text: str) -> Mixture:
+    shares = read_numbers("--mixture", text) or ()
+    if len(shares) != 3 or min(shares) < 0.0 or not 0.0 < sum(shares) < float("inf"):
+        raise UserError(
+            f"--mixture {text!r}: expected three numbers from 0, of triggers, near-boundary inputs"
+            " that agree, and seeds, as in 1,1,1"
+        )
+    return Mixture(*(share / sum(shares) for share in shares))
+
+
+def _profiles(past: PastRun, device: str | None) -> list[Profile]:
+    if device is not None:
+        return [find_profile(device)]
+    return find_profiles(past.about.plan.devices)
+
+
+def _seeds(past: PastRun) -> Path:
+    """Return all seeds that the run had, or those of its findings where the others are gone."""
+    seeds = Path(past.about.pair["seeds"])
+    return seeds if seeds.exists() else (past.directory.path / "seeds").absolute()

@@ -1,0 +1,35 @@
+"""Folds by seed: nothing that was made from one seed is on both sides."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from edgeflare.repair.samples import Labels
+
+FOLDS = 5
+"""§5.5.2."""
+
+SPLITS = 5
+"""Times that everything is done, with another generator seed each (§5.5.2)."""
+
+
+def deal(seed_ids: Labels, labels: Labels, split: int) -> dict[int, int]:
+    """Deal seeds out to the folds, so that each has its share of every label.
+
+    Args:
+        seed_ids: (k,) the seeds' ids.
+        labels: (k,) the original's labels of them.
+        split: the generator seed.
+
+    Returns:
+        The fold of each seed, by its id.
+
+    """
+    order = np.random.default_rng(split).permutation(len(seed_ids))
+    order = order[np.argsort(labels[order], kind="stable")]
+    return {int(seed_ids[at]): place % FOLDS for place, at in enumerate(order)}
+
+
+def fold_of(seed_ids: Labels, dealt: dict[int, int]) -> Labels:
+    """Return the fold of each sample: (k,)."""
+    return np.array([dealt[seed_id] for seed_id in seed_ids.tolist()], np.int64)

@@ -1,0 +1,110 @@
+"""Fresh data: how many inputs that nobody searched for deviate, before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.campaign.panel import Evaluated
+from edgeflare.models.seeds import load_seeds
+from edgeflare.repair.material import Repair
+from edgeflare.repair.samples import Labels, Samples
+from edgeflare.repair.subject import ARMS, Subject
+from edgeflare.search.outcome import Arm
+
+_AT_ONCE = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class Fresh:
+    """Fresh inputs on which original and device answered.
+
+    Attributes:
+        path: where they come from.
+        samples: the answers.
+        original_tied: (k,) bool, whether the original has a tie.
+        labels: (k,) the right labels, or None.
+        failed: inputs that are left out, since one of the two gave no answer.
+
+    """
+
+    path: Path
+    samples: Samples
+    original_tied: NDArray[np.bool_]
+    labels: Labels | None
+    failed: int
+
+    def before(self) -> Counted:
+        """Return what the compressed model does by itself."""
+        return self.after(lambda samples: samples.raw)
+
+    def after(self, scores: Callable[[Samples], NDArray[np.generic]]) -> Counted:
+        """Return what is done by whatever gives these raw outputs."""
+        raw = scores(self.samples)
+        tied = (raw == raw.max(axis=1, keepdims=True)).sum(axis=1) > 1
+        labels = raw.argmax(axis=1)
+        deviate = labels != self.samples.originals
+        return Counted(
+            int(deviate.sum()),
+            int((deviate & ~tied & ~self.original_tied).sum()),
+            self._accuracy(labels),
+        )
+
+    def after_labels(self, repair: Repair) -> Counted:
+        """Return what is done by whatever gives labels only, and no ties."""
+        labels = repair(self.samples)
+        deviate = labels != self.samples.originals
+        strict = int((deviate & ~self.original_tied).sum())
+        return Counted(int(deviate.sum()), strict, self._accuracy(labels))
+
+    def _accuracy(self, labels: Labels) -> float | None:
+        return None if self.labels is None else float((labels == self.labels).mean())
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What a model does to fresh inputs.
+
+    Attributes:
+        deviations: inputs whose label is not the original's.
+        strict: those of them without a tie on either side.
+        accuracy: share of right labels; None where these are not known.
+
+    """
+
+    deviations: int
+    strict: int
+    accuracy: float | None
+
+
+def ask_fresh(subject: Subject, path: Path, tell: Callable[[int, int], None]) -> Fresh:
+    """Ask original and device about all inputs of a file or folder.
+
+    Raises:
+        UserError: it is not what seeds are.
+        InfrastructureError: a device or a worker process is lost for good.
+
+    """
+    pair = subject.assembly.pair
+    height, width, channels = subject.seed_images.shape[1:]
+    inputs = load_seeds(path, (height, width, channels), pair.preprocess.resize)
+    answered: list[Evaluated] = []
+    for at in range(0, len(inputs), _AT_ONCE):
+        tell(at, len(inputs))
+        part = inputs.images[at : at + _AT_ONCE]
+        answered += subject.ask(list(part), range(at, at + len(part)))
+    tell(len(inputs), len(inputs))
+    good = [
+        at
+        for at, one in enumerate(answered)
+        if all(one.outcome[arm].label is not None for arm in ARMS)
+    ]
+    kept = [answered[at] for at in good]
+    samples = subject.samples(kept, good, np.zeros(len(good), np.int64))
+    tied = np.array([one.outcome[Arm.ORIGINAL].tied for one in kept], bool)
+    labels = None if inputs.labels is None else inputs.labels[good]
+    return Fresh(path, samples, tied, labels, len(inputs) - len(good))

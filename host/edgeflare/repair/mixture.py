@@ -1,0 +1,85 @@
+"""What a repairer is worth: a net over a stated mixture of inputs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.bench.statistics import BOOTSTRAP_SEED, RESAMPLES, Estimate
+from edgeflare.repair.samples import Labels
+
+
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """The shares of the three kinds of inputs; they sum to 1.
+
+    Attributes:
+        triggers: of inputs that deviate.
+        agreeing: of near-boundary inputs that do not, matched to the triggers.
+        seeds: of seeds.
+
+    """
+
+    triggers: float = 1 / 3
+    agreeing: float = 1 / 3
+    seeds: float = 1 / 3
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What a repairer did to the three kinds of inputs, seed by seed.
+
+    Attributes:
+        counts: (3, seeds): what there is of each seed: triggers, agreeing inputs by weight, seeds.
+        changed: (3, seeds): how much of that is repaired, or made to deviate.
+
+    """
+
+    counts: NDArray[np.float64]
+    changed: NDArray[np.float64]
+
+    @property
+    def ratios(self) -> NDArray[np.float64]:
+        """(3,) the shares of triggers repaired, and of agreeing inputs and of seeds induced."""
+        ratios: NDArray[np.float64] = self.changed.sum(1) / np.maximum(self.counts.sum(1), 1e-12)
+        return ratios
+
+    def net(self, mixture: Mixture) -> Estimate:
+        """Return by how much deviations fall, as a share of the mixture.
+
+        The interval is a 95 % bootstrap interval over the seeds, each drawn with all that was made
+        from it.
+        """
+        seeds = self.counts.shape[1]
+        rng = np.random.default_rng(BOOTSTRAP_SEED)
+        drawn = rng.multinomial(seeds, np.full(seeds, 1.0 / seeds), size=RESAMPLES).T
+        rates = (self.changed @ drawn) / np.maximum(self.counts @ drawn, 1e-12)
+        signs = np.array([mixture.triggers, -mixture.agreeing, -mixture.seeds])
+        low, high = np.quantile(signs @ rates, (0.025, 0.975))
+        return Estimate(float(signs @ self.ratios), float(low), float(high))
+
+
+def tally(
+    seed_ids: Labels,
+    parts: tuple[
+        tuple[Labels, NDArray[np.float64], NDArray[np.float64]],
+        tuple[Labels, NDArray[np.float64], NDArray[np.float64]],
+        tuple[Labels, NDArray[np.float64], NDArray[np.float64]],
+    ],
+) -> Tally:
+    """Add up what was done, seed by seed.
+
+    Args:
+        seed_ids: (seeds,), each once, rising.
+        parts: of triggers, agreeing inputs and seeds: their seeds' ids, their weights, and how
+            much of each was changed, from 0 to 1.
+
+    """
+    counts, changed = np.zeros((2, 3, len(seed_ids)))
+    for row, (ids, weights, done) in enumerate(parts):
+        places = np.searchsorted(seed_ids, ids)
+        counts[row] = np.bincount(places, weights, len(seed_ids))
+        changed[row] = np.bincount(places, weights * done, len(seed_ids))
+    return Tally(counts, changed)

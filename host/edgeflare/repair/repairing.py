@@ -1,0 +1,243 @@
+"""A run repaired: everything from its seeds and triggers to a repaired model, or a plain no."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.campaign.run_directory import write_atomically
+from edgeflare.devices.profile import Profile
+from edgeflare.errors import UserError
+from edgeflare.models.pair import Pair
+from edgeflare.models.preprocess import Encoder
+from edgeflare.repair.boundary_set import BoundarySet, gather
+from edgeflare.repair.cost import Cost, labels_on, measure
+from edgeflare.repair.evaluation import (
+    ABSTAINING,
+    PERCEPTRON,
+    RECKLESS,
+    SECOND,
+    SHIFTS,
+    Column,
+    evaluate,
+)
+from edgeflare.repair.fitting import Fitted, fit, fold_rows, gains_of
+from edgeflare.repair.fresh import Counted, Fresh, ask_fresh
+from edgeflare.repair.material import Material, to_material
+from edgeflare.repair.mixture import Mixture
+from edgeflare.repair.perceptron import (
+    require_scikit_learn,
+    second_class,
+    train,
+    train_abstaining,
+)
+from edgeflare.repair.samples import Samples, together
+from edgeflare.repair.shifts import Shifts, append
+from edgeflare.repair.subject import Known, Subject, ask_known, open_subject
+from edgeflare.repair.target import Target, read_target
+from edgeflare.replay.past_run import PastRun
+
+MODEL = "repaired.tflite"
+
+Tell = Callable[[str, int, int], None]
+"""Is told what is being done, how much of it, and how much there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is asked of a repair.
+
+    Attributes:
+        rounds: searches from each seed for near-boundary inputs.
+        mixture: what a repairer is judged by.
+        test: fresh inputs, or None.
+
+    """
+
+    rounds: int
+    mixture: Mixture
+    test: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A repaired model, and what became of it on the device.
+
+    Attributes:
+        sha256: of its file.
+        cost: beside the model before.
+        asked: inputs that it was asked about on the device.
+        same_labels: those of them on which it gave the label that the host works out from what
+            the model gave before.
+
+    """
+
+    sha256: str
+    cost: Cost
+    asked: int
+    same_labels: int
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """A run that was repaired, or could not be.
+
+    Attributes:
+        known: its seeds and triggers.
+        near: the third set.
+        material: both, as repairers see them.
+        columns: the repairers on held-out folds, by name.
+        ceiling: the largest net that shifts reach on the inputs that they are fitted to.
+        fitted: the shifts, fitted to everything.
+        fresh: deviations on fresh inputs, before and by repairer; None where none were given.
+        written: the repaired model, or None.
+        why: why it was written, or not.
+        devices: name and provenance of each device, as plain JSON values.
+
+    """
+
+    known: Known
+    near: BoundarySet
+    material: Material
+    columns: Mapping[str, Column]
+    ceiling: float
+    fitted: Fitted
+    fresh: tuple[Fresh, Mapping[str, Counted]] | None
+    written: Written | None
+    why: str
+    devices: Sequence[Mapping[str, object]]
+
+
+def repair(
+    past: PastRun, pair: Pair, profiles: Sequence[Profile], out: Path, wanted: Wanted, tell: Tell
+) -> Repair:
+    """Repair the deviations of a run; write the repaired model into a folder if there is a gain.
+
+    Args:
+        past: the run.
+        pair: as `past.pair` returns it.
+        profiles: the devices to ask.
+        out: the folder.
+        wanted: what is asked.
+        tell: is told how far it is.
+
+    Raises:
+        UserError: the run has too few triggers, its models are gone or cannot be repaired.
+        InfrastructureError: a device or a worker process is lost for good.
+
+    """
+    require_scikit_learn()
+    target = _target(pair)
+    with ExitStack() as stack:
+        subject = open_subject(past, pair, profiles, stack)
+        _require_probabilities(subject)
+        known = ask_known(subject)
+        near = gather(subject, known, wanted.rounds, lambda *far: tell("look", *far))
+        material = to_material(known, near, wanted.mixture)
+        gains = gains_of(material)
+        columns = evaluate(material, gains, lambda *far: tell("train", *far))
+        fitted = fit(gains, fold_rows(material.folds(0)))
+        fresh = None
+        if wanted.test is not None:
+            asked = ask_fresh(subject, wanted.test, lambda *far: tell("test", *far))
+            reckless = fit(gains.mixture_only, fold_rows(material.folds(0))[gains.mixed])
+            both = {RECKLESS: reckless.shifts, SHIFTS: fitted.shifts}
+            fresh = asked, _counted(asked, material, both)
+        gained, why = _verdict(columns[SHIFTS], fitted, fresh)
+        written = None
+        if gained:
+            tell("measure", 0, 1)
+            written = _write(subject, known, target, fitted.shifts, out / MODEL)
+            tell("measure", 1, 1)
+        devices = [
+            {"name": device.profile.name, "provenance": device.provenance.to_json()}
+            for device in subject.assembly.devices
+        ]
+    return Repair(
+        known, near, material, columns, gains.ceiling, fitted, fresh, written, why, devices
+    )
+
+
+def _target(pair: Pair) -> Target:
+    try:
+        content = pair.compressed.read_bytes()
+    except OSError as error:
+        raise UserError(f"{pair.compressed} cannot be read: {error.strerror}") from None
+    return read_target(content, str(pair.compressed))
+
+
+def _require_probabilities(subject: Subject) -> None:
+    pair, decoder = subject.assembly.pair, subject.decoder
+    if decoder.outputs != "probabilities":
+        raise UserError(
+            f"{pair.compressed} gives logits, and shifts are made of probabilities: convert it with"
+            " a softmax as its last layer"
+        )
+
+
+def _counted(fresh: Fresh, material: Material, shifts: Mapping[str, Shifts]) -> dict[str, Counted]:
+    """Count deviations on fresh inputs, with repairers that were trained with everything."""
+    return {
+        "before": fresh.before(),
+        PERCEPTRON: fresh.after_labels(train(material, 0)),
+        ABSTAINING: fresh.after_labels(train_abstaining(material, 0)),
+        SECOND: fresh.after_labels(second_class),
+        **{name: fresh.after(partial(_scores, one)) for name, one in shifts.items()},
+    }
+
+
+def _scores(shifts: Shifts, samples: Samples) -> NDArray[np.generic]:
+    return shifts.apply(samples.raw, samples.tensor)
+
+
+def _verdict(
+    column: Column, fitted: Fitted, fresh: tuple[Fresh, Mapping[str, Counted]] | None
+) -> tuple[bool, str]:
+    """Say whether a repairer is to be written, and why."""
+    net = column.net
+    interval = f"{100 * net.low:+.1f} to {100 * net.high:+.1f} points"
+    if not fitted.pairs:
+        return False, "no shift of a boundary gains anything on inputs that it was not fitted to"
+    if net.low <= 0.0:
+        return False, (
+            "the net on held-out inputs is not surely above zero "
+            f"({100 * net.value:+.1f} points, 95 % interval {interval})"
+        )
+    if column.unled_ratio is not None and column.unled_ratio > 1.0:
+        more = 100.0 * (column.unled_ratio - 1.0)
+        return False, f"among inputs as they come {more:.0f} % more would deviate"
+    if fresh is not None:
+        before, after = fresh[1]["before"].deviations, fresh[1][SHIFTS].deviations
+        if after > before:
+            return False, f"on fresh data {after} inputs would deviate instead of {before}"
+    return True, (
+        f"on held-out inputs {100 * net.value:.1f} of 100 fewer deviate (95 % interval {interval})"
+    )
+
+
+def _write(subject: Subject, known: Known, target: Target, shifts: Shifts, path: Path) -> Written:
+    before = subject.assembly.pair.compressed
+    content = append(before.read_bytes(), shifts, target, str(before))
+    device = subject.assembly.devices[0]
+    images = np.concatenate([known.seed_images, known.trigger_images])
+    inputs = Encoder(subject.assembly.pair.preprocess, target.inputs[0]).encode(images)
+    samples = together([known.seeds, known.triggers])
+    expected = shifts.apply(samples.raw, samples.tensor).argmax(axis=1)
+    # Where it is stopped before the end, nothing is to be left in the user's folder.
+    with tempfile.TemporaryDirectory() as folder:
+        after = Path(folder) / MODEL
+        after.write_bytes(content)
+        seen = labels_on(device, after, inputs)
+        cost = measure(device, before, after, inputs)
+    write_atomically(path, content)
+    return Written(
+        hashlib.sha256(content).hexdigest(), cost, len(seen), int((seen == expected).sum())
+    )

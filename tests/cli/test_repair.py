@@ -1,0 +1,147 @@
+"""Tests of `edgeflare repair`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")
+
+Call = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory, example: Path, start: Call) -> Path:
+    """A run with enough triggers for five folds."""
+    folder = tmp_path_factory.mktemp("repair") / "run"
+    options = ("--device", "emulated-xnnpack", "--limit", "40", "--fail-on", "none")
+    assert start("search", example, *options, "--out", folder).code == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory: pytest.TempPathFactory, example: Path) -> Path:
+    path = tmp_path_factory.mktemp("fresh") / "fresh.npz"
+    with np.load(example / "seeds.npz") as arrays:
+        np.savez(path, images=arrays["images"][100:], labels=arrays["labels"][100:])
+    return path
+
+
+@pytest.mark.slow
+def test_a_repair_is_told_in_full_whatever_comes_of_it(
+    run: Path, fresh: Path, call: Call, tmp_path: Path
+) -> None:
+    out = tmp_path / "repaired"
+
+    said = call("repair", run, "--out", out, "--rounds", "1", "--test", fresh, "--search-again")
+
+    assert said.code == 0, said.err
+    document = json.loads((out / "repair.json").read_text())
+    assert document["schema"] == "edgeflare.repair/v1"
+    assert document["inputs"]["triggers"] + document["inputs"]["not_reproduced"] == 40
+    assert set(document["repairers"]) == {
+        "perceptron", "perceptron-abstaining", "second-class", "shifts-mixture-only", "shifts",
+    }  # fmt: skip
+    assert document["repairers"]["second-class"]["inducing_ratio"] == 1.0
+    assert document["test"]["inputs"] == 100
+    assert document["test"]["before"]["deviations"] == 0
+    assert document["queries"]["near_boundary"] > 500
+    if document["written"]:
+        assert (out / "repaired.tflite").is_file()
+        assert document["again"]["before"]["findings"] == 40
+        assert document["repaired"]["same_labels"] == document["repaired"]["asked"] == 80
+        assert call("search", out, "--limit", "2", "--dry-run").code == 0
+    else:
+        assert "No repairer is written" in said.out
+        assert {path.name for path in out.iterdir()} == {"repair.json"}
+
+
+def test_too_few_triggers(finished: Any, call: Call, tmp_path: Path) -> None:
+    said = call("repair", finished.folder, "--out", tmp_path / "out")
+
+    assert said.code == 2
+    assert "triggering inputs to learn from, and 5 folds need at least 25" in said.complaint()
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_is_not_empty(finished: Any, call: Call, tmp_path: Path) -> None:
+    (tmp_path / "precious").touch()
+
+    said = call("repair", finished.folder, "--out", tmp_path)
+
+    assert said.code == 2
+    assert said.complaint() == f"{tmp_path} is not empty: name another folder with --out"
+
+
+def test_no_run(call: Call, tmp_path: Path) -> None:
+    said = call("repair", tmp_path / "nothing", "--out", tmp_path / "out")
+    assert said.code == 2
+    said.complaint()
+
+
+def test_a_model_that_is_not_what_it_was(
+    example: Path, biased: Path, call: Call, tmp_path: Path
+) -> None:
+    pair, run = tmp_path / "pair", tmp_path / "run"
+    shutil.copytree(example, pair, ignore=shutil.ignore_patterns("*.py"))
+    options = ("--limit", "1", "--fail-on", "none")
+    assert call("search", pair, *options, "--out", run).code == 0
+    shutil.copy(biased, pair / "compressed.tflite")
+
+    said = call("repair", run, "--out", tmp_path / "out")
+
+    assert said.code == 2
+    assert f"{pair / 'compressed.tflite'} is not the compressed model of {run}" in said.complaint()
+
+
+def test_a_run_without_an_original(example: Path, call: Call, tmp_path: Path) -> None:
+    pair, run = tmp_path / "pair", tmp_path / "run"
+    shutil.copytree(example, pair, ignore=shutil.ignore_patterns("*.py"))
+    said = (pair / "pair.toml").read_text()
+    kept = [line for line in said.splitlines() if not line.startswith("original")]
+    (pair / "pair.toml").write_text("\n".join(kept))
+    options = ("--find", "kernel", "--limit", "1", "--max-queries", "20", "--fail-on", "none")
+    assert call("search", pair, *options, "--out", run).code == 0
+
+    said = call("repair", run, "--out", tmp_path / "out")
+
+    assert said.code == 2
+    assert "has no original model to repair towards" in said.complaint()
+
+
+@pytest.mark.parametrize("mixture", ["1,1", "1,1,-1", "0,0,0", "a,b,c", "nan,1,1"])
+def test_a_mixture_that_is_none(mixture: str, finished: Any, call: Call, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    said = call("repair", finished.folder, "--out", out, "--mixture", mixture)
+    assert said.code == 2
+    assert "--mixture" in said.complaint()
+
+
+def test_searching_again_elsewhere(finished: Any, call: Call, tmp_path: Path) -> None:
+    device = ("--device", "emulated-reference", "--search-again")
+    said = call("repair", finished.folder, "--out", tmp_path / "out", *device)
+    assert said.code == 2
+    assert "leave --device away" in said.complaint()
+
+
+@pytest.mark.slow
+def test_ctrl_c_leaves_nothing_half_done(run: Path, tmp_path: Path) -> None:
+    arguments = ("repair", str(run), "--out", str(tmp_path / "out"))
+    command = [sys.executable, "-m", "edgeflare", *arguments]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline().startswith("look")
+        process.send_signal(signal.SIGINT)
+        last = process.stderr.read().splitlines()[-1]
+        assert process.wait(timeout=60) == 130
+    assert last == f"edgeflare: stopped: nothing is written to {tmp_path / 'out'}"
+    assert not (tmp_path / "out").exists()

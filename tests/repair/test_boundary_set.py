@@ -1,0 +1,140 @@
+"""Tests of edgeflare.repair.boundary_set and edgeflare.repair.subject."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from edgeflare.campaign.assembly import assemble, first_seeds
+from edgeflare.campaign.campaign import Interrupt
+from edgeflare.campaign.plan import Plan
+from edgeflare.campaign.run import begin_run
+from edgeflare.campaign.setting import Unobserved
+from edgeflare.devices.profile import find_profiles
+from edgeflare.errors import UserError
+from edgeflare.models.pair import load_pair
+from edgeflare.repair.boundary_set import NEAR, BoundarySet, gather
+from edgeflare.repair.fresh import ask_fresh
+from edgeflare.repair.subject import Known, Subject, ask_known, open_subject, require_enough
+from edgeflare.replay.past_run import PastRun
+from edgeflare.report.documented import run_documented
+from edgeflare.search.goal import Find, Goal
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
+SEEDS = 30
+
+
+@pytest.fixture(scope="module")
+def subject(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Subject]:
+    run = tmp_path_factory.mktemp("run") / "run"
+    pair, profiles = load_pair(EXAMPLE), find_profiles(["emulated-xnnpack"])
+    plan = Plan("boundary", Goal(), ("emulated-xnnpack",), limit=SEEDS)
+    with ExitStack() as stack:
+        assembly = assemble(pair, first_seeds(pair, SEEDS), Find.ANY, profiles, stack)
+        directory, journal = begin_run(run, assembly.about(plan), SEEDS, overwrite=False)
+        stack.callback(journal.close)
+        run_documented(assembly, plan, directory, journal, Unobserved(), Interrupt(), 64)
+    past = PastRun.open(run)
+    with ExitStack() as stack:
+        yield open_subject(past, past.pair(), profiles, stack)
+
+
+@pytest.fixture(scope="module")
+def known(subject: Subject) -> Known:
+    return ask_known(subject)
+
+
+@pytest.fixture(scope="module")
+def near(subject: Subject, known: Known) -> BoundarySet:
+    return gather(subject, known, 1, lambda _done, _total: None)
+
+
+def test_triggers_deviate_and_their_seeds_do_not(known: Known) -> None:
+    assert len(known.triggers) == len(known.seeds) == SEEDS - known.not_reproduced
+    assert known.triggers.deviating.all()
+    assert not known.seeds.deviating.any()
+    assert (known.triggers.seed_ids == known.seeds.seed_ids).all()
+    assert (known.triggers.seed_labels == known.seeds.labels).all()
+
+
+def test_what_is_gathered_is_near_the_boundary(near: BoundarySet) -> None:
+    for samples in (near.led, near.unled):
+        assert len(samples) > 50
+        assert samples.margins.max() < NEAR
+    assert near.queries > len(near.led) + len(near.unled)
+
+
+def test_a_search_for_triggers_finds_more_of_them_than_come_by_themselves(
+    near: BoundarySet,
+) -> None:
+    strict = near.unled.take(near.unled.margins > 0.0)
+    assert near.led.margins.min() > 0.0
+    assert near.led.deviating.mean() > 2 * strict.deviating.mean()
+
+
+def test_the_same_run_gives_the_same_set(subject: Subject, known: Known, near: BoundarySet) -> None:
+    told: list[tuple[int, int]] = []
+    again = gather(subject, known, 1, lambda *far: told.append(far))
+    assert again.queries == near.queries
+    for one, other in ((again.led, near.led), (again.unled, near.unled)):
+        assert (one.raw == other.raw).all()
+        assert (one.originals == other.originals).all()
+        assert (one.seed_ids == other.seed_ids).all()
+    assert told[-1] == (2 * len(known.seeds), 2 * len(known.seeds))
+    assert all(a <= b for (a, _), (b, _) in pairwise(told))
+
+
+def test_fresh_data_before_and_after(subject: Subject, tmp_path: Path) -> None:
+    with np.load(EXAMPLE / "seeds.npz") as arrays:
+        np.savez(tmp_path / "test.npz", images=arrays["images"], labels=arrays["labels"])
+    fresh = ask_fresh(subject, tmp_path / "test.npz", lambda _done, _total: None)
+    assert (fresh.before().deviations, fresh.before().strict) == (0, 0)
+    worst = fresh.after_labels(lambda samples: samples.seconds)
+    assert worst.deviations == len(fresh.samples) == 200
+    right = fresh.before().accuracy
+    assert worst.accuracy is not None
+    assert right is not None
+    assert worst.accuracy < right
+
+
+def test_too_few_triggers_are_refused() -> None:
+    require_enough(25, "runs/a")
+    with pytest.raises(UserError, match="runs/a has 24 triggering inputs to learn from"):
+        require_enough(24, "runs/a")
+
+
+def _only(subject: Subject, rows: list[int]) -> Subject:
+    return replace(
+        subject,
+        entries=[subject.entries[row] for row in rows],
+        seed_images=subject.seed_images[rows],
+        trigger_images=subject.trigger_images[rows],
+    )
+
+
+def test_one_class_only_is_refused(
+    subject: Subject, known: Known, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("edgeflare.repair.subject.LEAST_TRIGGERS", 1)
+    stayed = known.triggers.originals == known.seeds.originals
+    label = int(known.seeds.originals[stayed][0])
+    kept = set(known.seeds.seed_ids[stayed & (known.seeds.originals == label)].tolist())
+    rows = [row for row, seed_id in enumerate(subject.seed_ids.tolist()) if seed_id in kept]
+    with pytest.raises(UserError, match="one class only"):
+        ask_known(_only(subject, rows))
+
+
+def test_a_trigger_that_no_longer_deviates_is_left_out_with_its_seed(
+    subject: Subject, known: Known
+) -> None:
+    images = subject.trigger_images.copy()
+    images[0] = subject.seed_images[0]
+    found = ask_known(replace(subject, trigger_images=images))
+    assert found.not_reproduced == known.not_reproduced + 1
+    assert int(subject.seed_ids[0]) not in found.seeds.seed_ids

@@ -1,0 +1,61 @@
+"""Tests of edgeflare.repair.evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from edgeflare.repair.evaluation import REPAIRERS, Column, evaluate
+from edgeflare.repair.fitting import gains_of
+from edgeflare.repair.folds import FOLDS, SPLITS
+from edgeflare.repair.material import Material
+from repairing import World, shifts
+
+
+@pytest.fixture(scope="module")
+def material() -> Material:
+    return World(shifts(c01=10, c23=-10), noise=0.03).material(near=3000)
+
+
+@pytest.fixture(scope="module")
+def columns(material: Material) -> Mapping[str, Column]:
+    told: list[tuple[int, int]] = []
+    found = evaluate(material, gains_of(material), lambda *far: told.append(far))
+    assert told[-1] == (SPLITS * FOLDS, SPLITS * FOLDS)
+    return found
+
+
+def test_counts_and_ratios_are_those_of_the_paper(
+    material: Material, columns: Mapping[str, Column]
+) -> None:
+    in_fold = len(material.triggers) / FOLDS
+    assert tuple(columns) == REPAIRERS
+    for column in columns.values():
+        assert column.repair_count == pytest.approx(column.repair_ratio * in_fold)
+        assert column.inducing_count == pytest.approx(column.inducing_ratio * in_fold)
+        assert column.improvement_ratio == pytest.approx(
+            column.repair_ratio - column.inducing_ratio
+        )
+        assert column.net.value == pytest.approx(
+            (column.repair_ratio - column.induced_agreeing - column.inducing_ratio) / 3
+        )
+
+
+def test_always_answering_with_the_second_class_repairs_all_and_breaks_all(
+    columns: Mapping[str, Column],
+) -> None:
+    second = columns["second-class"]
+    assert second.repair_ratio > 0.95
+    assert second.inducing_ratio == second.induced_agreeing == 1.0
+    assert second.net.high < 0.0
+    assert second.unled_ratio is not None
+    assert second.unled_ratio > 1.0
+
+
+def test_shifts_do_better_than_the_papers_design(columns: Mapping[str, Column]) -> None:
+    shifted, paper = columns["shifts"], columns["perceptron"]
+    assert shifted.net.low > 0.0
+    assert shifted.net.value > paper.net.value
+    assert shifted.unled_ratio is not None
+    assert shifted.unled_ratio < 1.0
