@@ -13,6 +13,8 @@ import grpc
 # A supervisor that asks whether the agent is alive is no host that needs it.
 _NO_HOST = "/grpc.health.v1.Health/"
 
+_LOOK_SECONDS = 0.2
+
 
 class IdleWatch(grpc.ServerInterceptor):
     """Counts the messages that are being worked on, and remembers when there was last one.
@@ -101,10 +103,12 @@ class IdleWatch(grpc.ServerInterceptor):
 
 
 def wait_until(stop: threading.Event, watch: IdleWatch, limit_seconds: float | None) -> None:
-    """Wait until told to stop, or until nobody has asked anything for that long."""
-    if limit_seconds is None:
-        stop.wait()
-        return
-    while not stop.wait(max(0.05, limit_seconds - watch.idle_seconds)):
-        if watch.idle_seconds >= limit_seconds:
+    """Wait until told to stop, or until nobody has asked anything for that long.
+
+    Called in the main thread, it wakes up now and then even where there is nothing to look at:
+    Python runs the handler of a signal there, and a signal that comes while the thread is just
+    about to wait, or that another thread takes, does not wake it.
+    """
+    while not stop.wait(_LOOK_SECONDS):
+        if limit_seconds is not None and watch.idle_seconds >= limit_seconds:
             return
