@@ -22,7 +22,7 @@ demo: .venv/.complete
 	    --limit 100 --fail-on none --out runs/demo --overwrite
 
 test: env
-	.venv/bin/python -m pytest
+	.venv/bin/python -m pytest --numprocesses auto --dist loadfile
 
 lint: .venv/.complete
 	.venv/bin/ruff check .
