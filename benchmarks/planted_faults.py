@@ -50,6 +50,11 @@ def main() -> None:
             if options.only in fault.planted.fault
             and (fault.planted.fault != OTHER_RUNTIME or OLD_BOARD.exists())
         ]
+        if not OLD_BOARD.exists():
+            print(
+                f"not planted: {OTHER_RUNTIME!r}, which needs tflite-runtime in {OLD_BOARD}",
+                file=sys.stderr,
+            )
         judged = []
         with ThreadPoolExecutor(options.jobs) as pool:
             for one in pool.map(judge, faults):

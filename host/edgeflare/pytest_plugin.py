@@ -19,6 +19,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from edgeflare.devices.device import Device
     from edgeflare.report.document import Document
 
 __all__ = ["EdgeFlare", "Result", "assert_decides_alike"]
@@ -45,6 +48,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuse devices that there are not: once, before any test."""
+    if names := config.getoption("--edgeflare-device"):
+        from edgeflare.devices.profile import find_profiles  # noqa: PLC0415
+        from edgeflare.errors import UserError  # noqa: PLC0415
+
+        try:
+            find_profiles(names)
+        except UserError as error:
+            raise pytest.UsageError(str(error)) from None
+
+
 @dataclass(frozen=True)
 class Result:
     """A search that has ended.
@@ -68,7 +83,7 @@ class Result:
 
 
 class EdgeFlare:
-    """What the fixture `edgeflare` gives: searches on the devices of this session."""
+    """What the fixture `edgeflare` gives: this session's devices, and searches on them."""
 
     def __init__(self, devices: list[str], folder: Path) -> None:
         """Take the devices' names, and a folder for the run directories."""
@@ -103,7 +118,9 @@ class EdgeFlare:
             InfrastructureError: a device fails.
 
         """
+        __tracebackhide__ = True
         from edgeflare.campaign.plan import Plan  # noqa: PLC0415
+        from edgeflare.errors import EdgeFlareError  # noqa: PLC0415
         from edgeflare.search.goal import Find, Goal  # noqa: PLC0415
 
         _check("rng_seed", rng_seed, 0, whole=True)
@@ -120,7 +137,33 @@ class EdgeFlare:
         )
         self._runs += 1
         path = self._folder if self._runs == 1 else Path(f"{self._folder}-{self._runs}")
-        return Result(_search(Path(pair), self.devices, plan, path), path)
+        try:
+            return Result(_search(Path(pair), self.devices, plan, path), path)
+        except EdgeFlareError as error:
+            raise error.with_traceback(None) from None  # its one line says all
+
+    def open_device(self, name: str | None = None) -> AbstractContextManager[Device]:
+        """Open a device, as for `with edgeflare.open_device() as device`; it is closed in the end.
+
+        `device.provenance` says what it is, `device.open(path)` runs a `.tflite` file on it.
+
+        Args:
+            name: as for `--edgeflare-device`; the first of this session's devices for None.
+
+        Raises:
+            UserError: there is no such device.
+            InfrastructureError: the device does not come up.
+
+        """
+        __tracebackhide__ = True
+        from edgeflare.devices.device import connect  # noqa: PLC0415
+        from edgeflare.devices.profile import find_profile  # noqa: PLC0415
+        from edgeflare.errors import EdgeFlareError  # noqa: PLC0415
+
+        try:
+            return connect(find_profile(name or self.devices[0]))
+        except EdgeFlareError as error:
+            raise error.with_traceback(None) from None
 
 
 def assert_decides_alike(
@@ -197,6 +240,7 @@ def _check(
     name: str, value: float | None, least: float, most: float = inf, *, whole: bool = False
 ) -> None:
     """Refuse an argument that is not within its range; None is no bound."""
+    __tracebackhide__ = True
     from edgeflare.errors import UserError  # noqa: PLC0415
 
     kinds = int if whole else (int, float)
@@ -208,6 +252,7 @@ def _check(
 
 
 def _check_choice(name: str, value: str, choices: Sequence[str]) -> None:
+    __tracebackhide__ = True
     from edgeflare.errors import UserError  # noqa: PLC0415
 
     if value not in choices:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -50,6 +51,15 @@ def test_a_device_that_would_answer_otherwise_is_another_run(key: str, value: ob
     now = about({**PROVENANCE, key: value})
     with pytest.raises(UserError, match=f"runs/one was begun on a device with {key} .* {value}: "):
         run.require_same(now, "runs/one")
+
+
+def test_what_the_host_is_is_kept_and_older_journals_do_not_know_it() -> None:
+    run = replace(about(PROVENANCE), host={"machine": "x86_64"})
+    told = run.to_json()
+    assert About.from_json(told) == run
+    del told["host"]
+    assert About.from_json(told).host == {}
+    About.from_json(told).require_same(run, "runs/one")
 
 
 def test_a_run_of_before_delegates_were_noted_can_be_gone_on_with() -> None:

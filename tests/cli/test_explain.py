@@ -113,12 +113,35 @@ def test_a_moved_model_has_to_be_the_one_that_it_was(
 def test_a_stored_image_that_was_replaced_is_refused(run: Path, call: Call) -> None:
     image, other, *_ = sorted((run / "findings").iterdir())
     image.write_bytes(other.read_bytes())
-    for names in ((), (image.name,)):
-        said = call("explain", run, *names)
-        assert said.code == 2
-        assert f"{image} is not what was stored there" in said.complaint()
+    said = call("explain", run, image.name)
+    assert said.code == 2
+    assert f"{image} is not what was stored there" in said.complaint()
     assert not (run / "explain.json").exists()
     assert call("explain", run, other.name).code == 0
+
+
+def test_of_all_findings_one_with_a_damaged_image_is_left_out(run: Path, call: Call) -> None:
+    image, *_ = sorted((run / "findings").iterdir())
+    image.write_bytes(image.read_bytes()[:40])
+    said = call("explain", run)
+    assert said.code == 0
+    warning, *progress = said.err.splitlines()
+    assert warning == (
+        f"warning: {image} is not what was stored there: its sha256 is another;"
+        " its finding is left out"
+    )
+    assert progress[-1] == "explain 2/2"
+    assert "explained before" not in said.out
+    assert sorted(explained(run)["findings"]) == found(run)[1:]
+
+
+def test_a_file_in_the_place_of_the_pictures_is_named(run: Path, call: Call) -> None:
+    (run / "explain").write_text("")
+    said = call("explain", run, found(run)[0])
+    assert said.code == 2
+    assert said.complaint() == (
+        f"{run / 'explain'} is a file, where the pictures would be: move it away"
+    )
 
 
 def test_a_damaged_file_is_said_once_and_made_again(run: Path, call: Call) -> None:
@@ -144,9 +167,10 @@ def test_an_entry_that_is_damaged_is_said_too(run: Path, call: Call) -> None:
     written = explained(run)
     del written["findings"][chosen]["verdict"]
     (run / "explain.json").write_text(json.dumps(written))
-    said = call("report", run, "--html")
-    assert said.code == 0
-    assert f"`edgeflare explain {run}`" in said.err
+    for command in (("report", run, "--html"), ("export", run, chosen)):
+        said = call(*command)
+        assert said.code == 0
+        assert f"`edgeflare explain {run}`" in said.err
 
 
 def test_the_layers_are_drawn_beside_it(run: Path, call: Call) -> None:

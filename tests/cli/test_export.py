@@ -155,11 +155,17 @@ def test_the_operator_in_which_it_begins_stands_alone(
     call("search", example, *budget, "--device", "emulated-reference", "--out", run)
     seed_id = seeds_of(run)[0]
     assert call("explain", run, seed_id).code == 0
-    call("export", run, seed_id, "--out", tmp_path / "f.zip")
+    said = call("export", run, seed_id, "--out", tmp_path / "f.zip")
     folder = unpacked(tmp_path / "f.zip", tmp_path / "f")
 
     told = json.loads((folder / "finding.json").read_bytes())
     assert told["explanation"]["verdict"]["name"] == "kernel"
+    parting, operator = told["explanation"]["device_and_twin"], told["operator"]
+    assert {key: operator[key] for key in parting["onset"]} == parting["onset"]
+    assert operator["what"].startswith("device and twin part here")
+    assert operator["files"] == sorted(path.name for path in folder.glob("operator*"))
+    named = f"{operator['name']} (operator {operator['operator']})"
+    assert f"operator.tflite is {named}: {operator['what']}" in said.out
     by_kernels = {}
     for kernels in (Resolver.AUTO, Resolver.BUILTIN_REF):
         model = Interpreter(
@@ -189,6 +195,60 @@ def test_a_seed_that_led_to_nothing(finished: Any, call: Call, tmp_path: Path) -
     assert said.code == 2
     assert said.complaint().startswith(f"{finished.folder} has no finding from seed 999; it has")
     assert not (tmp_path / "f.zip").exists()
+
+
+def test_a_finding_is_named_by_its_image_too(finished: Any, call: Call, tmp_path: Path) -> None:
+    seed_id = seeds_of(finished.folder)[0]
+    by_number, by_image = tmp_path / "number.zip", tmp_path / "image.zip"
+    assert call("export", finished.folder, seed_id, "--out", by_number).code == 0
+    image = f"findings/{seed_id:06d}.png"
+    assert call("export", finished.folder, image, "--out", by_image).code == 0
+    assert by_number.read_bytes() == by_image.read_bytes()
+    said = call("export", finished.folder, "abc", "--out", tmp_path / "f.zip")
+    assert said.code == 2
+    assert said.complaint() == "abc is no finding: name it by its seed's id, or by its image"
+
+
+def test_a_damaged_image_is_the_users_to_mend(finished: Any, call: Call, tmp_path: Path) -> None:
+    run = Path(shutil.copytree(finished.folder, tmp_path / "run"))
+    seed_id = seeds_of(run)[0]
+    image = run / f"findings/{seed_id:06d}.png"
+    image.write_bytes(image.read_bytes()[:40])
+    said = call("export", run, seed_id)
+    assert said.code == 2
+    assert f"{image} is not what was stored there" in said.complaint()
+
+
+def test_a_run_of_which_all_is_mended_has_nothing_to_export(
+    finished: Any, call: Call, tmp_path: Path
+) -> None:
+    run = Path(shutil.copytree(finished.folder, tmp_path / "run"))
+    document = json.loads((run / "run.json").read_bytes())
+    (run / "run.json").write_text(json.dumps(document | {"findings": [], "deviating_seeds": []}))
+    said = call("export", run, "0")
+    assert said.code == 2
+    assert said.complaint() == f"{run} has no finding that still deviates: none to export"
+
+
+def test_where_it_ran_is_said_of_the_host_too(finished: Any, call: Call, tmp_path: Path) -> None:
+    seed_id, archive = seeds_of(finished.folder)[0], tmp_path / "f.zip"
+    call("export", finished.folder, seed_id, "--out", archive)
+    told = json.loads((unpacked(archive, tmp_path / "f") / "finding.json").read_bytes())
+    host = told["run"]["host"]
+    ran_on = f"the host: {host['machine']}, {host['runtime']} {host['runtime_version']}"
+    assert told["arms"]["twin"]["ran_on"] == told["arms"]["original"]["ran_on"] == ran_on
+
+
+def test_a_run_that_does_not_know_its_host_is_exported_all_the_same(
+    finished: Any, call: Call, tmp_path: Path
+) -> None:
+    run = Path(shutil.copytree(finished.folder, tmp_path / "run"))
+    document = json.loads((run / "run.json").read_bytes())
+    del document["host"]
+    (run / "run.json").write_text(json.dumps(document))
+    assert call("export", run, seeds_of(run)[0], "--out", tmp_path / "f.zip").code == 0
+    told = json.loads((unpacked(tmp_path / "f.zip", tmp_path / "f") / "finding.json").read_bytes())
+    assert told["arms"]["twin"]["ran_on"] == "the host"
 
 
 def test_arms_that_are_not_compared_may_differ(finished: Any, call: Call, tmp_path: Path) -> None:

@@ -112,6 +112,34 @@ def test_kernels_are_named_by_who_stands_alone(
     assert said(table(0, host, 1, on, others={"xnnpack": 0})) == ("kernel", which)
 
 
+@pytest.mark.parametrize(
+    ("host", "on", "whose"),
+    [
+        (
+            {"xnnpack": 0, "builtin": 1, "reference": 1},
+            "builtin",
+            "the host's XNNPACK delegate stands alone against the device's built-in kernels",
+        ),
+        (
+            {"xnnpack": 0, "builtin": 0, "reference": 1},
+            "reference",
+            "the device's reference kernels stand alone against the host's XNNPACK delegate",
+        ),
+        (
+            {"builtin": 0, "reference": 0, "xnnpack": 1},
+            "xnnpack",
+            "the device's XNNPACK delegate stands alone against the host's built-in kernels",
+        ),
+    ],
+)
+def test_it_is_said_whose_kernels_they_are(
+    host: dict[Kernels, int | None], on: Kernels, whose: str
+) -> None:
+    verdict = judge(table(0, host, 1, on))
+    assert verdict.name == "kernel"
+    assert verdict.why == f"the host too gives 1 with {on} kernels; {whose}"
+
+
 def test_an_answer_that_depends_on_threads_is_the_thread_counts() -> None:
     evidence = table(0, {"xnnpack": 0, "builtin": 0, "reference": 0}, 1, threaded=0)
     assert said(evidence) == ("kernel", "thread count")

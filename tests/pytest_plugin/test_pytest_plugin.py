@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import pytest
 
 from edgeflare.errors import UserError
@@ -201,6 +202,48 @@ def test_a_wrong_pair_is_the_plugins_own_error_in_one_line(tmp_path: Path) -> No
 
     assert said.returncode == 1
     assert "there is no pair folder nowhere" in said.stdout
+
+
+def test_what_is_wrong_is_shown_where_the_user_wrote_it_not_in_our_files(tmp_path: Path) -> None:
+    (tmp_path / "test_wrong.py").write_text(
+        "def test_pair(edgeflare):\n    edgeflare.search('nowhere')\n"
+        "def test_device(edgeflare):\n    edgeflare.open_device('emulated-nothing')\n"
+        "def test_range(edgeflare):\n    edgeflare.search('nowhere', rng_seed=-1)\n"
+    )
+
+    said = run_pytest(tmp_path)
+
+    assert said.returncode == 1
+    assert "E       edgeflare.errors.UserError: there is no pair folder nowhere" in said.stdout
+    assert "test_wrong.py:4: UserError" in said.stdout
+    assert "test_wrong.py:6: UserError" in said.stdout
+    for ours in ("pytest_plugin.py", "models/pair.py", "devices/profile"):
+        assert ours not in said.stdout
+
+
+def test_a_device_that_there_is_not_is_refused_once_before_any_test(tmp_path: Path) -> None:
+    write_gate(tmp_path)
+
+    said = run_pytest(tmp_path, "--edgeflare-device", "emulated-xnnpak")
+
+    assert said.returncode == pytest.ExitCode.USAGE_ERROR
+    assert said.stdout == ""
+    (line,) = said.stderr.strip().splitlines()
+    assert line.startswith("ERROR: ")
+    assert "emulated-xnnpak" in line
+
+
+def test_a_device_can_be_opened(tmp_path: Path) -> None:
+    gate = EdgeFlare(["emulated-reference", "emulated-builtin"], tmp_path / "run")
+    model = ROOT / "examples" / "fashion_lenet4" / "compressed.tflite"
+    for name, kernels in ((None, "reference"), ("emulated-builtin", "builtin")):
+        with gate.open_device(name) as device:
+            assert device.provenance.kernels == kernels
+            session = device.open(model)
+            shape = session.signature.input.shape
+            inputs = np.zeros(shape, session.signature.input.dtype)
+            batch = session.submit(inputs).result()
+            assert batch.outputs.shape[-1] == 10
 
 
 def test_it_is_light_where_it_is_not_used() -> None:

@@ -94,3 +94,18 @@ def _text_elements(one: Explanation) -> list[str]:
         ElementTree.tostring(node, "unicode")
         for node in root.iter("{http://www.w3.org/2000/svg}text")
     ]
+
+
+def test_what_is_not_quantized_has_its_figure_and_no_bar() -> None:
+    one = explanation(Layer("0 CONV_2D", 8.0), Layer("1 DEQUANTIZE", real=0.25))
+    line = row(printed(one), "1 DEQUANTIZE")
+    assert "▏ 0.25 in real values" in line
+    assert "█" not in line
+    assert " 0.25 in real values" in texts(divergence_picture(one, "seed 0"))
+
+
+def test_real_values_are_not_called_units() -> None:
+    one = Explanation("kernel", layers=(Layer("0 CONV_2D", 0.5, 0.1),), unit="real values")
+    said = " ".join(" ".join(printed(one, 160)).split())
+    assert "largest differences in real values" in said
+    assert "new in twin – original in units of the layer" in said

@@ -163,7 +163,10 @@ def test_the_cases_of_a_replay_are_what_it_tried(document: Document) -> None:
     ids = [entry["seed_id"] for entry in (*document["findings"], *document["deviating_seeds"])]
     assert ids != list(range(len(ids)))
     document |= {"findings": still, "flaky": [unstable], "unverified": [waiting]}
-    document["replay"] = {"mended": [mended, worse], "deviating_seeds": [worse["seed_id"]]}
+    document["replay"] = {
+        "mended": [mended, worse], "deviating_seeds": [worse["seed_id"]],
+        "baseline": None, "new": [],
+    }  # fmt: skip
     document["totals"]["seeds"] = len(ids)
     suite = suite_of(document)
     names = [case.attrib["name"] for case in suite.iter("testcase")]
@@ -176,3 +179,24 @@ def test_the_cases_of_a_replay_are_what_it_tried(document: Document) -> None:
     assert "only the seed itself" in failed[f"seed {worse['seed_id']}"].attrib["message"]
     assert suite.attrib["tests"] == str(len(ids))
     assert suite.attrib["failures"] == str(len(failed))
+
+
+def test_against_a_baseline_only_what_is_new_fails(document: Document) -> None:
+    known, new, worse, waiting = document["findings"]
+    document |= {"findings": [known], "flaky": [new], "unverified": [waiting]}
+    document["totals"]["seeds"] = 4 + len(document["deviating_seeds"])
+    document["replay"] = {
+        "mended": [worse], "deviating_seeds": [worse["seed_id"], waiting["seed_id"]],
+        "baseline": "/somewhere/runs/before", "new": [new["seed_id"], worse["seed_id"]],
+    }  # fmt: skip
+    suite = suite_of(document)
+    assert set(failures(suite)) == {f"seed {new['seed_id']}", f"seed {worse['seed_id']}"}
+    assert suite.attrib["failures"] == "2"
+    assert skipped(suite) == {f"seed {waiting['seed_id']}"}
+    said = {one.attrib["name"]: one.attrib["value"] for one in suite.iter("property")}
+    assert said["baseline run"] == "before"
+    listed = said["baseline known deviations"].split(", ")
+    assert f"seed {known['seed_id']}" in listed
+    assert f"seed {new['seed_id']}" not in listed
+    document["replay"]["new"] = []
+    assert not failures(suite_of(document))

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from edgeflare.models.host import describe_host
 from edgeflare.report.document import Document
 from edgeflare.report.ran import details, what_ran
 
@@ -34,6 +35,17 @@ def test_each_arm_and_each_device_is_named(document: Document) -> None:
     assert first.where == f"{document['devices'][0]['name']}: laboratory"
     assert second.where == "another: BCM2711, laboratory, Debian 12"
     assert second.how.endswith("builtin kernels, 3 of 11 nodes delegated, 4 threads")
+
+
+def test_the_host_is_named_by_runs_that_know_it(document: Document) -> None:
+    document["host"] = describe_host("a.tflite")
+    document["host"] |= {"machine": "x86_64", "soc": "EPYC", "os": "Debian 12"}
+    runtime = f"{document['host']['runtime']} {document['host']['runtime_version']}"
+    original, twin, _ = what_ran(document)
+    assert original.where == twin.where == "host: EPYC, x86_64, Debian 12"
+    assert original.how == runtime
+    assert twin.how.startswith(f"{runtime}, ")
+    assert twin.how.endswith(" kernels")
 
 
 def test_a_run_without_an_original_has_none(document: Document) -> None:

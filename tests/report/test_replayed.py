@@ -49,7 +49,8 @@ def test_a_kind_that_changed_is_told() -> None:
 
 def test_a_terminal_shows_a_mended_input_whose_seed_deviates() -> None:
     document = {
-        "findings": [], "deviating_seeds": [], "flaky": [], "totals": {"seeds": 2},
+        "findings": [], "deviating_seeds": [], "flaky": [], "unverified": [],
+        "totals": {"seeds": 2},
         "pair": {"compressed": "a.tflite"},
     }  # fmt: skip
     mended = [entry(1, "a"), entry(2, "b")]
@@ -62,3 +63,20 @@ def test_a_terminal_shows_a_mended_input_whose_seed_deviates() -> None:
     assert "seeds that deviate only now 1 (seed 2)" in text
     assert "new since runs/known 1 (seed 2)" in text
     assert regressed(document)
+
+
+def test_paths_are_cut_from_the_left_where_a_terminal_is_narrow() -> None:
+    document = {
+        "findings": [entry(1, "a")], "deviating_seeds": [], "flaky": [],
+        "unverified": [entry(2, "b")],
+        "totals": {"seeds": 2, "duplicates": None},
+        "pair": {"compressed": f"/{'long/' * 20}pair/compressed_with_a_long_name.tflite"},
+    }  # fmt: skip
+    document["replay"] = replay_part(noted(None), KINDS, [entry(1, "a")], [], [])
+    console = Console(file=io.StringIO(), width=80)
+    console.print(replay_totals(document))
+    lines = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "compressed_with_a_long_name.tflite" in lines
+    assert "then a.tflite" in " ".join(lines.split())
+    assert "deviating now 1 of 1 tried again" in " ".join(lines.split())
+    assert "still" not in lines

@@ -99,7 +99,7 @@ def test_a_stopped_run_and_its_warnings_are_said(document: Document) -> None:
 def test_a_replay_says_what_became_of_its_inputs(document: Document) -> None:
     mended, *still = document["findings"]
     replay = {"mended": [mended], "deviating_seeds": [], "baseline": None, "new": []}
-    document |= {"findings": still, "flaky": [], "replay": replay}
+    document |= {"findings": still, "flaky": [], "unverified": [], "replay": replay}
     count = len(still) + len(document["deviating_seeds"])
     text = summary(document)
     assert f"❌ **{count}** of" in text
@@ -111,3 +111,4 @@ def test_a_replay_says_what_became_of_its_inputs(document: Document) -> None:
     document["replay"]["new"] = [still[0]["seed_id"]]
     assert "**1** are new." in summary(document)
     assert html(document).count("<table>") == 4
+    assert "still" not in summary(document)

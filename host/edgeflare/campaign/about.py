@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from edgeflare.campaign.panel import Reading
@@ -26,6 +26,7 @@ class About:
         arms: how each arm's raw outputs are read.
         classes: names of the classes; empty where not given.
         labels: the seeds' labels, or None.
+        host: what ran the original and the twin, as plain JSON values; empty in older journals.
 
     """
 
@@ -36,6 +37,7 @@ class About:
     arms: Mapping[Arm, Decoder]
     classes: tuple[str, ...]
     labels: tuple[int, ...] | None
+    host: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Return this as plain JSON values."""
@@ -50,6 +52,7 @@ class About:
             },
             "classes": list(self.classes),
             "labels": None if self.labels is None else list(self.labels),
+            "host": dict(self.host),
         }
 
     @classmethod
@@ -63,6 +66,7 @@ class About:
             arms={Arm(name): _decoder(arm) for name, arm in fields["arms"].items()},
             classes=tuple(fields["classes"]),
             labels=None if fields["labels"] is None else tuple(fields["labels"]),
+            host=fields.get("host", {}),
         )
 
     @property

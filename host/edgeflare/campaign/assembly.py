@@ -22,6 +22,7 @@ from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.decode import Decoder, Outputs, detect_outputs
 from edgeflare.models.elsewhere import open_elsewhere
 from edgeflare.models.evaluation import Evaluator, HostModel
+from edgeflare.models.host import describe_host
 from edgeflare.models.original import is_callable, open_original
 from edgeflare.models.pair import Pair
 from edgeflare.models.preprocess import Encoder
@@ -93,6 +94,7 @@ class Assembly:
             arms=self.panel.reading.decoders,
             classes=self.pair.classes,
             labels=None if labels is None else tuple(labels.tolist()),
+            host=describe_host(self.pair.original),
         )
 
 

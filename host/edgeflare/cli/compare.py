@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -17,6 +17,7 @@ from edgeflare.campaign.run_directory import RunDirectory
 from edgeflare.replay.comparing import Column, Comparison
 from edgeflare.replay.comparing import compare as set_side_by_side
 from edgeflare.report.document import load_document
+from edgeflare.report.naming import last_parts
 
 Runs = Annotated[list[Path], typer.Argument(metavar="RUN RUN...", help="Run directories.")]
 AsJson = Annotated[
@@ -44,7 +45,7 @@ def compare(runs: Runs, as_json: AsJson = False) -> None:
 
 _ROWS: tuple[tuple[str, Callable[[Column], str]], ...] = (
     ("devices", lambda one: "\n".join(one.devices)),
-    ("compressed model", lambda one: _last_parts(one.compressed)),
+    ("compressed model", lambda one: last_parts(one.compressed)),
     ("strategy, find", lambda one: f"{one.strategy}, {one.find}"),
     ("seeds", lambda one: f"{one.seeds}, of which {one.deviating_seeds} deviate"),
     ("findings", lambda one: f"{one.findings} ({one.success_rate:.1%})"),
@@ -65,12 +66,6 @@ def _table(comparison: Comparison) -> Table:
     for name, tell in _ROWS:
         table.add_row(name, *(escape(tell(column)) for column in comparison.columns))
     return table
-
-
-def _last_parts(path: str) -> str:
-    """Return a path as the end of it that tells models apart: its file and the folder of that."""
-    parts = PurePath(path).parts
-    return path if len(parts) <= 2 else f"…/{'/'.join(parts[-2:])}"
 
 
 def _number(value: float | None, digits: int) -> str:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.markup import escape
+from rich.table import Table
 
 from edgeflare.campaign.about import About
 from edgeflare.campaign.journal import Journal
@@ -17,7 +18,7 @@ from edgeflare.campaign.run_directory import RunDirectory, write_atomically
 from edgeflare.cli import moved
 from edgeflare.cli.interruptible import INTERRUPTED, as_ctrl_c
 from edgeflare.cli.progress import LineObserver, LiveObserver, observe
-from edgeflare.cli.warning import unless_damaged
+from edgeflare.cli.warning import unless_damaged, warn
 from edgeflare.devices.device import connect
 from edgeflare.devices.profile import Profile, find_profile, find_profiles
 from edgeflare.diagnose.document import (
@@ -30,7 +31,7 @@ from edgeflare.diagnose.explaining import Explanation, Subject
 from edgeflare.diagnose.explaining import explain as explain_findings
 from edgeflare.diagnose.terminal import print_explanations
 from edgeflare.errors import InfrastructureError, UserError
-from edgeflare.replay.past_run import PastRun
+from edgeflare.replay.past_run import PastRun, seed_id_of
 from edgeflare.report.divergence_bars import divergence_bars
 from edgeflare.report.html.explanation import read_explanation
 
@@ -75,6 +76,9 @@ def explain(
     failed; 130 Ctrl-C.
     """
     past = PastRun.open(run)
+    pictures = past.directory.path / PICTURES
+    if pictures.exists() and not pictures.is_dir():
+        raise UserError(f"{pictures} is a file, where the pictures would be: move it away")
     before = unless_damaged(
         lambda: load_explanations(past.directory, past.about.pair["fingerprint"])
     )
@@ -84,8 +88,11 @@ def explain(
         return 0
     left = set() if finding else set(left_over(before, device))
     chosen = [entry for entry in everything if entry["seed_id"] in left] or everything
-    for entry in chosen:
-        past.files(entry)  # which are to be what was stored
+    harmed = _harmed(past, chosen, named=bool(finding))
+    everything, chosen = (
+        [entry for entry in entries if entry["seed_id"] not in harmed]
+        for entries in (everything, chosen)
+    )
     subject = Subject(past.directory, past.about, past.pair(original, compressed), _seed_rows(past))
     profiles = _profiles(past.about, chosen, device)
     pending = left_over(before, device) if finding else [entry["seed_id"] for entry in chosen]
@@ -164,12 +171,12 @@ class _Session:
         console = Console()
         self._explained.sort(key=lambda one: int(one.finding["seed_id"]))
         classes = self._subject.about.classes
-        print_explanations(console, self._explained, classes, str(run / EXPLANATIONS))
-        if len(self._explained) == 1:
-            (only,) = self._explained
+
+        def bars(only: Explanation) -> Table | None:
             read = read_explanation(only.to_json(), classes)
-            if read.layers:
-                console.print(divergence_bars(read))
+            return divergence_bars(read) if read.layers else None
+
+        print_explanations(console, self._explained, classes, str(run / EXPLANATIONS), bars)
         if self._before:
             console.print(
                 f"{self._before} more were explained before, and are there too.", style="dim"
@@ -202,8 +209,7 @@ def _chosen(past: PastRun, names: Sequence[str]) -> list[dict[str, Any]]:
         return [known[seed_id] for seed_id in sorted(known)]
     chosen = {}
     for name in names:
-        stem = Path(name).stem
-        seed_id = int(stem) if stem.isdecimal() else -1
+        seed_id = seed_id_of(name)
         if seed_id not in known:
             some = ", ".join(map(str, sorted(known)[:10])) or "none"
             raise UserError(
@@ -212,6 +218,26 @@ def _chosen(past: PastRun, names: Sequence[str]) -> list[dict[str, Any]]:
             )
         chosen[seed_id] = known[seed_id]
     return [chosen[seed_id] for seed_id in sorted(chosen)]
+
+
+def _harmed(past: PastRun, chosen: Sequence[dict[str, Any]], *, named: bool) -> set[int]:
+    """Return the seeds of findings whose images are not what was stored, with a warning for each.
+
+    Raises:
+        UserError: there is one, and it was `named`; or there are no others.
+
+    """
+    errors = {}
+    for entry in chosen:
+        try:
+            past.files(entry)
+        except UserError as error:
+            errors[int(entry["seed_id"])] = error
+    if errors and (named or len(errors) == len(chosen)):
+        raise next(iter(errors.values()))
+    for harm in errors.values():
+        warn(f"{harm}; its finding is left out")
+    return set(errors)
 
 
 def _seed_rows(past: PastRun) -> Any:

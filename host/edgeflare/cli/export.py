@@ -9,15 +9,16 @@ import typer
 
 from edgeflare.cli import moved
 from edgeflare.cli.warning import unless_damaged
-from edgeflare.diagnose.document import load_explanations
-from edgeflare.errors import InfrastructureError
-from edgeflare.replay.past_run import PastRun
+from edgeflare.diagnose.document import Document, damaged, load_explanations
+from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.replay.past_run import PastRun, seed_id_of
 from edgeflare.replay.reproduction import SCRIPT
 from edgeflare.replay.reproduction import export as write_reproduction
+from edgeflare.report.html.explanation import read_explanation
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]
 Finding = Annotated[
-    int, typer.Argument(metavar="FINDING", help="The seed that it came from, as reports show it.")
+    str, typer.Argument(metavar="FINDING", help="Its seed's id, as reports show it, or its image.")
 ]
 Out = Annotated[Path | None, typer.Option(metavar="FILE", help="Default: RUN/finding-FINDING.zip.")]
 NoModels = Annotated[
@@ -37,21 +38,37 @@ def export(
 
     Both models, the input as an image and as the models take it, all that is known of where it
     ran, and a short script: what a vendor's bug tracker asks for. After `edgeflare explain`, also
-    the operator in which it begins, as a model of its own with its inputs.
+    the operator in which it begins, as a model of its own with its inputs and what the host made
+    of them.
 
     Exit codes: 0 written; 2 the command has to be mended; 3 a disk failed.
     """
-    path = out or run / f"finding-{finding}.zip"
     past = PastRun.open(run)
+    seed_id = seed_id_of(finding)
+    if seed_id is None:
+        raise UserError(f"{finding} is no finding: name it by its seed's id, or by its image")
+    path = out or run / f"finding-{seed_id}.zip"
     pair = past.pair(original, compressed)
-    explanations = unless_damaged(
-        lambda: load_explanations(past.directory, past.about.pair["fingerprint"])
-    )
+    explanations = unless_damaged(lambda: _explanations(past, seed_id))
     try:
-        files = write_reproduction(
-            past, pair, finding, path, explanations, with_models=not no_models
+        made = write_reproduction(
+            past, pair, seed_id, path, explanations, with_models=not no_models
         )
     except OSError as error:
         raise InfrastructureError(f"cannot write {path}: {error.strerror}") from None
     typer.echo(path)
-    typer.echo(f"{len(files)} files; unpack it, and type: python {SCRIPT}")
+    if made.operator is not None:
+        what = f"{made.operator['name']} (operator {made.operator['operator']})"
+        typer.echo(f"operator.tflite is {what}: {made.operator['what']}")
+    typer.echo(f"{len(made.files)} files; unpack it, and type: python {SCRIPT}")
+
+
+def _explanations(past: PastRun, seed_id: int) -> Document | None:
+    """Return the run's explanations, of which the one of this seed can be read."""
+    explanations = load_explanations(past.directory, past.about.pair["fingerprint"])
+    if explanations is not None and str(seed_id) in explanations["findings"]:
+        try:
+            read_explanation(explanations["findings"][str(seed_id)], past.about.classes)
+        except (LookupError, TypeError, AttributeError, ValueError):
+            raise damaged(past.directory) from None
+    return explanations

@@ -2,28 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from edgeflare.diagnose.difference import Difference
 from edgeflare.diagnose.evidence import Vote
 from edgeflare.diagnose.explaining import Explanation
 from edgeflare.diagnose.layer import Layer
 
 
 def print_explanations(
-    console: Console, explanations: Sequence[Explanation], classes: Sequence[str], where: str
+    console: Console,
+    explanations: Sequence[Explanation],
+    classes: Sequence[str],
+    where: str,
+    picture: Callable[[Explanation], RenderableType | None] = lambda _: None,
 ) -> None:
-    """Print the verdicts, and for a single finding all its evidence; `where` is the file."""
+    """Print the verdicts, and for a single finding all its evidence.
+
+    Args:
+        console: where to.
+        explanations: what to print.
+        classes: names of the classes.
+        where: the file that has everything.
+        picture: returns what is shown of a single finding's layers, if anything.
+
+    """
     parts: list[RenderableType] = [_verdicts(explanations)]
     if len(explanations) == 1:
         (only,) = explanations
         parts += [_votes(only, classes), _layers(only)]
         notes = [only.parting.note, only.loss.note]
         parts += [Text(f"note: {note}", style="dim") for note in notes if note]
+        drawn = picture(only)
+        parts += [] if drawn is None else [drawn]
     parts.append(Text(f"Everything is in {where}.", style="dim"))
     console.print(Group(*parts))
 
@@ -81,7 +97,9 @@ def _label(vote: Vote, classes: Sequence[str]) -> str:
 
 def _layers(one: Explanation) -> Table:
     columns = ("layer", "device – twin", "new here", "twin – original", "new here", "explained")
-    table = _table("Along the network, largest differences in quantization units", columns)
+    units = _in_units(one)
+    measure = "quantization units" if units else "real values, new in twin – original in units"
+    table = _table(f"Along the network, largest differences in {measure}", columns)
     table.columns[0].no_wrap = True
     for column in table.columns[1:]:
         column.justify = "right"
@@ -92,8 +110,8 @@ def _layers(one: Explanation) -> Table:
         parted = layer in (one.parting.onset, one.loss.first)
         table.add_row(
             _named(layer),
-            _units(total and total.total),
-            _units(total and total.own),
+            _apart(None if total is None else total.total, units=units),
+            _apart(None if total is None else total.own, units=units),
             "" if loss is None or loss.total is None else f"{loss.total.snr_db:.0f} dB",
             "" if loss is None else f"{loss.residual:.1f}",
             "" if loss is None else f"{loss.explained:.1f}",
@@ -106,11 +124,19 @@ def _named(layer: Layer) -> Text:
     return Text(f"{layer.operator} {layer.name}")
 
 
-def _units(found: object) -> str:
-    units, real = getattr(found, "max_units", None), getattr(found, "max_real", None)
-    if units is not None:
-        return f"{units:.0f}"
-    return "" if real is None else f"{real:.2g}"
+def _in_units(one: Explanation) -> bool:
+    """Whether differences of device and twin are counted in units; if not, they are real values."""
+    totals = [layer.total for layer in one.parting.layers if layer.total is not None]
+    return not totals or any(total.max_units is not None for total in totals)
+
+
+def _apart(found: Difference | None, *, units: bool) -> str:
+    """Return a difference; in a network that is counted in units, name what is not."""
+    if found is None:
+        return ""
+    if not units or found.max_real == 0:
+        return f"{found.max_real:.2g}"
+    return f"{found.max_real:.2g} real" if found.max_units is None else f"{found.max_units:.0f}"
 
 
 def _table(title: str, columns: Sequence[str]) -> Table:

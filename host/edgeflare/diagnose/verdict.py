@@ -197,13 +197,14 @@ def _which(evidence: Evidence) -> tuple[Which, str]:
     if device.way.ran != twin.way.ran and any(_answer(vote) == _answer(device) for vote in same):
         alone = _standing_alone(evidence)
         why = f"the host too gives {said(device)} with {device.way.ran} kernels"
-        return _KERNELS[alone], f"{why}; {alone} stands alone"
+        return _KERNELS[alone], f"{why}; {_whose(evidence, alone)}"
     if elsewhere := _elsewhere(evidence):
         return elsewhere
     changed = [vote for vote in evidence.others if _answer(vote) == _answer(twin)]
     if changed and changed[0].way.ran != device.way.ran:
         which = _KERNELS[device.way.ran]
-        return which, f"the device gives {said(twin)} with {changed[0].way.ran} kernels"
+        why = f"the device gives {said(twin)} with {changed[0].way.ran} kernels"
+        return which, f"{why}, so it is its {_named(device.way.ran)}"
     return "device", "the host, with the same runtime, gives it with no kernels"
 
 
@@ -221,6 +222,18 @@ def _standing_alone(evidence: Evidence) -> Kernels | None:
     ours, theirs = evidence.twin.way.ran, evidence.device.way.ran
     third = [vote for vote in evidence.host if vote.way.ran not in (ours, theirs)]
     return ours if any(_answer(vote) == _answer(evidence.device) for vote in third) else theirs
+
+
+def _whose(evidence: Evidence, alone: Kernels | None) -> str:
+    """Say which side has the kernels that the others contradict, and what the other side has."""
+    ours, theirs = evidence.twin.way.ran, evidence.device.way.ran
+    host, device = f"the host's {_named(ours)}", f"the device's {_named(theirs)}"
+    one, other = (host, device) if alone == ours else (device, host)
+    return f"{one} stand{'s' if alone == 'xnnpack' else ''} alone against {other}"
+
+
+def _named(kernels: Kernels | None) -> str:
+    return "XNNPACK delegate" if kernels == "xnnpack" else _KERNELS[kernels]
 
 
 def _shares(evidence: Evidence) -> tuple[float, float] | None:

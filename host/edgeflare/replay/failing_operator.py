@@ -16,20 +16,22 @@ from edgeflare.models.tflite import Kernels
 from edgeflare.report.document import Document
 
 
-def where_it_begins(explanation: Document) -> int | None:
-    """Return the position of the operator that `explain` named; None where it named none.
+def where_it_begins(explanation: Document) -> Document | None:
+    """Return the operator that `explain` named, and `what` begins there; None where it named none.
 
-    Of the kernels' deviations that is the operator that adds most by itself, else the first one
-    that differs; of compression's the first that differs by more than quantization explains.
+    Of compression that is the first operator that differs by more than quantization explains, of
+    all else the one where device and twin part.
     """
-    kernel = explanation["device_and_twin"] or {}
-    compression = explanation["twin_and_original"] or {}
-    found = (
-        compression.get("first")
-        if explanation["verdict"]["name"] == "compression"
-        else kernel.get("most") or kernel.get("onset")
-    )
-    return None if found is None else int(found["operator"])
+    if explanation["verdict"]["name"] == "compression":
+        found, what = explanation["twin_and_original"]["first"], _COMPRESSION
+    else:
+        parting = explanation["device_and_twin"]
+        found, what = parting["onset"], _KERNEL if parting["first"] else f"{_KERNEL}, or earlier"
+    return None if found is None else {**found, "what": what}
+
+
+_COMPRESSION = "twin and original part here, by more than quantization explains"
+_KERNEL = "device and twin part here"
 
 
 def cut_out(

@@ -178,6 +178,12 @@ class PastRun:
             raise UserError(f"{path} cannot be read: {error.strerror}") from None
 
 
+def seed_id_of(name: str) -> int | None:
+    """Return the seed's id of a finding that is named by it or by its image; None of neither."""
+    stem = Path(name).stem
+    return int(stem) if stem.isdecimal() else None
+
+
 _ELSEWHERE = "put it back, or say where it is with --original or --compressed"
 
 

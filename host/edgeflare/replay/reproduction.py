@@ -6,6 +6,7 @@ import io
 import json
 import zipfile
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -40,6 +41,21 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 """Of every entry, so that the same finding is the same file."""
 
 
+@dataclass(frozen=True, slots=True)
+class Reproduction:
+    """What was written.
+
+    Attributes:
+        files: the contents by name.
+        operator: the operator that is in it as a model of its own, as `finding.json` has it; None
+            where there is none.
+
+    """
+
+    files: dict[str, bytes]
+    operator: Document | None
+
+
 def export(
     past: PastRun,
     pair: Pair,
@@ -48,8 +64,8 @@ def export(
     explanations: Explained | None,
     *,
     with_models: bool,
-) -> dict[str, bytes]:
-    """Write the reproduction of a finding as a zip, and return what is in it, by name.
+) -> Reproduction:
+    """Write the reproduction of a finding as a zip, and return what is in it.
 
     Args:
         past: the run.
@@ -64,8 +80,8 @@ def export(
 
     """
     entry = _entry(past, seed_id)
-    image = past.directory.load_image(entry["image"])
     stored = past.files(entry)
+    image = past.directory.load_image(entry["image"])
     files = {
         SCRIPT: Path(__file__).with_name(SCRIPT).read_bytes(),
         "input.png": stored[entry["image"]],
@@ -79,13 +95,15 @@ def export(
         if "original" in entry["labels"] and pair.original is not None:
             with closing(open_original(pair.original, twin.signature.input)) as original:
                 files["original_input.npy"] = saved(_encoded(pair, original, image))
-            arms["original"] = _original(pair, entry)
+            arms["original"] = _original(past, pair, entry)
     arms["twin"] = _compressed(past, entry, "twin")
     arms["device"] = _compressed(past, entry, "device")
     explanation = _explanation(explanations, entry)
     operator = None if explanation is None else where_it_begins(explanation)
     if operator is not None:
-        files |= cut_out(pair.compressed.read_bytes(), operator, kernels, encoded)
+        cut = cut_out(pair.compressed.read_bytes(), operator["operator"], kernels, encoded)
+        operator = {**operator, "kernels": kernels, "files": sorted(cut)} if cut else None
+        files |= cut
     if with_models:
         files["compressed.tflite"] = pair.compressed.read_bytes()
         if "original" in arms and arms["original"]["model"]:
@@ -97,15 +115,18 @@ def export(
         "arms": arms,
         "finding": entry,
         "explanation": explanation,
+        "operator": operator,
         "run": _run(past),
     }
     files["finding.json"] = json.dumps(whole, indent=1, ensure_ascii=False).encode()
     write_atomically(path, _zipped(files))
-    return files
+    return Reproduction(files, operator)
 
 
 def _entry(past: PastRun, seed_id: int) -> Document:
     entries = {entry["seed_id"]: entry for entry in past.deviations}
+    if not entries:
+        raise UserError(f"{past.directory.path} has no finding that still deviates: none to export")
     if seed_id not in entries:
         known = ", ".join(map(str, list(entries)[:12])) or "none"
         raise UserError(
@@ -117,7 +138,8 @@ def _entry(past: PastRun, seed_id: int) -> Document:
 
 def _run(past: PastRun) -> dict[str, Any]:
     """Return what run it was; of the user's paths, which are nobody's business, the last part."""
-    told = {key: past.document[key] for key in ("edgeflare", "devices", "plan", "classes")}
+    keys = ("edgeflare", "host", "devices", "plan", "classes")
+    told = {key: past.document[key] for key in keys if key in past.document}
     pair = {
         key: PurePath(value).name if key in PLACES and value else value
         for key, value in past.document["pair"].items()
@@ -125,7 +147,7 @@ def _run(past: PastRun) -> dict[str, Any]:
     return {**told, "pair": pair}
 
 
-def _original(pair: Pair, entry: Document) -> dict[str, Any]:
+def _original(past: PastRun, pair: Pair, entry: Document) -> dict[str, Any]:
     """Return how the script runs the original: not at all, unless it is a `.tflite` file."""
     file = None if pair.original is None or is_callable(pair.original) else Path(pair.original)
     runs = file is not None and file.suffix == ".tflite"
@@ -136,7 +158,7 @@ def _original(pair: Pair, entry: Document) -> dict[str, Any]:
         "op_resolver": _OP_RESOLVERS["xnnpack"],
         "threads": 1,
         "delegate": None,
-        "ran_on": "the host",
+        "ran_on": _host(past, "original_runtime"),
         **_answer(entry, "original"),
     }
 
@@ -153,9 +175,17 @@ def _compressed(past: PastRun, entry: Document, arm: str) -> dict[str, Any]:
         "op_resolver": _OP_RESOLVERS[kernels],
         "threads": told["threads"] if on_device else 1,
         "delegate": told.get("delegate") if on_device else None,
-        "ran_on": _place(device) if on_device else "the host",
+        "ran_on": _place(device) if on_device else _host(past, "runtime", "runtime_version"),
         **_answer(entry, arm),
     }
+
+
+def _host(past: PastRun, *runtime: str) -> str:
+    """Return what the host was; older runs do not say."""
+    told = past.document.get("host")
+    if not told:
+        return "the host"
+    return f"the host: {told['machine']}, {' '.join(told[key] for key in runtime)}"
 
 
 def _place(device: Document) -> str:

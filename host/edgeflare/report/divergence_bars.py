@@ -14,8 +14,10 @@ _LONGEST = 16
 
 def divergence_bars(explanation: Explanation) -> Table:
     """Return a table with a bar for each layer, for the two differences each to its own scale."""
+    units = explanation.unit == "quantization units"
+    other = "" if units else ", new in twin – original in units of the layer"
     table = Table(
-        title=f"Divergence along the network, largest differences in {explanation.unit}",
+        title=f"Divergence along the network, largest differences in {explanation.unit}{other}",
         title_justify="left",
         title_style="bold",
         box=SIMPLE_HEAD,
@@ -30,11 +32,16 @@ def divergence_bars(explanation: Explanation) -> Table:
     for layer in explanation.layers:
         table.add_row(
             Text(layer.name),
-            _bar(layer.kernel, kernel),
+            _bar(layer.kernel, kernel) if layer.real is None else _real(layer.real),
             _bar(layer.compression, compression),
             style="bold" if layer.begins else None,
         )
     return table
+
+
+def _real(value: float) -> Text:
+    """Return the figure of a layer that is not quantized: no bar, since it has another scale."""
+    return Text(f"▏ {value:.2g} in real values")
 
 
 def _bar(value: float | None, most: float) -> Text:

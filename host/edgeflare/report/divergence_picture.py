@@ -50,9 +50,13 @@ def divergence_picture(explanation: Explanation, title: str) -> bytes:
         kernel = [layer.kernel for layer in layers]
         compression = [layer.compression for layer in layers]
         _bars(left, kernel, _KERNEL, "device – twin", f"largest difference, {explanation.unit}")
+        for place, layer in enumerate(layers):
+            if layer.real is not None:
+                words = f" {layer.real:.2g} in real values"
+                left.text(0, place, words, va="center", fontsize=7, color=_ELSEWHERE)
         _bars(
             right, compression, _COMPRESSION,
-            "twin – original, what is new", "largest difference, quantization units",
+            "twin – original, what is new", "largest difference, units of the layer",
         )  # fmt: skip
         left.set_yticks(range(len(layers)), [layer.name for layer in layers])
         left.set_ylim(len(layers) - 0.4, -0.6)

@@ -58,18 +58,30 @@ def load_document(directory: RunDirectory) -> Document:
         try:
             document = json.loads(directory.document.read_bytes())
         except ValueError as error:
-            raise UserError(f"{directory.document} is damaged: {error}") from None
+            raise UserError(
+                f"{directory.document} is damaged: {error}{_remedy(directory)}"
+            ) from None
         if not isinstance(document, dict) or document.get("schema") != SCHEMA:
             raise UserError(f"{directory.document} is not of the schema {SCHEMA}")
         missing = [key for key in REQUIRED if key not in document]
         if missing:
-            raise UserError(f"{directory.document} is damaged: it has no {', '.join(missing)}")
+            raise UserError(
+                f"{directory.document} is damaged: it has no {', '.join(missing)}"
+                f"{_remedy(directory)}"
+            )
         return document
     journal = Journal.open(directory.journal)
     try:
         return build_document(directory, journal)
     finally:
         journal.close()
+
+
+def _remedy(directory: RunDirectory) -> str:
+    """Say what helps where a document is damaged and its journal is there."""
+    if not directory.journal.is_file():
+        return ""
+    return f"; remove it, and it is derived anew from {directory.journal.name}"
 
 
 def build_document(directory: RunDirectory, journal: Journal) -> Document:
@@ -111,6 +123,7 @@ def build_document(directory: RunDirectory, journal: Journal) -> Document:
         "stopped_by": about_json.get("stopped_by", "killed"),
         "pair": dict(about.pair),
         "devices": [dict(device) for device in about.devices],
+        **({"host": dict(about.host)} if about.host else {}),
         "ensemble": [*about.plan.ensemble, *about.plan.elsewhere],
         "strategy": about.plan.strategy,
         "find": about.plan.goal.find.value,

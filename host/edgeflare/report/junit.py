@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import PurePath
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from edgeflare.report.document import Document
@@ -27,6 +28,7 @@ def junit_xml(document: Document) -> bytes:
     A seed fails if it deviates itself or led to a finding; that is what was found, whatever
     `--fail-on` and `--allow` allowed. It is skipped if the run was stopped before it was done with.
     The cases of a replay are the inputs that it tried; an unstable one fails, a mended one passes.
+    Against a baseline only what is new fails, as for the replay's exit code.
     """
     totals = document["totals"]
     seed_ids, failed, undecided = (_replayed if "replay" in document else _searched)(document)
@@ -89,6 +91,8 @@ def _replayed(document: Document) -> _Cases:
         for seed_id in worse
     }
     seed_ids = sorted({*failed, *others})
+    if replay["baseline"] is not None:
+        failed = {seed_id: failed[seed_id] for seed_id in replay["new"]}
     undecided = {entry["seed_id"] for entry in document["unverified"]} - set(failed)
     return seed_ids, failed, undecided
 
@@ -100,10 +104,22 @@ def _add_properties(suite: Element, document: Document) -> None:
         "pair": document["pair"],
         "plan": document["plan"],
         **{f"device {one['name']}": one["provenance"] for one in document["devices"]},
+        **_held_against(document),
     }
     properties = SubElement(suite, "properties")
     for name, value in details(known):
         SubElement(properties, "property", name=_valid(name), value=_valid(value))
+
+
+def _held_against(document: Document) -> Document:
+    """Name the baseline of a replay, and what deviates as it did there."""
+    replay = document.get("replay", {"baseline": None})
+    if replay["baseline"] is None:
+        return {}
+    deviating = (*document["findings"], *document["deviating_seeds"], *document["flaky"])
+    ids = {entry["seed_id"] for entry in deviating} | set(replay["deviating_seeds"])
+    known = [f"seed {seed_id}" for seed_id in sorted(ids - set(replay["new"]))]
+    return {"baseline": {"run": PurePath(replay["baseline"]).name, "known deviations": known}}
 
 
 def _add_failure(case: Element, document: Document, title: str, entry: Document) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import PurePath
 
 from edgeflare.report.document import Document
 
@@ -48,6 +49,12 @@ def decisions(entry: Document, classes: Sequence[str]) -> str:
             said = entry["kind"] if label is None else class_name(classes, label)
             arms.setdefault(said, []).append(arm)
     return "; ".join(f"{', '.join(names)}: {said}" for said, names in arms.items())
+
+
+def last_parts(path: str) -> str:
+    """Return a path as the end of it that tells models apart: its file and the folder of that."""
+    parts = PurePath(path).parts
+    return path if len(parts) <= 2 else f"…/{'/'.join(parts[-2:])}"
 
 
 def number(value: float | None, digits: int = 1) -> str:

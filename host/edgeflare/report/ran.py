@@ -33,14 +33,17 @@ class Ran:
 
 def what_ran(document: Document) -> tuple[Ran, ...]:
     """Return what ran where: the arms of the host, then each device."""
-    pair = document["pair"]
+    pair, host = document["pair"], document.get("host", {})
+    here = _machine("host", host) if host else "host"
     compressed = _file(pair.get("compressed"), "the compressed model")
     arms: list[Ran] = []
     if any(name.startswith("original") for name in document["totals"]["host_evaluations"]):
-        arms.append(Ran("original", _file(pair.get("original"), "the original model"), "host", ""))
+        original = _file(pair.get("original"), "the original model")
+        arms.append(Ran("original", original, here, host.get("original_runtime") or ""))
     own, *members = document["ensemble"]
     also = f"; also {', '.join(members)}" if members else ""
-    arms.append(Ran("twin", compressed, "host", f"{own} kernels{also}"))
+    runtime = f"{host['runtime']} {host['runtime_version']}, " if host else ""
+    arms.append(Ran("twin", compressed, here, f"{runtime}{own} kernels{also}"))
     arms += [
         Ran("device", compressed, _machine(device["name"], device["provenance"]), _runtime(device))
         for device in document["devices"]

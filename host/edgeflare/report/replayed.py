@@ -53,6 +53,20 @@ def replay_part(
     }
 
 
+def deviating_now(document: Mapping[str, Any]) -> int:
+    """Return how many stored inputs deviate each time, those that are seeds included.
+
+    Whether they did in the run that is replayed is another matter: of a replay everything is tried
+    again, what was mended there too.
+    """
+    return len(document["findings"]) + len(document["deviating_seeds"])
+
+
+def tried(document: Mapping[str, Any]) -> int:
+    """Return how many stored inputs were tried again; fewer than there are if it was stopped."""
+    return int(document["totals"]["seeds"]) - len(document["unverified"])
+
+
 def regressed(document: Mapping[str, Any]) -> bool:
     """Whether a replay shows what it should not: anything new, or, with no baseline, anything."""
     replay = document["replay"]

@@ -10,7 +10,7 @@ from edgeflare.report.document import Document
 from edgeflare.report.duplicates import in_words
 from edgeflare.report.naming import ARMS, SORTS, class_name, number, sort
 from edgeflare.report.ran import what_ran
-from edgeflare.report.replayed import regressed
+from edgeflare.report.replayed import deviating_now, regressed, tried
 
 ROWS = 10
 """Entries that a table lists; GitHub cuts off a summary of more than 1 MiB."""
@@ -46,8 +46,8 @@ _TITLES = {
 }
 
 _REPLAY_TITLES = {
-    "deviating_seeds": "Seeds that still deviate",
-    "findings": "Findings that still deviate, the strongest first",
+    "deviating_seeds": "Seeds that deviate now",
+    "findings": "Findings that deviate now, the strongest first",
     "flaky": "Unstable",
 }
 
@@ -96,12 +96,12 @@ def _causes(document: Document) -> str:
 
 def _replay_verdict(document: Document) -> str:
     """Say in a sentence what became of the inputs that were tried again."""
-    still = len(document["findings"]) + len(document["deviating_seeds"])
-    of = f"of {document['totals']['seeds']:,} inputs that were tried again still deviate"
+    now = deviating_now(document)
+    of = f"of {tried(document):,} inputs that were tried again deviate"
     mark = "❌" if regressed(document) else "✅"
     if document["replay"]["baseline"] is None:
-        return f"{mark} **{still:,}** {of}."
-    return f"{mark} **{still:,}** {of}; **{len(document['replay']['new']):,}** are new."
+        return f"{mark} **{now:,}** {of}."
+    return f"{mark} **{now:,}** {of}; **{len(document['replay']['new']):,}** are new."
 
 
 def _verdict(document: Document) -> str:

@@ -8,10 +8,12 @@ from rich.table import Table
 
 from edgeflare.report.document import Document
 from edgeflare.report.duplicates import in_words
+from edgeflare.report.naming import last_parts
+from edgeflare.report.replayed import deviating_now, tried
 
 REPLAY_TITLES = {
-    "deviating_seeds": "Seeds that still deviate",
-    "findings": "Findings that still deviate, the strongest first",
+    "deviating_seeds": "Seeds that deviate now",
+    "findings": "Findings that deviate now, the strongest first",
     "flaky": "Unstable: deviating in some repetitions, or not always alike",
     "unverified": "Not tried yet: go on with --resume",
 }
@@ -25,12 +27,11 @@ def replay_totals(document: Document) -> Table:
     replay = document["replay"]
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="dim")
-    table.add_column()
-    still = len(document["findings"]) + len(document["deviating_seeds"])
+    table.add_column(overflow="fold")
     of = replay["of"]
-    table.add_row("replay of", f"{of['run']} (on {', '.join(of['devices'])})")
+    table.add_row("replay of", f"{last_parts(of['run'])} (on {', '.join(of['devices'])})")
     table.add_row("compressed model", _compressed(document))
-    table.add_row("still deviating", f"{still} of {document['totals']['seeds']}")
+    table.add_row("deviating now", f"{deviating_now(document)} of {tried(document)} tried again")
     table.add_row("unstable", str(len(document["flaky"])))
     mended = [entry["seed_id"] for entry in replay["mended"]]
     worse = replay["deviating_seeds"]
@@ -46,7 +47,7 @@ def replay_totals(document: Document) -> Table:
         table.add_row("of another kind now", "; ".join(map(_change, changes[:_MOST_IDS])))
     table.add_row("seeds that deviate only now", _ids(worse))
     if replay["baseline"] is not None:
-        table.add_row(f"new since {replay['baseline']}", _ids(replay["new"]))
+        table.add_row(f"new since {last_parts(replay['baseline'])}", _ids(replay["new"]))
     return table
 
 
@@ -56,7 +57,11 @@ def _change(change: Document) -> str:
 
 def _compressed(document: Document) -> str:
     now, then = document["pair"]["compressed"], document["replay"]["of"]["compressed"]
-    return now if now == then else f"{now} (then {then})"
+    if now == then:
+        return last_parts(now)
+    if last_parts(now) == last_parts(then):
+        return f"{now} (then {then})"
+    return f"{last_parts(now)} (then {last_parts(then)})"
 
 
 def _ids(seed_ids: Sequence[int]) -> str:

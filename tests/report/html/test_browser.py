@@ -356,3 +356,64 @@ def test_a_link_to_a_finding_shows_its_head(browser: Any, report: Path, many: Do
         return top.top >= filters.bottom && top.bottom <= innerHeight;
     """
     WebDriverWait(browser.driver, 10).until(lambda _: browser.run(covered))
+
+
+def test_a_link_with_what_nobody_knows_changes_nothing(
+    browser: Any, report: Path, shown: Callable[[], list[int]]
+) -> None:
+    browser.open(report)
+    before = shown()
+    browser.driver.get("about:blank")
+    browser.driver.get(f"{report.as_uri()}#?cause=nonsense&order=bogus&strength=abc&class=2")
+    choose(browser, "class", "")
+    assert shown() == before
+    assert browser.logged("browser") == []
+    values = (
+        "return ['sort-of', 'order', 'strength'].map((n) => document.forms[0].elements[n].value)"
+    )
+    assert browser.run(values) == ["", "strength", "0"]
+
+
+def test_what_belongs_together_stands_in_a_line(browser: Any, report: Path) -> None:
+    browser.open(report)
+    tops = browser.run("""
+        return [...document.querySelectorAll(".filters label")].map((label) => {
+          const text = document.createRange();
+          text.selectNodeContents(label.firstChild);
+          return text.getBoundingClientRect().top;
+        })
+    """)
+    assert max(tops) - min(tops) < 1
+    browser.open(report, width=320)
+    click(browser, "#gallery .enlarge")
+    tops = browser.run("""
+        return [...document.querySelectorAll("#lens button")]
+          .map((button) => button.getBoundingClientRect().top)
+    """)
+    assert len(set(tops)) == 1
+
+
+def test_a_replay_is_chosen_from_by_what_is_new(
+    browser: Any, many: Document, run: Any, tmp_path: Path, shown: Callable[[], list[int]]
+) -> None:
+    mended, *still = many["findings"]
+    new = [entry["seed_id"] for entry in still[::3]]
+    document = deepcopy(many) | {"findings": still}
+    document["pair"]["compressed"] = "one.tflite"
+    document["replay"] = {
+        "of": {"run": "before", "devices": ["phone"], "compressed": "another.tflite"},
+        "baseline": "known", "mended": [mended], "deviating_seeds": new[:1], "new": new,
+        "changed_kind": [],
+    }  # fmt: skip
+    path = tmp_path / "replay.html"
+    path.write_text(render_page(document, RunDirectory(run.folder), {}), encoding="utf-8")
+    for dark in (False, True):
+        browser.open(path, dark=dark)
+        assert {k: v for k, v in browser.run(CONTRAST).items() if v < 4.5} == {}
+    choose(browser, "baseline", "new")
+    assert set(shown()) == set(new)
+    choose(browser, "baseline", "known")
+    assert set(shown()) == {entry["seed_id"] for entry in still} - set(new)
+    browser.driver.refresh()
+    assert set(shown()) == {entry["seed_id"] for entry in still} - set(new)
+    assert browser.logged("browser") == []

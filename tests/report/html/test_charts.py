@@ -109,3 +109,18 @@ def test_crashes_alone_have_no_strength(document: Document) -> None:
         "Causes",
     ]
     assert charts[2].rows == (("crash", str(len(entries)), "100.0%"),)
+
+
+@pytest.mark.parametrize("queries", [[2, 3, 4], [1], [7, 90], [40, 60], [1, 3000], [1000, 2500]])
+def test_the_axis_of_queries_has_numbers_alone(document: Document, queries: list[int]) -> None:
+    (first, *_) = document["findings"]
+    document["findings"] = [{**first, "queries": n, "device_queries": n} for n in queries]
+    for chart in charts_of(document)[:2]:
+        assert "mathdefault" not in chart.svg
+        texts = re.findall(r"<text[^>]*>([^<]*)", chart.svg)
+        assert sum(re.fullmatch(r"[\d,]+", text) is not None for text in texts) >= 2
+
+
+def test_a_replay_has_no_charts_about_searching(document: Document) -> None:
+    titles = [chart.title for chart in charts_of({**document, "replay": {}})]
+    assert titles == ["Causes", "Strength", "Distance and strength"]

@@ -48,6 +48,12 @@ def test_it_says_how_far_and_where() -> None:
     assert drawn.begins == pytest.approx(1.5)
 
 
+def test_a_small_difference_does_not_read_as_none() -> None:
+    drawn = divergence_of(Explanation("kernel", layers=(Layer("0 CONV_2D", 9.5e-7),)))
+    assert drawn is not None
+    assert "at most 9.5e-07 quantization units" in drawn.words
+
+
 def test_equal_arms_have_no_bars() -> None:
     drawn = divergence_of(Explanation("compression", layers=(Layer("0 CONV_2D", 0.0),)))
     assert drawn is not None
@@ -57,3 +63,12 @@ def test_equal_arms_have_no_bars() -> None:
 
 def test_without_layers_there_is_no_plot() -> None:
     assert divergence_of(Explanation("compression")) is None
+
+
+def test_what_is_not_quantized_has_the_shortest_bar_and_is_said() -> None:
+    layers = (Layer("0 CONV_2D", 3.0), Layer("1 DEQUANTIZE", real=900.0))
+    drawn = divergence_of(Explanation("kernel", layers=layers))
+    assert drawn is not None
+    assert bars(drawn.up) == {0: -HEIGHT, 1: -1}
+    assert "at most 3.0 quantization units at 0 CONV_2D" in drawn.words
+    assert "not quantized, at most 900.0 at 1 DEQUANTIZE" in drawn.words

@@ -105,6 +105,7 @@ def test_a_finding_is_explained(told: dict[str, Any], document: Document, tmp_pa
                 Layer("0 QUANTIZE", 0.0),
                 Layer("1 CONV_2D", 3.0, 1.5, begins=True),
             ),
+            device=document["findings"][0]["device"],
         )
     }
 
@@ -129,7 +130,10 @@ def test_compression_begins_where_twin_and_original_part(
     one["verdict"] |= {"name": "compression", "which": None}
     one["device_and_twin"]["onset"] = None
     (explanation,) = load(told, document, tmp_path).values()
-    assert (explanation.verdict, explanation.onset) == ("compression", None)
+    assert (explanation.verdict, explanation.onset) == (
+        "compression",
+        "It begins in no single layer",
+    )
     assert not any(layer.begins for layer in explanation.layers)
     one["twin_and_original"]["first"] = place(1, "CONV_2D")
     (explanation,) = load(told, document, tmp_path).values()
@@ -210,3 +214,46 @@ def test_an_input_that_was_replaced_since_is_not_explained(
 
 def test_a_run_that_was_not_explained(document: Document, tmp_path: Path) -> None:
     assert load_explanations(RunDirectory(tmp_path), document) == {}
+
+
+@pytest.mark.parametrize("name", ["compression", "kernel", "none"])
+def test_one_cause_has_no_shares(
+    told: dict[str, Any], document: Document, tmp_path: Path, name: str
+) -> None:
+    (one,) = told["findings"].values()
+    one["verdict"] |= {"name": name, "which": None, "shares": {"compression": 1.0, "kernel": 0.0}}
+    (explanation,) = load(told, document, tmp_path).values()
+    assert explanation.verdict == name
+
+
+def test_compression_is_not_said_to_begin_where_device_and_twin_part(
+    told: dict[str, Any], document: Document, tmp_path: Path
+) -> None:
+    (one,) = told["findings"].values()
+    one["verdict"] |= {"name": "compression", "which": None}
+    (explanation,) = load(told, document, tmp_path).values()
+    assert explanation.onset == "It begins in no single layer"
+    one["twin_and_original"]["first"] = place(1, "CONV_2D")
+    (explanation,) = load(told, document, tmp_path).values()
+    assert explanation.onset == (
+        "Twin and original part at 1 CONV_2D by more than quantization explains"
+    )
+    one["twin_and_original"] |= {"first": None, "layers": []}
+    (explanation,) = load(told, document, tmp_path).values()
+    assert explanation.onset is None
+
+
+def test_a_layer_without_quantization_in_a_network_with_it_is_known_all_the_same(
+    told: dict[str, Any], document: Document, tmp_path: Path
+) -> None:
+    (one,) = told["findings"].values()
+    first, _, last = one["device_and_twin"]["layers"]
+    first["total"] = difference(None, 0.0)
+    last["total"] = difference(None, 0.25)
+    (explanation,) = load(told, document, tmp_path).values()
+    assert explanation.unit == "quantization units"
+    assert [(layer.kernel, layer.real) for layer in explanation.layers] == [
+        (0.0, None),
+        (3.0, None),
+        (None, 0.25),
+    ]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from html.parser import HTMLParser
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -308,3 +309,67 @@ def test_pictures_that_are_gone_are_said_to_be(
             entry["image" if missing == "findings" else "seed_image"] = "gone.png"
     page = render_page(document, directory, {})
     assert page.count("its file is gone or damaged") >= len(document["findings"])
+
+
+def replayed(document: Document, baseline: str | None) -> Document:
+    """The document as that of a replay: one input mended, one new, one whose seed is worse."""
+    mended, new, worse, *still = document["findings"]
+    document["pair"]["compressed"] = "/secret/pair/compressed.tflite"
+    return document | {
+        "findings": [new, worse, *still],
+        "flaky": [],
+        "unverified": [],
+        "strategy": "replay",
+        "replay": {
+            "of": {"run": "/secret/runs/before", "devices": ["phone"],
+                   "compressed": document["pair"]["compressed"]},
+            "baseline": baseline, "mended": [mended], "deviating_seeds": [worse["seed_id"]],
+            "new": [new["seed_id"], worse["seed_id"]], "changed_kind": [],
+        },
+    }  # fmt: skip
+
+
+def test_a_replay_says_what_became_of_its_inputs(document: Document, directory: Any) -> None:
+    mended, new, *_ = document["findings"]
+    page = render_page(replayed(document, "/secret/runs/known"), directory, {})
+    text, shown = Parsed(page).text, cards(page)
+    count = len(document["findings"]) - 1 + len(document["deviating_seeds"])
+    tried = document["totals"]["seeds"]
+    assert f"{count} of {tried} inputs that were tried again deviate" in text
+    assert "2 are new since known , seeds counted too" in text
+    assert "Replay of before (on phone)" in text
+    for word in ("led to an input", "ueries for a finding", "already deviate", "secret"):
+        assert word not in text
+    assert f"mended-{mended['seed_id']}" in shown
+    assert shown[f"finding-{new['seed_id']}"]["data-baseline"] == "new"
+    assert {card.get("data-baseline") for card in shown.values()} == {"new", "known"}
+    assert page.count('<span class="chip new">new</span>') == 2
+    assert page.count("Its seed deviates now") == 1
+    assert 'name="baseline"' in page
+
+
+def test_a_replay_in_which_all_is_mended_says_so(document: Document, directory: Any) -> None:
+    told = replayed(document, None)
+    told["replay"] |= {"mended": document["findings"], "deviating_seeds": [], "new": []}
+    page = render_page(told | {"findings": [], "deviating_seeds": []}, directory, {})
+    text = Parsed(page).text
+    assert f"None of {document['totals']['seeds']} inputs that were tried again deviates" in text
+    assert "No input was found" not in text
+    assert 'name="baseline"' not in page
+    assert page.count('class="chip mended"') == len(document["findings"])
+
+
+def test_a_search_has_nothing_of_a_replay(page: str) -> None:
+    for word in ("data-baseline", "chip new", "chip mended", "tried again", "EdgeFlare replay"):
+        assert word not in re.sub(r"<script>.*?</script>|<style>.*?</style>", "", page, flags=re.S)
+
+
+def test_the_device_of_an_explanation_is_named_where_it_is_not_the_runs(
+    document: Document, rendered: Render
+) -> None:
+    (first, *_) = document["findings"]
+    told = "Looked at on a board, which is not the run's device."
+    elsewhere = rendered({first["seed_id"]: Explanation("kernel", device="a board")})
+    assert told in Parsed(elsewhere).text
+    own = rendered({first["seed_id"]: Explanation("kernel", device=first["device"])})
+    assert "Looked at on" not in own

@@ -10,7 +10,14 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator, PercentFormatter
+from matplotlib.ticker import (
+    FuncFormatter,
+    LogLocator,
+    MaxNLocator,
+    NullFormatter,
+    NullLocator,
+    PercentFormatter,
+)
 
 from edgeflare.report.document import Document
 from edgeflare.report.html.svg import COLOURS, inline_svg, page_style
@@ -48,15 +55,10 @@ class Chart:
 
 
 def charts_of(document: Document) -> tuple[Chart, ...]:
-    """Draw the charts of a run; none if it found nothing."""
-    drawers: list[Callable[[Document], Chart | None]] = [
-        _success,
-        _queries,
-        _causes,
-        _strength,
-        _distance,
-        _operators,
-    ]
+    """Draw the charts of a run; none if it found nothing, of a replay none about searching."""
+    drawers: list[Callable[[Document], Chart | None]] = [_causes, _strength, _distance]
+    if "replay" not in document:
+        drawers = [_success, _queries, *drawers, _operators]
     if not document["findings"]:
         return ()
     with page_style():
@@ -78,7 +80,7 @@ def _success(document: Document) -> Chart:
     panel.set(xscale="log", xlim=(0.8, most), ylim=(0, 1.03), xlabel="queries of a chain")
     panel.set_ylabel("seeds with a finding")
     panel.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-    panel.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
+    _queries_along(panel)
     _legend(panel)
     share = len(queries) / seeds
     levels = [*(level for level in (0.25, 0.5, 0.75, 0.9) if level < share), share]
@@ -115,7 +117,7 @@ def _queries(document: Document) -> Chart:
         color=COLOURS["accent"], edgecolor=COLOURS["panel"], linewidth=1,
     )  # fmt: skip
     panel.set(xscale="log", xlim=(edges[0], edges[-1]), xlabel="queries", ylabel="findings")
-    panel.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
+    _queries_along(panel)
     _whole(panel.yaxis)
     _lines_across(panel)
     words = (
@@ -285,6 +287,16 @@ def _legend(panel: Any) -> None:
 
 def _whole(axis: Any) -> None:
     axis.set_major_locator(MaxNLocator(5, integer=True))
+
+
+def _queries_along(panel: Any) -> None:
+    """Name the decades of a logarithmic axis, and where it spans less than one some more."""
+    axis = panel.xaxis
+    low, high = axis.get_view_interval()
+    marks = (1.0,) if high >= 200 * low else (1.0, 2.0, 5.0)
+    axis.set_major_locator(LogLocator(subs=marks))
+    axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def _lines_across(panel: Any) -> None:

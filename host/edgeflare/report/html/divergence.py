@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from edgeflare.report.html.explanation import Explanation
+from edgeflare.report.html.explanation import Explanation, Layer
 from edgeflare.report.naming import number
 
 HEIGHT = 40
@@ -44,6 +44,7 @@ def divergence_of(explanation: Explanation) -> Divergence | None:
         part
         for part in (
             _words("up, device and twin", kernel, names, explanation.unit),
+            _apart(layers),
             _words("down, what is new of twin and original", compression, names, "units"),
         )
         if part
@@ -52,7 +53,7 @@ def divergence_of(explanation: Explanation) -> Divergence | None:
     along = f"Along {len(layers)} operator{'' if len(layers) == 1 else 's'}"
     return Divergence(
         width=len(layers),
-        up=_bars(kernel, -1),
+        up=_bars(kernel, -1) + _marks(layers),
         down=_bars(compression, 1),
         begins=begins[0] if begins else None,
         words=f"{along}: {'; '.join(said) or 'no difference'}",
@@ -69,10 +70,29 @@ def _bars(values: Sequence[float | None], direction: int) -> str:
     )
 
 
+def _marks(layers: Sequence[Layer]) -> str:
+    """Return the shortest bars for layers whose difference has another scale."""
+    return "".join(f"M{n}.5 {HEIGHT}v-1" for n, layer in enumerate(layers) if layer.real)
+
+
+def _apart(layers: Sequence[Layer]) -> str:
+    """Say how far device and twin are apart where the network is not quantized."""
+    known = [(layer.real, layer.name) for layer in layers if layer.real]
+    if not known:
+        return ""
+    most, name = max(known, key=lambda one: one[0])
+    return f"not quantized, at most {_figure(most)} at {name}"
+
+
+def _figure(value: float) -> str:
+    """Return a figure that is not nothing, so that it does not read as nothing."""
+    return f"{value:.2g}" if value < 1e-3 else number(value, 1 if value >= 1 else 4)
+
+
 def _words(what: str, values: Sequence[float | None], names: Sequence[str], unit: str) -> str:
     """Say how large the largest difference is, and where."""
     known = [(value, name) for value, name in zip(values, names, strict=True) if value]
     if not known:
         return ""
     most, name = max(known, key=lambda one: one[0])
-    return f"{what}, at most {number(most, 1 if most >= 1 else 4)} {unit} at {name}"
+    return f"{what}, at most {_figure(most)} {unit} at {name}"

@@ -25,6 +25,8 @@ class Layer:
         compression: largest difference of twin and original that is new there, in quantization
             units; None likewise.
         begins: whether this is where the deviation starts.
+        real: largest difference of device and twin in real values where that is not none and the
+            layer is not quantized, though the network is; `kernel` is None there.
 
     """
 
@@ -32,6 +34,7 @@ class Layer:
     kernel: float | None = None
     compression: float | None = None
     begins: bool = False
+    real: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,7 @@ class Explanation:
         votes: what was run, and what it decided.
         layers: divergence along the network, in its order; empty where it was not looked for.
         unit: what `Layer.kernel` is in.
+        device: the device that was asked, which need not be the run's; empty where not known.
 
     """
 
@@ -54,6 +58,7 @@ class Explanation:
     votes: tuple[tuple[str, str], ...] = ()
     layers: tuple[Layer, ...] = ()
     unit: str = "quantization units"
+    device: str = ""
 
 
 def load_explanations(directory: RunDirectory, document: Document) -> dict[int, Explanation]:
@@ -88,7 +93,7 @@ def read_explanation(one: Mapping[str, Any], classes: Sequence[str]) -> Explanat
     """Return one entry of `explain.json`."""
     verdict, parting, loss = one["verdict"], one["device_and_twin"], one["twin_and_original"]
     name = verdict["name"].replace("-", " ")
-    if verdict["shares"]:
+    if verdict["name"] == "several" and verdict["shares"]:
         parts = (f"{share:.0%} {of}" for of, share in verdict["shares"].items())
         name = f"{name}: {', '.join(parts)}"
     layers, unit = _layers(parting, loss, _begins(one))
@@ -99,6 +104,7 @@ def read_explanation(one: Mapping[str, Any], classes: Sequence[str]) -> Explanat
         votes=tuple((_voter(vote), _vote(vote, classes)) for vote in one["evidence"]["votes"]),
         layers=layers,
         unit=unit,
+        device=one["device"],
     )
 
 
@@ -110,15 +116,18 @@ def _begins(one: Mapping[str, Any]) -> int | None:
 
 
 def _onset(one: Mapping[str, Any]) -> str | None:
-    """Say where device and twin part, and where twin and original do."""
+    """Say where it begins: by the verdict where device and twin part, or twin and original do."""
     parting, loss = one["device_and_twin"], one["twin_and_original"]
+    compression = one["verdict"]["name"] == "compression"
     said = []
-    if parting["onset"] is not None:
+    if parting["onset"] is not None and not compression:
         where = f"device and twin part at {_named(parting['onset'])}"
         said.append(where if parting["first"] else f"{where}, or earlier")
     if loss["first"] is not None:
-        where = f"twin and original at {_named(loss['first'])}"
+        where = f"twin and original {'' if said else 'part '}at {_named(loss['first'])}"
         said.append(f"{where} by more than quantization explains")
+    elif compression and loss["layers"]:
+        said.append("it begins in no single layer")
     text = "; ".join(said)
     return text[:1].upper() + text[1:] or None
 
@@ -126,21 +135,31 @@ def _onset(one: Mapping[str, Any]) -> str | None:
 def _layers(
     parting: Mapping[str, Any], loss: Mapping[str, Any], begins: int | None
 ) -> tuple[tuple[Layer, ...], str]:
-    """Join what is known of each operator; in units where any has some, else in real values."""
+    """Join what is known of each operator; in units where any has some, else in real values.
+
+    Nothing is nothing in both. A layer that is not quantized in a network that is has its
+    difference apart, since it cannot be held against the others.
+    """
     totals = {one["operator"]: one for one in parting["layers"] if one["total"] is not None}
     losses = {one["operator"]: one for one in loss["layers"]}
     quantized = any(one["total"]["max_units"] is not None for one in totals.values())
-    measure = "max_units" if quantized or not totals else "max_real"
-    layers = [
-        Layer(
-            _named(totals.get(operator) or losses[operator]),
-            totals[operator]["total"][measure] if operator in totals else None,
-            losses[operator]["residual"] if operator in losses else None,
-            operator == begins,
+    in_units = quantized or not totals
+    layers = []
+    for operator in sorted(totals.keys() | losses.keys()):
+        total = totals[operator]["total"] if operator in totals else None
+        real = None if total is None else total["max_real"]
+        units = None if total is None else total["max_units"]
+        known = units if in_units and real else real
+        layers.append(
+            Layer(
+                _named(totals.get(operator) or losses[operator]),
+                known,
+                losses[operator]["residual"] if operator in losses else None,
+                operator == begins,
+                real if known is None else None,
+            )
         )
-        for operator in sorted(totals.keys() | losses.keys())
-    ]
-    return tuple(layers), "quantization units" if measure == "max_units" else "real values"
+    return tuple(layers), "quantization units" if in_units else "real values"
 
 
 def _named(layer: Mapping[str, Any]) -> str:

@@ -18,6 +18,7 @@ from edgeflare.report.html.card import Card, make_card
 from edgeflare.report.html.charts import charts_of
 from edgeflare.report.html.explanation import Explanation
 from edgeflare.report.html.pictures import allowance
+from edgeflare.report.html.replay import replay_of
 from edgeflare.report.naming import SORTS, class_name, number
 from edgeflare.report.ran import details, what_ran
 
@@ -53,15 +54,19 @@ def render_page(
     )
     environment.filters |= {"number": number, "bar": _bar}
     script = _packaged("gallery.js")
-    entries = [entry for key in LISTS for entry in document[key]]
+    replay = replay_of(document)
+    listed = {key: document[key] for key in LISTS}
+    listed["mended"] = [] if replay is None else document["replay"]["mended"]
+    entries = [entry for some in listed.values() for entry in some]
     most = allowance(sum(4 if entry.get("refined") else 3 for entry in entries))
     lists = {
-        key: _cards(document, _strongest_first(document[key]), directory, most, explanations)
-        for key in LISTS
+        key: _cards(document, _strongest_first(some), directory, most, explanations)
+        for key, some in listed.items()
     }
     return environment.get_template("page.html.j2").render(
         run=document,
         totals=document["totals"],
+        replay=replay,
         ran=what_ran(document),
         details=details,
         stopped=STOPPED.get(document["stopped_by"]),

@@ -55,13 +55,14 @@
     l2: (a, b) => figure(a, "l2") - figure(b, "l2"),
     seed: () => 0,
   };
-  const settings = { cause: "sort-of", class: "class", device: "device", strength: "strength", order: "order" };
+  const settings = { cause: "sort-of", class: "class", device: "device", strength: "strength", order: "order", baseline: "baseline" };
   let ordered = field.order.value;
 
   const apply = () => {
     const sort = field["sort-of"].value;
     const label = field.class.value;
     const device = field.device ? field.device.value : "";
+    const baseline = field.baseline ? field.baseline.value : "";
     const least = (field.strength.value / 100) * field.strength.dataset.most;
     field["at-least"].value = least ? least.toFixed(3) : "0";
     field.strength.setAttribute("aria-valuetext", field["at-least"].value);
@@ -71,6 +72,7 @@
         (sort && card.dataset.sort !== sort) ||
         (label && !card.dataset.classes.split(" ").includes(label)) ||
         (device && card.dataset.device !== device) ||
+        (baseline && card.dataset.baseline !== baseline) ||
         figure(card, "strength") < least - 1e-12;
       if (!card.hidden) count += 1;
     }
@@ -94,8 +96,13 @@
   const recall = () => {
     if (!location.hash.startsWith("#?")) return;
     const chosen = new URLSearchParams(location.hash.slice(2));
-    for (const [key, name] of Object.entries(settings))
-      if (field[name] && chosen.has(key)) field[name].value = chosen.get(key);
+    // Anybody can write an address: what a field does not know is left out.
+    const knows = (one, value) =>
+      one.options ? [...one.options].some((option) => option.value === value) : /^\d+$/.test(value);
+    for (const [key, name] of Object.entries(settings)) {
+      const one = field[name], value = chosen.get(key);
+      if (one && value !== null && knows(one, value)) one.value = value;
+    }
     document.getElementById("findings").scrollIntoView();
   };
   const reset = () => { form.reset(); apply(); remember(); };

@@ -1,0 +1,46 @@
+"""What the host is: the machine and the runtimes that answer for the original and the twin."""
+
+from __future__ import annotations
+
+import platform
+from pathlib import Path
+from typing import Any
+
+from edgeflare_agent import machine
+from edgeflare_agent.runtime import runtime_info
+
+
+def describe_host(original: str | None) -> dict[str, Any]:
+    """Return what is known of this host, as plain JSON values.
+
+    Args:
+        original: the original model, if there is one; see `open_original`.
+
+    Returns:
+        Values under the names of a device's provenance; `runtime` runs the twin,
+        `original_runtime` the original, and is null where there is none.
+
+    """
+    told, runtime = machine.describe(), runtime_info()
+    return {
+        "machine": told.machine,
+        "soc": told.soc,
+        "cpu_features": list(told.cpu_features),
+        "os": told.os,
+        "cores": told.cores,
+        "python": told.python_version,
+        "runtime": runtime.name,
+        "runtime_version": runtime.version,
+        "original_runtime": None if original is None else _original_runtime(original),
+    }
+
+
+def _original_runtime(original: str) -> str:
+    suffix = Path(original).suffix.lower()
+    if suffix == ".tflite":
+        return str(runtime_info())
+    if suffix == ".onnx":
+        import onnxruntime  # noqa: PLC0415 - an extra, which the original needed
+
+        return f"onnxruntime {onnxruntime.__version__}"
+    return f"Python {platform.python_version()}"
