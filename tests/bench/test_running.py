@@ -80,6 +80,8 @@ def test_a_folder_with_something_in_it_is_refused(tmp_path: Path) -> None:
     file.touch()
     with pytest.raises(UserError, match="is a file"):
         check_folder(file, resume=True)
-    with pytest.raises(UserError, match=r"not empty.*--resume"):
+    with pytest.raises(UserError, match=r"not empty: go on with the bench in it with --resume"):
         check_folder(tmp_path, resume=False)
+    with pytest.raises(UserError, match="go on with the ranking in it"):
+        check_folder(tmp_path, resume=False, holds="ranking")
     check_folder(tmp_path, resume=True)

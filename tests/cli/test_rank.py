@@ -116,7 +116,7 @@ def test_it_is_told_on_the_terminal_and_in_markdown(asked: Asked) -> None:
 def test_the_same_command_is_refused_or_resumed(call: Call, asked: Asked) -> None:
     refused = call("rank", *asked.options, "--out", asked.out)
     assert refused.code == 2
-    assert "--resume" in refused.complaint()
+    assert "go on with the ranking in it with --resume" in refused.complaint()
     before = asked.document
     again = call("rank", *asked.options, "--out", asked.out, "--resume")
     assert again.code == 0
@@ -197,6 +197,7 @@ def test_ctrl_c_keeps_what_is_complete_and_the_same_command_goes_on(
         (("--compressed", "dynamic.tflite", "--rng-seeds", "0,x"), "--rng-seeds 'x'"),
         (("--compressed", "dynamic.tflite", "--rng-seeds", "0,0"), "named 2 times"),
         (("--compressed", "dynamic.tflite", "--labelled", "absent.npz"), "--labelled absent.npz"),
+        (("--compressed", "dynamic.tflite", "--labelled", "bare.npz"), "bare.npz has no labels"),
     ],
 )
 def test_a_mistake_is_one_line_and_writes_nothing(
@@ -211,8 +212,37 @@ def test_a_mistake_is_one_line_and_writes_nothing(
     monkeypatch.chdir(tmp_path)
     shutil.copy(example / "compressed.tflite", tmp_path)
     shutil.copy(asked.models.folder / "dynamic.tflite", tmp_path)
+    np.savez(tmp_path / "bare.npz", images=np.zeros((2, 28, 28, 1), np.uint8))
     said = call("rank", example, *options, "--out", tmp_path / "out")
     assert said.code == 2
     assert complaint in said.err.splitlines()[-1]
     assert "Traceback" not in said.err
+    assert "measuring" not in said.err, "it is refused before anything is measured"
     assert not (tmp_path / "out").exists()
+
+
+def test_models_without_a_folder_need_seeds_and_are_told_so(
+    call: Call, asked: Asked, example: Path, tmp_path: Path
+) -> None:
+    command = (
+        *("rank", "--original", example / "original.tflite", "--out", tmp_path / "out"),
+        *("--compressed", example / "compressed.tflite"),
+        *("--compressed", asked.models.folder / "dynamic.tflite"),
+    )
+    said = call(*command)
+    assert said.code == 2
+    assert "say --seeds with a path such as seeds.npz, or a pair folder" in said.complaint()
+    added = call(*command, "--seeds", asked.models.folder / "seeds.npz", "--dry-run")
+    assert added.code == 0, added.err
+    assert "would make 2 runs" in added.out
+
+
+@pytest.mark.slow
+def test_one_seed_is_never_significant(call: Call, asked: Asked, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    said = call("rank", *asked.options, "--limit", "1", "--out", out)
+    assert said.code == 0, said.err
+    document = json.loads((out / "rank.json").read_bytes())
+    assert not any(one["significant"] for one in document["comparisons"])
+    assert {one["place"] for one in document["models"]} == {1}
+    assert "nothing can be significant" in " ".join(said.out.split())

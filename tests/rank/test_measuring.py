@@ -12,7 +12,15 @@ from edgeflare.campaign.plan import Plan
 from edgeflare.errors import UserError
 from edgeflare.models.preprocess import Encoder, dequantize, preset
 from edgeflare.models.tflite import open_tflite
-from edgeflare.rank.measuring import LEAST_RUNS, TIMED_RUNS, Labelled, Measured, measure, recall
+from edgeflare.rank.measuring import (
+    LEAST_RUNS,
+    TIMED_RUNS,
+    Labelled,
+    Measured,
+    check_labelled,
+    measure,
+    recall,
+)
 from edgeflare.rank.searched import Right
 from edgeflare.search.goal import Goal
 from ranking import EXAMPLE, Models
@@ -112,14 +120,22 @@ def test_who_stops_keeps_nothing_half(models: Models, tmp_path: Path) -> None:
 
 
 def test_a_labelled_set_has_labels(models: Models, tmp_path: Path) -> None:
-    pair, kept = models.pairs[0], tmp_path / "measured.json"
+    pair = models.pairs[0]
     with pytest.raises(UserError, match=r"--labelled .*absent\.npz cannot be read"):
-        measure(pair, PLAN, tmp_path / "absent.npz", kept, never)
+        check_labelled(pair, tmp_path / "absent.npz")
+    (tmp_path / "text.npz").write_text("text")
+    with pytest.raises(UserError, match=r"--labelled: .*text\.npz: not an \.npz file"):
+        check_labelled(pair, tmp_path / "text.npz")
     with np.load(EXAMPLE / "seeds.npz") as arrays:
         images = arrays["images"][:4]
     np.savez(tmp_path / "bare.npz", images=images)
     with pytest.raises(UserError, match=r"bare\.npz has no labels: write it with"):
-        measure(pair, PLAN, tmp_path / "bare.npz", kept, never)
+        check_labelled(pair, tmp_path / "bare.npz")
+    np.savez(tmp_path / "small.npz", images=images[:, :7, :7], labels=np.arange(4))
+    with pytest.raises(UserError, match=r"--labelled: .*small\.npz: images have shape"):
+        check_labelled(pair, tmp_path / "small.npz")
     np.savez(tmp_path / "wrong.npz", images=images, labels=np.full(4, 99))
     with pytest.raises(UserError, match="no label from 0 to 9"):
-        measure(pair, PLAN, tmp_path / "wrong.npz", kept, never)
+        check_labelled(pair, tmp_path / "wrong.npz")
+    np.savez(tmp_path / "right.npz", images=images, labels=np.array([-1, 9, 10, 99]))
+    assert check_labelled(pair, tmp_path / "right.npz") == 4

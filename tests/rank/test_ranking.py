@@ -104,6 +104,25 @@ def test_seeds_of_which_none_is_left_are_refused(tmp_path: Path) -> None:
         )
 
 
+def test_one_seed_tells_nothing_and_says_so(tmp_path: Path) -> None:
+    few = [
+        candidate(tmp_path, name, spread(mean)[:count])
+        for count in (1, 6)
+        for name, mean in ((f"hard{count}", 900.0), (f"easy{count}", 100.0))
+    ]
+    alone = rank(few[:2], BUDGET)
+    assert [one.place for one in alone.models] == [1, 1]
+    said = " ".join(sentences(alone, "dflare", BUDGET))
+    assert "Nothing is significant" in said
+    assert "on the 1 seed on which all of them agree" in said
+    assert "With 1 seed nothing can be significant: 1 comparison takes at least 6; raise" in said
+    six = rank(few[2:], BUDGET)
+    assert [one.place for one in six.models] == [1, 2]
+    said = " ".join(sentences(six, "dflare", BUDGET))
+    assert "can be significant" not in said
+    assert "on the mean, by dflare, on the 6 seeds on which" in said
+
+
 def test_equal_models_share_their_place_in_the_order_of_their_naming(tmp_path: Path) -> None:
     never = np.full(SEEDS, NAN)
     ranking = rank([candidate(tmp_path, name, never) for name in ("b", "a")], BUDGET)

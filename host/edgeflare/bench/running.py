@@ -74,19 +74,19 @@ def open_pair(grid: Grid, pair: Pair, stack: ExitStack) -> Assembly:
     )
 
 
-def check_folder(out: Path, *, resume: bool) -> None:
-    """Refuse a folder that a bench must not write to.
+def check_folder(out: Path, *, resume: bool, holds: str = "bench") -> None:
+    """Refuse a folder that a bench, or what else consists of its runs, must not write to.
 
     Raises:
-        UserError: it is a file, or holds something and the bench is not to go on.
+        UserError: it is a file, or holds something and that is not to go on.
 
     """
     if out.exists() and not out.is_dir():
         raise UserError(f"{out} is a file: name a folder with --out")
     if not resume and out.is_dir() and any(out.iterdir()):
         raise UserError(
-            f"{out} is not empty: go on with the bench in it with --resume, or name another folder "
-            "with --out"
+            f"{out} is not empty: go on with the {holds} in it with --resume, or name another "
+            "folder with --out"
         )
 
 

@@ -66,7 +66,11 @@ def to_markdown(grid: Grid, rows: Sequence[Row]) -> str:
 def heading(grid: Grid) -> str:
     """Return one line that says what was asked, but for the strategies."""
     plan = grid.plan
-    seeds = "all seeds" if plan.limit is None else f"the first {plan.limit} seeds"
+    seeds = (
+        "all seeds"
+        if plan.limit is None
+        else f"the first {plan.limit} seed{'s' * (plan.limit != 1)}"
+    )
     rng_seeds = ", ".join(map(str, grid.rng_seeds))
     return " · ".join(
         (

@@ -25,7 +25,7 @@ from edgeflare.models.pair import Pair
 from edgeflare.models.pair_file import Settings
 from edgeflare.rank.candidates import gather
 from edgeflare.rank.document import write_ranking
-from edgeflare.rank.measuring import open_models
+from edgeflare.rank.measuring import check_labelled
 from edgeflare.rank.ranking import Candidate
 from edgeflare.rank.ranking import rank as put_in_order
 from edgeflare.rank.running import measure_all, search_all
@@ -145,7 +145,7 @@ def rank(
         outputs=outputs,
     )
     models = gather(pairs or [], compressed or [], given)
-    check_folder(out, resume=resume)
+    check_folder(out, resume=resume, holds="ranking")
     if dry_run:
         _try(Console(), grid, models, labelled, out)
         return 0
@@ -198,14 +198,13 @@ def _try(
     console: Console, grid: Grid, models: Sequence[Pair], labelled: Path | None, out: Path
 ) -> None:
     """Open what a ranking would open, and say what it would do."""
+    if labelled is not None:
+        images = check_labelled(models[0], labelled)
+        _say(console, f"{images} labelled image{'s' * (images != 1)}")
     for pair in models:
         with ExitStack() as stack:
-            opened = open_pair(grid, pair, stack)
-            _say(console, f"{pair.name}: {len(opened.seeds)} seeds, opens on {grid.device}")
-    if labelled is not None:
-        with ExitStack() as stack:
-            images = len(open_models(models[0], grid.plan, labelled, stack).seeds)
-            _say(console, f"{images} labelled images")
+            seeds = len(open_pair(grid, pair, stack).seeds)
+            _say(console, f"{pair.name}: {seeds} seed{'s' * (seeds != 1)}, opens on {grid.device}")
     runs = len(models) * len(grid.rng_seeds)
     _say(
         console,

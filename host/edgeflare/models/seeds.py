@@ -53,6 +53,12 @@ class Seeds:
         return len(self.images)
 
 
+def is_labelled(labels: NDArray[np.int64], classes: int) -> NDArray[np.bool_]:
+    """Tell which labels are known: (N,)."""
+    known: NDArray[np.bool_] = (labels >= 0) & (labels < classes)
+    return known
+
+
 def load_seeds(
     path: Path, shape: tuple[int, int, int], resize: Resize = "none", limit: int | None = None
 ) -> Seeds:

@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from edgeflare.campaign.assembly import Assembly, assemble, first_seeds
+from edgeflare.campaign.assembly import Assembly, ImageShape, assemble, first_seeds
 from edgeflare.campaign.pipeline import Pipeline
 from edgeflare.campaign.plan import Plan
 from edgeflare.campaign.run_directory import write_atomically
@@ -20,7 +20,9 @@ from edgeflare.devices.profile import find_profile
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
 from edgeflare.models.preprocess import Encoder
-from edgeflare.models.seeds import load_seeds
+from edgeflare.models.seeds import Seeds, is_labelled, load_seeds
+from edgeflare.models.signature import class_count, image_shape
+from edgeflare.models.tflite import open_tflite
 from edgeflare.rank.searched import Right, count_right
 from edgeflare.search.goal import Goal
 from edgeflare.search.outcome import Arm, Outcome
@@ -139,20 +141,44 @@ def open_models(pair: Pair, plan: Plan, labelled: Path | None, stack: ExitStack)
 
     """
     seeds_for = (
-        first_seeds(pair, plan.limit)
-        if labelled is None
-        else partial(load_seeds, labelled, resize=pair.preprocess.resize)
+        first_seeds(pair, plan.limit) if labelled is None else partial(_load, pair, labelled)
     )
     profile = find_profile(plan.devices[0])
-    opened = assemble(
+    return assemble(
         pair, seeds_for, plan.goal.find, [profile], stack, plan.ensemble, plan.elsewhere
     )
-    if labelled is not None and opened.seeds.labels is None:
+
+
+def check_labelled(pair: Pair, labelled: Path) -> int:
+    """Return how many labelled images there are, before anything is measured with them.
+
+    Raises:
+        UserError: the set cannot be read, has no labels, or none of the model's classes.
+
+    """
+    _sha256(labelled)
+    with closing(open_tflite(pair.compressed)) as model:
+        signature = model.signature
+    seeds = _load(pair, labelled, image_shape(signature.input))
+    classes = class_count(signature.output)
+    if seeds.labels is None or not is_labelled(seeds.labels, classes).any():
+        raise UserError(
+            f"--labelled {labelled} has no label from 0 to {classes - 1}: number the classes"
+        )
+    return len(seeds)
+
+
+def _load(pair: Pair, labelled: Path, shape: ImageShape) -> Seeds:
+    try:
+        seeds = load_seeds(labelled, shape, pair.preprocess.resize)
+    except UserError as error:
+        raise UserError(f"--labelled: {error}") from None
+    if seeds.labels is None:
         raise UserError(
             f"--labelled {labelled} has no labels: write it with numpy.savez(path, images=..., "
             "labels=...)"
         )
-    return opened
+    return seeds
 
 
 def _about(pair: Pair, plan: Plan, labelled: Path | None) -> dict[str, Any]:
@@ -207,7 +233,8 @@ def _answers(opened: Assembly, goal: Goal, stopped: Callable[[], bool]) -> Label
     right = count_right(outcomes, labels.tolist(), classes)
     if right is None:
         raise UserError(
-            f"the labelled set has no label from 0 to {classes - 1}: number the classes"
+            f"no labelled image has both a label from 0 to {classes - 1} and answers of the "
+            "models: number the classes, or look at the models' outputs"
         )
     deviating = sum(goal.met(outcome) is not None for outcome in outcomes)
     tied = 0 if goal.ties else sum(map(goal.tied_deviation, outcomes))

@@ -9,7 +9,7 @@ from edgeflare.bench.grid import Grid, folder_name
 from edgeflare.bench.running import Watch, run_grid
 from edgeflare.campaign.campaign import Interrupt
 from edgeflare.models.pair import Pair
-from edgeflare.rank.measuring import Measured, measure, recall
+from edgeflare.rank.measuring import Measured, check_labelled, measure, recall
 from edgeflare.rank.searched import Searched, read_runs
 
 KEPT = "measured.json"
@@ -43,12 +43,16 @@ def measure_all(
 
     """
     measured: list[Measured] = []
+    unchecked = labelled
     for pair in pairs:
         if interrupt.asked():
             return None
         kept = out / folder_name(pair) / KEPT
         figures = recall(pair, grid.plan, labelled, kept)
         if figures is None:
+            if unchecked is not None:
+                check_labelled(pair, unchecked)
+                unchecked = None
             telling(pair)
             figures = measure(pair, grid.plan, labelled, kept, interrupt.asked)
         if figures is None:

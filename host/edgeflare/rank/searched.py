@@ -14,6 +14,7 @@ from edgeflare.campaign.about import About
 from edgeflare.campaign.journal import Journal
 from edgeflare.campaign.recall import from_rows
 from edgeflare.campaign.run_directory import RunDirectory
+from edgeflare.models.seeds import is_labelled
 from edgeflare.report.document import load_document
 from edgeflare.search.outcome import Arm, Outcome
 
@@ -93,11 +94,11 @@ def read_runs(runs: Sequence[Path]) -> Searched:
 
 def count_right(outcomes: Sequence[Outcome], labels: Sequence[int], classes: int) -> Right | None:
     """Count where the models are right; None where nothing is labelled."""
+    known = is_labelled(np.array(labels, np.int64), classes)
     answered = [
         (outcome[Arm.ORIGINAL].label, outcome[Arm.DEVICE].label, label)
-        for outcome, label in zip(outcomes, labels, strict=True)
-        if 0 <= label < classes
-        and None not in (outcome[Arm.ORIGINAL].label, outcome[Arm.DEVICE].label)
+        for outcome, label, labelled in zip(outcomes, labels, known.tolist(), strict=True)
+        if labelled and None not in (outcome[Arm.ORIGINAL].label, outcome[Arm.DEVICE].label)
     ]
     if not answered:
         return None

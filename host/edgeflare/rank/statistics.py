@@ -1,9 +1,13 @@
-"""What differences between models are worth: a paired bootstrap over the seeds, and Holm's steps.
+"""What differences between models are worth: flips of their signs, a bootstrap, and Holm's steps.
 
 A *table of values* is (models, seeds, generators) float64: the queries that a search needed, the
 budget where it found nothing within it. The mean of such values is the restricted mean: of the
 queries that a search makes when it stops at the budget at the latest. A mean over the findings
 alone would be kindest to the model on which fewest were found.
+
+p is of a paired randomization test. If two models are alike, then a seed's two values might as well
+have come the other way round; p is the share of all such exchanges that lead to a difference as
+large. It holds for any number of seeds, where a bootstrap is far too sure of few of them.
 """
 
 from __future__ import annotations
@@ -20,8 +24,11 @@ from edgeflare.bench.statistics import BOOTSTRAP_SEED, Estimate
 Values = NDArray[np.float64]
 
 RESAMPLES = 20_000
-"""So many, that the least p stays below .05 after Holm's correction for 190 comparisons, those of
-20 models."""
+"""Draws of the seeds, and of exchanges: so many, that the least p stays below .05 after Holm's
+correction for 190 comparisons, those of 20 models."""
+
+EXACT = 14
+"""Differing seeds up to which all exchanges are counted, 2 to that power; above, some are drawn."""
 
 SIGNIFICANT = 0.05
 """The corrected p below which two models are told apart."""
@@ -41,7 +48,7 @@ class Comparison:
             them differ by the same.
         order_kept: share of the resamples that order the two as all seeds do; ½ where all seeds
             order them not at all.
-        p: of a difference as large where there is none, two-sided.
+        p: of a difference as large where there is none, two-sided; see `exchanged`.
         p_corrected: the same after Holm's correction for all comparisons.
 
     """
@@ -66,11 +73,42 @@ def compare_all(values: Values) -> list[Comparison]:
     drawn = _resampled_means(each)
     pairs = list(combinations(range(len(values)), 2))
     differences = [drawn[:, a] - drawn[:, b] for a, b in pairs]
-    ps = [_p(one) for one in differences]
+    ps = exchanged(np.stack([each[a] - each[b] for a, b in pairs]))
     return [
         _comparison(a, b, each[a] - each[b], resampled, p, corrected)
         for (a, b), resampled, p, corrected in zip(pairs, differences, ps, holm(ps), strict=True)
     ]
+
+
+def exchanged(differences: Values) -> list[float]:
+    """Return, for each row, the share of exchanges that lead to a difference as large.
+
+    Up to `EXACT` seeds that differ at all this is exact. Above, the exchanges are drawn, the same
+    ones for each row, and what was seen is counted as one more of them: no p is 0.
+
+    Args:
+        differences: of the two models on each seed: (comparisons, seeds).
+
+    """
+    large = np.abs(differences.sum(axis=1)) - 1e-9 * np.abs(differences).sum(axis=1)
+    hits = np.zeros(len(differences), np.int64)
+    rng = np.random.default_rng(BOOTSTRAP_SEED)
+    for _ in range(RESAMPLES // _AT_ONCE):
+        signs = 2.0 * rng.integers(0, 2, (_AT_ONCE, differences.shape[1])) - 1.0
+        hits += (np.abs(signs @ differences.T) >= large).sum(axis=0)
+    drawn = (hits + 1) / (RESAMPLES + 1)
+    return [
+        float(p) if np.count_nonzero(row) > EXACT else _exact(row[row != 0.0], least)
+        for row, p, least in zip(differences, drawn, large, strict=True)
+    ]
+
+
+def seeds_needed(comparisons: int) -> int:
+    """Return the fewest seeds with which one of so many comparisons can be significant."""
+    seeds = 1
+    while comparisons * 2.0 ** (1 - seeds) >= SIGNIFICANT:
+        seeds += 1
+    return seeds
 
 
 def places(means: Sequence[float], comparisons: Sequence[Comparison]) -> list[int]:
@@ -133,10 +171,11 @@ def _comparison(
     )
 
 
-def _p(differences: Values) -> float:
-    """Return twice the share of the resamples on the rarer side of 0; one is added to each."""
-    rarer = min(int((differences <= 0.0).sum()), int((differences >= 0.0).sum()))
-    return min(1.0, 2.0 * (rarer + 1) / (len(differences) + 1))
+def _exact(differing: Values, large: float) -> float:
+    sums = np.zeros(1)
+    for one in differing:
+        sums = np.concatenate([sums - one, sums + one])
+    return float((np.abs(sums) >= large).mean())
 
 
 def _tail_inverse(hits: int, trials: int) -> float:

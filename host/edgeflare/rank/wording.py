@@ -7,7 +7,7 @@ from itertools import combinations
 
 from edgeflare.bench.table import show_number
 from edgeflare.rank.ranking import Ranking
-from edgeflare.rank.statistics import Comparison
+from edgeflare.rank.statistics import Comparison, seeds_needed
 
 
 def sentences(ranking: Ranking, strategy: str, budget: int) -> list[str]:
@@ -16,6 +16,7 @@ def sentences(ranking: Ranking, strategy: str, budget: int) -> list[str]:
         _first(ranking, strategy),
         *_told_apart(ranking),
         *_not_told_apart(ranking),
+        *_too_few(ranking),
         *_accuracy(ranking),
         *_labelled_set(ranking),
         *_deviating(ranking),
@@ -28,7 +29,8 @@ def sentences(ranking: Ranking, strategy: str, budget: int) -> list[str]:
 def _first(ranking: Ranking, strategy: str) -> str:
     best = [one for one in ranking.models if one.place == 1]
     names = _list([one.name for one in best])
-    basis = f"by {strategy}, on the {len(ranking.shared_seeds)} seeds on which all of them agree"
+    seeds = _count(len(ranking.shared_seeds), "seed")
+    basis = f"by {strategy}, on the {seeds} on which all of them agree"
     if len(best) == len(ranking.models):
         return (
             f"Nothing is significant: no model takes more queries than another beyond chance, "
@@ -54,9 +56,21 @@ def _told_apart(ranking: Ranking) -> Iterator[str]:
     groups = "; ".join(f"{_list(names)} over {_list(over)}" for over, names in winners.items())
     count = len(ranking.comparisons)
     yield (
-        f"Significant (p at most {_p(worst)}, corrected for {count} comparison{'s' * (count != 1)})"
-        f": {groups}."
+        f"Significant (p at most {_p(worst)}, corrected for {_count(count, 'comparison')}): "
+        f"{groups}."
     )
+
+
+def _too_few(ranking: Ranking) -> Iterator[str]:
+    """Say where not even the clearest difference could be told from chance."""
+    seeds, comparisons = len(ranking.shared_seeds), len(ranking.comparisons)
+    needed = seeds_needed(comparisons)
+    if seeds < needed:
+        yield (
+            f"With {_count(seeds, 'seed')} nothing can be significant: "
+            f"{_count(comparisons, 'comparison')} "
+            f"take{'s' * (comparisons == 1)} at least {needed}; raise --limit, or give more seeds."
+        )
 
 
 def _not_told_apart(ranking: Ranking) -> Iterator[str]:
@@ -89,16 +103,17 @@ def _neighbours(pairs: Collection[tuple[int, int]], models: int) -> Iterator[tup
 def _accuracy(ranking: Ranking) -> Iterator[str]:
     models = ranking.models
     for what, rights in (
-        ("labelled seeds", [one.right for one in models]),
-        ("images of the labelled set", [one.labelled_right for one in models]),
+        ("labelled seed{}", [one.right for one in models]),
+        ("image{} of the labelled set", [one.labelled_right for one in models]),
     ):
         known = [right for right in rights if right is not None]
         if len(known) == len(models):
             shares = [right.compressed / right.images for right in known]
-            original = known[0].original / known[0].images
+            images = known[0].images
+            original = known[0].original / images
             yield (
-                f"Accuracy on the {known[0].images:,} {what}: {_span(min(shares), max(shares))}, "
-                f"the original {original:.2%}."
+                f"Accuracy on the {images:,} {what.format('s' * (images != 1))}: "
+                f"{_span(min(shares), max(shares))}, the original {original:.2%}."
             )
 
 
@@ -184,6 +199,10 @@ def _span(low: float, high: float) -> str:
 
 def _p(p: float) -> str:
     return "1" if p >= 0.995 else f"{p:.2g}"
+
+
+def _count(count: int, what: str) -> str:
+    return f"{count:,} {what}{'s' * (count != 1)}"
 
 
 def _list(parts: Sequence[str]) -> str:
