@@ -21,7 +21,7 @@ NAMES = {
     "perceptron": "the paper's perceptron",
     "perceptron-abstaining": "the same, abstaining",
     "second-class": "second class, always",
-    "shifts-mixture-only": "shifts, for the net alone",
+    "shifts-mixture-only": "shifts, mixture only",
     "shifts": "shifts (the default)",
 }
 BOUND = ("--max-linf", "none", "--max-l2", "none")

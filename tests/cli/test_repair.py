@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import signal
@@ -13,6 +14,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from jsonschema import Draft202012Validator
+
+from edgeflare.repair import document as repair_document
 
 pytest.importorskip("sklearn")
 
@@ -23,7 +27,8 @@ Call = Callable[..., Any]
 def run(tmp_path_factory: pytest.TempPathFactory, example: Path, start: Call) -> Path:
     """A run with enough triggers for five folds."""
     folder = tmp_path_factory.mktemp("repair") / "run"
-    options = ("--device", "emulated-xnnpack", "--limit", "40", "--fail-on", "none")
+    devices = ("--device", "emulated-xnnpack", "--device", "emulated-builtin")
+    options = (*devices, "--fail-on", "none")
     assert start("search", example, *options, "--out", folder).code == 0
     return folder
 
@@ -42,12 +47,13 @@ def test_a_repair_is_told_in_full_whatever_comes_of_it(
 ) -> None:
     out = tmp_path / "repaired"
 
-    said = call("repair", run, "--out", out, "--rounds", "1", "--test", fresh, "--search-again")
+    said = call("repair", run, "--out", out, "--rounds", "2", "--test", fresh, "--search-again")
 
     assert said.code == 0, said.err
     document = json.loads((out / "repair.json").read_text())
-    assert document["schema"] == "edgeflare.repair/v1"
-    assert document["inputs"]["triggers"] + document["inputs"]["not_reproduced"] == 40
+    schema = Path(repair_document.__file__).with_name("repair.schema.json")
+    Draft202012Validator(json.loads(schema.read_bytes())).validate(document)
+    assert document["inputs"]["triggers"] + document["inputs"]["not_reproduced"] == 200
     assert set(document["repairers"]) == {
         "perceptron", "perceptron-abstaining", "second-class", "shifts-mixture-only", "shifts",
     }  # fmt: skip
@@ -57,8 +63,13 @@ def test_a_repair_is_told_in_full_whatever_comes_of_it(
     assert document["queries"]["near_boundary"] > 500
     if document["written"]:
         assert (out / "repaired.tflite").is_file()
-        assert document["again"]["before"]["findings"] == 40
-        assert document["repaired"]["same_labels"] == document["repaired"]["asked"] == 80
+        assert document["again"]["before"]["findings"] == 200
+        repaired = document["repaired"]
+        assert repaired["same_labels"] == repaired["asked"]
+        assert repaired["asked"] == 2 * 2 * document["inputs"]["triggers"]  # on both devices
+        assert f"{repaired['asked']:,} of {repaired['asked']:,}" in said.out
+        for one in (repaired, repaired["alone"]):
+            assert hashlib.sha256((out / one["file"]).read_bytes()).hexdigest() == one["sha256"]
         assert call("search", out, "--limit", "2", "--dry-run").code == 0
     else:
         assert "No repairer is written" in said.out
@@ -124,6 +135,22 @@ def test_a_mixture_that_is_none(mixture: str, finished: Any, call: Call, tmp_pat
     said = call("repair", finished.folder, "--out", out, "--mixture", mixture)
     assert said.code == 2
     assert "--mixture" in said.complaint()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["missing", "small"])
+def test_bad_test_images_are_refused_before_anything_is_done(
+    kind: str, run: Path, call: Call, tmp_path: Path
+) -> None:
+    path = tmp_path / "test.npz"
+    if kind == "small":
+        np.savez(path, images=np.zeros((3, 8, 8), np.uint8))
+
+    said = call("repair", run, "--out", tmp_path / "out", "--test", path)
+
+    assert said.code == 2
+    assert str(path) in said.complaint()
+    assert not (tmp_path / "out").exists()
 
 
 def test_searching_again_elsewhere(finished: Any, call: Call, tmp_path: Path) -> None:

@@ -123,6 +123,13 @@ def test_every_key_of_a_ranking_is_told() -> None:
     assert keys <= words("rank.md")
 
 
+def test_every_key_of_a_repair_is_told() -> None:
+    schema = json.loads((ROOT / "host/edgeflare/repair/repair.schema.json").read_text())
+    keys = set(_keys(schema))
+    assert len(keys) > 60
+    assert keys <= words("repair.md")
+
+
 def test_every_strategy_and_operator_is_told() -> None:
     assert set(strategies()) <= words("differences.md")
     assert {operator.name for operator in operators()} <= words("operators.md")

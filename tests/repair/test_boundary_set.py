@@ -20,7 +20,7 @@ from edgeflare.devices.profile import find_profiles
 from edgeflare.errors import UserError
 from edgeflare.models.pair import load_pair
 from edgeflare.repair.boundary_set import NEAR, BoundarySet, gather
-from edgeflare.repair.fresh import ask_fresh
+from edgeflare.repair.fresh import Fresh, ask_fresh, load_fresh
 from edgeflare.repair.subject import Known, Subject, ask_known, open_subject, require_enough
 from edgeflare.replay.past_run import PastRun
 from edgeflare.report.documented import run_documented
@@ -90,10 +90,14 @@ def test_the_same_run_gives_the_same_set(subject: Subject, known: Known, near: B
     assert all(a <= b for (a, _), (b, _) in pairwise(told))
 
 
+def fresh_of(subject: Subject, path: Path) -> Fresh:
+    return ask_fresh(subject, path, load_fresh(subject, path), lambda _done, _total: None)
+
+
 def test_fresh_data_before_and_after(subject: Subject, tmp_path: Path) -> None:
     with np.load(EXAMPLE / "seeds.npz") as arrays:
         np.savez(tmp_path / "test.npz", images=arrays["images"], labels=arrays["labels"])
-    fresh = ask_fresh(subject, tmp_path / "test.npz", lambda _done, _total: None)
+    fresh = fresh_of(subject, tmp_path / "test.npz")
     assert (fresh.before().deviations, fresh.before().strict) == (0, 0)
     worst = fresh.after_labels(lambda samples: samples.seconds)
     assert worst.deviations == len(fresh.samples) == 200
@@ -101,6 +105,21 @@ def test_fresh_data_before_and_after(subject: Subject, tmp_path: Path) -> None:
     assert worst.accuracy is not None
     assert right is not None
     assert worst.accuracy < right
+
+
+def test_an_image_without_a_label_is_neither_right_nor_wrong(
+    subject: Subject, tmp_path: Path
+) -> None:
+    path = tmp_path / "test.npz"
+    with np.load(EXAMPLE / "seeds.npz") as arrays:
+        images, labels = arrays["images"][:40], arrays["labels"][:40].astype(np.int64)
+    np.savez(path, images=images[:20], labels=labels[:20])
+    labelled = fresh_of(subject, path).before().accuracy
+    labels[20:30], labels[30:] = -1, 10
+    np.savez(path, images=images, labels=labels)
+    assert fresh_of(subject, path).before().accuracy == labelled
+    np.savez(path, images=images[20:], labels=labels[20:])
+    assert fresh_of(subject, path).before().accuracy is None
 
 
 def test_too_few_triggers_are_refused() -> None:
@@ -122,9 +141,10 @@ def test_one_class_only_is_refused(
     subject: Subject, known: Known, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("edgeflare.repair.subject.LEAST_TRIGGERS", 1)
-    stayed = known.triggers.originals == known.seeds.originals
-    label = int(known.seeds.originals[stayed][0])
-    kept = set(known.seeds.seed_ids[stayed & (known.seeds.originals == label)].tolist())
+    # Whatever the original says of the triggers: of these it gives another class.
+    moved = known.triggers.originals != known.seeds.originals
+    label = int(known.seeds.originals[moved][0])
+    kept = set(known.seeds.seed_ids[known.seeds.originals == label].tolist())
     rows = [row for row, seed_id in enumerate(subject.seed_ids.tolist()) if seed_id in kept]
     with pytest.raises(UserError, match="one class only"):
         ask_known(_only(subject, rows))

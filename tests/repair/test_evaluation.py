@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -43,7 +44,7 @@ def test_counts_and_ratios_are_those_of_the_paper(
 
 
 def test_always_answering_with_the_second_class_repairs_all_and_breaks_all(
-    columns: Mapping[str, Column],
+    material: Material, columns: Mapping[str, Column]
 ) -> None:
     second = columns["second-class"]
     assert second.repair_ratio > 0.95
@@ -51,6 +52,9 @@ def test_always_answering_with_the_second_class_repairs_all_and_breaks_all(
     assert second.net.high < 0.0
     assert second.unled_ratio is not None
     assert second.unled_ratio > 1.0
+    before = material.unled.deviating
+    assert second.unled_broken == (~before).sum()
+    assert 0.9 * before.sum() < second.unled_mended <= before.sum()
 
 
 def test_shifts_do_better_than_the_papers_design(columns: Mapping[str, Column]) -> None:
@@ -59,3 +63,12 @@ def test_shifts_do_better_than_the_papers_design(columns: Mapping[str, Column]) 
     assert shifted.net.value > paper.net.value
     assert shifted.unled_ratio is not None
     assert shifted.unled_ratio < 1.0
+
+
+def test_inputs_as_they_come_are_counted_where_none_deviated_before(material: Material) -> None:
+    unled = material.unled
+    agreeing = replace(material, unled=unled.take(~unled.deviating))
+    column = evaluate(agreeing, gains_of(agreeing), lambda *_: None)["second-class"]
+    assert column.unled_ratio is None
+    assert column.unled_mended == 0.0
+    assert column.unled_broken == len(agreeing.unled)

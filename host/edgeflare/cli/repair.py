@@ -18,7 +18,7 @@ from edgeflare.devices.profile import Profile, find_profile, find_profiles
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
 from edgeflare.repair.boundary_set import ROUNDS
-from edgeflare.repair.document import to_document, write_document, write_pair
+from edgeflare.repair.document import to_document, write_document, write_models, write_pair
 from edgeflare.repair.mixture import Mixture
 from edgeflare.repair.repairing import MODEL, Wanted
 from edgeflare.repair.repairing import repair as repair_run
@@ -33,7 +33,7 @@ Out = Annotated[
     typer.Option(
         metavar="DIR",
         help="Where to write repair.json and, if there is a gain, the repaired model with a "
-        "pair.toml; absent or empty.",
+        "pair.toml, and the shifts alone; absent or empty.",
     ),
 ]
 Device = Annotated[
@@ -56,8 +56,9 @@ Rounds = Annotated[
     typer.Option(
         min=1,
         metavar="N",
-        help="Searches from each seed for inputs near the boundary, 25 to 55 queries each, "
-        "asked of the original and of the device.",
+        help="How often to search from each seed, in two ways, for inputs near the boundary: 24 to "
+        "59 queries a round on int8 models, 135 on a float16 one, each asked of the original and "
+        "of the device.",
     ),
 ]
 MixtureOf = Annotated[
@@ -112,16 +113,17 @@ def repair(
     console = Console(stderr=True)
     try:
         with as_ctrl_c(), observe(console) as observer:
-            found = repair_run(past, pair, profiles, out, wanted, observer.worked)
+            found = repair_run(past, pair, profiles, wanted, observer.worked)
     except KeyboardInterrupt:
         sys.stderr.write(f"edgeflare: stopped: nothing is written to {out}\n")
         return INTERRUPTED
     document = to_document(past, found, wanted)
-    if found.written is not None:
+    if found.repaired is not None:
+        write_models(out, found.repaired)
         write_pair(out, pair, _seeds(past))
     write_document(out, document)
     print_repair(Console(), document, str(out))
-    if not again or found.written is None:
+    if not again or found.repaired is None:
         return 0
     return _search_again(console, past, replace(whole, compressed=out / MODEL), out, document)
 

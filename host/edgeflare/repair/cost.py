@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.devices.device import Device
-from edgeflare.repair.samples import Labels
 
 BATCHES = 30
 """Of each model in turn, so that whatever else the device does falls on both."""
@@ -78,8 +77,8 @@ def measure(device: Device, before: Path, after: Path, inputs: NDArray[np.generi
     )
 
 
-def labels_on(device: Device, model: Path, inputs: NDArray[np.generic]) -> Labels:
-    """Return the labels that a model gives on a device.
+def outputs_on(device: Device, model: Path, inputs: NDArray[np.generic]) -> NDArray[np.generic]:
+    """Return the raw outputs that a model gives on a device: (batch, classes).
 
     Raises:
         UserError: the device refuses it.
@@ -89,5 +88,5 @@ def labels_on(device: Device, model: Path, inputs: NDArray[np.generic]) -> Label
     profile = device.profile
     with closing(device.open_as(model, profile.kernels, profile.threads)) as session:
         outputs = session.submit(inputs).result().outputs
-    labels: Labels = outputs.reshape(len(inputs), -1).argmax(axis=1).astype(np.int64, copy=False)
-    return labels
+    raw: NDArray[np.generic] = outputs.reshape(len(inputs), -1)
+    return raw

@@ -1,7 +1,11 @@
-"""`repair.json`, schema `edgeflare.repair/v1`: what was tried, and what came of it."""
+"""`repair.json`, schema `edgeflare.repair/v1`: what was tried, and what came of it.
+
+`repair.schema.json` beside this file describes it; docs/repair.md says what each figure means.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import asdict
 from pathlib import Path
@@ -10,10 +14,10 @@ from typing import Any
 from edgeflare import __version__
 from edgeflare.campaign.run_directory import write_atomically
 from edgeflare.models.pair import Pair
-from edgeflare.models.pair_file import FILE
+from edgeflare.models.pair_file import FILE, is_callable_module
 from edgeflare.repair.folds import FOLDS, SPLITS
 from edgeflare.repair.matching import matched_share
-from edgeflare.repair.repairing import MODEL, Repair, Wanted
+from edgeflare.repair.repairing import ALONE, MODEL, Repair, Repaired, Wanted
 from edgeflare.repair.shifts import STEP
 from edgeflare.replay.past_run import PastRun
 from edgeflare.report.document import Document
@@ -27,7 +31,6 @@ def to_document(past: PastRun, repair: Repair, wanted: Wanted) -> Document:
     known, near = repair.known, repair.near
     tested = 0 if repair.fresh is None else len(repair.fresh[0].samples) + repair.fresh[0].failed
     asked = 2 * (len(known.triggers) + known.not_reproduced)
-    again = 0 if repair.written is None else repair.written.asked
     return {
         "schema": SCHEMA,
         "edgeflare": __version__,
@@ -57,7 +60,7 @@ def to_document(past: PastRun, repair: Repair, wanted: Wanted) -> Document:
             "known": asked,
             "near_boundary": near.queries,
             "test": tested,
-            "repaired": again,
+            "repaired": repair.verified,
         },
         "mixture": asdict(wanted.mixture),
         "folds": FOLDS,
@@ -66,9 +69,9 @@ def to_document(past: PastRun, repair: Repair, wanted: Wanted) -> Document:
         "ceiling": repair.ceiling,
         "shifts": _shifts(repair),
         "test": _test(repair),
-        "written": repair.written is not None,
+        "written": repair.repaired is not None,
         "why": repair.why,
-        "repaired": _written(repair),
+        "repaired": None if repair.repaired is None else _repaired(repair.repaired),
         "again": None,
     }
 
@@ -79,14 +82,26 @@ def write_document(out: Path, document: Document) -> None:
     write_atomically(out / DOCUMENT, text.encode() + b"\n")
 
 
+def write_models(out: Path, repaired: Repaired) -> None:
+    """Write the repaired model and the shifts alone into a folder, made if it is not there."""
+    write_atomically(out / MODEL, repaired.model)
+    write_atomically(out / ALONE, repaired.alone)
+
+
 def write_pair(out: Path, pair: Pair, seeds: Path) -> None:
-    """Write a `pair.toml` beside the repaired model, so that the folder is a pair to search."""
+    """Write a `pair.toml` beside the repaired model, so that the folder is a pair to search.
+
+    Wherever it is searched from: a path that was typed relative to another folder is absolute.
+    """
+    original = pair.original
+    if original is not None and not is_callable_module(original):
+        original = str(Path(original).expanduser().absolute())
     preprocess = asdict(pair.preprocess)
     lines = [
         f"name = {_toml(pair.name + '-repaired')}",
-        f"original = {_toml(pair.original)}",
+        f"original = {_toml(original)}",
         f"compressed = {_toml(MODEL)}",
-        f"seeds = {_toml(str(seeds))}",
+        f"seeds = {_toml(str(seeds.absolute()))}",
         *([f"classes = {_toml(pair.classes)}"] if pair.classes else []),
         *([f"outputs = {_toml(pair.outputs)}"] if pair.outputs else []),
         "",
@@ -127,14 +142,16 @@ def _test(repair: Repair) -> dict[str, Any] | None:
     }
 
 
-def _written(repair: Repair) -> dict[str, Any] | None:
-    written = repair.written
-    if written is None:
-        return None
+def _repaired(repaired: Repaired) -> dict[str, Any]:
     return {
         "file": MODEL,
-        "sha256": written.sha256,
-        **asdict(written.cost),
-        "asked": written.asked,
-        "same_labels": written.same_labels,
+        "sha256": hashlib.sha256(repaired.model).hexdigest(),
+        **asdict(repaired.cost),
+        "asked": repaired.asked,
+        "same_labels": repaired.same_labels,
+        "alone": {
+            "file": ALONE,
+            "sha256": hashlib.sha256(repaired.alone).hexdigest(),
+            "bytes": len(repaired.alone),
+        },
     }

@@ -40,8 +40,9 @@ class Column:
         improvement_count: deviations before, less those after.
         improvement_ratio: its share of the triggers; negative where it made things worse.
         induced_agreeing: share of the matched agreeing inputs that begin to deviate.
-        unled_ratio: deviations among near-boundary inputs as they come, after for each before; None
-            where there were none.
+        unled_mended: near-boundary inputs as they come that no longer deviate.
+        unled_broken: those of them that begin to.
+        unled_ratio: deviations among them, after for each before; None where there were none.
         net: by how much deviations fall over the mixture, as a share of it.
 
     """
@@ -53,6 +54,8 @@ class Column:
     improvement_count: float
     improvement_ratio: float
     induced_agreeing: float
+    unled_mended: float
+    unled_broken: float
     unled_ratio: float | None
     net: Estimate
 
@@ -139,7 +142,8 @@ def _column(material: Material, sheet: _Sheet) -> Column:
     )
     before = material.unled.deviating
     changed = sheet.unled / SPLITS
-    after = before.sum() - changed[before].sum() + changed[~before].sum()
+    mended, broken = float(changed[before].sum()), float(changed[~before].sum())
+    after = float(before.sum()) - mended + broken
     repaired, induced, inducing = told.ratios.tolist()
     each = len(ones) / FOLDS
     return Column(
@@ -150,6 +154,8 @@ def _column(material: Material, sheet: _Sheet) -> Column:
         improvement_count=(repaired - inducing) * each,
         improvement_ratio=repaired - inducing,
         induced_agreeing=induced,
-        unled_ratio=float(after / before.sum()) if before.any() else None,
+        unled_mended=mended,
+        unled_broken=broken,
+        unled_ratio=after / float(before.sum()) if before.any() else None,
         net=told.net(material.mixture),
     )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.campaign.panel import Evaluated
-from edgeflare.models.seeds import load_seeds
+from edgeflare.models.seeds import Seeds, is_labelled, load_seeds
 from edgeflare.repair.material import Repair
 from edgeflare.repair.samples import Labels, Samples
 from edgeflare.repair.subject import ARMS, Subject
@@ -27,7 +27,7 @@ class Fresh:
         path: where they come from.
         samples: the answers.
         original_tied: (k,) bool, whether the original has a tie.
-        labels: (k,) the right labels, or None.
+        labels: (k,) the right labels, or None; one outside 0 … classes - 1 is not known.
         failed: inputs that are left out, since one of the two gave no answer.
 
     """
@@ -62,7 +62,10 @@ class Fresh:
         return Counted(int(deviate.sum()), strict, self._accuracy(labels))
 
     def _accuracy(self, labels: Labels) -> float | None:
-        return None if self.labels is None else float((labels == self.labels).mean())
+        if self.labels is None:
+            return None
+        known = is_labelled(self.labels, self.samples.raw.shape[1])
+        return float((labels == self.labels)[known].mean()) if known.any() else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,7 @@ class Counted:
     Attributes:
         deviations: inputs whose label is not the original's.
         strict: those of them without a tie on either side.
-        accuracy: share of right labels; None where these are not known.
+        accuracy: share of right labels among labelled inputs; None where there are none.
 
     """
 
@@ -81,17 +84,26 @@ class Counted:
     accuracy: float | None
 
 
-def ask_fresh(subject: Subject, path: Path, tell: Callable[[int, int], None]) -> Fresh:
-    """Ask original and device about all inputs of a file or folder.
+def load_fresh(subject: Subject, path: Path) -> Seeds:
+    """Load all inputs of a file or folder.
 
     Raises:
         UserError: it is not what seeds are.
+
+    """
+    height, width, channels = subject.seed_images.shape[1:]
+    return load_seeds(path, (height, width, channels), subject.assembly.pair.preprocess.resize)
+
+
+def ask_fresh(
+    subject: Subject, path: Path, inputs: Seeds, tell: Callable[[int, int], None]
+) -> Fresh:
+    """Ask original and device about all inputs of a file or folder, as `load_fresh` returns them.
+
+    Raises:
         InfrastructureError: a device or a worker process is lost for good.
 
     """
-    pair = subject.assembly.pair
-    height, width, channels = subject.seed_images.shape[1:]
-    inputs = load_seeds(path, (height, width, channels), pair.preprocess.resize)
     answered: list[Evaluated] = []
     for at in range(0, len(inputs), _AT_ONCE):
         tell(at, len(inputs))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -13,13 +12,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.campaign.run_directory import write_atomically
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
 from edgeflare.models.preprocess import Encoder
 from edgeflare.repair.boundary_set import BoundarySet, gather
-from edgeflare.repair.cost import Cost, labels_on, measure
+from edgeflare.repair.cost import Cost, measure, outputs_on
 from edgeflare.repair.evaluation import (
     ABSTAINING,
     PERCEPTRON,
@@ -30,7 +28,7 @@ from edgeflare.repair.evaluation import (
     evaluate,
 )
 from edgeflare.repair.fitting import Fitted, fit, fold_rows, gains_of
-from edgeflare.repair.fresh import Counted, Fresh, ask_fresh
+from edgeflare.repair.fresh import Counted, Fresh, ask_fresh, load_fresh
 from edgeflare.repair.material import Material, to_material
 from edgeflare.repair.mixture import Mixture
 from edgeflare.repair.perceptron import (
@@ -39,13 +37,16 @@ from edgeflare.repair.perceptron import (
     train,
     train_abstaining,
 )
-from edgeflare.repair.samples import Samples, together
-from edgeflare.repair.shifts import Shifts, append
+from edgeflare.repair.samples import Samples
+from edgeflare.repair.shifts import Shifts, append, standalone
 from edgeflare.repair.subject import Known, Subject, ask_known, open_subject
-from edgeflare.repair.target import Target, read_target
+from edgeflare.repair.target import Target, read_target, require_probabilities
 from edgeflare.replay.past_run import PastRun
 
 MODEL = "repaired.tflite"
+
+ALONE = "shifts.tflite"
+"""The shifts without the model, for one that cannot be edited."""
 
 Tell = Callable[[str, int, int], None]
 """Is told what is being done, how much of it, and how much there is."""
@@ -68,19 +69,21 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """A repaired model, and what became of it on the device.
+class Repaired:
+    """A repaired model, and what became of it on the devices.
 
     Attributes:
-        sha256: of its file.
-        cost: beside the model before.
-        asked: inputs that it was asked about on the device.
+        model: its file.
+        alone: the file of the shifts alone.
+        cost: beside the model before, on the first device.
+        asked: inputs that it was asked about, all devices together.
         same_labels: those of them on which it gave the label that the host works out from what
-            the model gave before.
+            the model before gave there.
 
     """
 
-    sha256: str
+    model: bytes
+    alone: bytes
     cost: Cost
     asked: int
     same_labels: int
@@ -98,7 +101,8 @@ class Repair:
         ceiling: the largest net that shifts reach on the inputs that they are fitted to.
         fitted: the shifts, fitted to everything.
         fresh: deviations on fresh inputs, before and by repairer; None where none were given.
-        written: the repaired model, or None.
+        repaired: the repaired model, or None where none is to be kept.
+        verified: inputs that a repaired model was asked about, whether it is kept or not.
         why: why it was written, or not.
         devices: name and provenance of each device, as plain JSON values.
 
@@ -111,21 +115,21 @@ class Repair:
     ceiling: float
     fitted: Fitted
     fresh: tuple[Fresh, Mapping[str, Counted]] | None
-    written: Written | None
+    repaired: Repaired | None
+    verified: int
     why: str
     devices: Sequence[Mapping[str, object]]
 
 
 def repair(
-    past: PastRun, pair: Pair, profiles: Sequence[Profile], out: Path, wanted: Wanted, tell: Tell
+    past: PastRun, pair: Pair, profiles: Sequence[Profile], wanted: Wanted, tell: Tell
 ) -> Repair:
-    """Repair the deviations of a run; write the repaired model into a folder if there is a gain.
+    """Repair the deviations of a run, if there is a gain; nothing is written.
 
     Args:
         past: the run.
         pair: as `past.pair` returns it.
         profiles: the devices to ask.
-        out: the folder.
         wanted: what is asked.
         tell: is told how far it is.
 
@@ -138,7 +142,8 @@ def repair(
     target = _target(pair)
     with ExitStack() as stack:
         subject = open_subject(past, pair, profiles, stack)
-        _require_probabilities(subject)
+        require_probabilities(subject.decoder, str(pair.compressed))
+        inputs = None if wanted.test is None else load_fresh(subject, wanted.test)
         known = ask_known(subject)
         near = gather(subject, known, wanted.rounds, lambda *far: tell("look", *far))
         material = to_material(known, near, wanted.mixture)
@@ -146,23 +151,35 @@ def repair(
         columns = evaluate(material, gains, lambda *far: tell("train", *far))
         fitted = fit(gains, fold_rows(material.folds(0)))
         fresh = None
-        if wanted.test is not None:
-            asked = ask_fresh(subject, wanted.test, lambda *far: tell("test", *far))
+        if wanted.test is not None and inputs is not None:
+            asked = ask_fresh(subject, wanted.test, inputs, lambda *far: tell("test", *far))
             reckless = fit(gains.mixture_only, fold_rows(material.folds(0))[gains.mixed])
             both = {RECKLESS: reckless.shifts, SHIFTS: fitted.shifts}
             fresh = asked, _counted(asked, material, both)
-        gained, why = _verdict(columns[SHIFTS], fitted, fresh)
-        written = None
+        gained, why = verdict(columns[SHIFTS], fitted, fresh)
+        repaired, verified = None, 0
         if gained:
             tell("measure", 0, 1)
-            written = _write(subject, known, target, fitted.shifts, out / MODEL)
+            made = _append(subject, known, target, fitted.shifts)
+            verified = made.asked
             tell("measure", 1, 1)
+            repaired, why = kept(made, why)
         devices = [
             {"name": device.profile.name, "provenance": device.provenance.to_json()}
             for device in subject.assembly.devices
         ]
     return Repair(
-        known, near, material, columns, gains.ceiling, fitted, fresh, written, why, devices
+        known,
+        near,
+        material,
+        columns,
+        gains.ceiling,
+        fitted,
+        fresh,
+        repaired,
+        verified,
+        why,
+        devices,
     )
 
 
@@ -172,15 +189,6 @@ def _target(pair: Pair) -> Target:
     except OSError as error:
         raise UserError(f"{pair.compressed} cannot be read: {error.strerror}") from None
     return read_target(content, str(pair.compressed))
-
-
-def _require_probabilities(subject: Subject) -> None:
-    pair, decoder = subject.assembly.pair, subject.decoder
-    if decoder.outputs != "probabilities":
-        raise UserError(
-            f"{pair.compressed} gives logits, and shifts are made of probabilities: convert it with"
-            " a softmax as its last layer"
-        )
 
 
 def _counted(fresh: Fresh, material: Material, shifts: Mapping[str, Shifts]) -> dict[str, Counted]:
@@ -198,7 +206,7 @@ def _scores(shifts: Shifts, samples: Samples) -> NDArray[np.generic]:
     return shifts.apply(samples.raw, samples.tensor)
 
 
-def _verdict(
+def verdict(
     column: Column, fitted: Fitted, fresh: tuple[Fresh, Mapping[str, Counted]] | None
 ) -> tuple[bool, str]:
     """Say whether a repairer is to be written, and why."""
@@ -211,9 +219,11 @@ def _verdict(
             "the net on held-out inputs is not surely above zero "
             f"({100 * net.value:+.1f} points, 95 % interval {interval})"
         )
-    if column.unled_ratio is not None and column.unled_ratio > 1.0:
-        more = 100.0 * (column.unled_ratio - 1.0)
-        return False, f"among inputs as they come {more:.0f} % more would deviate"
+    if column.unled_broken > column.unled_mended:
+        return False, (
+            f"of held-out inputs as they come {column.unled_broken:.1f} begin to deviate, and "
+            f"{column.unled_mended:.1f} no longer do"
+        )
     if fresh is not None:
         before, after = fresh[1]["before"].deviations, fresh[1][SHIFTS].deviations
         if after > before:
@@ -223,21 +233,30 @@ def _verdict(
     )
 
 
-def _write(subject: Subject, known: Known, target: Target, shifts: Shifts, path: Path) -> Written:
-    before = subject.assembly.pair.compressed
+def kept(repaired: Repaired, why: str) -> tuple[Repaired | None, str]:
+    """Return a repaired model if it does on the devices what it was judged by, and why or not."""
+    if repaired.same_labels == repaired.asked:
+        return repaired, why
+    return None, (
+        "on the device the same labels as were worked out came on "
+        f"{repaired.same_labels} of {repaired.asked} inputs only"
+    )
+
+
+def _append(subject: Subject, known: Known, target: Target, shifts: Shifts) -> Repaired:
+    """Append the shifts to the model, and try it on all devices."""
+    before, devices = subject.assembly.pair.compressed, subject.assembly.devices
     content = append(before.read_bytes(), shifts, target, str(before))
-    device = subject.assembly.devices[0]
     images = np.concatenate([known.seed_images, known.trigger_images])
     inputs = Encoder(subject.assembly.pair.preprocess, target.inputs[0]).encode(images)
-    samples = together([known.seeds, known.triggers])
-    expected = shifts.apply(samples.raw, samples.tensor).argmax(axis=1)
-    # Where it is stopped before the end, nothing is to be left in the user's folder.
+    same = 0
     with tempfile.TemporaryDirectory() as folder:
         after = Path(folder) / MODEL
         after.write_bytes(content)
-        seen = labels_on(device, after, inputs)
-        cost = measure(device, before, after, inputs)
-    write_atomically(path, content)
-    return Written(
-        hashlib.sha256(content).hexdigest(), cost, len(seen), int((seen == expected).sum())
-    )
+        for device in devices:
+            was = shifts.apply(outputs_on(device, before, inputs), target.output)
+            now = outputs_on(device, after, inputs)
+            same += int((was.argmax(axis=1) == now.argmax(axis=1)).sum())
+        cost = measure(devices[0], before, after, inputs)
+    alone = standalone(shifts, target)
+    return Repaired(content, alone, cost, len(inputs) * len(devices), same)

@@ -183,7 +183,7 @@ def ask_known(subject: Subject) -> Known:
     """Ask about the run's seeds and triggers again.
 
     Raises:
-        UserError: too few are left, or the original knows one class only.
+        UserError: too few are left, or all their seeds are of one class.
 
     """
     ids = subject.seed_ids.tolist()
@@ -201,10 +201,10 @@ def ask_known(subject: Subject) -> Known:
     labels = [on_seeds[at].outcome[Arm.DEVICE].label or 0 for at in good]
     seeds = subject.samples([on_seeds[at] for at in good], kept_ids, labels)
     triggers = subject.samples([on_triggers[at] for at in good], kept_ids, labels)
-    if len(set(triggers.originals.tolist()) | set(seeds.originals.tolist())) < 2:
+    if len(set(seeds.originals.tolist())) < 2:
         raise UserError(
-            f"the original gives one class only on all seeds and triggers of {where}: search from "
-            "seeds of several classes"
+            f"the original gives one class only on all seeds of {where} that led to a trigger:"
+            " search from seeds of several classes"
         )
     return Known(
         triggers,

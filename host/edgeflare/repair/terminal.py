@@ -12,7 +12,7 @@ _NAMES = {
     "perceptron": "the paper's perceptron",
     "perceptron-abstaining": "perceptron, abstaining",
     "second-class": "second class, always",
-    "shifts-mixture-only": "shifts, net alone",
+    "shifts-mixture-only": "shifts, mixture only",
     "shifts": "shifts (the default)",
 }
 
@@ -101,6 +101,15 @@ def _print_end(console: Console, document: Document, out: str) -> None:
         f"{escape(out)}/{repaired['file']} is written: {document['why']}. It has"
         f" {repaired['bytes_after'] - repaired['bytes_before']:,} bytes more, and takes"
         f" {micro:+.1f} µs ({repaired['ratio'] - 1.0:+.1%}) on {escape(repaired['device'])}.",
+        highlight=False,
+    )
+    console.print(
+        f"The same labels on the device: {repaired['same_labels']:,} of {repaired['asked']:,}.",
+        highlight=False,
+    )
+    console.print(
+        f"For a model that cannot be edited, {escape(out)}/{repaired['alone']['file']} takes its"
+        " raw output vector and gives the repaired one.",
         highlight=False,
     )
     console.print(f"Search it: edgeflare search {escape(out)}", highlight=False)
