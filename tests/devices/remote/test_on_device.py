@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import io
 import os
@@ -46,12 +47,12 @@ def cache(tmp_path: Path) -> Path:
 def packed(script: str, runs_by: str = "/bin/sh") -> bytes:
     """A payload whose agent is that script, for that shell."""
     file = io.BytesIO()
-    with tarfile.open(fileobj=file, mode="w:gz") as archive:
+    with tarfile.open(fileobj=file, mode="w") as archive:
         member = tarfile.TarInfo("agent")
         content = f"#!{runs_by}\n{script}".encode()
         member.size, member.mode = len(content), 0o755
         archive.addfile(member, io.BytesIO(content))
-    return file.getvalue()
+    return gzip.compress(file.getvalue(), mtime=0)  # the same bytes whenever it is made
 
 
 def deploy(
