@@ -21,8 +21,9 @@ demo: .venv/.complete
 	.venv/bin/edgeflare search examples/fashion_lenet4 --device emulated-builtin \
 	    --limit 100 --fail-on none --out runs/demo --overwrite
 
+# Every core has a process of its own already.
 test: env
-	.venv/bin/python -m pytest --numprocesses auto --dist loadfile
+	OPENBLAS_NUM_THREADS=1 .venv/bin/python -m pytest --numprocesses auto --dist loadfile
 
 lint: .venv/.complete
 	.venv/bin/ruff check .
