@@ -12,22 +12,20 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
 
 from rich.console import Console
 
 from edgeflare.bench.document import Bench, write_bench
-from edgeflare.bench.grid import Cell, Grid
+from edgeflare.bench.grid import Grid
 from edgeflare.bench.running import run_grid
 from edgeflare.bench.table import to_markdown
 from edgeflare.campaign.campaign import Interrupt
 from edgeflare.campaign.plan import Plan
-from edgeflare.campaign.setting import CHAINS, Observer
+from edgeflare.campaign.setting import CHAINS
+from edgeflare.cli.grid_progress import watch_runs
 from edgeflare.cli.interruptible import interruptible
-from edgeflare.cli.progress import observe
 from edgeflare.errors import EdgeFlareError
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.search.goal import Find, Goal
@@ -81,19 +79,20 @@ def measure(grid: Grid, pairs: list[Pair], out: Path, interrupt: Interrupt) -> s
     """Return the table of what has been run by the end, or by Ctrl-C."""
     bench = Bench(grid, [])
     for run in run_grid(
-        grid, pairs, out, resume=True, chains=CHAINS, watch=watch, interrupt=interrupt
+        grid,
+        pairs,
+        out,
+        resume=True,
+        chains=CHAINS,
+        watch=watch_runs(
+            Console(stderr=True), lambda cell: f"find {cell.plan.goal.find}: {cell.run}"
+        ),
+        interrupt=interrupt,
     ):
         bench.runs.append(run)
     rows = bench.rows()
     write_bench(bench, rows, out)
     return to_markdown(grid, rows)
-
-
-@contextmanager
-def watch(cell: Cell) -> Iterator[Observer]:
-    print(f"find {cell.plan.goal.find}: {cell.run}", file=sys.stderr)
-    with observe(Console(stderr=True)) as observer:
-        yield observer
 
 
 if __name__ == "__main__":

@@ -15,8 +15,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,14 +23,14 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from edgeflare.bench.grid import Cell, Grid
+from edgeflare.bench.grid import Grid
 from edgeflare.bench.running import run_grid
 from edgeflare.campaign.campaign import Interrupt
 from edgeflare.campaign.plan import Plan
 from edgeflare.campaign.run_directory import write_atomically
-from edgeflare.campaign.setting import CHAINS, Observer
+from edgeflare.campaign.setting import CHAINS
+from edgeflare.cli.grid_progress import watch_runs
 from edgeflare.cli.interruptible import interruptible
-from edgeflare.cli.progress import observe
 from edgeflare.errors import EdgeFlareError
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.rank.searched import Searched, read_runs
@@ -136,7 +135,13 @@ def search(
     """Search every model; None if the user stopped it."""
     found: list[Searched] = []
     for cell, _ in run_grid(
-        grid, pairs, out, resume=True, chains=CHAINS, watch=watch, interrupt=interrupt
+        grid,
+        pairs,
+        out,
+        resume=True,
+        chains=CHAINS,
+        watch=watch_runs(Console(stderr=True), lambda cell: str(cell.run)),
+        interrupt=interrupt,
     ):
         found.append(read_runs([out / cell.run]))
     if len(found) < len(pairs):
@@ -182,13 +187,6 @@ def interval(queries: Values) -> tuple[float, float]:
         drawn.append(correlation(some[:, rng.integers(seeds, size=seeds)].mean(axis=1)))
     low, high = np.quantile(drawn, (0.025, 0.975))
     return float(low), float(high)
-
-
-@contextmanager
-def watch(cell: Cell) -> Iterator[Observer]:
-    print(f"{cell.run}", file=sys.stderr)
-    with observe(Console(stderr=True)) as observer:
-        yield observer
 
 
 if __name__ == "__main__":

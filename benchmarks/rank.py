@@ -16,22 +16,21 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean, median
 
 from rich.console import Console
 
-from edgeflare.bench.grid import Cell, Grid
+from edgeflare.bench.grid import Grid
 from edgeflare.bench.table import heading
 from edgeflare.campaign.campaign import Interrupt
 from edgeflare.campaign.plan import Plan
 from edgeflare.campaign.run_directory import write_atomically
-from edgeflare.campaign.setting import CHAINS, Observer
+from edgeflare.campaign.setting import CHAINS
+from edgeflare.cli.grid_progress import watch_runs
 from edgeflare.cli.interruptible import interruptible
-from edgeflare.cli.progress import observe
 from edgeflare.errors import EdgeFlareError, UserError
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.models.pair_file import Settings
@@ -143,7 +142,14 @@ def put_in_order(
     measured = measure_all(grid, models, out, arguments.labelled, lambda _: None, interrupt)
     if measured is None:
         return None
-    searched = search_all(grid, models, out, CHAINS, watch, interrupt)
+    searched = search_all(
+        grid,
+        models,
+        out,
+        CHAINS,
+        watch_runs(Console(stderr=True), lambda cell: str(cell.run)),
+        interrupt,
+    )
     if searched is None:
         return None
     facts = [Candidate(*one) for one in zip(models, measured, searched, strict=True)]
@@ -167,13 +173,6 @@ def separation(rankings: dict[str, Ranking]) -> str:
             f"{spent:,.0f} |".replace("% |", " |")
         )
     return "\n".join(lines)
-
-
-@contextmanager
-def watch(cell: Cell) -> Iterator[Observer]:
-    print(f"{cell.run}", file=sys.stderr)
-    with observe(Console(stderr=True)) as observer:
-        yield observer
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ import jsonschema
 import pytest
 
 from edgeflare.diagnose import document as explain_document
+from stopping import started
 
 pytestmark = pytest.mark.slow
 
@@ -218,18 +219,8 @@ def put_it(folder: Path, milliseconds: int) -> None:
 def slowly(run: Path, folder: Path, *names: str) -> Iterator[subprocess.Popen[str]]:
     """An explanation, of all findings or some, on a device so far away that it can be stopped."""
     put_it(folder, milliseconds=200)
-    with subprocess.Popen(
-        [sys.executable, "-m", "edgeflare", "explain", str(run), *names, "--device", "far"],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    ) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
+    with started("explain", str(run), *names, "--device", "far", cwd=folder) as process:
+        yield process
 
 
 def await_the_first(run: Path) -> None:

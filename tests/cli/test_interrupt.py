@@ -22,6 +22,7 @@ from edgeflare.campaign.run_directory import RunDirectory
 from edgeflare.report import document as report_document
 from edgeflare.report.document import Document, load_document
 from laboratory import untimed
+from stopping import started
 
 pytestmark = pytest.mark.slow
 
@@ -37,18 +38,8 @@ def validate(document: Document) -> None:
 @contextmanager
 def search(example: Path, out: Path, *more: str) -> Iterator[subprocess.Popen[str]]:
     """A search in a process group of its own, as a shell starts it."""
-    command = [sys.executable, "-m", "edgeflare", "search", str(example), *LONG, *more]
-    with subprocess.Popen(
-        [*command, "--out", str(out)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    ) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
+    with started("search", str(example), *LONG, *more, "--out", str(out)) as process:
+        yield process
 
 
 def await_the_search(out: Path, stint: int = 1) -> None:

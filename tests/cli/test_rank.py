@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,6 +20,7 @@ from edgeflare.rank import document as rank_document
 from edgeflare.report import document as report_document
 from edgeflare.report.document import load_document
 from ranking import SEEDS, Models, make_models
+from stopping import started
 
 QUESTION = ("--max-queries", "120", "--chains", "8", "--device", "emulated-xnnpack")
 DEADLINE_SECONDS = 60.0
@@ -160,22 +159,13 @@ def test_ctrl_c_keeps_what_is_complete_and_the_same_command_goes_on(
         out / "fashion_lenet4" / "dflare-published-0",
     )
     command = ["rank", *map(str, asked.options), "--out", str(out), "--resume"]
-    with subprocess.Popen(
-        [sys.executable, "-m", "edgeflare", *command],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    ) as process:
-        try:
-            deadline = time.monotonic() + DEADLINE_SECONDS
-            while not (out / "dynamic" / "dflare-published-0" / "run.db").exists():
-                assert time.monotonic() < deadline, "the second search did not begin"
-                time.sleep(0.02)
-            process.send_signal(signal.SIGINT)
-            _, err = process.communicate(timeout=DEADLINE_SECONDS)
-        finally:
-            process.kill()
+    with started(*command) as process:
+        deadline = time.monotonic() + DEADLINE_SECONDS
+        while not (out / "dynamic" / "dflare-published-0" / "run.db").exists():
+            assert time.monotonic() < deadline, "the second search did not begin"
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=DEADLINE_SECONDS)
     assert process.returncode == 130, err
     assert "Traceback" not in err
     assert "same command with --resume goes on" in err.splitlines()[-1]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
@@ -12,14 +12,14 @@ from rich.console import Console
 
 from edgeflare.bench.document import Bench, write_bench
 from edgeflare.bench.figure import draw_queries
-from edgeflare.bench.grid import Cell, Grid, check_pairs
+from edgeflare.bench.grid import Grid, check_pairs
 from edgeflare.bench.running import Watch, check_folder, open_pair, run_grid
 from edgeflare.bench.table import print_table
 from edgeflare.campaign.plan import MAX_QUERIES, TIME_LIMIT_SECONDS, Plan
-from edgeflare.campaign.setting import CHAINS, Observer
+from edgeflare.campaign.setting import CHAINS
 from edgeflare.cli import options
+from edgeflare.cli.grid_progress import say, watch_runs
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
-from edgeflare.cli.progress import observe
 from edgeflare.cli.values import read_bound, read_ensemble, read_parts, read_whole_numbers
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.pair import Pair, load_pair
@@ -129,22 +129,15 @@ def _try(console: Console, grid: Grid, pairs: Sequence[Pair], out: Path) -> None
     for pair in pairs:
         with ExitStack() as stack:
             opened = open_pair(grid, pair, stack)
-            _say(console, f"{pair.name}: {len(opened.seeds)} seeds, opens on {grid.device}")
+            say(console, f"{pair.name}: {len(opened.seeds)} seeds, opens on {grid.device}")
     runs = len(pairs) * len(grid.strategies) * len(grid.rng_seeds)
-    _say(console, f"would make {runs} runs in {out}; nothing was written")
+    say(console, f"would make {runs} runs in {out}; nothing was written")
 
 
 def _watcher(console: Console, bench: Bench, pairs: int) -> Watch:
     """Return what shows the progress of one campaign after the other."""
     total = pairs * len(bench.grid.strategies) * len(bench.grid.rng_seeds)
-
-    @contextmanager
-    def watch(cell: Cell) -> Iterator[Observer]:
-        _say(console, f"run {len(bench.runs) + 1} of {total}: {cell.run}")
-        with observe(console) as observer:
-            yield observer
-
-    return watch
+    return watch_runs(console, lambda cell: f"run {len(bench.runs) + 1} of {total}: {cell.run}")
 
 
 def _publish(console: Console, bench: Bench, out: Path) -> None:
@@ -154,9 +147,5 @@ def _publish(console: Console, bench: Bench, out: Path) -> None:
     try:
         draw_queries(bench, out / "queries.svg")
     except UserError as error:
-        _say(console, f"no figure: {error}")
+        say(console, f"no figure: {error}")
     print_table(Console(), bench.grid, rows)
-
-
-def _say(console: Console, line: str) -> None:
-    console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from edgeflare.bench.grid import Cell, Grid
+from edgeflare.bench.grid import Grid
 from edgeflare.bench.running import Watch, check_folder, open_pair
 from edgeflare.bench.table import heading
 from edgeflare.campaign.campaign import Interrupt
 from edgeflare.campaign.plan import MAX_QUERIES, TIME_LIMIT_SECONDS, Plan
-from edgeflare.campaign.setting import CHAINS, Observer
+from edgeflare.campaign.setting import CHAINS
 from edgeflare.cli import options
+from edgeflare.cli.grid_progress import say, watch_runs
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
-from edgeflare.cli.progress import observe
 from edgeflare.cli.values import read_bound, read_numbers, read_whole_numbers
 from edgeflare.errors import InfrastructureError
 from edgeflare.models.pair import Pair
@@ -156,7 +156,7 @@ def rank(
     except InfrastructureError as error:
         raise InfrastructureError(f"{error}; the same command with --resume goes on") from error
     if candidates is None:
-        _say(
+        say(
             console,
             f"stopped: what is complete is in {out}, nothing is ranked until all is; the same "
             "command with --resume goes on",
@@ -182,7 +182,7 @@ def _gather_facts(
     """Measure all models, then search all: so no search warms the device before the last."""
 
     def telling(pair: Pair) -> None:
-        _say(console, f"measuring {models.index(pair) + 1} of {len(models)}: {pair.name}")
+        say(console, f"measuring {models.index(pair) + 1} of {len(models)}: {pair.name}")
 
     measured = measure_all(grid, models, out, labelled, telling, interrupt)
     if measured is None:
@@ -200,13 +200,13 @@ def _try(
     """Open what a ranking would open, and say what it would do."""
     if labelled is not None:
         images = check_labelled(models[0], labelled)
-        _say(console, f"{images} labelled image{'s' * (images != 1)}")
+        say(console, f"{images} labelled image{'s' * (images != 1)}")
     for pair in models:
         with ExitStack() as stack:
             seeds = len(open_pair(grid, pair, stack).seeds)
-            _say(console, f"{pair.name}: {seeds} seed{'s' * (seeds != 1)}, opens on {grid.device}")
+            say(console, f"{pair.name}: {seeds} seed{'s' * (seeds != 1)}, opens on {grid.device}")
     runs = len(models) * len(grid.rng_seeds)
-    _say(
+    say(
         console,
         f"would make {runs} runs of {grid.plan.strategy} in {out}; nothing was written",
     )
@@ -215,15 +215,4 @@ def _try(
 def _watcher(console: Console, total: int) -> Watch:
     """Return what shows the progress of one campaign after the other."""
     count = iter(range(1, total + 1))
-
-    @contextmanager
-    def watch(cell: Cell) -> Iterator[Observer]:
-        _say(console, f"run {next(count)} of at most {total}: {cell.run}")
-        with observe(console) as observer:
-            yield observer
-
-    return watch
-
-
-def _say(console: Console, line: str) -> None:
-    console.print(line, markup=False, highlight=False, soft_wrap=True)
+    return watch_runs(console, lambda cell: f"run {next(count)} of at most {total}: {cell.run}")

@@ -13,7 +13,6 @@ from rich.console import Console
 from edgeflare.cli import moved
 from edgeflare.cli.interruptible import INTERRUPTED, as_ctrl_c, interruptible
 from edgeflare.cli.progress import observe
-from edgeflare.cli.values import read_numbers
 from edgeflare.devices.profile import Profile, find_profile, find_profiles
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
@@ -150,7 +149,10 @@ def _check_folder(out: Path) -> None:
 
 
 def _mixture(text: str) -> Mixture:
-    shares = read_numbers("--mixture", text) or ()
+    try:
+        shares = [float(part) for part in text.replace(",", " ").split()]
+    except ValueError:
+        shares = []
     if len(shares) != 3 or min(shares) < 0.0 or not 0.0 < sum(shares) < float("inf"):
         raise UserError(
             f"--mixture {text!r}: expected three numbers from 0, of triggers, near-boundary inputs"
