@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from edgeflare.repair.evaluation import REPAIRERS, Column, evaluate
-from edgeflare.repair.fitting import gains_of
 from edgeflare.repair.folds import FOLDS, SPLITS
+from edgeflare.repair.gains import gains_of
 from edgeflare.repair.material import Material
 from repairing import World, shifts
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from edgeflare.repair.fitting import GRID, Gains, fit, fold_rows, gains_of
+from edgeflare.repair.fitting import fit
+from edgeflare.repair.gains import Gains, fold_rows, gains_of
 from edgeflare.repair.material import Material
-from edgeflare.repair.samples import together
-from edgeflare.repair.shifts import STEP, Shifts
-from repairing import CLASSES, World, shifts
+from edgeflare.repair.shifts import Shifts
+from repairing import World, shifts
 
 
 def fitted(material: Material) -> Shifts:
@@ -66,23 +66,6 @@ def test_inputs_as_they_come_hold_back_what_gains_on_the_mixture_alone() -> None
     assert alone.steps[0, 1] < 0
     assert fit(gains, rows).shifts.steps[0, 1] == 0
     assert gains.ceiling > 0.0
-
-
-def test_gains_are_what_the_shifts_do() -> None:
-    material = World(shifts(c01=8, c23=-12), noise=0.1).material(near=300)
-    gains = gains_of(material)
-    kinds = (material.deviating, material.agreeing, material.seeds, material.unled)
-    samples = together(kinds)
-    for place in range(0, len(GRID), 7):
-        for at, (a, b) in enumerate(gains.pairs.tolist()):
-            table = np.zeros((CLASSES, CLASSES), np.int8)
-            table[a, b] = round(GRID[place] / STEP)
-            table[b, a] = -table[a, b]
-            rows = np.flatnonzero(gains.pair == at)
-            after = Shifts(table).apply(samples.raw[rows], samples.tensor).argmax(axis=1)
-            right = (after == samples.originals[rows]).astype(int)
-            changed = right - ~samples.deviating[rows]
-            assert (gains.gains[rows, place] == changed).all()
 
 
 def test_a_fold_that_is_held_out_decides_nothing() -> None:

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.bench.statistics import Estimate
-from edgeflare.repair.fitting import Gains, fit, fold_rows
+from edgeflare.repair.fitting import fit
 from edgeflare.repair.folds import FOLDS, SPLITS
+from edgeflare.repair.gains import Gains, fold_rows
 from edgeflare.repair.material import Material, Repair
 from edgeflare.repair.mixture import tally
 from edgeflare.repair.perceptron import second_class, train, train_abstaining

@@ -27,8 +27,9 @@ from edgeflare.repair.evaluation import (
     Column,
     evaluate,
 )
-from edgeflare.repair.fitting import Fitted, fit, fold_rows, gains_of
+from edgeflare.repair.fitting import Fitted, fit
 from edgeflare.repair.fresh import Counted, Fresh, ask_fresh, load_fresh
+from edgeflare.repair.gains import fold_rows, gains_of
 from edgeflare.repair.material import Material, to_material
 from edgeflare.repair.mixture import Mixture
 from edgeflare.repair.perceptron import (
@@ -149,11 +150,12 @@ def repair(
         material = to_material(known, near, wanted.mixture)
         gains = gains_of(material)
         columns = evaluate(material, gains, lambda *far: tell("train", *far))
-        fitted = fit(gains, fold_rows(material.folds(0)))
+        rows = fold_rows(material.folds(0))
+        fitted = fit(gains, rows)
         fresh = None
         if wanted.test is not None and inputs is not None:
             asked = ask_fresh(subject, wanted.test, inputs, lambda *far: tell("test", *far))
-            reckless = fit(gains.mixture_only, fold_rows(material.folds(0))[gains.mixed])
+            reckless = fit(gains.mixture_only, rows[gains.mixed])
             both = {RECKLESS: reckless.shifts, SHIFTS: fitted.shifts}
             fresh = asked, _counted(asked, material, both)
         gained, why = verdict(columns[SHIFTS], fitted, fresh)
