@@ -1,18 +1,24 @@
-"""The contents of image files, which OpenCV reads without a word of its own."""
+"""The contents of image files, decoded without lines of the decoder where that fails."""
 
 from __future__ import annotations
 
-from typing import cast
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final, cast
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+_STDERR: Final = 2
+
 
 def decode_image(encoded: NDArray[np.uint8], mode: int) -> NDArray[np.uint8] | None:
     """Return the pixels of an image file; None where it is none, which the caller has to tell.
 
-    OpenCV would tell of it too, in lines of its log on stderr.
+    OpenCV, libpng and libjpeg would tell of it too, in lines on stderr. Those about a file that is
+    decoded all the same, such as a JPEG with a damaged part, are passed on.
 
     Args:
         encoded: the file's bytes, (size,).
@@ -21,10 +27,28 @@ def decode_image(encoded: NDArray[np.uint8], mode: int) -> NDArray[np.uint8] | N
     """
     if not encoded.size:
         return None
+    with _held_back() as lines:
+        pixels = cast("NDArray[np.uint8] | None", cv2.imdecode(encoded, mode))
+    if pixels is not None and (said := lines()):
+        os.write(_STDERR, said)
+    return pixels
+
+
+@contextmanager
+def _held_back() -> Iterator[Callable[[], bytes]]:
+    """Hold back what C libraries write to stderr; yield what returns it once the context ended."""
     logging = cv2.utils.logging
     level = logging.getLogLevel()
-    logging.setLogLevel(logging.LOG_LEVEL_SILENT)
-    try:
-        return cast("NDArray[np.uint8] | None", cv2.imdecode(encoded, mode))
-    finally:
-        logging.setLogLevel(level)
+    with os.fdopen(os.memfd_create("stderr"), "r+b") as file:
+        stderr = os.dup(_STDERR)
+        logging.setLogLevel(logging.LOG_LEVEL_SILENT)
+        os.dup2(file.fileno(), _STDERR)
+        said = b""
+        try:
+            yield lambda: said
+        finally:
+            os.dup2(stderr, _STDERR)
+            os.close(stderr)
+            logging.setLogLevel(level)
+            file.seek(0)
+            said = file.read()
