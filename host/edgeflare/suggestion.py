@@ -1,15 +1,46 @@
-"""The name that a user probably meant."""
+"""The name, or the path, that a user probably meant."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
+from pathlib import Path
 
 _LIKENESS = 0.5
 """Of difflib: low enough for "ref" to mean "reference", too high for "zzz" to mean anything."""
 
+_MEANT = " (did you mean {!r}?)"
 
-def suggestion(name: str, known: Iterable[str], form: str = " (did you mean {!r}?)") -> str:
+
+def suggestion(name: str, known: Iterable[str], form: str = _MEANT) -> str:
     """Return `form`, filled with the known name most like `name`; nothing where none is like it."""
     matches = get_close_matches(name, list(known), n=1, cutoff=_LIKENESS)
     return form.format(matches[0]) if matches else ""
+
+
+def path_suggestion(path: Path, fits: Callable[[Path], bool]) -> str:
+    """Return ` (did you mean 'PATH'?)` for a path that does not exist; nothing where none is like.
+
+    The first part of the path that does not exist is compared with what is in its folder.
+
+    Args:
+        path: a path that does not exist.
+        fits: tells whether a path can be what was meant.
+
+    """
+    try:
+        folder, (first, *rest) = _split(path)
+        known = {one.name: one.joinpath(*rest) for one in folder.iterdir()}
+        like = suggestion(first, [name for name in known if fits(known[name])], "{}")
+    except OSError:
+        return ""
+    return _MEANT.format(str(known[like])) if like else ""
+
+
+def _split(path: Path) -> tuple[Path, list[str]]:
+    """Return the part of a path that exists, and the names below it that do not."""
+    missing = [path.name]
+    while not path.parent.exists():
+        path = path.parent
+        missing.insert(0, path.name)
+    return path.parent, missing

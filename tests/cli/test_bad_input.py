@@ -34,7 +34,26 @@ BAD: dict[str, tuple[str, tuple[str, ...]]] = {
         ("truncated.tflite does not load, copy it", LITERT),
     ),
     "no such module": ("{e} --original absent:model", ("importing absent failed",)),
-    "no kind of original": ("{e} --original model.h5", ("'model.h5' is no original model",)),
+    "no kind of original": (
+        "{e} --original {e}/seeds.npz",
+        ("seeds.npz' is no original model", "module:function"),
+    ),
+    "no original of any kind": (
+        "{e} --original model.h5",
+        ("there is no original model model.h5: give", "module:function"),
+    ),
+    "original misspelt": (
+        "{e} --original {e}/orginal.tflite",
+        ("no model file", "did you mean '{e}/original.tflite'"),
+    ),
+    "original of another ending": (
+        "{e} --original {e}/original.h5",
+        ("there is no original model", "did you mean '{e}/original.tflite'"),
+    ),
+    "compressed misspelt": (
+        "{e} --compressed {e}/compresed.tflite",
+        ("no model file", "did you mean '{e}/compressed.tflite'"),
+    ),
     "several inputs": ("{e} --compressed {m}/two-inputs.tflite", ("has 2 inputs", "'mask'")),
     "several outputs": ("{e} --compressed {m}/two-outputs.tflite", ("2 outputs", "'features'")),
     "an operator of the future": (
@@ -46,6 +65,10 @@ BAD: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     # Seeds.
     "no seeds": ("{e} --seeds {m}/absent.npz", ("no seeds at", "absent.npz")),
+    "seeds misspelt": (
+        "{e} --seeds {e}/seds.npz",
+        ("no seeds at", "did you mean '{e}/seeds.npz'"),
+    ),
     "float seeds": ("{e} --seeds {m}/float.npz", ("float.npz: images are float32", "uint8")),
     "small seeds": ("{e} --seeds {m}/small.npz", ("(8, 8, 1)", "(28, 28, 1)", "resize")),
     "large images": ("{e} --seeds {m}/large-images", ("cat.png", "(40, 40, 1)", "(28, 28, 1)")),
@@ -57,6 +80,7 @@ BAD: dict[str, tuple[str, tuple[str, ...]]] = {
     # Pairs.
     "no pair": ("", ("compressed is not given", "--compressed")),
     "no pair folder": ("{m}/absent", ("no pair folder", "absent")),
+    "pair folder misspelt": ("{e}x", ("no pair folder", "did you mean '{e}'")),
     "no pair.toml": ("{m}/thesis", ("thesis holds no pair.toml",)),
     "no TOML": ("{m}/no-toml", ("pair.toml is not valid TOML",)),
     "unknown key": ("{m}/unknown-key", ("unknown key clases", "'classes'")),
@@ -102,7 +126,10 @@ BAD: dict[str, tuple[str, tuple[str, ...]]] = {
     # Run directories.
     "resume what": ("{e} --resume", ("--resume", "add --out RUN")),
     "resume and overwrite": ("{e} --out o --resume --overwrite", ("--resume", "--overwrite")),
-    "resume nothing": ("{e} --out {m}/absent --resume", ("absent is no run directory",)),
+    "resume nothing": (
+        "{e} --out {m}/absent --resume",
+        ("there is no run directory", "absent: check the path"),
+    ),
     "out is a file": ("{e} --out {m}/a-file", ("a-file is a file", "--out")),
     "out is below a file": ("{e} --out {m}/a-file/run", ("a-file/run", "Not a directory")),
     "out is not empty": ("{e} --out {m}/thesis --overwrite", ("thesis is neither empty nor",)),
@@ -131,7 +158,8 @@ def test_one_line_and_nothing_written(
     assert said.code == 2
     assert said.out == ""
     complaint = said.complaint()
-    assert all(word in complaint for word in words), complaint
+    told = [word.format(e=example, m=mistakes) for word in words]
+    assert all(word in complaint for word in told), complaint
     assert listing(tmp_path) == []
     assert listing(mistakes) == before
 
@@ -150,7 +178,7 @@ def test_the_processes_themselves_say_no_more_than_their_line(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("report", "absent"), "absent is no run directory"),
+        (("report", "absent"), "there is no run directory absent: check the path"),
         (("devices", "show", "emulated-refrence"), 'mean "emulated-reference"'),
         (("serch",), "No such command 'serch'"),
     ],
@@ -298,3 +326,15 @@ def test_a_damaged_document_or_journal_says_so(
     (tmp_path / "run" / "run.json").unlink()
     (tmp_path / "run" / "run.db").write_text("no database, but some text that is long enough")
     assert "is no journal of a run" in call("report", tmp_path / "run").complaint()
+
+
+@pytest.mark.parametrize("command", ["report", "replay", "explain", "compare"])
+def test_a_run_directory_that_is_misspelt_is_told_its_name(
+    command: str, call: Callable[..., Any], finished: Any
+) -> None:
+    said = call(command, f"{finished.folder}s")
+    assert said.code == 2
+    assert said.complaint() == (
+        f"there is no run directory {finished.folder}s (did you mean '{finished.folder}'?): "
+        "check the path"
+    )

@@ -27,6 +27,7 @@ from edgeflare.campaign.rows import (
 )
 from edgeflare.campaign.run_lock import lock_run
 from edgeflare.errors import UserError
+from edgeflare.suggestion import path_suggestion
 
 SCHEMA_VERSION = 2
 
@@ -135,6 +136,9 @@ class Journal:
             UserError: if there is none, or it is no journal, or another version's.
 
         """
+        if not path.parent.exists():
+            like = path_suggestion(path.parent, lambda one: (one / path.name).is_file())
+            raise UserError(f"there is no run directory {path.parent}{like}: check the path")
         if not path.is_file():
             raise UserError(f"{path.parent} is no run directory: it has no {path.name}")
         try:

@@ -9,6 +9,7 @@ from edgeflare.models.callable import open_callable
 from edgeflare.models.evaluation import HostModel, Tensor
 from edgeflare.models.onnx import open_onnx
 from edgeflare.models.tflite import open_tflite
+from edgeflare.suggestion import path_suggestion
 
 
 def open_original(source: str, compressed: Tensor) -> HostModel:
@@ -31,9 +32,12 @@ def open_original(source: str, compressed: Tensor) -> HostModel:
         return open_onnx(Path(source))
     if is_callable(source):
         return open_callable(source, compressed)
+    if Path(source).exists():
+        wrong = f"{source!r} is no original model"
+    else:
+        wrong = f"there is no original model {source}{path_suggestion(Path(source), Path.is_file)}"
     raise UserError(
-        f"{source!r} is no original model: give a .tflite file, an .onnx file, or a Python "
-        "callable as module:function"
+        f"{wrong}: give a .tflite file, an .onnx file, or a Python callable as module:function"
     )
 
 

@@ -16,6 +16,7 @@ from edgeflare.models.original import is_callable
 from edgeflare.models.pair_file import FILE, Settings, read_settings
 from edgeflare.models.preprocess import PRESETS, Preprocess, preset
 from edgeflare.models.seeds import image_files
+from edgeflare.suggestion import path_suggestion
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +133,10 @@ def load_pair(folder: Path | None = None, given: Settings | None = None) -> Pair
 def _file(folder: Path) -> Path:
     file = folder if folder.suffix == ".toml" else folder / FILE
     if not folder.exists():
+        like = path_suggestion(folder, lambda one: (one / FILE).is_file())
         raise UserError(
-            f"there is no pair folder {folder}: give a folder that holds a {FILE}, or --original, "
-            "--compressed and --seeds"
+            f"there is no pair folder {folder}{like}: give a folder that holds a {FILE}, or "
+            "--original, --compressed and --seeds"
         )
     if not file.is_file():
         raise UserError(

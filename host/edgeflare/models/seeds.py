@@ -16,6 +16,7 @@ from edgeflare.errors import UserError
 from edgeflare.models.image_file import decode_image
 from edgeflare.models.preprocess import Resize
 from edgeflare.models.signature import CHANNELS
+from edgeflare.suggestion import path_suggestion
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm")
 """Files of a folder that count as images; others are passed over."""
@@ -76,7 +77,10 @@ def load_seeds(
 
     """
     if not path.exists():
-        raise UserError(f"there are no seeds at {path}: give an .npz file or a folder of images")
+        like = path_suggestion(path, lambda one: one.is_dir() or one.suffix == ".npz")
+        raise UserError(
+            f"there are no seeds at {path}{like}: give an .npz file or a folder of images"
+        )
     if path.is_dir():
         return _from_folder(path, shape, resize, limit)
     if path.suffix.lower() != ".npz":

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.evaluation import RawBatch, Signature, Tensor
 from edgeflare.models.signature import classifier_signature
+from edgeflare.suggestion import path_suggestion
 from edgeflare_agent.runtime import (
     IsolatedModel,
     ModelRejected,
@@ -83,7 +84,9 @@ def check_model_file(path: Path) -> None:
 
     """
     if not path.exists():
-        raise UserError(f"there is no model file {path}: check the path")
+        raise UserError(
+            f"there is no model file {path}{path_suggestion(path, Path.is_file)}: check the path"
+        )
     if not path.is_file():
         raise UserError(f"{path} is not a model file: give the path of a file")
     if not path.stat().st_size:
