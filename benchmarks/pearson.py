@@ -103,7 +103,9 @@ def parse() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("pairs", type=Path, nargs="+", help="pair folders with a float original")
-    parser.add_argument("--strategies", nargs="+", default=["dflare-published", "boundary"])
+    parser.add_argument(
+        "--strategy", dest="strategies", nargs="+", default=["dflare-published", "boundary"]
+    )
     parser.add_argument("--mutations", type=int, nargs="+", default=list(range(20)))
     parser.add_argument("--seeds", type=int, default=100, help="first seeds of each pair")
     parser.add_argument("--max-queries", type=int, default=3000, help="for each seed")

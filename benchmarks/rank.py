@@ -90,7 +90,10 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--calibrate-on", type=int, nargs="+", default=[], help="classes")
     parser.add_argument("--labelled", type=Path, help="an .npz of labelled images")
     parser.add_argument(
-        "--strategies", nargs="+", default=["dflare-published", "dflare", "boundary", "random"]
+        "--strategy",
+        dest="strategies",
+        nargs="+",
+        default=["dflare-published", "dflare", "boundary", "random"],
     )
     parser.add_argument("--seeds", type=int, default=100, help="first seeds of the pair")
     parser.add_argument("--rng-seeds", type=int, nargs="+", default=[0])

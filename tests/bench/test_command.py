@@ -22,13 +22,16 @@ def bench(*options: str) -> subprocess.CompletedProcess[str]:
 def test_one_command_runs_compares_and_goes_on(tmp_path: Path) -> None:
     out = tmp_path / "bench"
     options = [
-        *("--strategies", "random,dflare", "--baseline", "dflare", "--rng-seeds", "0,1"),
+        *("--strategy", "random", "--strategy", "dflare", "--baseline", "dflare"),
+        *("--rng-seeds", "0,1"),
         *("--limit", "5", "--max-queries", "60", "--out", str(out)),
     ]
     dry = bench(*options, "--dry-run")
     assert dry.returncode == 0, dry.stderr
     assert "4 runs" in dry.stdout
     assert not out.exists()
+    older = bench("--strategies", "random,dflare", *options[4:], "--dry-run")
+    assert older.stdout == dry.stdout
 
     first = bench(*options)
     assert first.returncode == 0, first.stderr
@@ -55,6 +58,8 @@ def test_one_command_runs_compares_and_goes_on(tmp_path: Path) -> None:
     [
         (("--strategies", "random,"), "--strategies 'random,'"),
         (("--strategies", "rando"), "did you mean 'random'"),
+        (("--strategy", "rando"), "did you mean 'random'"),
+        (("--strategy", "random", "--strategy", "random"), "--strategy random: named 2 times"),
         (("--rng-seeds", "0,x"), "--rng-seeds 'x'"),
         ((str(EXAMPLE),), "fashion_lenet4: named 2 times"),
     ],

@@ -38,8 +38,8 @@ def test_a_grid_has_a_campaign_for_each_strategy_and_run_seed() -> None:
     ("changes", "complaint"),
     [
         ({"strategies": ("dflare", "rando")}, "did you mean 'random'"),
-        ({"strategies": ("dflare", "dflare")}, "--strategies dflare: named 2 times"),
-        ({"strategies": ()}, "--strategies: there is none"),
+        ({"strategies": ("dflare", "dflare")}, "--strategy dflare: named 2 times"),
+        ({"strategies": ()}, "--strategy: there is none"),
         ({"rng_seeds": (1, 1)}, "--rng-seeds 1: named 2 times"),
         ({"baseline": "dflare-r"}, "--baseline dflare-r is none of"),
     ],

@@ -46,7 +46,7 @@ class Grid:
     plan: Plan
 
     def __post_init__(self) -> None:
-        _check_once("--strategies", self.strategies)
+        _check_once("--strategy", self.strategies)
         _check_once("--rng-seeds", self.rng_seeds)
         for name in self.strategies:
             find_strategy(name)

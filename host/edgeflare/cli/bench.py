@@ -27,12 +27,16 @@ from edgeflare.search.bounds import DEFAULT_LINF
 from edgeflare.search.goal import Find, Goal
 from edgeflare.search.registry import strategies as known_strategies
 
-ALL_STRATEGIES = ",".join(known_strategies())
-
 Pairs = Annotated[list[Path], typer.Argument(metavar="PAIR", help="Folders that hold a pair.toml.")]
 Strategies = Annotated[
-    str, typer.Option(metavar="NAMES", help="Strategies to compare, separated by commas.")
+    list[str] | None,
+    typer.Option(
+        "--strategy",
+        metavar="NAME",
+        help="A strategy to compare; give it once for each. All of them if not given.",
+    ),
 ]
+SeparatedStrategies = Annotated[str | None, typer.Option("--strategies", hidden=True)]
 Baseline = Annotated[
     str | None,
     typer.Option(
@@ -53,7 +57,7 @@ Resume = Annotated[
 def bench(
     pairs: Pairs,
     out: Out,
-    strategies: Strategies = ALL_STRATEGIES,
+    strategy: Strategies = None,
     baseline: Baseline = None,
     rng_seeds: RngSeeds = "0,1,2",
     limit: options.Limit = None,
@@ -69,6 +73,7 @@ def bench(
     chains: options.Chains = CHAINS,
     resume: Resume = False,
     dry_run: options.DryRun = False,
+    strategies: SeparatedStrategies = None,
 ) -> int:
     """Run strategies on pairs with several run seeds, and print them side by side.
 
@@ -76,7 +81,8 @@ def bench(
     DIR/table.md sum them up, and with the extra `plots` DIR/queries.svg draws them. Exit codes are
     those of `search`, but for 1: that something deviates is the point here.
     """
-    names = tuple(read_parts("--strategies", strategies))
+    separated = read_parts("--strategies", strategies) if strategies else []
+    names = tuple(strategy or separated or known_strategies())
     kernels, elsewhere = read_ensemble(ensemble)
     grid = Grid(
         strategies=names,
@@ -102,7 +108,7 @@ def bench(
         _try(Console(), grid, loaded, out)
         return 0
     console = Console(stderr=True)
-    result = Bench(grid, [])
+    so_far = Bench(grid, [])
     try:
         with interruptible() as interrupt:
             runs = run_grid(
@@ -111,16 +117,16 @@ def bench(
                 out,
                 resume=resume,
                 chains=chains,
-                watch=_watcher(console, result, len(loaded)),
+                watch=_watcher(console, so_far, len(loaded)),
                 interrupt=interrupt,
             )
             for run in runs:
-                result.runs.append(run)  # one by one: progress counts them
+                so_far.runs.append(run)  # one by one: progress counts them
     except InfrastructureError as error:
         raise InfrastructureError(f"{error}; the same command with --resume goes on") from error
     finally:
-        if result.runs:
-            _publish(console, result, out)
+        if so_far.runs:
+            _publish(console, so_far, out)
     return INTERRUPTED if interrupt.asked() else 0
 
 
