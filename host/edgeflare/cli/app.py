@@ -21,6 +21,7 @@ from edgeflare.cli import (
     report,
     search,
 )
+from edgeflare.cli.quiet import Quietable
 
 app = typer.Typer(
     name="edgeflare",
@@ -33,19 +34,19 @@ app = typer.Typer(
         "stays after 3 and 130, and the last line says how to go on."
     ),
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
-app.command("search")(search.search)
-app.command("explain")(explain.explain)
-app.command("replay")(replay.replay)
+app.command("search", cls=Quietable)(search.search)
+app.command("explain", cls=Quietable)(explain.explain)
+app.command("replay", cls=Quietable)(replay.replay)
 app.command("compare")(compare.compare)
-app.command("export")(export.export)
-app.command("rank")(rank.rank)
-app.command("repair")(repair.repair)
-app.command("bench")(bench.bench)
-app.command("report")(report.report)
+app.command("export", cls=Quietable)(export.export)
+app.command("rank", cls=Quietable)(rank.rank)
+app.command("repair", cls=Quietable)(repair.repair)
+app.command("bench", cls=Quietable)(bench.bench)
+app.command("report", cls=Quietable)(report.report)
 app.command("doctor")(doctor.doctor)
 app.add_typer(devices.app, name="devices")
 app.add_typer(agent.app, name="agent")

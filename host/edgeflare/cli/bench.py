@@ -20,6 +20,7 @@ from edgeflare.campaign.setting import CHAINS
 from edgeflare.cli import options
 from edgeflare.cli.grid_progress import say, watch_runs
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
+from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.values import read_bound, read_ensemble, read_parts, read_whole_numbers
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.pair import Pair, load_pair
@@ -74,6 +75,7 @@ def bench(
     resume: Resume = False,
     dry_run: options.DryRun = False,
     strategies: SeparatedStrategies = None,
+    _quiet: Quiet = False,
 ) -> int:
     """Run strategies on pairs with several run seeds, and print them side by side.
 
@@ -155,3 +157,4 @@ def _publish(console: Console, bench: Bench, out: Path) -> None:
     except UserError as error:
         say(console, f"no figure: {error}")
     print_table(Console(), bench.grid, rows)
+    result(out)

@@ -18,6 +18,7 @@ from edgeflare.campaign.run_directory import RunDirectory, write_atomically
 from edgeflare.cli import moved
 from edgeflare.cli.interruptible import INTERRUPTED, as_ctrl_c
 from edgeflare.cli.progress import LineObserver, LiveObserver, observe
+from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.warning import unless_damaged, warn
 from edgeflare.devices.device import connect
 from edgeflare.devices.profile import Profile, find_profile, find_profiles
@@ -61,6 +62,7 @@ def explain(
     device: Device = None,
     original: moved.Original = None,
     compressed: moved.Compressed = None,
+    _quiet: Quiet = False,
 ) -> int:
     """Say why findings deviate, and where in the network it begins.
 
@@ -168,6 +170,7 @@ class _Session:
         """Print what was explained; of a single finding everything."""
         if not self._explained:
             return
+        result(run / EXPLANATIONS)
         console = Console()
         self._explained.sort(key=lambda one: int(one.finding["seed_id"]))
         classes = self._subject.about.classes

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from edgeflare.cli import moved
+from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.warning import unless_damaged
 from edgeflare.diagnose.document import Document, damaged, load_explanations
 from edgeflare.errors import InfrastructureError, UserError
@@ -33,6 +34,7 @@ def export(
     no_models: NoModels = False,
     original: moved.Original = None,
     compressed: moved.Compressed = None,
+    _quiet: Quiet = False,
 ) -> None:
     """Write a finding as a zip that shows the deviation with nothing but numpy and a runtime.
 
@@ -57,6 +59,7 @@ def export(
     except OSError as error:
         raise InfrastructureError(f"cannot write {path}: {error.strerror}") from None
     typer.echo(path)
+    result(path)
     if made.operator is not None:
         what = f"{made.operator['name']} (operator {made.operator['operator']})"
         typer.echo(f"operator.tflite is {what}: {made.operator['what']}")

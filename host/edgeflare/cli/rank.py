@@ -19,6 +19,7 @@ from edgeflare.campaign.setting import CHAINS
 from edgeflare.cli import options
 from edgeflare.cli.grid_progress import say, watch_runs
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
+from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.values import read_bound, read_numbers, read_whole_numbers
 from edgeflare.errors import InfrastructureError
 from edgeflare.models.pair import Pair
@@ -108,6 +109,7 @@ def rank(
     chains: options.Chains = CHAINS,
     resume: Resume = False,
     dry_run: options.DryRun = False,
+    _quiet: Quiet = False,
 ) -> int:
     """Rank compressed models of one original: the more queries a deviation takes, the better.
 
@@ -167,6 +169,7 @@ def rank(
     runs = {model.name: [cell.run.as_posix() for cell in grid.cells(model)] for model in models}
     write_ranking(ranking, grid, runs, told, heading(grid), out)
     print_ranking(Console(), ranking, heading(grid), told)
+    result(out)
     return 0
 
 

@@ -13,6 +13,7 @@ from rich.console import Console
 from edgeflare.cli import moved
 from edgeflare.cli.interruptible import INTERRUPTED, as_ctrl_c, interruptible
 from edgeflare.cli.progress import observe
+from edgeflare.cli.quiet import Quiet, result
 from edgeflare.devices.profile import Profile, find_profile, find_profiles
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
@@ -88,6 +89,7 @@ def repair(
     again: Again = False,
     original: moved.Original = None,
     compressed: moved.Compressed = None,
+    _quiet: Quiet = False,
 ) -> int:
     """Move the boundaries of a compressed model back to where its original has them.
 
@@ -122,6 +124,7 @@ def repair(
         write_pair(out, pair, _seeds(past))
     write_document(out, document)
     print_repair(Console(), document, str(out))
+    result(out)
     if not again or found.repaired is None:
         return 0
     return _search_again(console, past, replace(whole, compressed=out / MODEL), out, document)

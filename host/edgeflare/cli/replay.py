@@ -17,6 +17,7 @@ from edgeflare.campaign.run_directory import RunDirectory
 from edgeflare.cli import moved, options
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
 from edgeflare.cli.progress import observe
+from edgeflare.cli.quiet import Quiet, result
 from edgeflare.devices.profile import find_profiles
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.replay.past_run import PastRun
@@ -62,6 +63,7 @@ def replay(
     out: options.Out = None,
     overwrite: options.Overwrite = False,
     resume: options.Resume = False,
+    _quiet: Quiet = False,
 ) -> int:
     """Try what a run found again: on another device or firmware, or with a new compressed model.
 
@@ -96,6 +98,7 @@ def replay(
         stack.callback(journal.close)
         document = _run(console, opened, directory, journal)
     print_run(Console(), document, str(path))
+    result(path)
     if document["stopped_by"] == "interrupt":
         return INTERRUPTED
     return int(regressed(document))

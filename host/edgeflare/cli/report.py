@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from edgeflare.campaign.run_directory import RunDirectory, write_atomically
+from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.warning import unless_damaged
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.report.csv_table import csv_table
@@ -34,6 +35,7 @@ def report(
     junit: JUnit = False,
     csv: Csv = False,
     with_summary: Summary = False,
+    _quiet: Quiet = False,
 ) -> None:
     """Show what a run found, also one that was cut off before its end.
 
@@ -77,3 +79,4 @@ def _write(path: Path, data: bytes) -> None:
     except OSError as error:
         raise InfrastructureError(f"cannot write {path}: {error.strerror}") from None
     typer.echo(path)
+    result(path)

@@ -20,6 +20,7 @@ from edgeflare.campaign.setting import CHAINS
 from edgeflare.cli import options
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
 from edgeflare.cli.progress import observe
+from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.values import read_bound, read_ensemble, read_numbers
 from edgeflare.devices.profile import find_profiles
 from edgeflare.errors import InfrastructureError, UserError
@@ -69,6 +70,7 @@ def search(
     dry_run: options.DryRun = False,
     fail_on: options.FailOnWhat = options.FailOn.ANY,
     allow: options.Allow = 0.0,
+    _quiet: Quiet = False,
 ) -> int:
     """Find the inputs on which a compressed model on its device decides differently.
 
@@ -140,6 +142,7 @@ def search(
         stack.callback(journal.close)
         document = _run(console, assembly, plan, directory, journal, chains)
     print_run(Console(), document, str(path))
+    result(path)
     if document["stopped_by"] == "interrupt":
         return INTERRUPTED
     if not exceeds(document, fail_on.value, allow):
