@@ -140,7 +140,7 @@ class Laboratory:
                 )
             stack.callback(journal.close)
             interrupt = Interrupt()
-            observer = Watched(interrupt, stop_after)
+            observer = self.watched = Watched(interrupt, stop_after)
             setting = Setting(
                 plan=wanted,
                 images=self.images,

@@ -281,3 +281,20 @@ def test_a_device_that_crashes_on_an_input_is_a_finding(laboratory: Laboratory) 
     assert all(entry["labels"]["device"] is None for entry in crashes)
     assert all(entry["strength"] is None for entry in crashes)
     assert all(entry["verified"] for entry in crashes)
+
+
+@pytest.mark.parametrize("total", [None, 700])
+def test_progress_bounds_the_queries_that_are_left(
+    laboratory: Laboratory, total: int | None
+) -> None:
+    laboratory.run("run", total_queries=total)
+    reports = laboratory.watched.progress
+    spent = [report.queries for report in reports]
+    left = [report.most_queries_left for report in reports]
+    assert all(most >= spent[-1] - before for most, before in zip(left, spent, strict=True))
+    assert left == sorted(left, reverse=True)
+    assert left[0] < (total or 24 * 150)
+    assert {report.seconds_left for report in reports} == {float("inf")}
+    laboratory.run("timed", total_time=1000.0)
+    for report in laboratory.watched.progress:
+        assert report.seconds_left == pytest.approx(1000.0 - report.seconds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -188,6 +189,12 @@ class SearchPhase:
         )
 
     def _progress(self) -> Progress:
+        plan = self._setting.plan
+        spent = self._queries - sum(row.queries for row in self._ended.values())
+        left = plan.max_queries * (len(self._seeds) - len(self._ended)) - spent
+        if plan.total_queries is not None:
+            left = min(left, plan.total_queries - self._queries)
+        seconds = self._seconds_before + self._setting.stopwatch.wall
         return Progress(
             seeds=len(self._setting.images),
             deviating_seeds=len(self._setting.images) - len(self._seeds),
@@ -195,7 +202,9 @@ class SearchPhase:
             findings=sum(row.ended == "finding" for row in self._ended.values()),
             queries=self._queries,
             device_queries=self._device_queries,
-            seconds=self._seconds_before + self._setting.stopwatch.wall,
+            seconds=seconds,
+            most_queries_left=left,
+            seconds_left=math.inf if plan.total_time is None else plan.total_time - seconds,
         )
 
 

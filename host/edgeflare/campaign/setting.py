@@ -42,6 +42,8 @@ class Progress:
         queries: queries so far.
         device_queries: device queries so far.
         seconds: wall seconds so far.
+        most_queries_left: queries that the chains which have not ended may still spend.
+        seconds_left: wall seconds until the search is stopped; infinite where they have no bound.
 
     """
 
@@ -52,6 +54,8 @@ class Progress:
     queries: int
     device_queries: int
     seconds: float
+    most_queries_left: int
+    seconds_left: float
 
 
 class Observer(Protocol):

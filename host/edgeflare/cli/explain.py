@@ -17,7 +17,7 @@ from edgeflare.campaign.journal import Journal
 from edgeflare.campaign.run_directory import RunDirectory, write_atomically
 from edgeflare.cli import moved
 from edgeflare.cli.interruptible import INTERRUPTED, as_ctrl_c
-from edgeflare.cli.progress import LineObserver, LiveObserver, observe
+from edgeflare.cli.progress import ProgressDisplay, observe
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.warning import unless_damaged, warn
 from edgeflare.devices.device import connect
@@ -153,7 +153,7 @@ class _Session:
         finally:
             opening.stop()
 
-    def _count(self, observer: LiveObserver | LineObserver) -> None:
+    def _count(self, observer: ProgressDisplay) -> None:
         observer.explained(self._before + len(self._explained), self._total)
 
     def how_far(self, run: Path, *, named: bool) -> str:

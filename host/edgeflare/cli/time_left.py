@@ -1,0 +1,90 @@
+"""How long a phase will still take, as far as that can be told."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+from edgeflare.campaign.setting import Progress
+
+FIRST_SECONDS: Final = 3.0
+"""Before that, start-up decides how fast it seems to go."""
+
+WINDOW_SECONDS: Final = 30.0
+"""Over so long the speed of a search is averaged: it falls when few chains are left."""
+
+FIRST_FINDINGS: Final = 10
+"""A rate estimated from fewer is off by a third or more (1/√n), so only the bound is said."""
+
+FIRST_SHARE: Final = 0.1
+"""Of what is counted, done before an estimate."""
+
+UNKNOWN: Final = "time left unknown"
+
+
+class TimeLeft:
+    """The time left of one phase, told from its reports."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Begin; `clock` gives seconds."""
+        self._clock = clock
+        self._reports: deque[tuple[float, int]] = deque()
+
+    def counted(self, done: int, total: int) -> str:
+        """Tell it of a phase whose parts take about as long each; nothing where all is done."""
+        now = self._clock()
+        if not self._reports:
+            self._reports.append((now, done))
+        begun, before = self._reports[0]
+        if done >= total:
+            return ""
+        if now - begun < FIRST_SECONDS or done - before < max(1, FIRST_SHARE * (total - before)):
+            return UNKNOWN
+        return f"about {in_words((now - begun) / (done - before) * (total - done))} left"
+
+    def searched(self, progress: Progress) -> str:
+        """Tell it of a search, whose chains end when they find something or their budget ends.
+
+        Where too little was found for an estimate, it is what the budget allows at most.
+        """
+        reports = self._reports
+        reports.append((progress.seconds, progress.queries))
+        while len(reports) > 2 and reports[1][0] <= progress.seconds - WINDOW_SECONDS:
+            reports.popleft()
+        if progress.ended >= progress.seeds - progress.deviating_seeds:
+            return ""
+        seconds = progress.seconds - reports[0][0]
+        queries = progress.queries - reports[0][1]
+        if seconds < FIRST_SECONDS or queries <= 0:
+            return UNKNOWN
+        pace, deadline = seconds / queries, progress.seconds_left
+        if progress.findings < FIRST_FINDINGS:
+            return f"at most {in_words(min(progress.most_queries_left * pace, deadline))} left"
+        return f"about {in_words(min(expected_queries(progress) * pace, deadline))} left"
+
+
+def expected_queries(progress: Progress) -> float:
+    """Return how many queries the open chains will still spend.
+
+    Every query is taken to find something with the same probability: the findings so far by the
+    queries so far, which counts chains that are open or ended without a finding for what they
+    spent (the maximum-likelihood rate of censored exponential times). Each open chain is taken to
+    have an equal share of what is left of the budget.
+    """
+    chains = progress.seeds - progress.deviating_seeds - progress.ended
+    rate = progress.findings / progress.queries
+    share = progress.most_queries_left / max(1, chains)
+    return chains * -math.expm1(-rate * share) / rate if rate else progress.most_queries_left
+
+
+def in_words(seconds: float) -> str:
+    """Return a time, rounded up in coarse steps: no figure that moves with each report."""
+    if seconds < 90:
+        return f"{max(1, math.ceil(seconds / 10)) * 10} s"
+    if seconds < 5400:
+        minutes = math.ceil(seconds / 60)
+        return f"{minutes if minutes < 20 else math.ceil(minutes / 5) * 5} min"
+    return f"{math.ceil(seconds / 360) / 10:,.1f} h"
