@@ -22,7 +22,7 @@ def main() -> None:
         # Here, since it takes a second in which Ctrl-C should be heeded too.
         from edgeflare.cli.app import app  # noqa: PLC0415
 
-        code = app(standalone_mode=False)
+        code = app(prog_name="edgeflare", standalone_mode=False)
     except EdgeFlareError as error:
         _complain(str(error))
         code = error.exit_code

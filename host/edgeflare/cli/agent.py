@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from edgeflare.cli.completion import complete_device
 from edgeflare.devices.bundle.build import build_bundle
 from edgeflare.devices.bundle.target import TARGETS
 from edgeflare.devices.profile import find_profile
@@ -82,7 +83,10 @@ def _copy(path: Path, out: Path) -> Path:
 OnDevice = Annotated[
     str,
     typer.Option(
-        "--device", metavar="NAME", help="adb://[SERIAL], ssh://[USER@]HOST[:PORT], or a profile."
+        "--device",
+        metavar="NAME",
+        help="adb://[SERIAL], ssh://[USER@]HOST[:PORT], or a profile.",
+        autocompletion=complete_device,
     ),
 ]
 

@@ -34,7 +34,6 @@ app = typer.Typer(
         "stays after 3 and 130, and the last line says how to go on."
     ),
     no_args_is_help=True,
-    add_completion=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )

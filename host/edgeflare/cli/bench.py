@@ -18,6 +18,7 @@ from edgeflare.bench.table import print_table
 from edgeflare.campaign.plan import MAX_QUERIES, TIME_LIMIT_SECONDS, Plan
 from edgeflare.campaign.setting import CHAINS
 from edgeflare.cli import options
+from edgeflare.cli.completion import complete_strategy
 from edgeflare.cli.grid_progress import say, watch_runs
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
 from edgeflare.cli.quiet import Quiet, result
@@ -34,6 +35,7 @@ Strategies = Annotated[
     typer.Option(
         "--strategy",
         metavar="NAME",
+        autocompletion=complete_strategy,
         help="A strategy to compare; give it once for each. All of them if not given.",
     ),
 ]
@@ -42,6 +44,7 @@ Baseline = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
+        autocompletion=complete_strategy,
         help="The strategy whose queries the others' are divided by; the first if not given.",
     ),
 ]

@@ -14,12 +14,16 @@ from rich.markup import escape
 from rich.table import Table
 
 from edgeflare.campaign.run_directory import RunDirectory
+from edgeflare.cli.completion import complete_run
 from edgeflare.replay.comparing import Column, Comparison
 from edgeflare.replay.comparing import compare as set_side_by_side
 from edgeflare.report.document import load_document
 from edgeflare.report.naming import last_parts
 
-Runs = Annotated[list[Path], typer.Argument(metavar="RUN RUN...", help="Run directories.")]
+Runs = Annotated[
+    list[Path],
+    typer.Argument(metavar="RUN RUN...", help="Run directories.", autocompletion=complete_run),
+]
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print everything as JSON, stored inputs by sha256.")
 ]

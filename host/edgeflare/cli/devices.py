@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from edgeflare.cli.completion import complete_device
 from edgeflare.devices.attached import look_around
 from edgeflare.devices.check import check_device
 from edgeflare.devices.device import connect
@@ -62,7 +63,11 @@ def list_() -> None:
 def show(
     name: Annotated[
         str,
-        typer.Argument(metavar="NAME", help="A profile, adb://[SERIAL], ssh://HOST or grpc://…"),
+        typer.Argument(
+            metavar="NAME",
+            help="A profile, adb://[SERIAL], ssh://HOST or grpc://…",
+            autocompletion=complete_device,
+        ),
     ],
 ) -> None:
     """Show what a profile says, and what its device says of itself (starts its agent)."""
@@ -81,7 +86,11 @@ def show(
 def check(
     name: Annotated[
         str,
-        typer.Argument(metavar="NAME", help="A profile, adb://[SERIAL], ssh://HOST or grpc://…"),
+        typer.Argument(
+            metavar="NAME",
+            help="A profile, adb://[SERIAL], ssh://HOST or grpc://…",
+            autocompletion=complete_device,
+        ),
     ],
 ) -> None:
     """Try a device: put the agent there if needed, start it, run a small model, and stop it."""

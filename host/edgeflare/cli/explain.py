@@ -16,6 +16,7 @@ from edgeflare.campaign.about import About
 from edgeflare.campaign.journal import Journal
 from edgeflare.campaign.run_directory import RunDirectory, write_atomically
 from edgeflare.cli import moved
+from edgeflare.cli.completion import complete_device, complete_run
 from edgeflare.cli.interruptible import INTERRUPTED, as_ctrl_c
 from edgeflare.cli.progress import ProgressDisplay, observe
 from edgeflare.cli.quiet import Quiet, result
@@ -39,7 +40,12 @@ from edgeflare.report.html.explanation import read_explanation
 PICTURES = "explain"
 """The folder of the pictures in the run directory."""
 
-Run = Annotated[Path, typer.Argument(metavar="RUN", help="The run directory of a search.")]
+Run = Annotated[
+    Path,
+    typer.Argument(
+        metavar="RUN", help="The run directory of a search.", autocompletion=complete_run
+    ),
+]
 Findings = Annotated[
     list[str] | None,
     typer.Argument(
@@ -51,6 +57,7 @@ Device = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
+        autocompletion=complete_device,
         help="Where to look, as for `edgeflare search`; the run's own devices if not given.",
     ),
 ]

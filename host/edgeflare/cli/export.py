@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from edgeflare.cli import moved
+from edgeflare.cli.completion import complete_run
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.warning import unless_damaged
 from edgeflare.diagnose.document import Document, damaged, load_explanations
@@ -17,7 +18,10 @@ from edgeflare.replay.reproduction import SCRIPT
 from edgeflare.replay.reproduction import export as write_reproduction
 from edgeflare.report.html.explanation import read_explanation
 
-Run = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]
+Run = Annotated[
+    Path,
+    typer.Argument(metavar="RUN", help="A run directory.", autocompletion=complete_run),
+]
 Finding = Annotated[
     str, typer.Argument(metavar="FINDING", help="Its seed's id, as reports show it, or its image.")
 ]

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from edgeflare.cli.completion import complete_device, complete_strategy
 from edgeflare.models.preprocess import PRESETS
 from edgeflare.search.bounds import DEFAULT_RMS
 from edgeflare.search.goal import Find
@@ -159,6 +160,7 @@ Device = Annotated[
     str,
     typer.Option(
         metavar="NAME",
+        autocompletion=complete_device,
         help="A profile (`edgeflare devices list`), or grpc://HOST:PORT of a running agent.",
         rich_help_panel=_WHAT,
     ),
@@ -168,6 +170,7 @@ Devices = Annotated[
     typer.Option(
         "--device",
         metavar="NAME",
+        autocompletion=complete_device,
         help="A profile (`edgeflare devices list`), adb://[SERIAL], ssh://[USER@]HOST, or "
         "grpc://HOST:PORT of a running agent. Several share the seeds: --device A --device B.",
         show_default="emulated-builtin",
@@ -207,6 +210,7 @@ StrategyName = Annotated[
     typer.Option(
         "--strategy",
         metavar="NAME",
+        autocompletion=complete_strategy,
         help="; ".join(f"{entry.name}: {entry.summary}" for entry in strategies().values()) + ".",
         rich_help_panel=_HOW,
     ),

@@ -17,6 +17,7 @@ from edgeflare.campaign.campaign import Interrupt
 from edgeflare.campaign.plan import MAX_QUERIES, TIME_LIMIT_SECONDS, Plan
 from edgeflare.campaign.setting import CHAINS
 from edgeflare.cli import options
+from edgeflare.cli.completion import complete_strategy
 from edgeflare.cli.grid_progress import say, watch_runs
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
 from edgeflare.cli.quiet import Quiet, result
@@ -66,7 +67,10 @@ Labelled = Annotated[
 Strategy = Annotated[
     str,
     typer.Option(
-        "--strategy", metavar="NAME", help="How to search; see `edgeflare search --help`."
+        "--strategy",
+        metavar="NAME",
+        autocompletion=complete_strategy,
+        help="How to search; see `edgeflare search --help`.",
     ),
 ]
 RngSeeds = Annotated[

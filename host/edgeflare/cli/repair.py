@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from edgeflare.cli import moved
+from edgeflare.cli.completion import complete_device, complete_run
 from edgeflare.cli.interruptible import INTERRUPTED, as_ctrl_c, interruptible
 from edgeflare.cli.progress import observe
 from edgeflare.cli.quiet import Quiet, result
@@ -27,7 +28,12 @@ from edgeflare.repair.terminal import print_again, print_repair
 from edgeflare.replay.past_run import PastRun
 from edgeflare.report.document import Document
 
-Run = Annotated[Path, typer.Argument(metavar="RUN", help="The run directory of a search.")]
+Run = Annotated[
+    Path,
+    typer.Argument(
+        metavar="RUN", help="The run directory of a search.", autocompletion=complete_run
+    ),
+]
 Out = Annotated[
     Path,
     typer.Option(
@@ -40,6 +46,7 @@ Device = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
+        autocompletion=complete_device,
         help="The device to repair for, as for `edgeflare search`; the run's own if not given.",
     ),
 ]

@@ -15,6 +15,7 @@ from rich.markup import escape
 from edgeflare.campaign.journal import Journal
 from edgeflare.campaign.run_directory import RunDirectory
 from edgeflare.cli import moved, options
+from edgeflare.cli.completion import complete_device, complete_run
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
 from edgeflare.cli.progress import observe
 from edgeflare.cli.quiet import Quiet, result
@@ -32,12 +33,18 @@ from edgeflare.report.document import Document
 from edgeflare.report.replayed import regressed
 from edgeflare.report.terminal import print_run
 
-Run = Annotated[Path, typer.Argument(metavar="RUN", help="The run directory of a search.")]
+Run = Annotated[
+    Path,
+    typer.Argument(
+        metavar="RUN", help="The run directory of a search.", autocompletion=complete_run
+    ),
+]
 Devices = Annotated[
     list[str] | None,
     typer.Option(
         "--device",
         metavar="NAME",
+        autocompletion=complete_device,
         help="Where to try again, as for `edgeflare search`; the run's own devices if not given.",
     ),
 ]
@@ -49,6 +56,7 @@ Baseline = Annotated[
     Path | None,
     typer.Option(
         metavar="REPLAY",
+        autocompletion=complete_run,
         help="An earlier replay, or a run: what deviated there is known, and alone is allowed to.",
     ),
 ]

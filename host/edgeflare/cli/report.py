@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from edgeflare.campaign.run_directory import RunDirectory, write_atomically
+from edgeflare.cli.completion import complete_run
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.warning import unless_damaged
 from edgeflare.errors import InfrastructureError, UserError
@@ -18,7 +19,10 @@ from edgeflare.report.junit import junit_xml
 from edgeflare.report.summary import summary
 from edgeflare.report.terminal import print_run
 
-Run = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]
+Run = Annotated[
+    Path,
+    typer.Argument(metavar="RUN", help="A run directory.", autocompletion=complete_run),
+]
 Html = Annotated[
     bool, typer.Option("--html", help="Write RUN/report.html, one file to look at and pass on.")
 ]

@@ -1,0 +1,41 @@
+"""What a shell offers for an option's or an argument's value, without opening anything."""
+
+from __future__ import annotations
+
+from glob import escape, iglob
+from pathlib import Path
+
+from edgeflare.campaign.run_directory import DOCUMENT, JOURNAL
+from edgeflare.devices.profile import list_profiles
+from edgeflare.search.registry import strategies
+
+_SCHEMES = ("adb://", "ssh://", "grpc://")
+
+
+def complete_device(incomplete: str) -> list[str]:
+    """Return the profiles, and the schemes of addresses, that begin so."""
+    names = [profile.name for profile in list_profiles()[0]]
+    return [name for name in (*names, *_SCHEMES) if name.startswith(incomplete)]
+
+
+def complete_strategy(incomplete: str) -> list[tuple[str, str]]:
+    """Return the strategies that begin so, each with what it is."""
+    return [
+        (entry.name, entry.summary)
+        for entry in strategies().values()
+        if entry.name.startswith(incomplete)
+    ]
+
+
+def complete_run(incomplete: str) -> list[str]:
+    """Return the run directories whose paths begin so, down to the next folder but one.
+
+    Where there are none, the shell completes paths by itself.
+    """
+    found = {
+        str(Path(file).parent)
+        for below in ("*", "*/*")
+        for name in (JOURNAL, DOCUMENT)
+        for file in iglob(f"{escape(incomplete)}{below}/{name}")
+    }
+    return sorted(found)
