@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import builtins
 import shutil
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from edgeflare.campaign.about import About
+from edgeflare.campaign.journal import Journal
+from edgeflare.campaign.run import begin_run
 
 WRITTEN = {
     "--html": ("report.html", b"<!doctype html>"),
@@ -100,3 +105,21 @@ def test_a_file_that_cannot_be_written_is_one_line(call: Any, run: Path) -> None
     said = call("report", run, "--csv")
     assert said.code == 3
     assert "findings.csv" in said.complaint()
+
+
+def test_a_run_in_which_nothing_was_evaluated_is_shown(
+    finished: Any, call: Any, tmp_path: Path
+) -> None:
+    with closing(Journal.open(finished.folder / "run.db")) as journal:
+        about = About.from_json(journal.about())
+    run = tmp_path / "run"
+    begin_run(run, about, 6, overwrite=False)[1].close()
+    shown = call("report", run)
+    assert (shown.code, shown.err) == (0, "")
+    assert "killed before its end" in shown.out
+    assert "0 of 6" in shown.out
+    written = call("report", run, "--html", "--junit", "--csv", "--summary")
+    assert (written.code, written.err) == (0, "")
+    assert len(written.out.splitlines()) == 4
+    assert call("compare", run, finished.folder).code == 0
+    assert "found nothing" in call("explain", run).out

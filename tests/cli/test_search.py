@@ -338,3 +338,19 @@ def test_an_onnx_and_a_python_original_are_searched_alike(
         assert document["deviating_seeds"]
         labels[name] = [entry["labels"] for entry in document["deviating_seeds"]]
     assert labels["onnx"] == labels["python"]
+
+
+@pytest.mark.parametrize(("fail_on", "code"), [("any", 2), ("kernel", 2), ("none", 0)])
+def test_a_gate_that_searched_nothing_does_not_pass(
+    fail_on: str, code: int, call: Callable[..., Any], example: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    limits = ("--limit", "4", "--total-time", "1e-6", "--fail-on", fail_on)
+    said = call("search", example, *limits, "--out", run)
+    assert said.code == code
+    complaint = "--total-time 1e-06 ended before the search from any of 4 seeds did"
+    assert (complaint in said.err) == (code == 2)
+    document = document_of(run)
+    assert document["stopped_by"] == "total-time"
+    assert document["totals"]["searched"] == 0
+    assert call("report", run).out == said.out

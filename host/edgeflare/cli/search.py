@@ -28,7 +28,7 @@ from edgeflare.models.pair import load_pair
 from edgeflare.models.pair_file import Settings
 from edgeflare.report.document import Document
 from edgeflare.report.documented import run_documented
-from edgeflare.report.gate import deviation_rate, exceeds
+from edgeflare.report.gate import deviation_rate, exceeds, searched_nothing
 from edgeflare.report.terminal import print_dry_run, print_run
 from edgeflare.search.bounds import DEFAULT_LINF
 from edgeflare.search.goal import Find, Goal
@@ -146,6 +146,12 @@ def search(
     if document["stopped_by"] == "interrupt":
         return INTERRUPTED
     if not exceeds(document, fail_on.value, allow):
+        if fail_on is not options.FailOn.NONE and searched_nothing(document):
+            raise UserError(
+                f"--total-time {total_time:g} ended before the search from any of"
+                f" {document['totals']['seeds']} seeds did, so nothing can pass: give it more time,"
+                " or fewer seeds with --limit"
+            )
         return 0
     rate = deviation_rate(document, fail_on.value)
     Console().print(

@@ -32,6 +32,11 @@ def _of_the_device(entry: Document) -> bool:
     return failed or bool(entry["cause"] == "kernel")
 
 
+def searched_nothing(document: Document) -> bool:
+    """Whether a run was stopped before the search from any seed had ended, so it shows nothing."""
+    return bool(document["stopped_by"]) and not document["totals"]["searched"]
+
+
 def exceeds(document: Document, fail_on: FailOn, allowed_rate: float) -> bool:
     """Whether a run found more than was allowed."""
     return deviation_rate(document, fail_on) > allowed_rate
