@@ -5,11 +5,12 @@ PYTHON ?= python3
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env demo test lint protos clean
+.PHONY: help env demo test check lint protos clean
 
 help:
 	@echo 'make demo    search the example pair on an emulated device, into runs/demo'
 	@echo 'make test    run the whole test suite'
+	@echo 'make check   the short run before a commit: make lint, and the fast tests that need nothing else'
 	@echo 'make lint    check style, types and the directions between the rooms'
 	@echo 'make env     make the environments only; PYTHON=python3.12 chooses another Python'
 	@echo 'make protos  write the Python code of agent.proto again'
@@ -24,6 +25,11 @@ demo: .venv/.complete
 # Every core has a process of its own already.
 test: env
 	OPENBLAS_NUM_THREADS=1 .venv/bin/python -m pytest --numprocesses auto --dist loadfile
+
+# What is not slow, and needs nothing beside the environment.
+check: lint
+	OPENBLAS_NUM_THREADS=1 .venv/bin/python -m pytest --numprocesses auto --dist loadfile -m \
+	    'not (slow or adb or browser or bundle or gcc or old_board or openssl or qemu or shells or sshd)'
 
 lint: .venv/.complete
 	.venv/bin/ruff check .

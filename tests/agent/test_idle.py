@@ -6,9 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import grpc
+import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from edgeflare_protos import agent_pb2, crc32
+
+pytestmark = pytest.mark.slow
 
 SECONDS = 3
 """The limit of these agents; an agent that is wrongly idle, or wrongly busy, shows well beyond."""

@@ -181,6 +181,7 @@ def test_a_crash_that_does_not_repeat_is_no_finding(
         assert (model.restarts, model.quarantined) == (1, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(60)
 @settings(max_examples=8, deadline=None)
 @given(st.lists(st.sampled_from([0, 0, 0, SEGFAULT, ERROR]), min_size=1, max_size=6))
@@ -275,6 +276,7 @@ def test_files_that_are_no_models_are_refused_in_one_line(
         IsolatedModel.open(tmp_path, Options("builtin"))
 
 
+@pytest.mark.slow
 def test_damaged_models_never_hurt_the_parent(int8_model: Path, tmp_path: Path) -> None:
     content = bytearray(int8_model.read_bytes())
     rng = np.random.default_rng(3)

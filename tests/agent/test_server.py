@@ -290,6 +290,7 @@ def test_an_allowed_library_that_is_no_delegate_is_refused_by_the_runtime(
     assert "delegate" in words
 
 
+@pytest.mark.slow
 def test_payloads_that_go_wrong(client: Any, int8_model: Path, harmless_inputs: Inputs) -> None:
     session = client.open(int8_model)
     good = request(session.session_id, harmless_inputs(4))

@@ -11,6 +11,8 @@ import pytest
 
 from edgeflare.cli import main
 
+pytestmark = pytest.mark.slow
+
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
 
 

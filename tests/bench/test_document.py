@@ -12,6 +12,8 @@ from edgeflare.bench.document import Bench, write_bench
 from edgeflare.bench.summary import Row, queries_needed, summarize
 from edgeflare.bench.table import COLUMNS, shown, to_markdown
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="session")
 def rows(whole: tuple[Path, Bench]) -> list[Row]:

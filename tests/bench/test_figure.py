@@ -10,6 +10,8 @@ from edgeflare.bench.document import Bench
 from edgeflare.bench.figure import draw_queries
 from edgeflare.errors import UserError
 
+pytestmark = pytest.mark.slow
+
 
 def test_without_matplotlib_it_says_how_to_get_it(
     whole: tuple[Path, Bench], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -13,6 +13,8 @@ from edgeflare.errors import UserError
 from edgeflare.report.document import Document, load_document
 from laboratory import untimed
 
+pytestmark = pytest.mark.slow
+
 CELLS = ["random-0", "random-1", "dflare-0", "dflare-1"]
 
 

@@ -34,6 +34,7 @@ def test_it_finds_what_deviates_and_says_how(laboratory: Laboratory) -> None:
         assert finding["queries"] <= 150
 
 
+@pytest.mark.slow
 def test_the_totals_are_what_the_parts_add_up_to(laboratory: Laboratory) -> None:
     document = laboratory.run("run")
     totals = document["totals"]
@@ -54,6 +55,7 @@ def test_the_totals_are_what_the_parts_add_up_to(laboratory: Laboratory) -> None
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["random", "dflare", "dflare-published"])
 def test_the_number_of_chains_changes_nothing(laboratory: Laboratory, strategy: str) -> None:
     runs = [
@@ -110,6 +112,7 @@ def test_weak_deviations_do_not_count(laboratory: Laboratory) -> None:
     assert all(finding["strength"] >= 0.05 for finding in document["findings"])
 
 
+@pytest.mark.slow
 @settings(
     max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

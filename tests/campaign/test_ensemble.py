@@ -84,6 +84,7 @@ def test_members_that_are_not_asked_cost_nothing_in_the_search(ensemble: Laborat
     assert totals["device_queries"] == totals["queries"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("goal", [KERNEL, Goal(Find.COMPRESSION), Goal()], ids=lambda g: g.find)
 def test_the_number_of_chains_changes_nothing(ensemble: Laboratory, goal: Goal) -> None:
     runs = [
@@ -92,6 +93,7 @@ def test_the_number_of_chains_changes_nothing(ensemble: Laboratory, goal: Goal) 
     assert runs[0] == runs[1] == runs[2]
 
 
+@pytest.mark.slow
 @settings(
     max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

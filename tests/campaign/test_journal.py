@@ -28,6 +28,7 @@ answers = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(rows=st.lists(answers, unique_by=lambda row: (row.role, row.seed_id, row.n)))
 def test_what_is_written_is_read_in_order(
     tmp_path_factory: pytest.TempPathFactory, rows: list[Answers]

@@ -37,6 +37,7 @@ def test_a_lock_ends_with_its_process(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_run_that_is_under_way_is_neither_gone_on_with_nor_replaced(
     laboratory: Laboratory,
 ) -> None:

@@ -15,6 +15,8 @@ from edgeflare.models.evaluation import Evaluator, RawBatch, Signature
 from edgeflare.search.outcome import Arm
 from laboratory import CLASSES, SIDE, SIGNATURE, Invoke, Laboratory, linear, untimed
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def other_device() -> Invoke:

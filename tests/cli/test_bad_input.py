@@ -164,6 +164,7 @@ def test_one_line_and_nothing_written(
     assert listing(mistakes) == before
 
 
+@pytest.mark.slow
 def test_the_processes_themselves_say_no_more_than_their_line(
     start: Callable[..., Any], example: Path, mistakes: Path, tmp_path: Path
 ) -> None:

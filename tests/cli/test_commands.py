@@ -19,6 +19,7 @@ from edgeflare.report.document import load_document
 from laboratory import untimed
 
 
+@pytest.mark.slow
 def test_the_version(start: Callable[..., Any], call: Callable[..., Any]) -> None:
     for said in (start("--version"), call("--version")):
         assert said.code == 0
@@ -93,6 +94,7 @@ def agent(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
         process.kill()
 
 
+@pytest.mark.slow
 def test_a_served_agent_does_a_whole_search_and_stops_on_ctrl_c(
     agent: subprocess.Popen[str],
     call: Callable[..., Any],
@@ -121,6 +123,7 @@ def test_a_served_agent_does_a_whole_search_and_stops_on_ctrl_c(
     assert agent.wait(20) == 0
 
 
+@pytest.mark.slow
 def test_an_agent_that_may_not_listen_says_why(start: Callable[..., Any]) -> None:
     said = start("agent", "serve", "--host", "0.0.0.0")  # noqa: S104 - which is refused
     assert said.code == 2

@@ -22,6 +22,8 @@ from edgeflare.report.document import load_document
 from ranking import SEEDS, Models, make_models
 from stopping import started
 
+pytestmark = pytest.mark.slow
+
 QUESTION = ("--max-queries", "120", "--chains", "8", "--device", "emulated-xnnpack")
 DEADLINE_SECONDS = 60.0
 Call = Callable[..., Any]

@@ -20,6 +20,8 @@ from edgeflare.replay.past_run import PastRun
 from edgeflare.report import document as report_document
 from laboratory import untimed
 
+pytestmark = pytest.mark.slow
+
 Call = Callable[..., Any]
 
 

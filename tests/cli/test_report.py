@@ -36,6 +36,7 @@ def test_without_a_switch_it_is_shown_and_nothing_is_written(call: Any, run: Pat
     assert sorted(run.iterdir()) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("switch", WRITTEN)
 def test_a_switch_writes_its_file_and_says_which(call: Any, run: Path, switch: str) -> None:
     name, start = WRITTEN[switch]
@@ -46,6 +47,7 @@ def test_a_switch_writes_its_file_and_says_which(call: Any, run: Path, switch: s
     assert not [other for other, _ in WRITTEN.values() if other != name and (run / other).exists()]
 
 
+@pytest.mark.slow
 def test_all_at_once_and_once_more(call: Any, run: Path) -> None:
     first = call("report", run, *WRITTEN)
     kept = {name: (run / name).read_bytes() for name, _ in WRITTEN.values()}
@@ -62,6 +64,7 @@ def test_the_page_shows_the_example_and_its_classes(call: Any, run: Path) -> Non
     assert "data:image/" in page
 
 
+@pytest.mark.slow
 def test_a_run_may_be_overwritten_with_its_reports(
     call: Any, run: Path, example: Path, small: tuple[str, ...]
 ) -> None:

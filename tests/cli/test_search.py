@@ -71,6 +71,7 @@ def test_without_a_terminal_progress_is_plain_lines(finished: Any) -> None:
     assert str(finished.folder) in finished.said.out.replace("\n", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "code"),
     [
@@ -102,6 +103,7 @@ def test_exit_codes(
         assert counting
 
 
+@pytest.mark.slow
 def test_findings_are_refined_and_the_report_says_so(
     call: Callable[..., Any], example: Path, small: tuple[str, ...], tmp_path: Path
 ) -> None:
@@ -225,6 +227,7 @@ def test_a_run_has_a_place_of_its_own_if_none_is_named(
     document_of(run)
 
 
+@pytest.mark.slow
 def test_overwriting_begins_anew(
     call: Callable[..., Any], example: Path, small: tuple[str, ...], finished: Any, tmp_path: Path
 ) -> None:
@@ -237,6 +240,7 @@ def test_overwriting_begins_anew(
     assert untimed(again) == untimed(document_of(finished.folder))
 
 
+@pytest.mark.slow
 def test_resuming_a_finished_run_changes_nothing(
     call: Callable[..., Any], example: Path, small: tuple[str, ...], tmp_path: Path
 ) -> None:

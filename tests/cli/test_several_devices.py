@@ -7,6 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 
 def search(call: Callable[..., Any], example: Path, out: Path, *options: str) -> Any:
     budget = ("--limit", "8", "--max-queries", "150", "--fail-on", "none")

@@ -120,6 +120,7 @@ class Saboteur(Watched):
             self._deed()
 
 
+@pytest.mark.slow
 def test_a_device_that_is_gone_for_good_leaves_a_run_that_can_be_gone_on_with(
     start_agent: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -137,6 +137,7 @@ def test_an_input_that_no_message_can_carry(serve: Callable[..., Profile], model
         )
 
 
+@pytest.mark.slow
 def test_after_refusals_no_session_is_left_on_the_agent(
     device: Device, two_input_model: Path
 ) -> None:

@@ -53,6 +53,7 @@ def test_the_index_names_every_page() -> None:
     assert {page for page in pages if f"({page})" in index} == pages
 
 
+@pytest.mark.slow
 def test_options_exist() -> None:
     helps = [
         subprocess.run(
@@ -135,6 +136,7 @@ def test_every_strategy_and_operator_is_told() -> None:
     assert {operator.name for operator in operators()} <= words("operators.md")
 
 
+@pytest.mark.slow
 def test_the_picture_shows_a_run(tmp_path: Path) -> None:
     run, out = tmp_path / "run", tmp_path / "picture.svg"
     # fmt: off
@@ -152,6 +154,7 @@ def test_the_picture_shows_a_run(tmp_path: Path) -> None:
         assert "url(http" not in text
 
 
+@pytest.mark.slow
 def test_the_picture_of_a_search_can_be_made(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="the extra `plots` is not installed")
     out = tmp_path / "search.png"

@@ -63,6 +63,7 @@ def test_a_pair_folder(folder: Path) -> None:
     assert load_pair(folder / "pair.toml") == pair
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
 @given(
     scale=numbers,

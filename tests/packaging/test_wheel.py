@@ -14,6 +14,8 @@ import pytest
 
 import edgeflare
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("edgeflare", "edgeflare_agent", "edgeflare_operators", "edgeflare_protos")
 

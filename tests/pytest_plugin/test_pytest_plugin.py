@@ -15,6 +15,8 @@ import pytest
 from edgeflare.errors import UserError
 from edgeflare.pytest_plugin import EdgeFlare, Result, assert_decides_alike
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 GATE = """
 from edgeflare.pytest_plugin import assert_decides_alike

@@ -26,6 +26,8 @@ from edgeflare.replay.past_run import PastRun
 from edgeflare.report.documented import run_documented
 from edgeflare.search.goal import Find, Goal
 
+pytestmark = pytest.mark.slow
+
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
 SEEDS = 30
 

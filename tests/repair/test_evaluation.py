@@ -13,6 +13,8 @@ from edgeflare.repair.gains import gains_of
 from edgeflare.repair.material import Material
 from repairing import World, shifts
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def material() -> Material:

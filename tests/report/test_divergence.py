@@ -13,6 +13,8 @@ from edgeflare.report.divergence_bars import divergence_bars
 from edgeflare.report.divergence_picture import divergence_picture
 from edgeflare.report.html.explanation import Explanation, Layer
 
+pytestmark = pytest.mark.slow
+
 NETWORK = tuple(
     Layer(f"{place} DEPTHWISE_CONV_2D", place % 4 or None, place / 7, begins=place == 5)
     for place in range(40)

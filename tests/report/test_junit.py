@@ -136,6 +136,7 @@ def test_a_run_that_found_nothing_passes(document: Document) -> None:
     assert suite.attrib["failures"] == "0"
 
 
+@pytest.mark.slow
 @given(st.text(st.characters(), min_size=1), st.text(st.characters()))
 def test_any_name_gives_valid_xml(run: Any, name: str, pair: str) -> None:
     document: Document = deepcopy(run.document)

@@ -232,6 +232,7 @@ def test_without_an_ensemble_near_ties_are_asked_about() -> None:
             assert 0.0 < first - second < 0.3
 
 
+@pytest.mark.slow
 def test_an_ensemble_that_does_not_resemble_the_device_is_no_obstacle() -> None:
     # Wherever the device leans away from the twin, the member leans the other way.
     lean = np.random.default_rng(3).normal(0.0, 0.02, WEIGHTS.shape)
@@ -246,6 +247,7 @@ def test_an_ensemble_that_does_not_resemble_the_device_is_no_obstacle() -> None:
     assert unforeseen > len(SEEDS) / 2
 
 
+@pytest.mark.slow
 def test_an_ensemble_that_foretells_nothing_is_no_obstacle() -> None:
     bench = kernels(device=bent(2), reference=bent(1))  # the member is the twin
     found = drives(boundary, Goal(Find.KERNEL), on_all_seeds(bench), 2500)

@@ -30,6 +30,7 @@ def to_border(of: Bench) -> float:
     return float(((scores[home] - scores[others]) / slopes).min())
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(st.sampled_from(SEEDS), GOALS, st.integers(1, 300), st.booleans())
 def test_what_is_shrunk_is_a_finding_and_never_farther(
@@ -47,6 +48,7 @@ def test_what_is_shrunk_is_a_finding_and_never_farther(
     assert one.after.operators == one.before.operators
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("find", [Find.ANY, Find.COMPRESSION])
 def test_it_comes_close_to_the_border_and_the_device_is_seldom_asked(find: Find) -> None:
     far, near = [], []

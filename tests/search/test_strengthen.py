@@ -6,6 +6,7 @@ from dataclasses import replace
 from statistics import median
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -26,6 +27,7 @@ def labels_of(of: Bench, goal: Goal, image: Image) -> list[int | None]:
     return [answer.label for answer in compared(goal, everyone(of, image))]
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(st.sampled_from(SEEDS), st.sampled_from(list(Find)), st.integers(1, 200), st.booleans())
 def test_what_is_strengthened_has_its_labels_and_is_never_weaker(
@@ -46,6 +48,7 @@ def test_what_is_strengthened_has_its_labels_and_is_never_weaker(
     assert of.bounds.holds(after, of.seed)
 
 
+@pytest.mark.slow
 def test_it_makes_deviations_twice_as_strong_and_asks_the_device_seldom() -> None:
     goal, weak, strong = Goal(), [], []
     for seed in SEEDS:

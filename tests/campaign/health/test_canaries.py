@@ -66,6 +66,7 @@ def forger(laboratory: Laboratory, changes: dict[int, float], *, screened: bool 
     return lambda inner: Forger(inner, first, changes, -1 if screened else 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chains", [1, 16, 512])
 def test_canaries_are_asked_as_often_as_the_profile_says_and_change_nothing(
     laboratory: Laboratory, chains: int

@@ -19,6 +19,8 @@ from edgeflare.report.html.explanation import Explanation, Layer
 from edgeflare.report.html.page import render_page
 from edgeflare.report.naming import number
 
+pytestmark = pytest.mark.slow
+
 Render = Callable[..., str]
 Attributes = dict[str, str | None]
 

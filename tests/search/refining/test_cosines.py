@@ -10,6 +10,7 @@ from edgeflare.search.refining.cosines import MOST, Cosines
 SHAPES = st.tuples(st.integers(1, 40), st.integers(1, 40), st.sampled_from([1, 3, 4]))
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(SHAPES, st.integers(0, 2**32 - 1))
 def test_coefficients_come_back_from_their_image(
