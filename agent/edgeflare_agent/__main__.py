@@ -25,7 +25,7 @@ from edgeflare_agent.runtime import RuntimeMissing
 from edgeflare_agent.security import Refused, Security, TokenInterceptor, read_security
 from edgeflare_agent.server import AgentService
 from edgeflare_agent.sessions import MAX_SESSIONS, Sessions
-from edgeflare_agent.store import ModelStore
+from edgeflare_agent.store import ModelStore, UnsafeFolder
 from edgeflare_protos import PROTOCOL_MAJOR, PROTOCOL_MINOR
 from edgeflare_protos.agent_pb2_grpc import add_AgentServicer_to_server
 
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         watch = IdleWatch()
         server = _server(service, security, watch)
         port = _bind(server, options.host, options.port, security)
-    except (Refused, RuntimeMissing) as error:
+    except (Refused, RuntimeMissing, UnsafeFolder) as error:
         return _fail(2, str(error))
     except OSError as error:
         return _fail(3, f"{error.strerror}: {error.filename}" if error.filename else str(error))

@@ -9,8 +9,8 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from edgeflare_agent.runtime import Batch, IsolatedModel, Options
-from edgeflare_agent.store import ModelStore
+from edgeflare_agent.runtime import Batch, IsolatedModel, ModelChanged, Options
+from edgeflare_agent.store import ModelStore, UnknownModel
 
 MAX_SESSIONS = 8
 """A worker takes 40 MB and more, and a board's memory is small."""
@@ -83,7 +83,9 @@ class Sessions:
         try:
             with contextlib.ExitStack() as stack:
                 path = stack.enter_context(self._store.hold(sha256))
-                model = stack.enter_context(IsolatedModel.open(path, options, self._launcher))
+                model = stack.enter_context(
+                    IsolatedModel.open(path, options, self._launcher, sha256)
+                )
                 session_id = secrets.token_urlsafe(16)
                 with self._lock:
                     if self._closed:
@@ -91,6 +93,9 @@ class Sessions:
                     self._sessions[session_id] = _Session(
                         model, sha256, options, resume_token, stack.pop_all()
                     )
+        except ModelChanged as changed:
+            self._store.recheck(sha256)
+            raise UnknownModel(f"the stored model {sha256} was damaged: send it again") from changed
         finally:
             with self._lock:
                 self._opening -= 1
@@ -136,7 +141,7 @@ class Sessions:
         """Run a batch in a session; see IsolatedModel.run.
 
         Raises:
-            UnknownSession: see there.
+            UnknownSession: see there; or its model's file was damaged, which ended it.
 
         """
         with self._lock:
@@ -146,6 +151,10 @@ class Sessions:
             session.running += 1
         try:
             return session.model.run(payload, count)
+        except ModelChanged as changed:
+            self._store.recheck(session.sha256)
+            self.close(session_id)
+            raise UnknownSession("the session's model was damaged in the store") from changed
         finally:
             with self._lock:
                 session.running -= 1

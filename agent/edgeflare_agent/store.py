@@ -1,8 +1,10 @@
 """The models that hosts have sent: files named by their sha256 in one folder of bounded size.
 
-Several agents may share a folder. Whoever uses a file holds a shared lock on it, whoever removes
-it first takes an exclusive one, and whoever makes room holds the folder's lock; a killed agent's
-locks are gone with it.
+Several agents may share a folder. Whoever uses a file holds a shared lock on it, whoever makes room
+by removing it first takes an exclusive one and holds the folder's lock; a killed agent's locks are
+gone with it. The folder's lock is on the folder itself, so that there is no lock file in whose
+place somebody could put a link. A file that does not hold what its name says is removed when it is
+asked for, whoever uses it: their answers are wrong too, or they have loaded it before.
 """
 
 from __future__ import annotations
@@ -13,18 +15,26 @@ import fcntl
 import hashlib
 import os
 import re
+import stat
 import tempfile
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO
+
+from edgeflare_agent.verified import Verified
 
 _NAME = re.compile(r"[0-9a-f]{64}")
 _SUFFIX = ".tflite"
 _UPLOAD_PREFIX = ".upload-"
 
 
+class UnsafeFolder(Exception):  # noqa: N818
+    """Others could put files into the store's folder; the message is one line."""
+
+
 class UnknownModel(Exception):  # noqa: N818
-    """The store has no such model."""
+    """The store has no such model, or had a damaged one, which it has removed."""
 
 
 class BadName(Exception):  # noqa: N818
@@ -47,17 +57,25 @@ class ModelStore:
 
         Raises:
             OSError: the folder cannot be made or written.
+            UnsafeFolder: it belongs to another user, or every user may write to it.
 
         """
         self._folder = folder
         self.limit_bytes = limit_bytes
+        self._verified = Verified()
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _check_owner(folder)
         with self._folder_lock():
             for leftover in folder.glob(_UPLOAD_PREFIX + "*"):
                 _remove_unused(leftover)
 
     def __contains__(self, sha256: str) -> bool:
-        return self._path(sha256).is_file()
+        """Tell whether a model is there and undamaged; a damaged one is removed."""
+        try:
+            with self._opened(sha256):
+                return True
+        except UnknownModel:
+            return False
 
     def used_bytes(self) -> int:
         """Return the bytes that the models take."""
@@ -72,16 +90,33 @@ class ModelStore:
             UnknownModel: see there.
 
         """
+        with self._opened(sha256) as file:
+            # The time of use is the access time: the modification time tells of changes.
+            os.utime(file.fileno(), ns=(time.time_ns(), os.fstat(file.fileno()).st_mtime_ns))
+            yield self._path(sha256)
+
+    def recheck(self, sha256: str) -> None:
+        """Hash a model again, whatever is known of its file, and remove it if it is damaged."""
+        with contextlib.suppress(UnknownModel), self._opened(sha256, anew=True):
+            pass
+
+    @contextlib.contextmanager
+    def _opened(self, sha256: str, *, anew: bool = False) -> Iterator[IO[bytes]]:
+        """Open a model that is undamaged, under a shared lock; remove one that is damaged."""
         path = self._path(sha256)
         with self._folder_lock():
-            try:
-                file = path.open("rb")
-            except FileNotFoundError:
-                raise UnknownModel(f"no model {sha256} in the store") from None
+            file = _open_model(path)
             fcntl.flock(file, fcntl.LOCK_SH)
-            os.utime(path)
         with file:
-            yield path
+            if anew:
+                self._verified.forget(file)
+            if not self._verified.holds(file, sha256):
+                with self._folder_lock():
+                    _remove_this(path, file)
+                raise UnknownModel(
+                    f"the stored model {sha256} was damaged and has been removed: send it again"
+                )
+            yield file
 
     def add(self, sha256: str, size_bytes: int, chunks: Iterable[bytes]) -> list[str]:
         """Store a model, evicting the least recently used ones if need be.
@@ -112,6 +147,7 @@ class ModelStore:
                 with self._folder_lock():
                     evicted = self._make_room(size_bytes, besides=path)
                     os.replace(file.name, path)
+                self._verified.remember(file, sha256)
             except OSError as error:
                 if error.errno in (errno.ENOSPC, errno.EDQUOT):
                     raise StoreFull(f"no space left in {self._folder}") from error
@@ -154,7 +190,7 @@ class ModelStore:
         for path in self._folder.glob("*" + _SUFFIX):
             with contextlib.suppress(FileNotFoundError):
                 facts = path.stat()
-                models.append((facts.st_mtime, path, facts.st_size))
+                models.append((facts.st_atime, path, facts.st_size))
         return models
 
     def _path(self, sha256: str) -> Path:
@@ -164,9 +200,51 @@ class ModelStore:
 
     @contextlib.contextmanager
     def _folder_lock(self) -> Iterator[None]:
-        with open(self._folder / ".lock", "w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+        lock = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
             yield
+        finally:
+            os.close(lock)
+
+
+def _check_owner(folder: Path) -> None:
+    facts = folder.stat()
+    if facts.st_uid != os.geteuid():
+        raise UnsafeFolder(
+            f"{folder} belongs to another user (uid {facts.st_uid}): name a folder of your own "
+            "with --store"
+        )
+    if facts.st_mode & stat.S_IWOTH:
+        raise UnsafeFolder(
+            f"every user may write to {folder}: `chmod o-w {folder}`, or name another folder "
+            "with --store"
+        )
+
+
+def _open_model(path: Path) -> IO[bytes]:
+    """Open a stored model; what is no regular file, such as a link, is none, and is removed."""
+    try:
+        # Without O_NONBLOCK, opening a named pipe would wait for its writer.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        raise UnknownModel(f"no model {path.stem} in the store") from None
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+    else:
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return os.fdopen(descriptor, "rb")
+        os.close(descriptor)
+    path.unlink()
+    raise UnknownModel(f"no model {path.stem} in the store: there was no regular file")
+
+
+def _remove_this(path: Path, file: IO[bytes]) -> None:
+    """Remove a file by its path, unless another one has taken its place."""
+    with contextlib.suppress(FileNotFoundError):
+        if os.path.samestat(path.lstat(), os.fstat(file.fileno())):
+            path.unlink()
 
 
 def _receive(file: IO[bytes], sha256: str, size_bytes: int, chunks: Iterable[bytes]) -> None:

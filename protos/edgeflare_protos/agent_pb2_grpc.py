@@ -93,7 +93,8 @@ class AgentServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def FindModel(self, request, context):
-        """Whether a model is in the store, so that a known file is never sent again.
+        """Whether a model is in the store, so that a known file is never sent again. The agent hashes the
+        file unless it has done so since the file last changed; a damaged one is removed and not present.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -108,8 +109,8 @@ class AgentServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def OpenSession(self, request, context):
-        """Loads a stored model into a worker process of its own. NOT_FOUND for an unknown model,
-        INVALID_ARGUMENT if the runtime refuses the file or the options (the message names why).
+        """Loads a stored model into a worker process of its own. NOT_FOUND for an unknown model and for
+        one that turned out to be damaged, which was removed: send it again. INVALID_ARGUMENT if the runtime refuses the file or the options (the message names why).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

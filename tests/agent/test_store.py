@@ -10,7 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgeflare_agent.store import BadName, Corrupted, ModelStore, StoreFull, UnknownModel
+from edgeflare_agent.store import (
+    BadName,
+    Corrupted,
+    ModelStore,
+    StoreFull,
+    UnknownModel,
+    UnsafeFolder,
+)
 
 
 def sha(content: bytes) -> str:
@@ -52,7 +59,7 @@ def test_what_is_not_as_promised_is_not_kept(
     with pytest.raises(Corrupted, match=why):
         store.add(name, size, [b"mod", b"el"])
     assert name not in store
-    assert [path.name for path in tmp_path.iterdir()] == [".lock"]
+    assert list(tmp_path.iterdir()) == []
 
 
 @given(
@@ -148,7 +155,7 @@ def test_half_sent_leftovers_are_cleared_away(tmp_path: Path) -> None:
         return [b"model"]
 
     store.add(sha(b"model"), 5, (chunk for chunk in slowly()))
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", f"{sha(b'model')}.tflite"]
+    assert [path.name for path in tmp_path.iterdir()] == [f"{sha(b'model')}.tflite"]
 
 
 @settings(max_examples=30, deadline=None)
@@ -164,3 +171,100 @@ def test_the_bound_holds_and_the_newest_is_there(
         assert store.used_bytes() <= 20
         assert sha(content) in store
         assert all(name in store for name in present)
+
+
+def test_links_in_the_folder_lead_nowhere(tmp_path: Path) -> None:
+    """Neither a link in place of the lock nor one in place of a model touches another file."""
+    folder, victim = tmp_path / "store", tmp_path / "victim"
+    folder.mkdir(mode=0o700)
+    victim.write_bytes(b"model")
+    (folder / ".lock").symlink_to(victim)
+    (folder / f"{sha(b'model')}.tflite").symlink_to(victim)
+    store = ModelStore(folder, 100)
+    assert sha(b"model") not in store
+    add(store, b"model")
+    with store.hold(sha(b"model")) as path:
+        assert not path.is_symlink()
+    assert victim.read_bytes() == b"model"
+
+
+def test_a_named_pipe_in_place_of_a_model_stops_nobody(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / f"{sha(b'model')}.tflite")
+    store = ModelStore(tmp_path, 100)
+    assert sha(b"model") not in store
+    add(store, b"model")
+    assert sha(b"model") in store
+
+
+def test_a_folder_that_others_may_write_to_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "store"
+    folder.mkdir()
+    folder.chmod(0o777)
+    with pytest.raises(UnsafeFolder, match="chmod o-w"):
+        ModelStore(folder, 100)
+    folder.chmod(0o700)
+    ModelStore(folder, 100)
+
+
+def test_a_folder_of_another_user_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: tmp_path.stat().st_uid + 1)
+    with pytest.raises(UnsafeFolder, match=r"belongs to another user .uid \d+.: .*--store"):
+        ModelStore(tmp_path, 100)
+
+
+@given(content=st.binary(min_size=1, max_size=64), at=st.integers(0, 63), other=st.integers(1, 255))
+def test_a_damaged_model_is_removed_when_it_is_asked_for(
+    tmp_path_factory: pytest.TempPathFactory, content: bytes, at: int, other: int
+) -> None:
+    folder = tmp_path_factory.mktemp("store")
+    add(ModelStore(folder, 100), content)
+    path = folder / f"{sha(content)}.tflite"
+    damaged = bytearray(content)
+    damaged[at % len(content)] ^= other
+    path.write_bytes(damaged)
+    store = ModelStore(folder, 100)
+    with pytest.raises(UnknownModel, match=r"damaged.*send it again"), store.hold(sha(content)):
+        pass
+    assert not path.exists()
+    add(store, content)
+    with store.hold(sha(content)) as held:
+        assert held.read_bytes() == content
+
+
+def test_a_model_damaged_after_it_was_used_is_removed_too(tmp_path: Path) -> None:
+    store = ModelStore(tmp_path, 100)
+    add(store, b"model")
+    path = tmp_path / f"{sha(b'model')}.tflite"
+    with store.hold(sha(b"model")):
+        pass
+    path.write_bytes(b"mOdel")
+    os.utime(path, ns=(0, 1))
+    assert sha(b"model") not in store
+    assert not path.exists()
+
+
+def test_an_unchanged_model_is_hashed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    add(ModelStore(tmp_path, 100), b"model")
+    store = ModelStore(tmp_path, 100)
+    hashed = []
+    sha256 = hashlib.sha256
+    monkeypatch.setattr(hashlib, "sha256", lambda: hashed.append(1) or sha256())  # type: ignore[func-returns-value]
+    for _ in range(3):
+        assert "9372c470eeadd5ecd9c3c74c2b3cb633f8e2f2fad799250a0f70d652b6b825e4" in store
+        with store.hold("9372c470eeadd5ecd9c3c74c2b3cb633f8e2f2fad799250a0f70d652b6b825e4"):
+            pass
+    assert len(hashed) == 1
+
+
+def test_rechecking_hashes_what_seems_unchanged(tmp_path: Path) -> None:
+    """A worker that read other bytes is believed, though size and time are those of before."""
+    store = ModelStore(tmp_path, 100)
+    add(store, b"model")
+    path = tmp_path / f"{sha(b'model')}.tflite"
+    before = path.stat()
+    path.write_bytes(b"mOdel")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    store.recheck(sha(b"model"))
+    assert not path.exists()

@@ -1,7 +1,11 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import signal
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from edgeflare.devices.connection import Connection, DeviceLost
 from edgeflare.devices.device import Device, connect
 from edgeflare.devices.profile import Profile, find_profile
 from edgeflare.errors import UserError
@@ -82,6 +87,93 @@ def test_a_known_model_is_not_sent_again(
             assert len(written) == 1
             inode = written[0].stat().st_ino
     assert written[0].stat().st_ino == inode
+
+
+def damage(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[-60:-20] = bytes(value ^ 0x55 for value in content[-60:-20])
+    path.write_bytes(content)
+
+
+def test_a_model_damaged_in_the_store_is_sent_again(
+    start_agent: Callable[..., Any],
+    model: Path,
+    tmp_path: Path,
+    images: NDArray[np.float32],
+    expected: Callable[[str], NDArray[np.float32]],
+) -> None:
+    """Whether before the agent looks at it, or just before a worker loads it."""
+    address = start_agent().address
+    stored = tmp_path / "agent-store" / f"{hashlib.sha256(model.read_bytes()).hexdigest()}.tflite"
+    with connect(replace(find_profile(f"grpc://{address}"), kernels="builtin")) as board:
+        board.open(model).close()
+        damage(stored)
+        again = board.open(model)
+        assert np.array_equal(again.submit(images).result(20).outputs, expected("builtin"))
+        assert stored.read_bytes() == model.read_bytes()
+
+
+def test_another_model_under_its_name_is_replaced(
+    start_agent: Callable[..., Any],
+    model: Path,
+    two_input_model: Path,
+    tmp_path: Path,
+    images: NDArray[np.float32],
+    expected: Callable[[str], NDArray[np.float32]],
+) -> None:
+    store = tmp_path / "agent-store"
+    store.mkdir(mode=0o700)
+    stored = store / f"{hashlib.sha256(model.read_bytes()).hexdigest()}.tflite"
+    stored.write_bytes(two_input_model.read_bytes())
+    profile = replace(find_profile(f"grpc://{start_agent().address}"), kernels="builtin")
+    with connect(profile) as board, closing(board.open(model)) as session:
+        assert np.array_equal(session.submit(images).result(20).outputs, expected("builtin"))
+    assert stored.read_bytes() == model.read_bytes()
+
+
+def test_a_model_lost_between_looking_and_opening_is_sent_again(
+    start_agent: Callable[..., Any], model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = start_agent().address
+    stored = tmp_path / "agent-store" / f"{hashlib.sha256(model.read_bytes()).hexdigest()}.tflite"
+    upload = Connection.upload
+    uploads = []
+
+    def upload_and_damage(connection: Connection, sha256: str, content: bytes) -> None:
+        upload(connection, sha256, content)
+        uploads.append(sha256)
+        if len(uploads) == 1:
+            damage(stored)
+
+    monkeypatch.setattr(Connection, "upload", upload_and_damage)
+    with connect(find_profile(f"grpc://{address}")) as board:
+        board.open(model).close()
+    assert len(uploads) == 2
+
+
+def test_a_model_damaged_while_it_is_open_costs_a_reopening(
+    start_agent: Callable[..., Any],
+    model: Path,
+    tmp_path: Path,
+    images: NDArray[np.float32],
+    expected: Callable[[str], NDArray[np.float32]],
+) -> None:
+    """A worker that is started anew loads nothing but the model; size and time tell nothing."""
+    agent = start_agent()
+    stored = tmp_path / "agent-store" / f"{hashlib.sha256(model.read_bytes()).hexdigest()}.tflite"
+    profile = replace(find_profile(f"grpc://{agent.address}"), kernels="builtin")
+    with connect(profile) as board, closing(board.open(model)) as session:
+        before = stored.stat()
+        damage(stored)
+        os.utime(stored, ns=(before.st_atime_ns, before.st_mtime_ns))
+        tasks = Path(f"/proc/{agent.process.pid}/task").glob("*/children")
+        for pid in " ".join(file.read_text() for file in tasks).split():
+            os.kill(int(pid), signal.SIGKILL)
+        with pytest.raises(DeviceLost, match="damaged in the store"):
+            session.submit(images).result(30)
+        board.reopen()
+        assert np.array_equal(session.submit(images).result(30).outputs, expected("builtin"))
+    assert stored.read_bytes() == model.read_bytes()
 
 
 def test_large_models_travel_in_chunks(device: Device, model: Path, tmp_path: Path) -> None:

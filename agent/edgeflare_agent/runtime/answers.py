@@ -71,3 +71,7 @@ class ModelRejected(Exception):  # noqa: N818  (an answer about the model, not a
 
 class WorkerLost(Exception):  # noqa: N818
     """No worker process can be started, or none stays alive; the message is one line."""
+
+
+class ModelChanged(WorkerLost):
+    """The file is not what it was, or should be: a worker read other bytes and loaded nothing."""

@@ -86,7 +86,11 @@ class IsolatedModel:
 
     @classmethod
     def open(
-        cls, path: Path, options: Options, launcher: Sequence[str] | None = None
+        cls,
+        path: Path,
+        options: Options,
+        launcher: Sequence[str] | None = None,
+        sha256: str | None = None,
     ) -> IsolatedModel:
         """Start a worker and load a model in it.
 
@@ -95,18 +99,22 @@ class IsolatedModel:
             options: how to run it.
             launcher: the command that starts Python; None for $EDGEFLARE_AGENT_LAUNCHER, or this
                 interpreter.
+            sha256: what the file must hash to; None for what it hashes to now. Each worker hashes
+                the bytes that it loads.
 
         Raises:
             ModelRejected: the runtime refuses the file or the delegate, or crashes on loading it.
+            ModelChanged: the file has another hash.
             WorkerLost: no worker can be started at all.
 
         """
-        return cls(path, options, default_launcher() if launcher is None else launcher)
+        order = loading_order(path, options, sha256)
+        return cls(order, default_launcher() if launcher is None else launcher)
 
-    def __init__(self, path: Path, options: Options, launcher: Sequence[str]) -> None:
+    def __init__(self, order: dict[str, Any], launcher: Sequence[str]) -> None:
         self._starts = 0
-        self._order = loading_order(path, options)
-        self._timeout = options.input_timeout_seconds
+        self._order = order
+        self._timeout = float(order["options"]["input_timeout_seconds"])
         self._launcher = launcher
         self._quarantine: dict[bytes, tuple[FailureKind, str]] = {}
         self._lock = threading.Lock()
@@ -178,6 +186,7 @@ class IsolatedModel:
 
         Raises:
             ValueError: the payload does not hold `count` inputs.
+            ModelChanged: a new worker was needed, and found another file.
             WorkerLost: no worker stays alive, or the model was closed.
 
         """

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from edgeflare_agent.runtime.answers import ModelRejected, WorkerLost
+from edgeflare_agent.runtime.answers import ModelChanged, ModelRejected, WorkerLost
 from edgeflare_agent.runtime.options import Options
 from edgeflare_agent.runtime.process import Death, WorkerProcess
 
@@ -36,8 +36,13 @@ class DiedLoading(Exception):  # noqa: N818
         return ModelRejected(f"{self.runtime} crashed on loading it: {death}")
 
 
-def loading_order(path: Path, options: Options) -> dict[str, Any]:
-    """Return the message by which a worker loads a model; the same file each time, or none.
+def loading_order(path: Path, options: Options, sha256: str | None = None) -> dict[str, Any]:
+    """Return the message by which a worker loads a model; the same bytes each time, or none.
+
+    Args:
+        path: the file.
+        options: how to run it.
+        sha256: what the file must hash to; None for what it hashes to now.
 
     Raises:
         ModelRejected: the file cannot be read, or cannot be a model.
@@ -45,7 +50,7 @@ def loading_order(path: Path, options: Options) -> dict[str, Any]:
     """
     return {
         "model": os.fspath(path.absolute()),
-        "sha256": _sha256(path),
+        "sha256": _sha256(path, sha256),
         "options": dataclasses.asdict(options),
     }
 
@@ -55,6 +60,7 @@ def load(worker: WorkerProcess, order: dict[str, Any]) -> dict[str, Any]:
 
     Raises:
         ModelRejected: the runtime refuses it.
+        ModelChanged: the file no longer hashes to what was ordered.
         WorkerLost: there is no runtime, or it does not get ready in time.
         DiedLoading: see there.
 
@@ -76,18 +82,21 @@ def _expect(worker: WorkerProcess, key: str, seconds: float) -> Any:
         raise WorkerLost(f"the worker process did not get ready within {seconds:.0f} s")
     if "no_runtime" in answer:
         raise WorkerLost(answer["no_runtime"])
+    if "changed" in answer:
+        raise ModelChanged(answer["changed"])
     if "rejected" in answer:
         raise ModelRejected(answer["rejected"])
     return answer[key]
 
 
-def _sha256(path: Path) -> str:
+def _sha256(path: Path, known: str | None) -> str:
+    """Look at the head of a file, and return its hash, computed unless it is known."""
     digest = hashlib.sha256()
     try:
         with path.open("rb") as file:
             head = file.read(8)
             file.seek(0)
-            while block := file.read(1 << 20):
+            while known is None and (block := file.read(1 << 20)):
                 digest.update(block)
     except OSError as error:
         raise ModelRejected(f"cannot read {path}: {error.strerror}") from error
@@ -95,4 +104,4 @@ def _sha256(path: Path) -> str:
         raise ModelRejected("the file is empty")
     if head[4:] != b"TFL3":
         raise ModelRejected("it is not a TFLite model (no flatbuffer with identifier TFL3)")
-    return digest.hexdigest()
+    return known or digest.hexdigest()

@@ -4,7 +4,7 @@ FD is the descriptor of the shared file. Commands come on stdin, answers go to s
 
     → {"model": path, "sha256": ..., "options": {...}}
     ← {"runtime": name and version}           once the runtime is imported
-    ← {"ready": {...}} or {"rejected": why}
+    ← {"ready": {...}}, {"rejected": why}, or {"changed": why} for a file of another sha256
     → {"first": i, "stop": j, "capacity": n}   run the inputs i … j - 1 of the shared batch
     ← {"error": [index, message]}              at once, so that a later crash cannot swallow it
     ← {"busy_seconds": s}
@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from edgeflare_agent.runtime.answers import ModelRejected, TensorSpec
+from edgeflare_agent.runtime.answers import ModelChanged, ModelRejected, TensorSpec
 from edgeflare_agent.runtime.channel import Channel
 from edgeflare_agent.runtime.interpreter import LoadedModel
 from edgeflare_agent.runtime.options import Delegate, Options
@@ -50,6 +50,9 @@ def main(shared_fd: int) -> None:
         return
     except ModelRejected as error:
         channel.send({"rejected": str(error)})
+        return
+    except ModelChanged as error:
+        channel.send({"changed": str(error)})
         return
     inputs, outputs = _record(model.inputs), _record(model.outputs)
     batch = SharedBatch(shared_fd, inputs.itemsize, outputs.itemsize)
@@ -87,7 +90,7 @@ def _open(order: dict[str, Any]) -> LoadedModel:
     except OSError as error:
         raise ModelRejected(f"cannot read the model: {error.strerror}") from error
     if hashlib.sha256(content).hexdigest() != order["sha256"]:
-        raise ModelRejected("the model file changed while it was in use")
+        raise ModelChanged("the model file changed while it was in use")
     options = dict(order["options"])
     if options["delegate"] is not None:
         options["delegate"] = Delegate(**options["delegate"])

@@ -33,6 +33,9 @@ than the agent's own limit of 180 s, so that the agent has the word on what went
 UPLOAD_BYTES_PER_SECOND = 256 * 1024
 """A slow uplink; an upload's deadline is what it takes at this speed, and a short call more."""
 
+HASHED_BYTES_PER_SECOND = 2 * 1024 * 1024
+"""A worn SD card under load; before it says that it has a model, an agent reads and hashes it."""
+
 SILENCE_SECONDS = 10.0
 """Without a word from the device, after which gRPC asks whether it is still there."""
 
@@ -57,6 +60,10 @@ _CHANNEL_OPTIONS = (
 
 class DeviceLost(InfrastructureError):  # noqa: N818 - a state to recover from, not a mistake
     """The device no longer answers, or answers wrongly; `Device.reopen` may bring it back."""
+
+
+class ModelMissing(DeviceLost):
+    """The agent does not have a model, or has just found its copy damaged and removed it."""
 
 
 class Connection:
@@ -119,10 +126,25 @@ class Connection:
         """Whether the agent takes a session up again under its token, as those since 1.1 do."""
         return self._seals
 
+    def open_model(self, model: bytes, request: wire.OpenSessionRequest) -> wire.OpenSessionReply:
+        """Send a model unless the agent has it, and load it; send it again if it was damaged.
+
+        Raises:
+            UserError: the device's runtime refuses the model or the options.
+
+        """
+        self.upload(request.model_sha256, model)
+        try:
+            return self.open_session(request)
+        except ModelMissing:
+            self.upload(request.model_sha256, model)
+            return self.open_session(request)
+
     def upload(self, sha256: str, model: bytes) -> None:
-        """Send a model to the agent's store, unless it is there already."""
+        """Send a model to the agent's store, unless it is there already, undamaged."""
         find = wire.FindModelRequest(sha256=sha256)
-        found: wire.FindModelReply = self._call(self._stub.FindModel, find, SHORT_CALL_SECONDS)
+        seconds = SHORT_CALL_SECONDS + len(model) / HASHED_BYTES_PER_SECOND
+        found: wire.FindModelReply = self._call(self._stub.FindModel, find, seconds)
         if not found.present:
             seconds = SHORT_CALL_SECONDS + len(model) / UPLOAD_BYTES_PER_SECOND
             self._call(self._stub.UploadModel, _parts(sha256, model), seconds)
@@ -132,6 +154,7 @@ class Connection:
 
         Raises:
             UserError: the device's runtime refuses the model or the options.
+            ModelMissing: see there.
 
         """
         seconds = LOAD_SECONDS + request.warmup * request.input_timeout_seconds
@@ -141,6 +164,8 @@ class Connection:
             code, details = status(error)
             if code is grpc.StatusCode.INVALID_ARGUMENT:
                 raise UserError(f"{self.name}: {details}") from None
+            if code is grpc.StatusCode.NOT_FOUND:
+                raise ModelMissing(f"{self.place}: the agent has lost it: {details}") from None
             raise self.translate(error) from None
         self.check(opened)
         if self._seals and opened.request_crc32 != message_crc32(request):

@@ -57,11 +57,10 @@ class DeviceProbe:
         self._connection = connection
         self._profile = profile
         sha256 = hashlib.sha256(content).hexdigest()
-        connection.upload(sha256, content)
         request = open_request(sha256, self._profile)
         request.capture = capture
         try:
-            opened = connection.open_session(request)
+            opened = connection.open_model(content, request)
         except UserError as refused:
             raise ProbeRefused(str(refused)) from None
         self._session_id = opened.session_id

@@ -104,11 +104,10 @@ class DeviceSession:
             with suppress(InfrastructureError):
                 connection.close_session(self._session_id)
         sha256 = hashlib.sha256(self._model).hexdigest()
-        connection.upload(sha256, self._model)
+        request = open_request(sha256, self._profile)
+        request.resume_token = self._resume_token
         try:
-            request = open_request(sha256, self._profile)
-            request.resume_token = self._resume_token
-            opened = connection.open_session(request)
+            opened = connection.open_model(self._model, request)
         except UserError as error:
             raise UserError(f"{self._model_path}: {error}") from None
         self._connection = connection
