@@ -11,7 +11,7 @@ import socket
 import sys
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NoReturn
@@ -28,6 +28,7 @@ from edgeflare_agent.sessions import MAX_SESSIONS, Sessions
 from edgeflare_agent.store import ModelStore, UnsafeFolder
 from edgeflare_protos import PROTOCOL_MAJOR, PROTOCOL_MINOR
 from edgeflare_protos.agent_pb2_grpc import add_AgentServicer_to_server
+from edgeflare_protos.limits import MOST_STORE_MB
 
 # An open stream occupies a thread; twice as many and some for short calls never wait for one.
 _THREADS = 2 * MAX_SESSIONS + 8
@@ -39,6 +40,10 @@ _LEAST_SECONDS_BETWEEN_PINGS = 5
 
 # On stopping, calls in flight may end; a batch on its way is seldom longer.
 _GRACE_SECONDS = 0.5
+
+
+# A month; who wants it longer wants no limit.
+_MOST_IDLE_SECONDS = 31 * 24 * 3600
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -81,7 +86,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("--host", default="127.0.0.1", help="numeric address to bind (default: %(default)s)")
-    add("--port", type=_port, default=0, help="port to bind (default: any that is free)")
+    # gRPC would take a larger port modulo 65,536.
+    add(
+        "--port",
+        type=_whole_number(0, 65535),
+        default=0,
+        help="port to bind (default: any that is free)",
+    )
     add(
         "--store",
         type=Path,
@@ -91,7 +102,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add(
         "--store-limit-mb",
-        type=_positive,
+        type=_whole_number(1, MOST_STORE_MB),
         default=512,
         metavar="N",
         help="bound on that folder in MiB (default: %(default)s)",
@@ -107,7 +118,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--exit-with-stdin", action="store_true", help="stop when standard input is closed")
     add(
         "--exit-when-idle",
-        type=_positive,
+        type=_whole_number(1, _MOST_IDLE_SECONDS),
         metavar="SECONDS",
         help="stop when no host has asked anything for that long",
     )
@@ -143,19 +154,13 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message}; --help names what there is\n")
 
 
-def _port(text: str) -> int:
-    value = int(text)
-    if not 0 <= value <= 65535:
-        # gRPC would take it modulo 65,536.
-        raise argparse.ArgumentTypeError("must be between 0 and 65535")
-    return value
+def _whole_number(least: int, most: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if not text.isdecimal() or not least <= int(text) <= most:
+            raise argparse.ArgumentTypeError(f"must be a whole number from {least} to {most}")
+        return int(text)
 
-
-def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError("must be at least 1")
-    return value
+    return read
 
 
 def _default_store() -> Path:

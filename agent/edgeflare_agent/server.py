@@ -11,14 +11,17 @@ from pathlib import Path
 import grpc
 
 from edgeflare_agent import __version__, machine
+from edgeflare_agent.requests import (
+    KERNELS,
+    check_batch,
+    check_capture,
+    model_chunks,
+    session_options,
+)
 from edgeflare_agent.runtime import (
-    Delegate,
     Failure,
     FailureKind,
-    IsolatedModel,
-    Kernels,
     ModelRejected,
-    Options,
     TensorSpec,
     WorkerLost,
     runtime_info,
@@ -26,7 +29,6 @@ from edgeflare_agent.runtime import (
 from edgeflare_agent.sessions import Sessions, TooManySessions, UnknownSession
 from edgeflare_agent.store import BadName, Corrupted, ModelStore, StoreFull, UnknownModel
 from edgeflare_protos import (
-    CHUNK_BYTES,
     PROTOCOL_MAJOR,
     PROTOCOL_MINOR,
     agent_pb2,
@@ -35,15 +37,7 @@ from edgeflare_protos import (
     set_seal,
 )
 from edgeflare_protos.agent_pb2_grpc import AgentServicer
-
-PAYLOAD_LIMIT_BYTES = 3 * 1024 * 1024
-"""A message stays below gRPC's default limit of 4 MiB, with room for what goes with the payload."""
-
-_KERNELS: dict[int, Kernels] = {
-    agent_pb2.KERNELS_XNNPACK: "xnnpack",
-    agent_pb2.KERNELS_BUILTIN: "builtin",
-    agent_pb2.KERNELS_REFERENCE: "reference",
-}
+from edgeflare_protos.limits import CHUNK_BYTES, PAYLOAD_LIMIT_BYTES
 
 _KINDS: dict[FailureKind, agent_pb2.InputFailure.Kind] = {
     "crash": agent_pb2.InputFailure.KIND_CRASH,
@@ -112,7 +106,7 @@ class AgentService(AgentServicer):
             os=device.os,
             cores=device.cores,
             governor=machine.governor(self._system_root),
-            kernels=_KERNELS.values(),
+            kernels=KERNELS.values(),
             store_limit_bytes=self._store.limit_bytes,
             payload_limit_bytes=PAYLOAD_LIMIT_BYTES,
             python_version=device.python_version,
@@ -138,7 +132,7 @@ class AgentService(AgentServicer):
             if first is None or not first.HasField("header"):
                 raise ValueError("an upload begins with its header")
             header = first.header
-            chunks = _chunks(request_iterator)
+            chunks = model_chunks(request_iterator)
             evicted = self._store.add(header.sha256, header.size_bytes, chunks)
             return agent_pb2.UploadModelReply(evicted_sha256=evicted)
 
@@ -147,7 +141,7 @@ class AgentService(AgentServicer):
     ) -> agent_pb2.OpenSessionReply:
         """Load a stored model into a worker of its own."""
         with _statuses(context):
-            options = _options(request, self._allowed_delegates)
+            options = session_options(request, self._allowed_delegates)
             session_id, model = self._sessions.open(
                 request.model_sha256, options, request.resume_token
             )
@@ -194,6 +188,7 @@ class AgentService(AgentServicer):
             checksum = crc32(request.payload)
             if checksum != request.payload_crc32:
                 raise Corrupted("the payload does not match its checksum")
+            check_capture(self._sessions.model(request.session_id))
             batch = self._sessions.run(request.session_id, request.payload, 1)
             first = agent_pb2.CaptureReply(
                 payload_crc32=checksum,
@@ -241,7 +236,7 @@ class AgentService(AgentServicer):
         checksum = crc32(payload)
         if checksum != request.payload_crc32:
             raise Corrupted("the payload does not match its checksum")
-        _check_size(self._sessions.model(request.session_id), request)
+        check_batch(self._sessions.model(request.session_id), request)
         batch = self._sessions.run(request.session_id, payload, request.count)
         reply = agent_pb2.InferReply(
             request_id=request.request_id,
@@ -263,51 +258,6 @@ def _statuses(context: grpc.ServicerContext) -> Iterator[None]:
     except tuple(_STATUSES) as error:
         status = next(code for kind, code in _STATUSES.items() if isinstance(error, kind))
         context.abort(status, str(error))
-
-
-def _chunks(requests: Iterator[agent_pb2.UploadModelRequest]) -> Iterator[bytes]:
-    for request in requests:
-        if not request.HasField("chunk"):
-            raise ValueError("an upload has one header, then chunks only")
-        if len(request.chunk) > CHUNK_BYTES:
-            raise ValueError(f"a chunk has at most {CHUNK_BYTES} bytes")
-        yield request.chunk
-
-
-def _options(request: agent_pb2.OpenSessionRequest, allowed: Sequence[str]) -> Options:
-    if request.kernels not in _KERNELS:
-        raise ValueError(f"kernels must be one of {', '.join(_KERNELS.values())}")
-    if request.threads < 1:
-        raise ValueError("threads must be at least 1")
-    if not 0 < request.input_timeout_seconds < float("inf"):
-        raise ValueError("input_timeout_seconds must be a number above 0")
-    delegate = None
-    if request.HasField("delegate"):
-        library = request.delegate.library
-        if library not in allowed:
-            raise ValueError(
-                f"the agent was not told to allow the delegate {library!r}: "
-                "start it with --allow-delegate"
-            )
-        delegate = Delegate(library, dict(request.delegate.options))
-    return Options(
-        kernels=_KERNELS[request.kernels],
-        threads=request.threads,
-        delegate=delegate,
-        warmup=request.warmup,
-        input_timeout_seconds=request.input_timeout_seconds,
-        capture=request.capture,
-    )
-
-
-def _check_size(model: IsolatedModel, request: agent_pb2.InferRequest) -> None:
-    largest = max(len(request.payload), request.count * model.output_bytes)
-    if largest > PAYLOAD_LIMIT_BYTES:
-        most = PAYLOAD_LIMIT_BYTES // max(model.input_bytes, model.output_bytes)
-        raise ValueError(
-            f"{request.count} inputs or their outputs exceed {PAYLOAD_LIMIT_BYTES} bytes: "
-            f"send at most {most} at once"
-        )
 
 
 def _failure(failure: Failure) -> agent_pb2.InputFailure:

@@ -1,7 +1,7 @@
 """The wire between host and agent: what both peers must agree on.
 
 The messages are in `agent_pb2`, the service in `agent_pb2_grpc`; both are generated from
-agent.proto.
+agent.proto. `limits` has the bounds of what a message may ask for.
 """
 
 from __future__ import annotations
@@ -14,9 +14,6 @@ PROTOCOL_MAJOR = 1
 
 PROTOCOL_MINOR = 1
 """A higher minor only adds."""
-
-CHUNK_BYTES = 64 * 1024
-"""The most bytes of a model in one message of an upload."""
 
 AUTHORIZATION = "authorization"
 """The metadata key under which a host sends `Bearer TOKEN`."""

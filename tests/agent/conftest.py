@@ -22,8 +22,9 @@ from ai_edge_litert import schema_py_generated as schema
 from numpy.typing import NDArray
 
 from edgeflare_agent.runtime import Kernels
-from edgeflare_protos import CHUNK_BYTES, agent_pb2
+from edgeflare_protos import agent_pb2
 from edgeflare_protos.agent_pb2_grpc import AgentStub
+from edgeflare_protos.limits import CHUNK_BYTES
 
 INPUTS, CLASSES = 8, 4
 FAULTY_KERNELS = Path(__file__).with_name("faulty_kernels.py")

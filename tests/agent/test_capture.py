@@ -13,7 +13,8 @@ import pytest
 from numpy.typing import NDArray
 
 from edgeflare_agent.runtime import IsolatedModel, Kernels, Options
-from edgeflare_protos import CHUNK_BYTES, agent_pb2, crc32
+from edgeflare_protos import agent_pb2, crc32
+from edgeflare_protos.limits import CHUNK_BYTES
 
 Inputs = Callable[..., NDArray[np.int8]]
 Reference = Callable[[Path, Kernels, NDArray[np.generic]], bytes]

@@ -113,10 +113,21 @@ def test_the_server_loads_no_runtime(start_agent: Any, connect: Any, int8_model:
     assert "numpy" in Path(f"/proc/{worker}/maps").read_text()
 
 
-def test_a_port_that_does_not_exist_is_refused() -> None:
-    ended = run("--port", "99999")
-    assert ended.returncode == 2
-    assert "must be between 0 and 65535" in ended.stderr
+@pytest.mark.parametrize(
+    ("option", "value", "expected"),
+    [
+        ("--port", "99999", "from 0 to 65535"),
+        ("--store-limit-mb", "0", "from 1 to 1073741824"),
+        ("--store-limit-mb", "99999999999999", "from 1 to 1073741824"),
+        ("--exit-when-idle", "1e300", "from 1 to 2678400"),
+    ],
+)
+def test_a_number_out_of_its_bounds_is_refused_in_one_line(
+    option: str, value: str, expected: str
+) -> None:
+    ended = run(option, value)
+    assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (2, "", 1)
+    assert f"{option}: must be a whole number {expected}" in ended.stderr
 
 
 def test_a_taken_port_is_said_in_one_line(start_agent: Any, tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from edgeflare_agent import __version__
 from edgeflare_agent.runtime import Kernels, runtime_info
-from edgeflare_agent.server import PAYLOAD_LIMIT_BYTES
-from edgeflare_protos import CHUNK_BYTES, PROTOCOL_MAJOR, PROTOCOL_MINOR, agent_pb2, crc32
+from edgeflare_protos import PROTOCOL_MAJOR, PROTOCOL_MINOR, agent_pb2, crc32
+from edgeflare_protos.limits import CHUNK_BYTES, PAYLOAD_LIMIT_BYTES
 
 Inputs = Callable[..., NDArray[np.int8]]
 Reference = Callable[[Path, Kernels, NDArray[np.generic]], bytes]
@@ -259,6 +259,9 @@ def test_sessions_that_cannot_be_opened(client: Any, int8_model: Path, future_mo
         ({"kernels": 0}, grpc.StatusCode.INVALID_ARGUMENT, "xnnpack, builtin, reference"),
         ({"kernels": 99}, grpc.StatusCode.INVALID_ARGUMENT, "kernels"),
         ({"threads": 0}, grpc.StatusCode.INVALID_ARGUMENT, "threads"),
+        ({"threads": 100_000}, grpc.StatusCode.INVALID_ARGUMENT, "threads must be from 1 to 128"),
+        ({"warmup": 2**32 - 1}, grpc.StatusCode.INVALID_ARGUMENT, "warmup must be"),
+        ({"input_timeout_seconds": 1e300}, grpc.StatusCode.INVALID_ARGUMENT, "from 0.01 to 3,600"),
         ({"input_timeout_seconds": 0.0}, grpc.StatusCode.INVALID_ARGUMENT, "timeout"),
         ({"input_timeout_seconds": float("nan")}, grpc.StatusCode.INVALID_ARGUMENT, "timeout"),
         ({"delegate": delegate}, grpc.StatusCode.INVALID_ARGUMENT, "--allow-delegate"),
@@ -314,7 +317,7 @@ def test_payloads_that_go_wrong(client: Any, int8_model: Path, harmless_inputs: 
         lambda: client.stub.Infer(request(session.session_id, large), timeout=10)
     )
     assert code == grpc.StatusCode.INVALID_ARGUMENT
-    assert f"at most {PAYLOAD_LIMIT_BYTES // 8} at once" in words
+    assert "count must be from 1 to 65,536" in words
     most = request(session.session_id, large[1:])
     assert len(client.stub.Infer(most, timeout=60).outputs) == 4 * (PAYLOAD_LIMIT_BYTES // 8)
 

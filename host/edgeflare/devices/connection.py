@@ -11,9 +11,10 @@ import grpc
 
 from edgeflare.devices.transports.transport import Endpoint
 from edgeflare.errors import InfrastructureError, UserError
-from edgeflare_protos import AUTHORIZATION, CHUNK_BYTES, Sealed, message_crc32, seal_holds
+from edgeflare_protos import AUTHORIZATION, Sealed, message_crc32, seal_holds
 from edgeflare_protos import agent_pb2 as wire
 from edgeflare_protos.agent_pb2_grpc import AgentStub
+from edgeflare_protos.limits import CHUNK_BYTES
 
 Reply = TypeVar("Reply")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import sys
 from collections.abc import Callable
@@ -10,6 +9,13 @@ from pathlib import Path
 
 from edgeflare.errors import UserError
 from edgeflare.suggestion import suggestion
+from edgeflare_protos.limits import (
+    LEAST_INPUT_TIMEOUT_SECONDS,
+    MOST_INPUT_TIMEOUT_SECONDS,
+    MOST_STORE_MB,
+    MOST_THREADS,
+    MOST_WARMUP,
+)
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -74,26 +80,28 @@ def _one_of(*choices: str) -> _Key:
     return "one of " + ", ".join(f'"{choice}"' for choice in choices), read
 
 
-def _whole_number(least: int) -> _Key:
+def _whole_number(least: int, most: int | None = None) -> _Key:
     def read(_folder: Path, value: object) -> int:
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise ValueError
+        if value < least or (most is not None and value > most):
             raise ValueError
         return value
 
-    return f"a whole number of at least {least}", read
+    if most is None:
+        return f"a whole number of at least {least}", read
+    return f"a whole number from {least} to {most}", read
 
 
-def _number(above: float | None = None) -> _Key:
-    """Accept a finite number above `above`, or from 0 on."""
-
+def _number(least: float, most: float) -> _Key:
     def read(_folder: Path, value: object) -> float:
         if not isinstance(value, int | float) or isinstance(value, bool):
             raise ValueError
-        if not math.isfinite(value) or value < 0 or (above is not None and value <= above):
+        if not least <= value <= most:  # so that NaN fails too
             raise ValueError
         return float(value)
 
-    return f"a number above {above:g}" if above is not None else "a number, 0 or more", read
+    return f"a number from {least:g} to {most:g}", read
 
 
 def _address(folder: Path, value: object) -> str:
@@ -155,27 +163,33 @@ def _toml(value: object) -> str:
 _Key = tuple[str, Callable[[Path, object], object]]
 """What is expected of a key's value, and a reader that raises ValueError if it is not that."""
 
+_MOST_LINK_DELAY_MS = 60_000.0
+"""A minute: beyond it, a link counts as lost."""
+
+_MOST_CELSIUS = 200.0
+"""Silicon does not survive it."""
+
 _KEYS: dict[str, _Key] = {
     "description": ("a text", _text),
     "extends": ("the name of another profile", _text),
     "transport": _one_of("emulated", "qemu", "adb", "ssh", "address"),
     "kernels": _one_of("xnnpack", "builtin", "reference"),
-    "threads": _whole_number(least=1),
+    "threads": _whole_number(1, MOST_THREADS),
     "delegate": ("the path of a library on the device", _text),
     "delegate_options": ("a table of texts", _texts),
-    "warmup": _whole_number(least=0),
-    "input_timeout_seconds": _number(above=0),
+    "warmup": _whole_number(0, MOST_WARMUP),
+    "input_timeout_seconds": _number(LEAST_INPUT_TIMEOUT_SECONDS, MOST_INPUT_TIMEOUT_SECONDS),
     "canary_every": _whole_number(least=0),
-    "pause_above_celsius": _number(above=0),
+    "pause_above_celsius": _number(1, _MOST_CELSIUS),
     "thermal_zones": ('a list of names, for example ["cpu-thermal", "cpu*"]', _names),
     "python": ("a command on PATH or the path of a Python interpreter", _command),
-    "link_delay_ms": _number(),
+    "link_delay_ms": _number(0, _MOST_LINK_DELAY_MS),
     "runtime": ('a runtime, "litert" or "tflite-runtime", perhaps with "==VERSION"', _runtime),
     "cpu": ('a core that QEMU knows, for example "cortex-a72"', _text),
     "serial": ("what `adb devices` calls the device", _text),
     "host": ('what `ssh` is to connect to, "[USER@]HOST[:PORT]"', _host),
     "cache": ("the absolute path of a folder on the device", _folder),
-    "cache_limit_mb": _whole_number(least=1),
+    "cache_limit_mb": _whole_number(1, MOST_STORE_MB),
     "address": ('an address, "HOST:PORT"', _address),
     "tls_ca": ("the path of a PEM file", _path),
     "token_file": ("the path of a file", _path),

@@ -18,6 +18,7 @@ from edgeflare.devices.stream import InferenceStream
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.evaluation import RawBatch, Signature, Tensor
 from edgeflare_protos import agent_pb2 as wire
+from edgeflare_protos.limits import MOST_INPUTS
 
 
 class DeviceSession:
@@ -135,7 +136,7 @@ class DeviceSession:
         self.total_nodes = opened.total_nodes
         self.operators = tuple(opened.operators)
         input_bytes, output_bytes = map(_bytes, (self._signature.input, self._signature.output))
-        self._max_batch = self._payload_limit // max(input_bytes, output_bytes)
+        self._max_batch = min(MOST_INPUTS, self._payload_limit // max(input_bytes, output_bytes))
         if not self._max_batch:
             raise UserError(
                 f"{self._model_path}: one input or output takes {max(input_bytes, output_bytes)}"

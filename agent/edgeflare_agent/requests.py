@@ -1,0 +1,102 @@
+"""What a host may ask for: every number of a request is held to its bound before it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from edgeflare_agent.runtime import Delegate, IsolatedModel, Kernels, Options
+from edgeflare_protos import agent_pb2
+from edgeflare_protos.limits import (
+    CHUNK_BYTES,
+    LEAST_INPUT_TIMEOUT_SECONDS,
+    MOST_CAPTURE_BYTES,
+    MOST_DELEGATE_OPTIONS,
+    MOST_INPUT_TIMEOUT_SECONDS,
+    MOST_INPUTS,
+    MOST_THREADS,
+    MOST_TOKEN_CHARACTERS,
+    MOST_WARMUP,
+    PAYLOAD_LIMIT_BYTES,
+)
+
+KERNELS: dict[int, Kernels] = {
+    agent_pb2.KERNELS_XNNPACK: "xnnpack",
+    agent_pb2.KERNELS_BUILTIN: "builtin",
+    agent_pb2.KERNELS_REFERENCE: "reference",
+}
+"""The kernel sets by their numbers on the wire."""
+
+
+def session_options(request: agent_pb2.OpenSessionRequest, allowed: Sequence[str]) -> Options:
+    """Return how a session is to run its model.
+
+    Args:
+        request: as it came.
+        allowed: the libraries that a host may name as a delegate.
+
+    Raises:
+        ValueError: a number is out of its bounds, or something named is not there.
+
+    """
+    if request.kernels not in KERNELS:
+        raise ValueError(f"kernels must be one of {', '.join(KERNELS.values())}")
+    _check_range("threads", request.threads, 1, MOST_THREADS)
+    _check_range("warmup", request.warmup, 0, MOST_WARMUP)
+    _check_range(
+        "input_timeout_seconds",
+        request.input_timeout_seconds,
+        LEAST_INPUT_TIMEOUT_SECONDS,
+        MOST_INPUT_TIMEOUT_SECONDS,
+    )
+    _check_range("the length of resume_token", len(request.resume_token), 0, MOST_TOKEN_CHARACTERS)
+    return Options(
+        kernels=KERNELS[request.kernels],
+        threads=request.threads,
+        delegate=_delegate(request.delegate, allowed) if request.HasField("delegate") else None,
+        warmup=request.warmup,
+        input_timeout_seconds=request.input_timeout_seconds,
+        capture=request.capture,
+    )
+
+
+def model_chunks(requests: Iterator[agent_pb2.UploadModelRequest]) -> Iterator[bytes]:
+    """Yield what follows the header of an upload, piece by piece; ValueError if it is none."""
+    for request in requests:
+        if not request.HasField("chunk"):
+            raise ValueError("an upload has one header, then chunks only")
+        # Empty ones could come without end.
+        _check_range("the bytes of a chunk", len(request.chunk), 1, CHUNK_BYTES)
+        yield request.chunk
+
+
+def check_batch(model: IsolatedModel, request: agent_pb2.InferRequest) -> None:
+    """Refuse, by a ValueError, a batch that is too large or whose outputs would be."""
+    _check_range("count", request.count, 1, MOST_INPUTS)
+    largest = max(len(request.payload), request.count * model.output_bytes)
+    if largest > PAYLOAD_LIMIT_BYTES:
+        most = PAYLOAD_LIMIT_BYTES // max(model.input_bytes, model.output_bytes)
+        raise ValueError(
+            f"{request.count} inputs or their outputs exceed {PAYLOAD_LIMIT_BYTES} bytes: "
+            f"send at most {most} at once"
+        )
+
+
+def check_capture(model: IsolatedModel) -> None:
+    """Refuse, by a ValueError, to capture more than a device should hold in memory."""
+    _check_range("the bytes of a model's tensors", model.output_bytes, 0, MOST_CAPTURE_BYTES)
+
+
+def _delegate(asked: agent_pb2.ExternalDelegate, allowed: Sequence[str]) -> Delegate:
+    if asked.library not in allowed:
+        raise ValueError(
+            f"the agent was not told to allow the delegate {asked.library!r}: "
+            "start it with --allow-delegate"
+        )
+    _check_range("the number of a delegate's options", len(asked.options), 0, MOST_DELEGATE_OPTIONS)
+    return Delegate(asked.library, dict(asked.options))
+
+
+def _check_range(name: str, value: float, least: float, most: float) -> None:
+    # Written so that NaN fails too.
+    if not least <= value <= most:
+        raise ValueError(f"{name} must be from {least:,} to {most:,}, not {value:,}")

@@ -1,0 +1,45 @@
+"""The bounds of what a host may ask of an agent; both peers know them, and the agent enforces them.
+
+Each is far above what a search needs and far below what hurts a device. They are no part of the
+version: a host that asks for more is answered INVALID_ARGUMENT.
+"""
+
+from __future__ import annotations
+
+CHUNK_BYTES = 64 * 1024
+"""The most bytes of a model, or of captured outputs, in one message."""
+
+PAYLOAD_LIMIT_BYTES = 3 * 1024 * 1024
+"""The most bytes of inputs, or outputs, in one message: below gRPC's default limit of 4 MiB, with
+room for what goes with the payload."""
+
+MOST_INPUTS = 65_536
+"""In one message. Inputs of a few bytes could be millions, each noted and looked up one by one; an
+image of 48 bytes or more fills the payload first."""
+
+MOST_THREADS = 128
+"""Of one interpreter: the cores of the largest ARM servers; more threads than cores only wait for
+one another. A runtime starts all that it is told to: 32,000 were measured."""
+
+MOST_WARMUP = 100
+"""Inputs of zeros before a session is open: caches and clocks settle within some tens."""
+
+LEAST_INPUT_TIMEOUT_SECONDS = 0.01
+"""A busy device may not run a process for that long: a shorter limit would call anything a hang."""
+
+MOST_INPUT_TIMEOUT_SECONDS = 3600.0
+"""Large models on reference kernels under QEMU take minutes for one input. With the warm-up it
+stays below the 24 days that poll can wait."""
+
+MOST_TOKEN_CHARACTERS = 128
+"""Of a resume token, which is kept with its session; 22 hold 128 bits."""
+
+MOST_DELEGATE_OPTIONS = 64
+"""Delegates have a dozen options each."""
+
+MOST_CAPTURE_BYTES = 1 << 30
+"""Of all tensors of one model together, which the agent holds in memory: a VGG-16 at 224 x 224
+takes 60 MB in float32."""
+
+MOST_STORE_MB = 1 << 30
+"""Of a store: a pebibyte. As bytes it has to fit the wire's 64 bits."""

@@ -1,0 +1,105 @@
+"""The bounds of what a host may ask for; none of these requests reaches a worker or a file."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edgeflare_agent.requests import check_batch, check_capture, model_chunks, session_options
+from edgeflare_agent.runtime import IsolatedModel
+from edgeflare_protos import agent_pb2
+from edgeflare_protos.limits import (
+    CHUNK_BYTES,
+    LEAST_INPUT_TIMEOUT_SECONDS,
+    MOST_CAPTURE_BYTES,
+    MOST_DELEGATE_OPTIONS,
+    MOST_INPUT_TIMEOUT_SECONDS,
+    MOST_INPUTS,
+    MOST_THREADS,
+    MOST_TOKEN_CHARACTERS,
+    MOST_WARMUP,
+    PAYLOAD_LIMIT_BYTES,
+)
+
+UINT32 = 2**32 - 1
+
+
+def opening(**changes: Any) -> agent_pb2.OpenSessionRequest:
+    usual = {"kernels": agent_pb2.KERNELS_BUILTIN, "threads": 1, "input_timeout_seconds": 5.0}
+    return agent_pb2.OpenSessionRequest(**{**usual, **changes})
+
+
+def model(input_bytes: int, output_bytes: int) -> IsolatedModel:
+    return cast(
+        "IsolatedModel", SimpleNamespace(input_bytes=input_bytes, output_bytes=output_bytes)
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "least", "most"),
+    [
+        ("threads", 1, MOST_THREADS),
+        ("warmup", 0, MOST_WARMUP),
+        ("input_timeout_seconds", LEAST_INPUT_TIMEOUT_SECONDS, MOST_INPUT_TIMEOUT_SECONDS),
+    ],
+)
+@given(data=st.data())
+def test_what_is_within_bounds_is_taken_and_nothing_else(
+    data: st.DataObject, name: str, least: float, most: float
+) -> None:
+    whole = isinstance(least, int)
+    value = data.draw(st.integers(0, UINT32) if whole else st.floats())
+    if least <= value <= most:
+        assert getattr(session_options(opening(**{name: value}), ()), name) == value
+    else:
+        with pytest.raises(ValueError, match=f"{name} must be from") as refused:
+            session_options(opening(**{name: value}), ())
+        assert "\n" not in str(refused.value)
+
+
+def test_the_bounds_themselves_are_taken() -> None:
+    most = opening(
+        threads=MOST_THREADS,
+        warmup=MOST_WARMUP,
+        input_timeout_seconds=MOST_INPUT_TIMEOUT_SECONDS,
+        resume_token="x" * MOST_TOKEN_CHARACTERS,
+    )
+    assert session_options(most, ()).threads == MOST_THREADS
+
+
+def test_what_would_be_kept_without_bounds_is_refused() -> None:
+    with pytest.raises(ValueError, match="resume_token"):
+        session_options(opening(resume_token="x" * (MOST_TOKEN_CHARACTERS + 1)), ())
+    options = {str(n): "" for n in range(MOST_DELEGATE_OPTIONS + 1)}
+    delegate = agent_pb2.ExternalDelegate(library="lib.so", options=options)
+    with pytest.raises(ValueError, match="delegate's options must be from 0 to 64, not 65"):
+        session_options(opening(delegate=delegate), ["lib.so"])
+
+
+@pytest.mark.parametrize("size", [0, CHUNK_BYTES + 1])
+def test_chunks_are_neither_empty_nor_too_large(size: int) -> None:
+    good = agent_pb2.UploadModelRequest(chunk=bytes(CHUNK_BYTES))
+    chunks = model_chunks(iter([good, agent_pb2.UploadModelRequest(chunk=bytes(size))]))
+    assert len(next(chunks)) == CHUNK_BYTES
+    with pytest.raises(ValueError, match="bytes of a chunk must be from 1 to 65,536"):
+        next(chunks)
+
+
+def test_a_batch_is_bounded_by_its_bytes_and_by_its_count() -> None:
+    check_batch(model(1, 1), agent_pb2.InferRequest(count=MOST_INPUTS, payload=bytes(MOST_INPUTS)))
+    # A model whose tensors are empty takes any number of inputs in no bytes at all.
+    for count in (0, MOST_INPUTS + 1, UINT32):
+        with pytest.raises(ValueError, match="count must be from 1 to 65,536"):
+            check_batch(model(0, 0), agent_pb2.InferRequest(count=count))
+    with pytest.raises(ValueError, match="send at most 3 at once"):
+        check_batch(model(1, PAYLOAD_LIMIT_BYTES // 3), agent_pb2.InferRequest(count=4))
+
+
+def test_what_a_device_cannot_hold_is_not_captured() -> None:
+    check_capture(model(1, MOST_CAPTURE_BYTES))
+    with pytest.raises(ValueError, match="bytes of a model's tensors must be from 0 to"):
+        check_capture(model(1, MOST_CAPTURE_BYTES + 1))
