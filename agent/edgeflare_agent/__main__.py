@@ -21,7 +21,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from edgeflare_agent import __version__
 from edgeflare_agent.idle import IdleWatch, wait_until
-from edgeflare_agent.runtime import RuntimeMissing
+from edgeflare_agent.runtime import RuntimeMissing, end_all_workers
 from edgeflare_agent.security import Refused, Security, TokenInterceptor, read_security
 from edgeflare_agent.server import AgentService
 from edgeflare_agent.sessions import MAX_SESSIONS, Sessions
@@ -41,17 +41,23 @@ _LEAST_SECONDS_BETWEEN_PINGS = 5
 # On stopping, calls in flight may end; a batch on its way is seldom longer.
 _GRACE_SECONDS = 0.5
 
+# A worker with thousands of threads takes a while to die. All in all less than the 5 seconds after
+# which hosts kill an agent that does not end.
+_KILL_SECONDS = 2.0
+
+
+_STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 # A month; who wants it longer wants no limit.
 _MOST_IDLE_SECONDS = 31 * 24 * 3600
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the agent; return its exit code."""
+    """Run the agent; return its exit code if it does not start, else end this process."""
     options = _parser().parse_args(arguments)
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    for number in _STOP_SIGNALS:
+        # Until it serves, there is nothing to end in order: the store's lock may be long in coming.
+        signal.signal(number, signal.SIG_DFL)
     try:
         security = read_security(
             options.host, options.tls_cert, options.tls_key, options.token_file
@@ -66,16 +72,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(2, str(error))
     except OSError as error:
         return _fail(3, f"{error.strerror}: {error.filename}" if error.filename else str(error))
+    stop = threading.Event()
+    for number in _STOP_SIGNALS:
+        signal.signal(number, lambda *_: stop.set())
     server.start()
     if options.exit_with_stdin:
         threading.Thread(target=_watch_stdin, args=(stop,), daemon=True).start()
     _announce(options.host, port)
     wait_until(stop, watch, options.exit_when_idle)
+    return _end(server)
+
+
+def _end(server: grpc.Server) -> NoReturn:
+    """End the process and its workers in bounded time, whatever they do."""
     stopped = server.stop(_GRACE_SECONDS)
-    sessions.close_all()
+    stopped.wait(_GRACE_SECONDS)
+    end_all_workers(_KILL_SECONDS)
     # Without end, if a host ever sent what was no message: gRPC never counts such a call as over.
-    stopped.wait(2 * _GRACE_SECONDS)
-    return 0
+    stopped.wait(_GRACE_SECONDS)
+    sys.stderr.flush()
+    # Returning would wait for the threads of all calls, however long these take.
+    os._exit(0)
 
 
 def _parser() -> argparse.ArgumentParser:

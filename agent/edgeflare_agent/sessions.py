@@ -58,7 +58,6 @@ class Sessions:
         self._opening = 0
         self._sessions: dict[str, _Session] = {}
         self._past_restarts = 0
-        self._closed = False
 
     def open(
         self, sha256: str, options: Options, resume_token: str = ""
@@ -88,8 +87,6 @@ class Sessions:
                 )
                 session_id = secrets.token_urlsafe(16)
                 with self._lock:
-                    if self._closed:
-                        raise UnknownSession("the agent is stopping")
                     self._sessions[session_id] = _Session(
                         model, sha256, options, resume_token, stack.pop_all()
                     )
@@ -187,14 +184,6 @@ class Sessions:
                 self._past_restarts += session.model.restarts
         if session is not None:
             session.resources.close()
-
-    def close_all(self) -> None:
-        """End all sessions, and let no more be opened."""
-        with self._lock:
-            self._closed = True
-            names = list(self._sessions)
-        for name in names:
-            self.close(name)
 
     def worker_pids(self) -> list[int]:
         """Return the process id of each worker."""

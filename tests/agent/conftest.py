@@ -278,12 +278,14 @@ def _start(
     arguments: list[str],
     python: str = sys.executable,
     env: dict[str, str] | None = None,
+    cwd: Path | None = None,
 ) -> RunningAgent:
     process = subprocess.Popen(
         [python, "-m", "edgeflare_agent", *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env=env,
+        cwd=cwd,
     )
     stack.callback(_stop, process)
     assert process.stdout is not None

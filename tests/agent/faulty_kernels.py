@@ -6,6 +6,7 @@ what the kernels do depends on the first byte of the input:
     101  SIGSEGV            102  hangs                      103  the runtime answers with an error
     104  leaves by exit 7   105  SIGKILL, as when the system is out of memory
     106  SIGSEGV the first time only (the file named by $FAULTY_ONCE remembers)
+    107  spins in a thousand threads, deaf to every signal that can be ignored
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import os
 import runpy
 import signal
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -43,7 +45,19 @@ def _broken_invoke(model: LoadedModel, inputs: Sequence[Any], outputs: Sequence[
             if not once.exists():
                 once.touch()
                 os.kill(os.getpid(), signal.SIGSEGV)
+        case 107:
+            _spin()
     _invoke(model, inputs, outputs)
+
+
+def _spin() -> None:
+    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    threading.stack_size(1 << 16)
+    for _ in range(1000):
+        threading.Thread(target=time.sleep, args=(3600,)).start()
+    sys.stderr.write("spinning\n")
+    while True:
+        pass
 
 
 if __name__ == "__main__":

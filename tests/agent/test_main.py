@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import os
 import signal
 import subprocess
@@ -14,7 +16,7 @@ import pytest
 import edgeflare
 import edgeflare_agent
 from edgeflare_agent.__main__ import _default_store as default_store
-from edgeflare_protos import PROTOCOL_MAJOR, PROTOCOL_MINOR
+from edgeflare_protos import PROTOCOL_MAJOR, PROTOCOL_MINOR, agent_pb2, crc32
 
 AGENT = [sys.executable, "-m", "edgeflare_agent"]
 
@@ -80,6 +82,74 @@ def test_it_stops_cleanly_and_its_workers_with_it(
     assert not alive(worker)
 
 
+def threads_of(pid: int) -> int:
+    return len(list(Path(f"/proc/{pid}/task").iterdir()))
+
+
+@pytest.mark.parametrize("how", ["SIGTERM", "SIGINT"])
+def test_one_signal_ends_an_agent_whose_worker_spins_in_a_thousand_threads(
+    how: str, start_agent: Any, connect: Any, int8_model: Path, faulty_launcher: list[str]
+) -> None:
+    agent = start_agent("--launcher", " ".join(faulty_launcher))
+    client = connect(agent)
+    session = client.open(int8_model, timeout=600.0)
+    (worker,) = workers(agent.pid)
+    spin = bytes([107]) + bytes(7)
+    client.stub.Infer.future(
+        agent_pb2.InferRequest(
+            session_id=session.session_id, count=1, payload=spin, payload_crc32=crc32(spin)
+        ),
+        timeout=600,
+    )
+    assert wait_until(lambda: threads_of(worker) > 1000)
+    agent.process.send_signal(getattr(signal, how))
+    assert agent.process.wait(30) == 0
+    assert wait_until(lambda: not alive(worker))
+
+
+def test_one_signal_ends_an_agent_whose_worker_never_gets_ready(
+    start_agent: Any, connect: Any, int8_model: Path, tmp_path: Path
+) -> None:
+    """The worker ignores SIGTERM, and what it has started goes with it."""
+    launcher = tmp_path / "launcher"
+    launcher.write_text("#!/bin/sh\ntrap '' TERM INT HUP\nsleep 600 &\necho $! > child\nwait\n")
+    launcher.chmod(0o755)
+    agent = start_agent("--launcher", str(launcher), cwd=tmp_path)
+    client = connect(agent)
+    client.upload(int8_model.read_bytes())
+    client.stub.OpenSession.future(
+        agent_pb2.OpenSessionRequest(
+            model_sha256=hashlib.sha256(int8_model.read_bytes()).hexdigest(),
+            kernels=agent_pb2.KERNELS_BUILTIN,
+            threads=1,
+            input_timeout_seconds=5,
+        ),
+        timeout=600,
+    )
+    child = tmp_path / "child"
+    assert wait_until(lambda: child.exists() and bool(child.read_text().strip()))
+    (worker,) = workers(agent.pid)
+    agent.process.terminate()
+    assert agent.process.wait(30) == 0
+    assert wait_until(lambda: not alive(worker) and not alive(int(child.read_text())))
+
+
+def test_a_signal_ends_an_agent_that_waits_for_its_store(tmp_path: Path) -> None:
+    lock = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    waiting = subprocess.Popen([*AGENT, "--store", str(tmp_path)], stdout=subprocess.PIPE)
+    with waiting:
+        assert wait_until(lambda: f":{tmp_path.stat().st_ino} " in blocked_on_locks(waiting.pid))
+        waiting.terminate()
+        assert waiting.wait(30) == -signal.SIGTERM
+    os.close(lock)
+
+
+def blocked_on_locks(pid: int) -> str:
+    lines = Path("/proc/locks").read_text().splitlines()
+    return " ".join(line for line in lines if "->" in line and f" {pid} " in line)
+
+
 def test_a_killed_agent_leaves_no_orphans_not_even_a_hanging_one(
     start_agent: Any, connect: Any, int8_model: Path, faulty_launcher: list[str]
 ) -> None:
@@ -89,8 +159,6 @@ def test_a_killed_agent_leaves_no_orphans_not_even_a_hanging_one(
     client.open(int8_model)
     pids = workers(agent.pid)
     assert len(pids) == 2
-    from edgeflare_protos import agent_pb2, crc32  # noqa: PLC0415
-
     hang = bytes([102]) + bytes(7)
     call = client.stub.Infer.future(
         agent_pb2.InferRequest(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from edgeflare_agent import __version__
 from edgeflare_agent.runtime import Kernels, runtime_info
 from edgeflare_protos import PROTOCOL_MAJOR, PROTOCOL_MINOR, agent_pb2, crc32
-from edgeflare_protos.limits import CHUNK_BYTES, PAYLOAD_LIMIT_BYTES
+from edgeflare_protos.limits import CHUNK_BYTES, MOST_INPUTS, PAYLOAD_LIMIT_BYTES
 
 Inputs = Callable[..., NDArray[np.int8]]
 Reference = Callable[[Path, Kernels, NDArray[np.generic]], bytes]
@@ -312,14 +312,14 @@ def test_payloads_that_go_wrong(client: Any, int8_model: Path, harmless_inputs: 
         stream = client.stub.InferStream(iter([good, bad, good]), timeout=10)
         assert next(stream).request_id == 1
         assert status_of(lambda s=stream: next(s))[0] == expected  # type: ignore[misc]
-    large = np.zeros((PAYLOAD_LIMIT_BYTES // 8 + 1, 8), np.int8)
+    large = np.zeros((MOST_INPUTS + 1, 8), np.int8)
     code, words = status_of(
         lambda: client.stub.Infer(request(session.session_id, large), timeout=10)
     )
     assert code == grpc.StatusCode.INVALID_ARGUMENT
     assert "count must be from 1 to 65,536" in words
-    most = request(session.session_id, large[1:])
-    assert len(client.stub.Infer(most, timeout=60).outputs) == 4 * (PAYLOAD_LIMIT_BYTES // 8)
+    most = request(session.session_id, large[:MOST_INPUTS])
+    assert len(client.stub.Infer(most, timeout=60).outputs) == 4 * MOST_INPUTS
 
 
 def test_many_sessions_run_side_by_side_up_to_a_bound(

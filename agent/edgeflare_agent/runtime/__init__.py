@@ -19,6 +19,7 @@ from edgeflare_agent.runtime.answers import (
 from edgeflare_agent.runtime.isolated import IsolatedModel
 from edgeflare_agent.runtime.options import Delegate, Kernels, Options
 from edgeflare_agent.runtime.packages import RuntimeInfo, RuntimeMissing, runtime_info
+from edgeflare_agent.runtime.process import end_all_workers
 
 __all__ = [
     "Batch",
@@ -34,5 +35,6 @@ __all__ = [
     "RuntimeMissing",
     "TensorSpec",
     "WorkerLost",
+    "end_all_workers",
     "runtime_info",
 ]

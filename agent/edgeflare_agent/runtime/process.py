@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import signal
 import subprocess
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -65,6 +67,29 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
+_living: set[WorkerProcess] = set()
+_ending = threading.Event()
+
+
+def end_all_workers(seconds: float) -> None:
+    """Kill every worker that this process has started, and let no more be started.
+
+    Whatever a worker does, and whether it is open, loading or running a batch: SIGKILL ends it,
+    and whoever waits for it is told so.
+
+    Args:
+        seconds: how long to wait until they are gone.
+
+    """
+    _ending.set()
+    workers = list(_living)
+    for worker in workers:
+        worker.kill()
+    deadline = time.monotonic() + seconds
+    for worker in workers:
+        worker.wait(max(0.0, deadline - time.monotonic()))
+
+
 class WorkerProcess:
     """A running worker.
 
@@ -74,6 +99,8 @@ class WorkerProcess:
     """
 
     def __init__(self, launcher: Sequence[str], shared_fd: int) -> None:
+        if _ending.is_set():
+            raise WorkerLost("this process is ending")
         command = [*launcher, "-m", "edgeflare_agent.runtime.worker", str(shared_fd)]
         try:
             self._process = subprocess.Popen(
@@ -88,13 +115,16 @@ class WorkerProcess:
             )
         except OSError as error:
             raise WorkerLost(f"cannot start {command[0]}: {error.strerror}") from error
+        self.pid = self._process.pid
+        _living.add(self)
+        if _ending.is_set():
+            self.kill()
         process = self._process
         # Popen makes the three that it was asked for.
         self._streams = cast(
             "tuple[IO[bytes], ...]", (process.stdin, process.stdout, process.stderr)
         )
         commands, answers, words = (stream.fileno() for stream in self._streams)
-        self.pid = process.pid
         self._channel = Channel(answers, commands)
         self._last_words: deque[str] = deque(maxlen=20)
         self._listener = threading.Thread(target=self._listen, args=(words,), daemon=True)
@@ -117,8 +147,15 @@ class WorkerProcess:
         return self._channel.receive(timeout_seconds)
 
     def kill(self) -> None:
-        """Kill the process if it still runs."""
-        self._process.kill()
+        """Kill the process, and what it has started, if it still runs."""
+        if self._process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
+
+    def wait(self, seconds: float) -> None:
+        """Wait until the process is gone, but no longer than that."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(seconds)
 
     def end(self) -> Death:
         """Wait for a dying process, kill it if it goes on, and release all that it had."""
@@ -126,8 +163,9 @@ class WorkerProcess:
         try:
             process.wait(_END_SECONDS)
         except subprocess.TimeoutExpired:
-            process.kill()
+            self.kill()
             process.wait()
+        _living.discard(self)
         self._listener.join(_END_SECONDS)
         for stream in self._streams:
             stream.close()
