@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import grpc
 
-from edgeflare_protos import AUTHORIZATION
+from edgeflare_agent.attempts import WrongTokens
+from edgeflare_protos import AUTHORIZATION, TOO_MANY_WRONG_TOKENS
 
 # Asking whether the agent is alive needs no token: a supervisor has none.
 _OPEN_TO_ALL = "/grpc.health.v1.Health/"
@@ -98,10 +99,15 @@ def _read_token(path: Path) -> str:
 
 
 class TokenInterceptor(grpc.ServerInterceptor):
-    """Answer UNAUTHENTICATED to calls whose metadata lacks `authorization: Bearer TOKEN`."""
+    """Answer UNAUTHENTICATED to calls whose metadata lacks `authorization: Bearer TOKEN`.
 
-    def __init__(self, token: str) -> None:
+    Where too many came with a wrong one, a call of an unknown connection is answered
+    RESOURCE_EXHAUSTED, whatever its token; see WrongTokens.
+    """
+
+    def __init__(self, token: str, attempts: WrongTokens | None = None) -> None:
         self._expected = f"Bearer {token}".encode()
+        self._attempts = attempts or WrongTokens()
 
     def intercept_service(
         self,
@@ -112,21 +118,58 @@ class TokenInterceptor(grpc.ServerInterceptor):
         handler = continuation(handler_call_details)
         if handler is None or handler_call_details.method.startswith(_OPEN_TO_ALL):
             return handler
-        for key, value in handler_call_details.invocation_metadata:
+        if self._is_right(handler_call_details):
+            return _checked_first(handler, lambda context: self._check(context, right=True))
+        return _refusing(handler, lambda context: self._check(context, right=False))
+
+    def _is_right(self, details: grpc.HandlerCallDetails) -> bool:
+        for key, value in details.invocation_metadata:
             given = value if isinstance(value, bytes) else value.encode()
             if key == AUTHORIZATION and hmac.compare_digest(given, self._expected):
-                return handler
-        return _refusing(handler)
+                return True
+        return False
+
+    def _check(self, context: grpc.ServicerContext, *, right: bool) -> None:
+        admitted = self._attempts.admits(context.peer(), right=right)
+        if admitted is None:
+            context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, TOO_MANY_WRONG_TOKENS)
+        if not admitted:
+            context.abort(grpc.StatusCode.UNAUTHENTICATED, "the token is missing or wrong")
 
 
-def _refusing(handler: Any) -> Any:
-    """Return a handler of the same kind that refuses the call."""
+def _checked_first(handler: Any, check: Callable[[grpc.ServicerContext], None]) -> Any:
+    """Return a handler that does the same after a check, which may abort the call."""
 
-    def refuse(_request: object, context: grpc.ServicerContext) -> Any:
-        context.abort(grpc.StatusCode.UNAUTHENTICATED, "the token is missing or wrong")
+    def answer(request: Any, context: grpc.ServicerContext) -> Any:
+        check(context)
+        return method(request, context)
+
+    def stream(request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
+        check(context)
+        yield from method(request, context)
+
+    codecs = (handler.request_deserializer, handler.response_serializer)
+    if handler.request_streaming and handler.response_streaming:
+        method = handler.stream_stream
+        return grpc.stream_stream_rpc_method_handler(stream, *codecs)
+    if handler.request_streaming:
+        method = handler.stream_unary
+        return grpc.stream_unary_rpc_method_handler(answer, *codecs)
+    if handler.response_streaming:
+        method = handler.unary_stream
+        return grpc.unary_stream_rpc_method_handler(stream, *codecs)
+    method = handler.unary_unary
+    return grpc.unary_unary_rpc_method_handler(answer, *codecs)
+
+
+def _refusing(handler: Any, refuse: Callable[[grpc.ServicerContext], None]) -> Any:
+    """Return a handler of the same kind that reads no request and refuses the call."""
+
+    def answer(_request: object, context: grpc.ServicerContext) -> Any:
+        refuse(context)
 
     if handler.request_streaming and handler.response_streaming:
-        return grpc.stream_stream_rpc_method_handler(refuse)
+        return grpc.stream_stream_rpc_method_handler(answer)
     if handler.request_streaming:
-        return grpc.stream_unary_rpc_method_handler(refuse)
-    return grpc.unary_unary_rpc_method_handler(refuse)
+        return grpc.stream_unary_rpc_method_handler(answer)
+    return grpc.unary_unary_rpc_method_handler(answer)

@@ -18,6 +18,9 @@ PROTOCOL_MINOR = 1
 AUTHORIZATION = "authorization"
 """The metadata key under which a host sends `Bearer TOKEN`."""
 
+TOO_MANY_WRONG_TOKENS = "too many wrong tokens came lately; try again in a second"
+"""What goes with RESOURCE_EXHAUSTED where an agent did not look at a token."""
+
 
 def crc32(payload: bytes | memoryview) -> int:
     """Return the checksum that requests and replies carry: CRC-32 as zlib and Ethernet count it."""

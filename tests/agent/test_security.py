@@ -110,6 +110,36 @@ def test_without_the_token_only_health_answers(
         assert alive.status == health_pb2.HealthCheckResponse.SERVING
 
 
+def test_guessing_is_slowed_down_and_the_host_gets_in_all_the_same(
+    start_agent: Callable[..., Any], token_file: Path
+) -> None:
+    """All come from the loopback address, as behind a forwarded port."""
+    agent = start_agent("--token-file", str(token_file))
+    address = f"127.0.0.1:{agent.port}"
+    right = [("authorization", "Bearer sesame")]
+    apart = [("grpc.use_local_subchannel_pool", 1)]  # else both share one connection
+    with (
+        grpc.insecure_channel(address, apart) as host,
+        grpc.insecure_channel(address, apart) as guesser,
+    ):
+        AgentStub(host).Describe(DESCRIBE, metadata=right, timeout=10)
+        codes = []
+        for number in range(200):
+            wrong = [("authorization", f"Bearer {number}")]
+            with pytest.raises(grpc.RpcError) as caught:
+                AgentStub(guesser).Describe(DESCRIBE, metadata=wrong, timeout=10)
+            codes.append(caught.value.code())
+            if number % 20 == 19:  # undisturbed by the guesser, streams too
+                AgentStub(host).Describe(DESCRIBE, metadata=right, timeout=10)
+                list(AgentStub(host).InferStream(iter([]), metadata=right, timeout=10))
+        assert set(codes) == {
+            grpc.StatusCode.UNAUTHENTICATED,
+            grpc.StatusCode.RESOURCE_EXHAUSTED,
+        }
+        profile = Profile(name="board", transport="address", address=address, token_file=token_file)
+        connect_device(profile).close()
+
+
 @pytest.mark.openssl
 def test_tls_and_token_open_the_door(
     start_agent: Callable[..., object], token_file: Path, certificate: tuple[Path, Path]

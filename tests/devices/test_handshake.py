@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import grpc
 import pytest
@@ -16,9 +16,11 @@ import pytest
 from edgeflare.devices import connection
 from edgeflare.devices.connection import DeviceLost
 from edgeflare.devices.device import connect
+from edgeflare.devices.handshake import shake_hands
 from edgeflare.devices.profile import Profile, find_profile
 from edgeflare.errors import InfrastructureError
-from edgeflare_protos import PROTOCOL_MAJOR, PROTOCOL_MINOR
+from edgeflare_protos import PROTOCOL_MAJOR, PROTOCOL_MINOR, TOO_MANY_WRONG_TOKENS
+from edgeflare_protos import agent_pb2 as wire
 
 
 def refusal(address: str, kind: type[InfrastructureError] = InfrastructureError) -> str:
@@ -136,3 +138,33 @@ def test_a_token_that_is_missing_or_wrong(
 
     monkeypatch.setenv("EDGEFLARE_TOKEN", "open sesame")
     connect(find_profile(f"grpc://{address}")).close()
+
+
+class BusyAgent:
+    """A connection to an agent that looks at no token, the first so many times."""
+
+    place = "board"
+
+    def __init__(self, times: int) -> None:
+        self.times = times
+
+    def describe(self, _request: wire.DescribeRequest) -> wire.DescribeReply:
+        self.times -= 1
+        if self.times >= 0:
+            raise grpc.RpcError(TOO_MANY_WRONG_TOKENS)
+        return wire.DescribeReply(protocol=wire.ProtocolVersion(major=PROTOCOL_MAJOR))
+
+
+@pytest.mark.parametrize(("times", "let_in"), [(4, True), (5, False)])
+def test_a_host_whose_token_was_not_looked_at_tries_again(
+    times: int, let_in: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr("edgeflare.devices.handshake.time.sleep", pauses.append)
+    busy = cast("connection.Connection", BusyAgent(times))
+    if let_in:
+        assert shake_hands(busy).protocol.major == PROTOCOL_MAJOR
+    else:
+        with pytest.raises(InfrastructureError, match=TOO_MANY_WRONG_TOKENS):
+            shake_hands(busy)
+    assert len(pauses) == 4

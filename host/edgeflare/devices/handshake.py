@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import socket
+import time
 
 import grpc
 
 from edgeflare.devices.connection import Connection, DeviceLost, status
 from edgeflare.devices.profile_file import split_address
 from edgeflare.errors import InfrastructureError
-from edgeflare_protos import PROTOCOL_MAJOR, PROTOCOL_MINOR
+from edgeflare_protos import PROTOCOL_MAJOR, PROTOCOL_MINOR, TOO_MANY_WRONG_TOKENS
 from edgeflare_protos import agent_pb2 as wire
 
 PROBE_SECONDS = 2.0
@@ -25,14 +26,31 @@ def shake_hands(connection: Connection) -> wire.DescribeReply:
 
     """
     ours = wire.ProtocolVersion(major=PROTOCOL_MAJOR, minor=PROTOCOL_MINOR)
-    try:
-        reply = connection.describe(wire.DescribeRequest(protocol=ours))
-    except grpc.RpcError as error:
-        raise _diagnosis(connection, error) from None
+    reply = _described(connection, wire.DescribeRequest(protocol=ours))
     if reply.protocol.major != PROTOCOL_MAJOR:
         theirs = f"{reply.protocol.major}.{reply.protocol.minor}"
         raise _other_version(connection, f"it speaks {theirs}")
     return reply
+
+
+_ATTEMPTS = 5
+"""Times that an agent may be too busy with wrong tokens to look at ours."""
+
+_PAUSE_SECONDS = 1.0
+"""Between them: five times what an agent needs to let a host in once the wrong tokens end."""
+
+
+def _described(connection: Connection, request: wire.DescribeRequest) -> wire.DescribeReply:
+    for attempt in range(_ATTEMPTS):
+        if attempt:
+            time.sleep(_PAUSE_SECONDS)
+        try:
+            return connection.describe(request)
+        except grpc.RpcError as error:
+            failure = error
+            if status(error)[1] != TOO_MANY_WRONG_TOKENS:
+                break
+    raise _diagnosis(connection, failure) from None
 
 
 _CUT = "Stream removed"
