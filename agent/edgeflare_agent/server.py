@@ -28,6 +28,7 @@ from edgeflare_agent.runtime import (
 )
 from edgeflare_agent.sessions import Sessions, TooManySessions, UnknownSession
 from edgeflare_agent.store import BadName, Corrupted, ModelStore, StoreFull, UnknownModel
+from edgeflare_agent.tracebacks import Tracebacks
 from edgeflare_protos import (
     PROTOCOL_MAJOR,
     PROTOCOL_MINOR,
@@ -45,10 +46,16 @@ _KINDS: dict[FailureKind, agent_pb2.InputFailure.Kind] = {
     "error": agent_pb2.InputFailure.KIND_ERROR,
 }
 
+
+class OtherProtocol(Exception):  # noqa: N818
+    """The host speaks another major version."""
+
+
 _STATUSES: dict[type[Exception], grpc.StatusCode] = {
     BadName: grpc.StatusCode.INVALID_ARGUMENT,
     Corrupted: grpc.StatusCode.DATA_LOSS,
     ModelRejected: grpc.StatusCode.INVALID_ARGUMENT,
+    OtherProtocol: grpc.StatusCode.FAILED_PRECONDITION,
     StoreFull: grpc.StatusCode.RESOURCE_EXHAUSTED,
     TooManySessions: grpc.StatusCode.RESOURCE_EXHAUSTED,
     UnknownModel: grpc.StatusCode.NOT_FOUND,
@@ -88,31 +95,9 @@ class AgentService(AgentServicer):
         self, request: agent_pb2.DescribeRequest, context: grpc.ServicerContext
     ) -> agent_pb2.DescribeReply:
         """Shake hands, and say what the device is."""
-        if request.protocol.major != PROTOCOL_MAJOR:
-            context.abort(
-                grpc.StatusCode.FAILED_PRECONDITION,
-                f"the host speaks protocol {request.protocol.major}.{request.protocol.minor}, "
-                f"this agent {PROTOCOL_MAJOR}.{PROTOCOL_MINOR}: "
-                "install the same release of EdgeFlare on both",
-            )
-        device = self._machine
-        reply = agent_pb2.DescribeReply(
-            protocol=agent_pb2.ProtocolVersion(major=PROTOCOL_MAJOR, minor=PROTOCOL_MINOR),
-            agent_version=__version__,
-            runtime=agent_pb2.Runtime(name=self._runtime.name, version=self._runtime.version),
-            machine=device.machine,
-            soc=device.soc,
-            cpu_features=device.cpu_features,
-            os=device.os,
-            cores=device.cores,
-            governor=machine.governor(self._system_root),
-            kernels=KERNELS.values(),
-            store_limit_bytes=self._store.limit_bytes,
-            payload_limit_bytes=PAYLOAD_LIMIT_BYTES,
-            python_version=device.python_version,
-        )
-        set_seal(reply)
-        return reply
+        with _statuses(context):
+            _check_protocol(request.protocol)
+            return self._description()
 
     def FindModel(  # noqa: N802
         self, request: agent_pb2.FindModelRequest, context: grpc.ServicerContext
@@ -209,27 +194,47 @@ class AgentService(AgentServicer):
         with _statuses(context):
             asked = request.session_id
             idle_seconds = self._sessions.idle_seconds(asked) if asked else None
-        reply = agent_pb2.TelemetryReply(
-            temperatures=_readings(machine.temperatures(self._system_root)),
-            frequencies=_readings(machine.frequencies(self._system_root)),
-            agent_rss_bytes=machine.resident_bytes(os.getpid()),
-            worker_rss_bytes=map(machine.resident_bytes, self._sessions.worker_pids()),
-            worker_restarts=self._sessions.restarts(),
-            quarantined_inputs=self._sessions.quarantined(),
-            store_bytes=self._store.used_bytes(),
-            uptime_seconds=time.monotonic() - self._began,
-            idle_seconds=idle_seconds,
-        )
-        set_seal(reply)
-        return reply
+            reply = agent_pb2.TelemetryReply(
+                temperatures=_readings(machine.temperatures(self._system_root)),
+                frequencies=_readings(machine.frequencies(self._system_root)),
+                agent_rss_bytes=machine.resident_bytes(os.getpid()),
+                worker_rss_bytes=map(machine.resident_bytes, self._sessions.worker_pids()),
+                worker_restarts=self._sessions.restarts(),
+                quarantined_inputs=self._sessions.quarantined(),
+                store_bytes=self._store.used_bytes(),
+                uptime_seconds=time.monotonic() - self._began,
+                idle_seconds=idle_seconds,
+            )
+            set_seal(reply)
+            return reply
 
     def CloseSession(  # noqa: N802
         self, request: agent_pb2.CloseSessionRequest, context: grpc.ServicerContext
     ) -> agent_pb2.CloseSessionReply:
         """End a session."""
-        del context
-        self._sessions.close(request.session_id)
-        return agent_pb2.CloseSessionReply()
+        with _statuses(context):
+            self._sessions.close(request.session_id)
+            return agent_pb2.CloseSessionReply()
+
+    def _description(self) -> agent_pb2.DescribeReply:
+        device = self._machine
+        reply = agent_pb2.DescribeReply(
+            protocol=agent_pb2.ProtocolVersion(major=PROTOCOL_MAJOR, minor=PROTOCOL_MINOR),
+            agent_version=__version__,
+            runtime=agent_pb2.Runtime(name=self._runtime.name, version=self._runtime.version),
+            machine=device.machine,
+            soc=device.soc,
+            cpu_features=device.cpu_features,
+            os=device.os,
+            cores=device.cores,
+            governor=machine.governor(self._system_root),
+            kernels=KERNELS.values(),
+            store_limit_bytes=self._store.limit_bytes,
+            payload_limit_bytes=PAYLOAD_LIMIT_BYTES,
+            python_version=device.python_version,
+        )
+        set_seal(reply)
+        return reply
 
     def _infer(self, request: agent_pb2.InferRequest) -> agent_pb2.InferReply:
         payload = request.payload
@@ -250,14 +255,35 @@ class AgentService(AgentServicer):
         return reply
 
 
+_TRACEBACKS = Tracebacks()
+
+
 @contextlib.contextmanager
 def _statuses(context: grpc.ServicerContext) -> Iterator[None]:
-    """Answer our own errors by the status that agent.proto promises."""
+    """Answer our own errors by the status that agent.proto promises, and all others by INTERNAL."""
     try:
         yield
     except tuple(_STATUSES) as error:
         status = next(code for kind, code in _STATUSES.items() if isinstance(error, kind))
         context.abort(status, str(error))
+    except grpc.RpcError:
+        raise  # the host is gone
+    except Exception as error:
+        words = " ".join(str(error).split())
+        place = _TRACEBACKS.keep(error)
+        context.abort(
+            grpc.StatusCode.INTERNAL,
+            f"unexpected {type(error).__name__}: {words}; the traceback is in {place} there",
+        )
+
+
+def _check_protocol(theirs: agent_pb2.ProtocolVersion) -> None:
+    if theirs.major != PROTOCOL_MAJOR:
+        raise OtherProtocol(
+            f"the host speaks protocol {theirs.major}.{theirs.minor}, "
+            f"this agent {PROTOCOL_MAJOR}.{PROTOCOL_MINOR}: "
+            "install the same release of EdgeFlare on both"
+        )
 
 
 def _failure(failure: Failure) -> agent_pb2.InputFailure:

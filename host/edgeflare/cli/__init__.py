@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 import sys
+import threading
 from typing import cast
 
 from typer import Abort, BadParameter
 
 from edgeflare.cli.wording import reworded
+from edgeflare.crash_report import keep_traceback
 from edgeflare.errors import EdgeFlareError
 
 _UsageError = cast("type[BadParameter]", BadParameter.__base__)
@@ -18,6 +20,7 @@ depends on its version, so the base of what it exports is asked for."""
 
 def main() -> None:
     """Run the command line; errors are one line on stderr, and an exit code that says whose."""
+    before, threading.excepthook = threading.excepthook, _thread_failed
     try:
         # Here, since it takes a second in which Ctrl-C should be heeded too.
         from edgeflare.cli.app import app  # noqa: PLC0415
@@ -39,7 +42,25 @@ def main() -> None:
     except (Abort, KeyboardInterrupt):
         _complain("stopped")
         code = 130
+    except Exception as error:
+        # Python's own exit code would be 1, which says that something deviates.
+        _complain(_unexpected(error))
+        code = 3
+    finally:
+        threading.excepthook = before
     sys.exit(code or 0)
+
+
+def _thread_failed(failed: threading.ExceptHookArgs) -> None:
+    if failed.exc_value is not None:
+        _complain(_unexpected(failed.exc_value))
+
+
+def _unexpected(error: BaseException) -> str:
+    return (
+        f"unexpected {type(error).__name__}: {str(error)[:200]}; this is a mistake in edgeflare, "
+        f"report it with the traceback in {keep_traceback(error)}"
+    )
 
 
 def _complain(message: str) -> None:

@@ -138,6 +138,10 @@ class InferenceStream:
             self._finish(error)
         except _WrongReplyError as error:
             self._finish(DeviceLost(f"{self._connection.name}: a reply arrived with {error}"))
+        except Exception as error:
+            # Else whoever waits for a batch would wait for ever.
+            self._finish(InfrastructureError(f"{self._connection.name}: unexpected {error!r}"))
+            raise
 
     def _take(self, reply: wire.InferReply) -> None:
         with self._lock:

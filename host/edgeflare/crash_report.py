@@ -1,0 +1,53 @@
+"""The traceback of an error that nobody foresaw, kept in a file for whoever mends it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import tempfile
+import time
+import traceback
+from pathlib import Path
+
+from edgeflare import __version__
+
+_KEPT = 20
+"""The newest files that stay: a command that fails in a loop must not fill the disk."""
+
+_PREFIX = "traceback-"
+
+
+def keep_traceback(error: BaseException) -> str:
+    """Write an error's traceback into the user's state folder, and return where it is.
+
+    That is `$XDG_STATE_HOME/edgeflare`, else `~/.local/state/edgeflare`; the folder for temporary
+    files if it cannot be written to. Only the user can read the file. Where not even that works,
+    as on a full disk, the words returned say so.
+    """
+    for folder in (_state_folder(), Path(tempfile.gettempdir())):
+        try:
+            return str(_written(folder, error))
+        except OSError as refused:
+            reason = refused.strerror
+    return f"no file, since none can be written ({reason})"
+
+
+def _state_folder() -> Path:
+    base = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    return Path(base).absolute() / "edgeflare"
+
+
+def _written(folder: Path, error: BaseException) -> Path:
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    older = sorted(folder.glob(_PREFIX + "*.txt"))
+    for path in older[: 1 - _KEPT]:
+        path.unlink(missing_ok=True)
+    began = time.strftime("%Y%m%d-%H%M%S-")
+    # A new file each time, of a name that nobody could have put a link in place of.
+    descriptor, name = tempfile.mkstemp(prefix=_PREFIX + began, suffix=".txt", dir=folder)
+    with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
+        file.write(f"edgeflare {__version__}, Python {platform.python_version()}\n")
+        file.write(f"{' '.join(map(repr, sys.argv))}\n\n")
+        file.writelines(traceback.format_exception(error))
+    return Path(name)

@@ -1,0 +1,96 @@
+"""Errors that nobody foresaw: one line, exit code 3, and the traceback in a file."""
+
+from __future__ import annotations
+
+import re
+import threading
+from pathlib import Path
+
+import pytest
+
+from edgeflare.cli import main
+from edgeflare.crash_report import keep_traceback
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state" / "edgeflare"
+
+
+def fail(*_: object, **__: object) -> None:
+    raise KeyError("no such\n tensor")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "broken"),
+    [
+        (["doctor"], "doctor.examine"),
+        (["devices"], "devices.list_profiles"),
+        (["report", "runs/x"], "report.RunDirectory"),
+    ],
+)
+def test_an_unexpected_error_ends_in_3_with_its_traceback_in_a_file(
+    arguments: list[str],
+    broken: str,
+    state: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(f"edgeflare.cli.{broken}", fail)
+    monkeypatch.setattr("sys.argv", ["edgeflare", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    said = capfd.readouterr()
+    assert ended.value.code == 3
+    assert said.err.count("\n") == 1
+    assert "Traceback" not in said.out + said.err
+    (file,) = state.iterdir()
+    assert said.err.startswith("edgeflare: unexpected KeyError: ")
+    assert str(file) in said.err
+    assert re.search(r"Traceback .*\n.*KeyError", file.read_text(), re.DOTALL)
+    assert file.stat().st_mode & 0o077 == 0
+
+
+def fail_in_a_thread() -> list[object]:
+    thread = threading.Thread(target=fail)
+    thread.start()
+    thread.join()
+    return []
+
+
+def test_an_error_in_a_thread_is_one_line_too(
+    state: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("edgeflare.cli.doctor.examine", fail_in_a_thread)
+    monkeypatch.setattr("sys.argv", ["edgeflare", "doctor"])
+    with pytest.raises(SystemExit):
+        main()
+    said = capfd.readouterr().err
+    assert said.count("\n") == 1
+    assert said.startswith("edgeflare: unexpected KeyError")
+    assert len(list(state.iterdir())) == 1
+
+
+def test_only_the_newest_files_stay(state: Path) -> None:
+    places = [keep_traceback(KeyError(n)) for n in range(25)]
+    assert len(list(state.iterdir())) == 20
+    assert Path(places[-1]).exists()
+
+
+def test_where_no_state_folder_can_be_made_it_is_a_temporary_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert Path(keep_traceback(KeyError("x"))).parent == tmp_path
+
+
+def test_where_nothing_can_be_written_it_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "file" / "temporary"))
+    assert keep_traceback(KeyError("x")).startswith("no file, since none can be written")
