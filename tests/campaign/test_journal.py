@@ -128,3 +128,19 @@ def test_a_journal_begins_with_all_its_triggers_or_not_at_all(tmp_path: Path) ->
         Journal.create(tmp_path / "run.db", {}, killed())
     with pytest.raises(UserError, match="killed before it began"):
         Journal.open(tmp_path / "run.db")
+
+
+def test_what_is_written_ahead_stays_small(tmp_path: Path) -> None:
+    """A run on a nearly full disk needs little more room than its journal takes in the end."""
+    journal = Journal.create(tmp_path / "run.db", {})
+    ahead = tmp_path / "run.db-wal"
+    for batch in range(100):
+        rows = [
+            Answers("step", n, batch, 0, bytes(4000), bytes(4000), None, None, {}, 0.0)
+            for n in range(32)
+        ]
+        with journal.transaction():
+            journal.write_answers(rows)
+        assert ahead.stat().st_size < 12 * 2**20
+    assert (tmp_path / "run.db").stat().st_size > 20 * 2**20
+    journal.close()

@@ -31,6 +31,12 @@ from edgeflare.suggestion import path_suggestion
 
 SCHEMA_VERSION = 2
 
+CHECKPOINT_PAGES = 2500
+"""Pages of 4 KiB that are written ahead before they go into the database: 10 MB on the disk beside
+it. A checkpoint waits for the disk. Over 46 MB of answers, written 512 at a time, those every 4 MB
+cost about 40 % of the writing time, those every 10 MB no more than the measurement varies, against
+every 40 MB."""
+
 _TABLES = """
 CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 
@@ -306,8 +312,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = NORMAL")
-    # A checkpoint waits for the disk; every 40 MB instead of every 4 keeps it out of the search.
-    db.execute("PRAGMA wal_autocheckpoint = 10000")
+    db.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
     return db
 
 
