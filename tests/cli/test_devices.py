@@ -13,6 +13,7 @@ import adbutils
 import pytest
 
 from edgeflare.devices import check as checking
+from edgeflare.devices.provenance import Provenance, Telemetry
 
 Call = Callable[..., Any]
 
@@ -181,3 +182,32 @@ def test_the_doctor_says_what_bundles_lack(
     said = call("doctor")
     assert said.code == 0
     assert "no apt-get, dpkg-deb: work in a container of Debian 12" in said.out
+
+
+def test_a_check_names_the_cpu_features_for_kernels_only(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    provenance = Provenance(
+        name="board",
+        transport="address",
+        machine="x86_64",
+        soc="",
+        cpu_features=tuple(sorted({"avx2", "fma", *(f"flag{n}" for n in range(130))})),
+        os="Linux",
+        cores=4,
+        governor="",
+        python="3.11",
+        runtime="ai-edge-litert",
+        runtime_version="2",
+        kernels="xnnpack",
+        threads=1,
+        link_delay_ms=0.0,
+        agent_version="0",
+        protocol="1.1",
+    )
+    checked = checking.Checked(provenance, Telemetry(), 1.0, 1.0)
+    monkeypatch.setattr("edgeflare.cli.devices.check_device", lambda _: checked)
+    said = call("devices", "check", "emulated-builtin")
+    assert "cpu features fma avx2" in " ".join(said.out.split())
+    assert "flag1" not in said.out

@@ -14,6 +14,7 @@ from rich.table import Table
 from edgeflare.cli.completion import complete_device
 from edgeflare.devices.attached import look_around
 from edgeflare.devices.check import check_device
+from edgeflare.devices.cpu_features import features_for_kernels
 from edgeflare.devices.device import connect
 from edgeflare.devices.profile import find_profile, list_profiles
 
@@ -93,11 +94,15 @@ def check(
         ),
     ],
 ) -> None:
-    """Try a device: put the agent there if needed, start it, run a small model, and stop it."""
+    """Try a device: put the agent there if needed, start it, run a small model, and stop it.
+
+    Of the CPU's features it names those by which kernels are chosen; `devices show` has all.
+    """
     profile = find_profile(name)
     with Console(stderr=True).status(f"opening {escape(name)}"):
         checked = check_device(profile)
     told = checked.provenance.to_json()
+    told["cpu_features"] = list(features_for_kernels(checked.provenance.cpu_features))
     table = Table(box=None, pad_edge=False, show_header=False)
     for key, value in told.items():
         if value not in (None, "", []):
