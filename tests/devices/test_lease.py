@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -87,3 +88,25 @@ def test_a_holder_that_is_killed_holds_nothing() -> None:
 
     with lease("ssh:board"):
         pass
+
+
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+def test_a_link_in_place_of_the_lease_leads_nowhere(link: Any, tmp_path: Path) -> None:
+    victim, folder = tmp_path / "victim", tmp_path / "edgeflare" / "leases"
+    victim.write_text("precious")
+    folder.mkdir(parents=True)
+    link(victim, folder / "adb%3Ax.lock")
+    with (
+        pytest.raises(InfrastructureError, match=r"adb%3Ax.lock is a link, .*remove it"),
+        lease("adb:x"),
+    ):
+        pass
+    assert victim.read_text() == "precious"
+
+
+def test_a_lease_says_who_holds_it_now_alone(tmp_path: Path) -> None:
+    file = tmp_path / "edgeflare" / "leases" / "adb%3Ax.lock"
+    file.parent.mkdir(parents=True)
+    file.write_text("12345678901234567890")
+    with lease("adb:x"):
+        assert file.read_text() == str(os.getpid())

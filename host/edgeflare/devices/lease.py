@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 from urllib.parse import quote
 
 from edgeflare.errors import InfrastructureError, UserError
@@ -23,12 +26,13 @@ def lease(device: str) -> Iterator[None]:
 
     Raises:
         UserError: this process holds it already.
-        InfrastructureError: another campaign of this user holds it.
+        InfrastructureError: another campaign of this user holds it, or the lease's file is not the
+            user's own.
 
     """
     folder = _folder()
-    folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / f"{quote(device, safe='')}.lock", "a+") as file:
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with _lock_file(folder / f"{quote(device, safe='')}.lock") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -44,10 +48,26 @@ def lease(device: str) -> Iterator[None]:
             ) from None
         except OSError:
             pass  # a file system without locks, as some networks have
-        file.truncate(0)
+        file.seek(0)
+        file.truncate()
         file.write(str(os.getpid()))
         file.flush()
         yield
+
+
+def _lock_file(path: Path) -> IO[str]:
+    """Open a lease's file; one by which another file would be written to is refused."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+    else:
+        facts = os.fstat(descriptor)
+        if stat.S_ISREG(facts.st_mode) and facts.st_uid == os.geteuid() and facts.st_nlink == 1:
+            return os.fdopen(descriptor, "r+")
+        os.close(descriptor)
+    raise InfrastructureError(f"{path} is a link, or another user's: remove it")
 
 
 def _folder() -> Path:

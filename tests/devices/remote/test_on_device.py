@@ -74,6 +74,25 @@ def test_an_untouched_device_is_left_untouched_by_a_look(here: Here, cache: Path
     assert not cache.exists()
 
 
+def test_a_cache_that_every_user_may_write_to_is_refused(here: Here, cache: Path) -> None:
+    """Whatever it holds: an agent that another user put there would be run."""
+    deploy(here, cache, READY)
+    cache.chmod(0o777)
+    with pytest.raises(UserError, match=r"every user may write to it.*as cache"):
+        on_device.survey(here, str(cache))
+    cache.chmod(0o775)
+    assert on_device.survey(here, str(cache)).used
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give a folder away")
+def test_a_cache_of_another_user_is_refused(here: Here, cache: Path) -> None:
+    cache.mkdir(parents=True)
+    (cache / ".edgeflare").touch()
+    os.chown(cache, 65534, 65534)
+    with pytest.raises(UserError, match="belongs to another user there"):
+        on_device.survey(here, str(cache))
+
+
 def test_a_folder_in_the_home_is_found_there(
     here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

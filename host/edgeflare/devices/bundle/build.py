@@ -119,9 +119,13 @@ def _alone(folder: Path) -> Iterator[None]:
     """Keep other processes out of a folder of the cache, and say plainly what the disk refuses."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with open(folder / ".lock", "w") as lock:
+        # On the folder itself: a lock file could be a link to a file that is then emptied.
+        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
+        finally:
+            os.close(lock)
     except OSError as error:
         place = error.filename or folder
         raise InfrastructureError(f"{place}: {error.strerror or error}") from None

@@ -80,13 +80,25 @@ class Running:
 
 
 def survey(remote: Remote, folder: str) -> Survey:
-    """Look at a device; a folder that begins with `~/` is in its home."""
+    """Look at a device; a folder that begins with `~/` is in its home.
+
+    Raises:
+        UserError: the folder belongs to another user there, or every user may write to it.
+        InfrastructureError: the device fails.
+
+    """
     said = _call(remote, SHORT_SECONDS, "survey", folder)
     machine, where = said.get("machine", [""])[0], said.get("cache", [""])[0]
     if not machine or not where.startswith("/"):
         raise InfrastructureError(
             f"{remote.place}: its shell does not answer as expected; `uname -m` and `echo $HOME`"
             " must work there"
+        )
+    if "unsafe" in said:
+        raise UserError(
+            f"{remote.place}: {where} belongs to another user there, or every user may write to it,"
+            " who could put an agent of theirs into it; remove it, or name another folder in the"
+            " profile, as cache"
         )
     if machine in {"aarch64", "arm64"} and said.get("bits") == ["32"]:
         machine = "armv8l"

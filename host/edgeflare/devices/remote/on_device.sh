@@ -12,13 +12,14 @@
 
 umask 077
 
-# survey FOLDER: the machine, the cache folder, and what is in it. FOLDER may begin with "~/".
+# survey FOLDER: the machine, the cache folder, whether others could write to it, and what is in it. FOLDER may begin with "~/".
 survey() {
   cache=$1
   case $cache in "~/"*) cache=$HOME/${cache#??} ;; esac
   echo "machine $(uname -m)"
   echo "bits $(getconf LONG_BIT 2> /dev/null)"
   echo "cache $cache"
+  [ ! -e "$cache" ] || own "$cache" || echo "unsafe"
   [ -f "$cache/.edgeflare" ] || return 0
   echo "used"
   for folder in "$cache"/payloads/*/; do
@@ -30,6 +31,14 @@ survey() {
   return 0
 }
 
+# own FOLDER: whether it is a folder of this user, to which not every user may write: others could put
+# a link or an agent of theirs there.
+own() {
+  set -- $(ls -ldn "$1/.")
+  case $1 in ????????w*) return 1 ;; esac
+  [ "$3" = "$(id -u)" ]
+}
+
 # prepare CACHE: make the folder, and in it the one that files are pushed to; a folder that holds
 # other things is left alone. What is a day old and belongs to nothing that runs is removed.
 prepare() {
@@ -38,7 +47,7 @@ prepare() {
       echo "foreign"
       return
     fi
-    mkdir -p "$1" && : > "$1/.edgeflare" || return
+    mkdir -p "$1" && own "$1" && : > "$1/.edgeflare" || return
   fi
   mkdir -p "$1/incoming" && cd "$1" || return
   for name in $(find incoming runs -mindepth 1 -maxdepth 1 -mtime +0 2> /dev/null); do
