@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from edgeflare.campaign.run_directory import RunDirectory, write_atomically
-from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.errors import EdgeFlareError, InfrastructureError, UserError
 from edgeflare.search.outcome import Image
 
 images = st.tuples(st.integers(1, 9), st.integers(1, 9), st.sampled_from([1, 3, 4])).flatmap(
@@ -84,3 +85,61 @@ def test_an_atomic_write_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
         write_atomically(path, "no bytes")  # type: ignore[arg-type]
     assert path.read_bytes() == b"old"
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
+@given(
+    parts=st.lists(st.sampled_from(["findings", "..", ".", "a", "link"]), min_size=1, max_size=6)
+)
+def test_a_name_never_leads_out_of_the_run_directory(
+    tmp_path_factory: pytest.TempPathFactory, parts: list[str]
+) -> None:
+    folder = tmp_path_factory.mktemp("outside")
+    directory = RunDirectory(folder / "run")
+    directory.path.mkdir()
+    (directory.path / "link").symlink_to(folder)
+    name = "/".join(parts)
+    try:
+        path = directory.inside(name)
+    except UserError:
+        return
+    assert path.resolve().is_relative_to(directory.path.resolve())
+    assert ".." not in parts
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["{outside}/secret.png", "../secret.png", "findings/../../secret.png", "link.png",
+     "folder/secret.png", "circle", "", "a\0b", "x" * 5000],
+)  # fmt: skip
+def test_what_lies_outside_is_neither_read_nor_written(tmp_path: Path, name: str) -> None:
+    image = np.full((4, 4, 1), 7, np.uint8)
+    RunDirectory(tmp_path).store_image(".", 1, image)
+    secret = (tmp_path / "000001.png").rename(tmp_path / "secret.png")
+    directory = RunDirectory(tmp_path / "run")
+    directory.path.mkdir()
+    (directory.path / "link.png").symlink_to(secret)
+    (directory.path / "folder").symlink_to(tmp_path)
+    (directory.path / "circle").symlink_to("circle")
+    with pytest.raises(EdgeFlareError):
+        directory.load_image(name.format(outside=tmp_path))
+    with pytest.raises(UserError, match="outside of it"):
+        directory.store_image("folder", 2, image)
+    assert not (tmp_path / "000002.png").exists()
+
+
+def test_a_link_within_the_run_directory_is_followed(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path)
+    image = np.full((4, 4, 1), 7, np.uint8)
+    stored = directory.store_image("findings", 1, image)
+    (tmp_path / "again.png").symlink_to(tmp_path / stored.path)
+    assert np.array_equal(directory.load_image("again.png"), image)
+
+
+def test_a_pipe_is_refused_and_a_huge_file_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.png")
+    with pytest.raises(UserError, match="not a regular file"):
+        RunDirectory(tmp_path).load_image("pipe.png")
+    with (tmp_path / "huge.png").open("wb") as file:
+        file.truncate(2**40)
+    with pytest.raises(InfrastructureError, match="gone or damaged"):
+        RunDirectory(tmp_path).load_image("huge.png")

@@ -25,6 +25,10 @@ MADE_FROM_IT = (
 """What other commands write beside a run, as patterns; it goes when another takes the place."""
 
 
+MOST_BYTES = 256 * 2**20
+"""Of an image file in a run directory: a hundred times what a photograph takes."""
+
+
 @dataclass(frozen=True, slots=True)
 class StoredImage:
     """An image in the run directory: its path relative to it, and the file's sha256."""
@@ -90,27 +94,62 @@ class RunDirectory:
                 "or name another folder with --out"
             )
 
+    def inside(self, name: str) -> Path:
+        """Return the path of a file in the run directory that a document or the journal names.
+
+        Run directories are passed between people, and what is in them is not to be believed: each
+        name from a document is resolved by this function before it is opened or written.
+
+        Args:
+            name: the path relative to the run directory; the file may be absent.
+
+        Raises:
+            UserError: the name is absolute, or leaves the run directory by `..` or by a symbolic
+                link, or what is there is not a regular file.
+
+        """
+        if not isinstance(name, str) or not name or "\0" in name:
+            raise UserError(f"{self.path} names {name!r} as a file in it: expected a relative path")
+        path = self.path / name
+        try:
+            within = path.resolve().is_relative_to(self.path.resolve())
+        except (OSError, RuntimeError):  # a circle of symbolic links, or a name that is too long
+            within = False
+        if Path(name).is_absolute() or ".." in Path(name).parts or not within:
+            raise UserError(
+                f"{self.path} names {name!r}, which is outside of it: a run directory may name only"
+                " files of its own, so do not trust this one, or make the run again"
+            )
+        if os.path.exists(path) and not os.path.isfile(path):  # both bear with any name
+            raise UserError(f"{path} is not a regular file: expected one that the run stored")
+        return path
+
     def store_image(self, folder: str, seed_id: int, image: Image) -> StoredImage:
         """Store an image as a lossless file in a folder of the run directory."""
         name = f"{folder}/{seed_id:06d}.png"
         data = _encode_png(image)
-        write_atomically(self.path / name, data)
+        write_atomically(self.inside(name), data)
         return StoredImage(name, hashlib.sha256(data).hexdigest())
 
     def load_image(self, name: str) -> Image:
         """Load an image that was stored.
 
+        Args:
+            name: its path relative to the run directory, as `StoredImage` has it.
+
         Raises:
-            InfrastructureError: the file is gone or damaged.
+            UserError: the name leads out of the run directory; see `inside`.
+            InfrastructureError: the file is gone or damaged, or larger than any image.
 
         """
+        path = self.inside(name)
         try:
-            data = (self.path / name).read_bytes()
+            data = path.read_bytes() if path.stat().st_size <= MOST_BYTES else b""
         except OSError:
             data = b""
         pixels = decode_image(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
         if pixels is None:
-            raise InfrastructureError(f"{self.path / name} is gone or damaged")
+            raise InfrastructureError(f"{path} is gone or damaged")
         return _from_cv2(np.asarray(pixels, np.uint8))
 
 
