@@ -62,6 +62,6 @@ def _spin() -> None:
 
 if __name__ == "__main__":
     setattr(LoadedModel, "invoke", _broken_invoke)  # noqa: B010
-    module = sys.argv[2]
-    sys.argv = [module, *sys.argv[3:]]
+    module = sys.argv[3]  # after -c and what it runs
+    sys.argv = [module, *sys.argv[4:]]
     runpy.run_module(module, run_name="__main__", alter_sys=True)

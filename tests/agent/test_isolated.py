@@ -329,6 +329,17 @@ def test_a_file_that_changes_under_an_open_model_gives_no_wrong_answers(
             model.run(bytes(8), 1)
 
 
+def test_a_worker_imports_nothing_from_the_working_directory(
+    int8_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("numpy.py", "json.py", "edgeflare_agent.py"):
+        (tmp_path / name).write_text("open('executed', 'w').close()")
+    with IsolatedModel.open(int8_model, Options("builtin")) as model:
+        model.run(bytes(8), 1)
+    assert not (tmp_path / "executed").exists()
+
+
 def test_closing_ends_the_worker_even_in_mid_batch(
     int8_model: Path, faulty_launcher: list[str], harmless_inputs: Inputs
 ) -> None:

@@ -1,4 +1,4 @@
-"""The process that owns an interpreter: `python -m edgeflare_agent.runtime.worker FD`.
+"""The process that owns an interpreter: started by `process.py`, with FD as its argument.
 
 FD is the descriptor of the shared file. Commands come on stdin, answers go to stdout:
 

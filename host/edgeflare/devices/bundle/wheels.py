@@ -68,7 +68,7 @@ def fetch_wheels(
     # fmt: off
     command = [
         sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:",
-        "--dest", str(folder), "--no-input", "--disable-pip-version-check",
+        "--dest", str(folder.absolute()), "--no-input", "--disable-pip-version-check",
         "--implementation", "cp", "--python-version", f"{major}.{minor}",
         "--abi", f"cp{major}{minor}", "--abi", "abi3", "--abi", "none",
     ]
@@ -76,7 +76,9 @@ def fetch_wheels(
     for tag in _platforms(target, glibc):
         command += ["--platform", tag]
     try:
-        run([*command, *requirements])
+        run(
+            [*command, *requirements], cwd=folder
+        )  # `-m` imports what lies in the working directory
     except CommandFailed as error:
         if "No module named pip" in error.output:
             raise UserError(
