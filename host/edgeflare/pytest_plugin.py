@@ -46,6 +46,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="DIR",
         help="folder for the run directories, one for each test (default: a temporary one)",
     )
+    group.addoption(
+        "--edgeflare-trust",
+        action="store_true",
+        help="trust the profiles in ./device_profiles that --edgeflare-device names",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -53,9 +58,10 @@ def pytest_configure(config: pytest.Config) -> None:
     if names := config.getoption("--edgeflare-device"):
         from edgeflare.devices.profile import find_profiles  # noqa: PLC0415
         from edgeflare.errors import UserError  # noqa: PLC0415
+        from edgeflare.trust.trust import granted  # noqa: PLC0415
 
         try:
-            find_profiles(names)
+            find_profiles(names, granted(True))  # read only: whoever opens them needs the trust
         except UserError as error:
             raise pytest.UsageError(str(error)) from None
 
@@ -85,9 +91,10 @@ class Result:
 class EdgeFlare:
     """What the fixture `edgeflare` gives: this session's devices, and searches on them."""
 
-    def __init__(self, devices: list[str], folder: Path) -> None:
-        """Take the devices' names, and a folder for the run directories."""
+    def __init__(self, devices: list[str], folder: Path, *, trust: bool = False) -> None:
+        """Take the devices' names, whether their profiles are trusted, and a folder for runs."""
         self.devices = devices
+        self._trust = trust
         self._folder = folder
         self._runs = 0
 
@@ -101,6 +108,7 @@ class EdgeFlare:
         find: Literal["any", "compression", "kernel"] = "any",
         min_strength: float = 0.0,
         rng_seed: int = 0,
+        trust: bool = False,
     ) -> Result:
         """Search a pair within a budget; see the options of `edgeflare search`.
 
@@ -112,9 +120,12 @@ class EdgeFlare:
             find: which deviations count.
             min_strength: deviations weaker than this do not count.
             rng_seed: the run seed: the same one finds the same.
+            trust: trust a Python function that the pair names as its original, and profiles in
+                `./device_profiles`.
 
         Raises:
-            UserError: an argument, the pair or a device's name is not what it should be.
+            UserError: an argument, the pair or a device's name is not what it should be, or needs
+                the user's trust and does not have it.
             InfrastructureError: a device fails.
 
         """
@@ -138,20 +149,26 @@ class EdgeFlare:
         self._runs += 1
         path = self._folder if self._runs == 1 else Path(f"{self._folder}-{self._runs}")
         try:
-            return Result(_search(Path(pair), self.devices, plan, path), path)
+            document = _search(
+                Path(pair), self.devices, plan, path, trust=trust, profiles=trust or self._trust
+            )
+            return Result(document, path)
         except EdgeFlareError as error:
             raise error.with_traceback(None) from None  # its one line says all
 
-    def open_device(self, name: str | None = None) -> AbstractContextManager[Device]:
+    def open_device(
+        self, name: str | None = None, *, trust: bool = False
+    ) -> AbstractContextManager[Device]:
         """Open a device, as for `with edgeflare.open_device() as device`; it is closed in the end.
 
         `device.provenance` says what it is, `device.open(path)` runs a `.tflite` file on it.
 
         Args:
             name: as for `--edgeflare-device`; the first of this session's devices for None.
+            trust: trust its profile in `./device_profiles`.
 
         Raises:
-            UserError: there is no such device.
+            UserError: there is no such device, or it needs the user's trust.
             InfrastructureError: the device does not come up.
 
         """
@@ -159,9 +176,11 @@ class EdgeFlare:
         from edgeflare.devices.device import connect  # noqa: PLC0415
         from edgeflare.devices.profile import find_profile  # noqa: PLC0415
         from edgeflare.errors import EdgeFlareError  # noqa: PLC0415
+        from edgeflare.trust.trust import granted  # noqa: PLC0415
 
+        trusted = trust or (self._trust and name in (None, *self.devices))
         try:
-            return connect(find_profile(name or self.devices[0]))
+            return connect(find_profile(name or self.devices[0], granted(trusted)))
         except EdgeFlareError as error:
             raise error.with_traceback(None) from None
 
@@ -204,10 +223,13 @@ def edgeflare(request: pytest.FixtureRequest, tmp_path: Path) -> EdgeFlare:
     """Return what searches on the devices of `--edgeflare-device`."""
     devices = request.config.getoption("--edgeflare-device") or ["emulated-builtin"]
     folder = request.config.getoption("--edgeflare-out")
-    return EdgeFlare(devices, (folder or tmp_path) / _file_name(request.node.nodeid))
+    trust = request.config.getoption("--edgeflare-trust")
+    return EdgeFlare(devices, (folder or tmp_path) / _file_name(request.node.nodeid), trust=trust)
 
 
-def _search(pair: Path, devices: list[str], plan: Any, path: Path) -> Document:
+def _search(
+    pair: Path, devices: list[str], plan: Any, path: Path, *, trust: bool, profiles: bool
+) -> Document:
     from contextlib import ExitStack  # noqa: PLC0415
     from dataclasses import replace  # noqa: PLC0415
 
@@ -219,12 +241,14 @@ def _search(pair: Path, devices: list[str], plan: Any, path: Path) -> Document:
     from edgeflare.errors import UserError  # noqa: PLC0415
     from edgeflare.models.pair import load_pair  # noqa: PLC0415
     from edgeflare.report.documented import run_documented  # noqa: PLC0415
+    from edgeflare.trust.trust import granted  # noqa: PLC0415
 
-    loaded, profiles = load_pair(pair), find_profiles(devices)
-    plan = replace(plan, devices=tuple(profile.name for profile in profiles))
+    loaded = load_pair(pair, trust=trust)
+    opened = find_profiles(devices, granted(profiles))
+    plan = replace(plan, devices=tuple(profile.name for profile in opened))
     with ExitStack() as stack:
         seeds = first_seeds(loaded, plan.limit)
-        assembly = assemble(loaded, seeds, plan.goal.find, profiles, stack)
+        assembly = assemble(loaded, seeds, plan.goal.find, opened, stack)
         count = len(assembly.seeds)
         if plan.total_queries is not None and plan.total_queries < count:
             raise UserError(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from edgeflare.bench.grid import Grid, check_pairs, folder_name
+from edgeflare.bench.grid import Grid, check_pairs
 from edgeflare.campaign.plan import Plan
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
@@ -57,6 +57,6 @@ def test_two_pairs_of_one_name_are_refused() -> None:
 
 @pytest.mark.parametrize("name", ["lenet5", "../../etc", "a/b", "..", "Modèle 8 bits", ""])
 def test_the_runs_of_a_pair_stay_in_the_folder_of_the_bench(name: str) -> None:
-    folder = folder_name(pair(name))
+    folder = pair(name).folder_name
     assert Path(folder).name == folder
     assert folder not in ("", ".", "..")

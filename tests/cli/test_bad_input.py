@@ -248,11 +248,13 @@ def test_an_operator_that_only_the_device_lacks(
     newer_than_the_old_board: Path,
     old_board_python: Path,
     tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     (tmp_path / "device_profiles").mkdir()
     profile = f'transport = "emulated"\npython = "{old_board_python}"\n'
     (tmp_path / "device_profiles" / "old-board.toml").write_text(profile)
-    arguments = ("--compressed", newer_than_the_old_board, "--device", "old-board")
+    arguments = ("--compressed", newer_than_the_old_board, "--device", "old-board", "--trust")
+    monkeypatch.setenv("HOME", str(tmp_path))
 
     said = call("search", example, *arguments, "--out", tmp_path / "run")
 

@@ -49,8 +49,8 @@ def test_what_can_be_used_right_now_is_said_of_every_profile(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.chdir(tmp_path)
-    folder = tmp_path / "device_profiles"
-    folder.mkdir()
+    folder = tmp_path / ".config" / "edgeflare" / "devices"
+    folder.mkdir(parents=True)
     with socket.create_server(("127.0.0.1", 0)) as somebody:
         port = somebody.getsockname()[1]
         somewhere = 'transport = "address"\naddress = "127.0.0.1:{}"\n'
@@ -159,7 +159,8 @@ def test_a_device_whose_delegate_is_none_is_told_so(
     (tmp_path / "device_profiles" / "vendor.toml").write_text(
         'extends = "emulated-builtin"\ndelegate = "libc.so.6"\ndelegate_options = { speed = "1" }\n'
     )
-    said = call("devices", "check", "vendor")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    said = call("devices", "check", "vendor", "--trust")
     assert said.code == 2
     assert "libc.so.6" in said.complaint()
     assert "--allow-delegate" not in said.complaint()

@@ -24,7 +24,9 @@ def test_another_runtime_foretells_a_device_that_has_it(
     )
     monkeypatch.chdir(tmp_path)
     member = f"builtin@{old_board_python}"
-    options = ("--find", "kernel", "--device", "board", "--limit", "6", "--fail-on", "none")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    device = ("--device", "board", "--trust")
+    options = ("--find", "kernel", *device, "--limit", "6", "--fail-on", "none")
     budget = ("--max-queries", "950")  # before near-ties are asked about too
 
     said = call(

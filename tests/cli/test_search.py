@@ -209,7 +209,8 @@ def test_a_runtime_that_gave_xnnpack_nothing_is_told(
     (tmp_path / "device_profiles").mkdir()
     profile = f'transport = "emulated"\npython = "{old_board_python}"\nkernels = "xnnpack"\n'
     (tmp_path / "device_profiles" / "old-board.toml").write_text(profile)
-    said = call("search", example, *small, "--device", "old-board", *how)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    said = call("search", example, *small, "--device", "old-board", "--trust", *how)
     assert said.code == 0
     words = " ".join(said.out.split())
     assert "warning: old-board: asked for xnnpack, but tflite-runtime 2.14.0 gave it none" in words

@@ -6,7 +6,9 @@ import pytest
 
 from edgeflare.devices.profile import Profile, find_profile, find_profiles, list_profiles
 from edgeflare.errors import UserError
+from edgeflare.trust.trust import granted
 
+TRUSTED = granted(True)
 USER = "~/.config/edgeflare/devices"
 
 
@@ -58,7 +60,7 @@ def test_all_keys_are_read_and_paths_are_relative_to_the_file(project: Path) -> 
         'tls_ca = "ca.pem"\ntoken_file = "~/token"\n'
     )
 
-    assert find_profile("mine") == Profile(
+    assert find_profile("mine", TRUSTED) == Profile(
         name="mine",
         description="a board",
         source=Path("device_profiles/mine.toml"),
@@ -77,9 +79,9 @@ def test_a_python_is_a_command_or_a_path(project: Path) -> None:
     write('transport = "emulated"\npython = "python3.10"', "command")
     write('transport = "emulated"\npython = "../old/bin/python"', "path")
 
-    assert find_profile("command").python == "python3.10"
+    assert find_profile("command", TRUSTED).python == "python3.10"
     expected = project / "device_profiles" / "../old/bin/python"
-    assert find_profile("path").python == str(expected)
+    assert find_profile("path", TRUSTED).python == str(expected)
 
 
 def test_the_project_goes_before_the_user_and_the_user_before_the_shipped() -> None:
@@ -88,8 +90,8 @@ def test_the_project_goes_before_the_user_and_the_user_before_the_shipped() -> N
     assert find_profile("emulated-builtin-slow").threads == 2  # which extends it
 
     write('transport = "emulated"\nthreads = 3', "emulated-builtin")
-    assert find_profile("emulated-builtin").threads == 3
-    assert [p.threads for p in list_profiles()[0] if p.name == "emulated-builtin"] == [3]
+    assert find_profile("emulated-builtin", TRUSTED).threads == 3
+    assert find_profile("emulated-builtin-slow").threads == 2  # never one of the project's
 
 
 def test_the_extending_profile_goes_first_over_several_steps() -> None:
@@ -116,10 +118,11 @@ def test_a_profile_may_extend_the_one_that_it_stands_before() -> None:
     write('extends = "android-arm64"\nserial = "0123"\nthreads = 3', "android-arm64")
     write('extends = "android-arm64"\nserial = "4567"', "mine")
 
-    both = find_profile("android-arm64")
+    both = find_profile("android-arm64", TRUSTED)
     assert (both.transport, both.serial, both.threads, both.warmup) == ("adb", "0123", 3, 2)
-    assert (find_profile("mine").serial, find_profile("mine").threads) == ("4567", 3)
-    assert find_profile("adb://89").threads == 3
+    mine = find_profile("mine", TRUSTED)
+    assert (mine.serial, mine.threads) == ("4567", 3)
+    assert find_profile("adb://89", TRUSTED).threads == 3
 
 
 def test_a_profile_that_extends_itself_alone() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -13,6 +12,7 @@ from edgeflare.campaign.plan import Plan
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
 from edgeflare.search.registry import find_strategy
+from edgeflare.trust.trust import KEPT_ONLY, Trust
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Cell:
     @property
     def run(self) -> Path:
         """The path of its run directory, relative to the bench's folder."""
-        return Path(folder_name(self.pair)) / f"{self.plan.strategy}-{self.plan.rng_seed}"
+        return Path(self.pair.folder_name) / f"{self.plan.strategy}-{self.plan.rng_seed}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,7 @@ class Grid:
         rng_seeds: the run seeds, each once; every strategy is run with each.
         baseline: the strategy that the others are compared with; one of them.
         plan: what each campaign is asked; its strategy and run seed give way to those above.
+        trust: the user's decision on the device's profile.
 
     """
 
@@ -44,6 +45,7 @@ class Grid:
     rng_seeds: tuple[int, ...]
     baseline: str
     plan: Plan
+    trust: Trust = KEPT_ONLY
 
     def __post_init__(self) -> None:
         _check_once("--strategy", self.strategies)
@@ -86,12 +88,7 @@ def check_pairs(pairs: Sequence[Pair]) -> None:
         UserError: two pairs have the same name.
 
     """
-    _check_once("pairs by the name", [folder_name(pair) for pair in pairs])
-
-
-def folder_name(pair: Pair) -> str:
-    """Return the name of the folder of a pair's runs."""
-    return re.sub(r"[^\w.-]+", "-", pair.name).lstrip(".") or "pair"
+    _check_once("pairs by the name", [pair.folder_name for pair in pairs])
 
 
 def _check_once(what: str, values: Sequence[object]) -> None:

@@ -62,7 +62,7 @@ def run_grid(
 def open_pair(grid: Grid, pair: Pair, stack: ExitStack) -> Assembly:
     """Open what the campaigns on a pair share: its models and the device; see `assemble`."""
     plan = grid.plan
-    profile = find_profile(grid.device)
+    profile = find_profile(grid.device, grid.trust)
     return assemble(
         pair,
         first_seeds(pair, plan.limit),

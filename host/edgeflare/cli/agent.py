@@ -12,12 +12,14 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from edgeflare.cli import options
 from edgeflare.cli.completion import complete_device
 from edgeflare.devices.bundle.build import build_bundle
 from edgeflare.devices.bundle.target import TARGETS
 from edgeflare.devices.profile import find_profile
 from edgeflare.devices.reach import install_agent, uninstall_agent
 from edgeflare.errors import UserError
+from edgeflare.trust.asking import decided_by_user
 
 app = typer.Typer(help="The part that runs on the device.", no_args_is_help=True)
 
@@ -92,18 +94,20 @@ OnDevice = Annotated[
 
 
 @app.command("install")
-def install(device: OnDevice) -> None:
+def install(device: OnDevice, trust: options.Trust = False) -> None:
     """Put the agent on a device, which every command that uses one does when it is not there."""
+    profile = find_profile(device, decided_by_user(trust))
     with Console(stderr=True).status(f"opening {escape(device)}"):
-        installed = install_agent(find_profile(device))
+        installed = install_agent(profile)
     sent = installed.sent_bytes
     what = f"{sent / 1e6:.1f} MB sent" if sent else "was there, nothing sent"
     typer.echo(f"{installed.cache}\n{what}\nsha256 {installed.sha256}")
 
 
 @app.command("uninstall")
-def uninstall(device: OnDevice) -> None:
+def uninstall(device: OnDevice, trust: options.Trust = False) -> None:
     """Remove agents and models from a device: the whole cache folder."""
+    profile = find_profile(device, decided_by_user(trust))
     with Console(stderr=True).status(f"opening {escape(device)}"):
-        folder = uninstall_agent(find_profile(device))
+        folder = uninstall_agent(profile)
     typer.echo(f"removed {folder}" if folder else "nothing was there")

@@ -28,6 +28,7 @@ from edgeflare.models.pair import Pair, load_pair
 from edgeflare.search.bounds import DEFAULT_LINF
 from edgeflare.search.goal import Find, Goal
 from edgeflare.search.registry import strategies as known_strategies
+from edgeflare.trust.asking import decided_by_user
 
 Pairs = Annotated[list[Path], typer.Argument(metavar="PAIR", help="Folders that hold a pair.toml.")]
 Strategies = Annotated[
@@ -77,6 +78,7 @@ def bench(
     chains: options.Chains = CHAINS,
     resume: Resume = False,
     dry_run: options.DryRun = False,
+    trust: options.Trust = False,
     strategies: SeparatedStrategies = None,
     _quiet: Quiet = False,
 ) -> int:
@@ -89,6 +91,7 @@ def bench(
     separated = read_parts("--strategies", strategies) if strategies else []
     names = tuple(strategy or separated or known_strategies())
     kernels, elsewhere = read_ensemble(ensemble)
+    decided = decided_by_user(trust)
     grid = Grid(
         strategies=names,
         rng_seeds=read_whole_numbers("--rng-seeds", rng_seeds),
@@ -105,8 +108,9 @@ def bench(
             max_linf=read_bound("--max-linf", max_linf),
             max_l2="default" if max_l2 == "default" else read_bound("--max-l2", max_l2),
         ),
+        trust=decided,
     )
-    loaded = [load_pair(pair) for pair in pairs]
+    loaded = [load_pair(pair, trust=decided) for pair in pairs]
     check_pairs(loaded)
     check_folder(out, resume=resume)
     if dry_run:
@@ -140,7 +144,10 @@ def _try(console: Console, grid: Grid, pairs: Sequence[Pair], out: Path) -> None
     for pair in pairs:
         with ExitStack() as stack:
             opened = open_pair(grid, pair, stack)
-            say(console, f"{pair.name}: {len(opened.seeds)} seeds, opens on {grid.device}")
+            say(
+                console,
+                f"{pair.name}: {len(opened.seeds)} seeds, opens on {grid.device}",
+            )
     runs = len(pairs) * len(grid.strategies) * len(grid.rng_seeds)
     say(console, f"would make {runs} runs in {out}; nothing was written")
 

@@ -11,12 +11,15 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from edgeflare.cli import options
 from edgeflare.cli.completion import complete_device
 from edgeflare.devices.attached import look_around
 from edgeflare.devices.check import check_device
 from edgeflare.devices.cpu_features import features_for_kernels
 from edgeflare.devices.device import connect
 from edgeflare.devices.profile import find_profile, list_profiles
+from edgeflare.printable import printable
+from edgeflare.trust.asking import decided_by_user
 
 app = typer.Typer(help="The devices that there are, and how they are right now.")
 
@@ -34,9 +37,9 @@ def now(context: typer.Context) -> None:
     with Console(stderr=True).status("looking around"):
         seen = look_around(profiles)
     for profile, state in seen:
-        table.add_row(profile.name, profile.transport, escape(state))
+        table.add_row(escape(printable(profile.name)), profile.transport, escape(printable(state)))
     for one in broken:
-        table.add_row(one.name, "?", escape(one.complaint))
+        table.add_row(escape(printable(one.name)), "?", escape(printable(one.complaint)))
     Console().print(table)
 
 
@@ -49,14 +52,14 @@ def list_() -> None:
     profiles, broken = list_profiles()
     for profile in profiles:
         table.add_row(
-            profile.name,
+            escape(printable(profile.name)),
             profile.transport,
             profile.kernels,
             str(profile.threads),
-            escape(profile.description),
+            escape(printable(profile.description)),
         )
     for one in broken:
-        table.add_row(one.name, "?", "?", "?", escape(one.complaint))
+        table.add_row(escape(printable(one.name)), "?", "?", "?", escape(printable(one.complaint)))
     Console().print(table)
 
 
@@ -70,9 +73,10 @@ def show(
             autocompletion=complete_device,
         ),
     ],
+    trust: options.Trust = False,
 ) -> None:
     """Show what a profile says, and what its device says of itself (starts its agent)."""
-    profile = find_profile(name)
+    profile = find_profile(name, decided_by_user(trust))
     said = {field.name: getattr(profile, field.name) for field in fields(profile)}
     with connect(profile) as device:
         told = device.provenance.to_json()
@@ -93,12 +97,13 @@ def check(
             autocompletion=complete_device,
         ),
     ],
+    trust: options.Trust = False,
 ) -> None:
     """Try a device: put the agent there if needed, start it, run a small model, and stop it.
 
     Of the CPU's features it names those by which kernels are chosen; `devices show` has all.
     """
-    profile = find_profile(name)
+    profile = find_profile(name, decided_by_user(trust))
     with Console(stderr=True).status(f"opening {escape(name)}"):
         checked = check_device(profile)
     told = checked.provenance.to_json()

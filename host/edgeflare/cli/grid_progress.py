@@ -11,6 +11,7 @@ from edgeflare.bench.grid import Cell
 from edgeflare.bench.running import Watch
 from edgeflare.campaign.setting import Observer
 from edgeflare.cli.progress import observe
+from edgeflare.printable import printable
 
 
 def watch_runs(console: Console, line: Callable[[Cell], str]) -> Watch:
@@ -26,5 +27,5 @@ def watch_runs(console: Console, line: Callable[[Cell], str]) -> Watch:
 
 
 def say(console: Console, line: str) -> None:
-    """Print a line as it is, however long."""
-    console.print(line, markup=False, highlight=False, soft_wrap=True)
+    """Print a line as it is, however long, but for what does not print."""
+    console.print(printable(line), markup=False, highlight=False, soft_wrap=True)

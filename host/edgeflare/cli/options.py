@@ -320,3 +320,12 @@ Allow = Annotated[
         rich_help_panel=_RUN,
     ),
 ]
+Trust = Annotated[
+    bool,
+    typer.Option(
+        "--trust",
+        help="Trust what needs it: a Python function that a pair.toml names, a profile in "
+        "./device_profiles that starts a program or names an address. Kept until the files change.",
+        rich_help_panel=_RUN,
+    ),
+]

@@ -36,6 +36,7 @@ from edgeflare.rank.wording import sentences
 from edgeflare.search.bounds import DEFAULT_LINF
 from edgeflare.search.goal import Find, Goal
 from edgeflare.search.registry import find_strategy
+from edgeflare.trust.asking import decided_by_user
 
 DEFAULT_STRATEGY = "dflare-published"
 """What tells compressed models apart with the fewest seeds; see docs/rank.md."""
@@ -113,6 +114,7 @@ def rank(
     chains: options.Chains = CHAINS,
     resume: Resume = False,
     dry_run: options.DryRun = False,
+    trust: options.Trust = False,
     _quiet: Quiet = False,
 ) -> int:
     """Rank compressed models of one original: the more queries a deviation takes, the better.
@@ -124,6 +126,7 @@ def rank(
 
     Exit codes are those of `search`, but for 1: that something deviates is the point here.
     """
+    decided = decided_by_user(trust)
     grid = Grid(
         strategies=(find_strategy(strategy).name,),
         rng_seeds=read_whole_numbers("--rng-seeds", rng_seeds),
@@ -138,6 +141,7 @@ def rank(
             max_linf=read_bound("--max-linf", max_linf),
             max_l2="default" if max_l2 == "default" else read_bound("--max-l2", max_l2),
         ),
+        trust=decided,
     )
     given = Settings(
         original=original,
@@ -150,7 +154,7 @@ def rank(
         channels=channels,
         outputs=outputs,
     )
-    models = gather(pairs or [], compressed or [], given)
+    models = gather(pairs or [], compressed or [], given, decided)
     check_folder(out, resume=resume, holds="ranking")
     if dry_run:
         _try(Console(), grid, models, labelled, out)
@@ -211,7 +215,10 @@ def _try(
     for pair in models:
         with ExitStack() as stack:
             seeds = len(open_pair(grid, pair, stack).seeds)
-            say(console, f"{pair.name}: {seeds} seed{'s' * (seeds != 1)}, opens on {grid.device}")
+            say(
+                console,
+                f"{pair.name}: {seeds} seed{'s' * (seeds != 1)}, opens on {grid.device}",
+            )
     runs = len(models) * len(grid.rng_seeds)
     say(
         console,

@@ -26,6 +26,7 @@ from edgeflare.devices.profile import find_profiles
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.pair import load_pair
 from edgeflare.models.pair_file import Settings
+from edgeflare.printable import printable
 from edgeflare.report.document import Document
 from edgeflare.report.documented import run_documented
 from edgeflare.report.gate import deviation_rate, exceeds, searched_nothing
@@ -33,6 +34,7 @@ from edgeflare.report.terminal import print_dry_run, print_run
 from edgeflare.search.bounds import DEFAULT_LINF
 from edgeflare.search.goal import Find, Goal
 from edgeflare.search.registry import find_strategy
+from edgeflare.trust.asking import decided_by_user
 
 
 def search(
@@ -70,6 +72,7 @@ def search(
     dry_run: options.DryRun = False,
     fail_on: options.FailOnWhat = options.FailOn.ANY,
     allow: options.Allow = 0.0,
+    trust: options.Trust = False,
     _quiet: Quiet = False,
 ) -> int:
     """Find the inputs on which a compressed model on its device decides differently.
@@ -95,7 +98,8 @@ def search(
         channels=channels,
         outputs=outputs,
     )
-    profiles = find_profiles(device)
+    decided = decided_by_user(trust)
+    profiles = find_profiles(device, decided)
     kernels, elsewhere = read_ensemble(ensemble)
     plan = Plan(
         strategy=find_strategy(strategy).name,
@@ -113,13 +117,15 @@ def search(
         strengthen=strengthen,
         shrink=shrink,
     )
-    loaded = load_pair(pair, given)
-    path = out or Path("runs") / f"{loaded.name}-{datetime.now():%Y%m%d-%H%M%S}"
+    loaded = load_pair(pair, given, decided)
+    path = out or Path("runs") / f"{loaded.folder_name}-{datetime.now():%Y%m%d-%H%M%S}"
     if not resume:
         RunDirectory.check(path, overwrite=overwrite)
     with ExitStack() as stack:
         # Seen on a terminal only: elsewhere, an error is the one line that is printed.
-        with console.status(f"opening {escape(loaded.name)} on {escape(', '.join(plan.devices))}"):
+        with console.status(
+            f"opening {escape(printable(loaded.name))} on {escape(', '.join(plan.devices))}"
+        ):
             assembly = assemble(
                 loaded,
                 first_seeds(loaded, limit),

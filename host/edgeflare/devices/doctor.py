@@ -13,7 +13,7 @@ from importlib.util import find_spec
 import adbutils
 
 from edgeflare.devices.device import connect
-from edgeflare.devices.profile import find_profile
+from edgeflare.devices.profile import find_shipped_profile
 from edgeflare.devices.transports.qemu import find_qemu
 from edgeflare.errors import EdgeFlareError
 
@@ -118,6 +118,6 @@ def _try(name: str, attempt: Callable[[], str], mend: str) -> Check:
 
 
 def _start_agent() -> str:
-    with connect(find_profile("emulated-builtin")) as device:
+    with connect(find_shipped_profile("emulated-builtin")) as device:
         told = device.provenance
     return f"{told.runtime} {told.runtime_version} on {told.machine}, {told.cores} cores"

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
 from edgeflare.devices.profile_file import read_profile_file, split_address
+from edgeflare.devices.profile_folders import (
+    Kept,
+    ProfileFile,
+    ProfileFiles,
+    profile_files,
+    trust_needed,
+)
+from edgeflare.devices.profile_rules import TransportName, check_token, check_transport
 from edgeflare.errors import UserError
 from edgeflare.suggestion import suggestion
+from edgeflare.trust.request import Request
+from edgeflare.trust.trust import KEPT_ONLY, Trust
 
 Kernels = Literal["xnnpack", "builtin", "reference"]
 """The kernels that run the operators: XNNPACK where it takes them, optimized or reference."""
-
-TransportName = Literal["emulated", "qemu", "adb", "ssh", "address"]
-"""What brings the agent up; one class each in `devices/transports`."""
 
 _MEANT = ' Did you mean "{}"?'
 
@@ -82,28 +88,34 @@ class Profile:
     token_file: Path | None = None
 
 
-def find_profile(name: str) -> Profile:
+def find_profile(name: str, trust: Trust = KEPT_ONLY) -> Profile:
     """Return the profile of that name, or one made on the spot for an address with a scheme.
 
-    Those are `adb://[SERIAL]`, `ssh://[USER@]HOST[:PORT]` and `grpc://HOST:PORT`.
+    Those are `adb://[SERIAL]`, `ssh://[USER@]HOST[:PORT]` and `grpc://HOST:PORT`. The name has to
+    be one that the user gave, never one from a document: for those there is `find_run_profiles`.
+
+    Args:
+        name: the name.
+        trust: the user's decision on profiles of the working directory.
 
     Raises:
-        UserError: there is none, or its file says something that it must not.
+        UserError: there is none, its file says something that it must not, or needs the user's
+            trust and does not have it.
 
     """
     scheme, separator, rest = name.partition("://")
     if separator:
-        return _addressed(name, scheme, rest)
-    files = _files()
+        return _addressed(name, scheme, rest, trust)
+    files = profile_files()
     if name not in files:
         raise UserError(
             f'unknown device "{name}".{suggestion(name, files, _MEANT)} `edgeflare devices list`'
             f" names them all; {_SCHEMES_TEXT} need no profile"
         )
-    return _load(name, files)
+    return _load(name, files).with_trust(trust)
 
 
-def find_profiles(names: Sequence[str]) -> list[Profile]:
+def find_profiles(names: Sequence[str], trust: Trust = KEPT_ONLY) -> list[Profile]:
     """Return the profiles of devices that are used together, each under a name of its own.
 
     An emulated device that is named several times is started as many times, and found again by the
@@ -116,12 +128,47 @@ def find_profiles(names: Sequence[str]) -> list[Profile]:
     found: list[Profile] = []
     names = [_without_number(name) for name in names]
     for at, name in enumerate(names):
-        profile = find_profile(name)
+        profile = find_profile(name, trust)
         before = names[:at].count(name)
         if before and profile.transport not in _STARTED:
             raise UserError(f'device "{name}" is named twice: name each device once')
         found.append(replace(profile, name=f"{name}#{before + 1}") if before else profile)
     return found
+
+
+def find_run_profiles(names: Sequence[str]) -> list[Profile]:
+    """Return the profiles of devices that a run names: shipped ones that are emulated here.
+
+    A run directory may be a stranger's, so that nothing else is started or reached because of it.
+
+    Raises:
+        UserError: one is another device, which the user has to name again.
+
+    """
+    files = profile_files()
+    for name in names:
+        base = _without_number(name)
+        loaded = _load(base, files) if base in files else None
+        if (
+            loaded is None
+            or any(file.kept is not Kept.SHIPPED for file in loaded.line)
+            or loaded.profile.transport not in _STARTED
+        ):
+            again = " ".join(f"--device {one}" for one in names)
+            raise UserError(
+                f'the run names the device "{name}", and only shipped emulated devices are used'
+                f" because a run names them: if you trust it, name it again with {again}"
+            )
+    return find_profiles(names)
+
+
+def find_shipped_profile(name: str) -> Profile:
+    """Return a profile that is shipped under that name, whatever else has the name."""
+    shipped = {
+        key: [file for file in some if file.kept is Kept.SHIPPED]
+        for key, some in profile_files().items()
+    }
+    return _load(name, shipped).profile
 
 
 _STARTED: tuple[TransportName, ...] = ("emulated", "qemu")
@@ -131,10 +178,10 @@ _STARTED: tuple[TransportName, ...] = ("emulated", "qemu")
 def _without_number(name: str) -> str:
     """Return the name of a profile without the number that `find_profiles` added."""
     base, _, number = name.rpartition("#")
-    files = _files()
+    files = profile_files()
     if name in files or base not in files or not number.isdecimal():
         return name
-    return base if _load(base, files).transport in _STARTED else name
+    return base if _load(base, files).profile.transport in _STARTED else name
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +190,8 @@ class Broken:
 
     Attributes:
         name: its name.
-        complaint: what its file, or one that it extends, says that it must not.
+        complaint: what its file, or one that it extends, says that it must not, or that it needs
+            the user's trust.
 
     """
 
@@ -153,133 +201,96 @@ class Broken:
 
 def list_profiles() -> tuple[list[Profile], list[Broken]]:
     """Return all profiles, by name, and in a list of their own those that cannot be used."""
-    files = _files()
+    files = profile_files()
     profiles: list[Profile] = []
     broken: list[Broken] = []
     for name in sorted(files):
         try:
-            profiles.append(_load(name, files))
+            loaded = _load(name, files)
         except UserError as error:
             broken.append(Broken(name, str(error)))
+            continue
+        if loaded.request is None or KEPT_ONLY.allows(loaded.request):
+            profiles.append(loaded.profile)
+        else:
+            broken.append(Broken(name, f"not trusted: {loaded.request.what}"))
     return profiles, broken
 
 
-def _folders() -> Iterator[Path]:
-    """Yield the folders that hold profiles; of two of the same name, the first one counts."""
-    yield Path("device_profiles")
-    yield Path(os.path.expanduser("~/.config/edgeflare/devices"))
-    package = Path(__file__).resolve().parents[1]
-    yield package / "device_profiles"  # where a wheel puts them
-    yield package.parents[1] / "device_profiles"  # where a checkout keeps them
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    """A profile that was read.
+
+    Attributes:
+        profile: the profile.
+        line: its file, and those that it extends.
+        request: what of it takes the user's trust, if anything.
+
+    """
+
+    profile: Profile
+    line: Sequence[ProfileFile]
+    request: Request | None
+
+    def with_trust(self, trust: Trust) -> Profile:
+        """Return the profile; refuse it where it needs the user's trust and does not have it."""
+        if self.request is not None:
+            trust.require(self.request)
+        return self.profile
 
 
-def _files() -> dict[str, list[Path]]:
-    """Return the files of each name, the one that counts first."""
-    files: dict[str, list[Path]] = {}
-    for folder in _folders():
-        for path in sorted(folder.glob("*.toml")):
-            files.setdefault(path.stem, []).append(path)
-    return files
-
-
-def _load(name: str, files: Mapping[str, Sequence[Path]]) -> Profile:
+def _load(name: str, files: ProfileFiles) -> _Loaded:
     """Read a profile and those that it extends; what the extending one says goes first.
 
+    What a shipped profile or one of the user's extends is never a file of the working directory.
     One that extends its own name means the one of a folder that comes after its own.
     """
-    path = files[name][0]
+    file = files[name][0]
+    path = file.path
     values: dict[str, object] = {}
-    line = [(name, path)]
+    line: list[ProfileFile] = [file]
     while True:
-        last, at = line[-1]
-        table = read_profile_file(at)
+        at = line[-1]
+        table = read_profile_file(at.path)
         base = table.pop("extends", None)
+        check_token(at.path, table, values)
         values = {**table, **values}
         if base is None:
             break
         base = str(base)
-        found = list(files.get(base, []))
+        found = [one for one in files.get(base, ()) if one.may_be_base_of(at)]
         if not found:
             raise UserError(
-                f'{at}: extends = "{base}": there is no such profile.'
+                f'{at.path}: extends = "{base}": there is no such profile.'
                 f"{suggestion(base, files, _MEANT)} `edgeflare devices list` names them all"
             )
-        if base == last:
+        if base == at.name:
             found = found[found.index(at) + 1 :]
-        if not found or (base, found[0]) in line:
-            circle = " extends ".join([*(step for step, _ in line), base])
+        if not found or found[0] in line:
+            circle = " extends ".join([*(step.name for step in line), base])
             raise UserError(f"{path}: extends: goes round in a circle, {circle}")
-        line.append((base, found[0]))
-    _check_transport(path, values)
-    return Profile(name=name, source=path, **values)  # type: ignore[arg-type]
-
-
-_REQUIRED: dict[TransportName, tuple[str, str] | None] = {
-    "emulated": None,
-    "qemu": ("cpu", "cortex-a72"),
-    "adb": None,
-    "ssh": None,  # its host too may come with the address
-    "address": ("address", "HOST:PORT"),
-}
-"""The transports; and the key, with an example, without which one cannot do."""
-
-_BELONGS_TO: dict[str, tuple[TransportName, ...]] = {
-    "python": ("emulated", "ssh"),
-    "link_delay_ms": ("emulated",),
-    "runtime": ("qemu", "adb", "ssh"),
-    "cpu": ("qemu",),
-    "serial": ("adb",),
-    "host": ("ssh",),
-    "cache": ("adb", "ssh"),
-    "cache_limit_mb": ("adb", "ssh"),
-    "address": ("address",),
-    "tls_ca": ("address",),
-    "token_file": ("address",),
-}
-"""The keys that only some transports know."""
-
-
-def _check_transport(path: Path, values: Mapping[str, object]) -> None:
-    transport = values.get("transport")
-    if transport is None:
-        raise UserError(
-            f"{path}: transport is missing; expected {_one_of(_REQUIRED)}, or a profile that"
-            " it extends"
-        )
-    for key in values:
-        owners = _BELONGS_TO.get(key)
-        if owners is not None and transport not in owners:
-            raise UserError(
-                f"{path}: {key}: belongs to transport = {_one_of(owners)}, but this profile's is"
-                f' "{transport}"'
-            )
-    required = _REQUIRED[transport]  # type: ignore[index]
-    if required is not None and required[0] not in values:
-        raise UserError(
-            f'{path}: {required[0]} is missing; expected {required[0]} = "{required[1]}"'
-        )
-
-
-def _one_of(names: Iterable[str]) -> str:
-    *most, last = (f'"{name}"' for name in names)
-    return f"{', '.join(most)} or {last}" if most else last
+        line.append(found[0])
+    check_transport(path, values)
+    profile = Profile(name=name, source=path, **values)  # type: ignore[arg-type]
+    return _Loaded(profile, line, trust_needed(line, values, files))
 
 
 _SCHEMES_TEXT = "adb://[SERIAL], ssh://[USER@]HOST and grpc://HOST:PORT"
 
 
-def _addressed(name: str, scheme: str, rest: str) -> Profile:
+def _addressed(name: str, scheme: str, rest: str, trust: Trust) -> Profile:
     """Make the profile of a device that is named by its address alone."""
     if scheme == "grpc":
         return _network_agent(name, rest)
     if scheme == "adb":
         serial = rest or None
-        return replace(_load("android-arm64", _files()), name=name, source=None, serial=serial)
+        phone = _load("android-arm64", profile_files()).with_trust(trust)
+        return replace(phone, name=name, source=None, serial=serial)
     if scheme == "ssh":
         if not rest or rest.startswith("-"):
             raise UserError(f'device "{name}": expected ssh://[USER@]HOST[:PORT]')
-        files = _files()
-        return replace(_load("linux-aarch64-ssh", files), name=name, source=None, host=rest)
+        board = _load("linux-aarch64-ssh", profile_files()).with_trust(trust)
+        return replace(board, name=name, source=None, host=rest)
     raise UserError(f'device "{name}": unknown scheme "{scheme}://"; expected {_SCHEMES_TEXT}')
 
 

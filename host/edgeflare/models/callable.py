@@ -6,9 +6,10 @@ import importlib
 import importlib.util
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -56,17 +57,52 @@ def open_callable(source: str, compressed: Tensor) -> InProcessModel:
     )
 
 
-def callable_file(source: str) -> Path | None:
-    """Return the file that holds a callable's code, or None where that cannot be told."""
+def callable_files(source: str) -> tuple[Path, ...]:
+    """Return the files whose code runs when a callable is imported, its own last.
+
+    Those of the packages around a module come before it; what they import is not among them.
+    Nothing is imported to find them, which `importlib.util.find_spec` would do to packages.
+
+    Returns:
+        The files; none where they cannot be told.
+
+    """
     module = source.rpartition(":")[0]
     if module.endswith(".py"):
-        return Path(module)
-    _search_working_directory()
-    try:
-        found = importlib.util.find_spec(module)
-    except (ImportError, ValueError):
-        return None
-    return Path(found.origin) if found and found.has_location and found.origin else None
+        return (Path(module),)
+    places: Sequence[str] | None = [os.getcwd(), *sys.path]
+    files: list[Path] = []
+    name = ""
+    for part in module.split("."):
+        name = f"{name}.{part}" if name else part
+        found = None if places is None else _find(name, places)
+        if found is None:
+            return ()
+        if found.has_location and found.origin:
+            files.append(Path(found.origin))
+        try:
+            inside = found.submodule_search_locations
+            places = None if inside is None else list(inside)
+        except KeyError:  # packages without a file in one another tell only once imported
+            return ()
+    return tuple(files)
+
+
+def callable_file(source: str) -> Path | None:
+    """Return the file that holds a callable's code, or None where that cannot be told."""
+    return next(reversed(callable_files(source)), None)
+
+
+def _find(name: str, places: Sequence[str]) -> ModuleSpec | None:
+    """Ask Python's finders in their order where a module is."""
+    for finder in sys.meta_path:
+        try:
+            found = finder.find_spec(name, places)
+        except (ImportError, ValueError, AttributeError):
+            found = None
+        if found is not None:
+            return found
+    return None
 
 
 def _scores(answer: object) -> NDArray[np.float32]:
@@ -105,12 +141,21 @@ def _from_path(module: str) -> ModuleType:
 def _from_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise UserError(f"there is no Python file {path}: check the path")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    loader = _SourceLoader(path.stem, str(path))
+    spec = importlib.util.spec_from_file_location(path.stem, path, loader=loader)
     if spec is None or spec.loader is None:
         raise UserError(f"{path} cannot be imported: give a Python file")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+class _SourceLoader(SourceFileLoader):
+    """Runs the file that was trusted, never bytecode that lies in `__pycache__` beside it."""
+
+    def get_code(self, fullname: str) -> CodeType:  # noqa: ARG002 - of the base class
+        """Compile the source."""
+        return self.source_to_code(self.get_data(self.path), self.path)
 
 
 def _search_working_directory() -> None:

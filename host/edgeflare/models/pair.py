@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import cast
+from typing import BinaryIO, cast
 
 from edgeflare.errors import UserError
-from edgeflare.models.callable import callable_file
+from edgeflare.models.callable import callable_file, callable_files
 from edgeflare.models.decode import Outputs
 from edgeflare.models.original import is_callable
 from edgeflare.models.pair_file import FILE, Settings, read_settings
 from edgeflare.models.preprocess import PRESETS, Preprocess, preset
 from edgeflare.models.seeds import image_files
 from edgeflare.suggestion import path_suggestion
+from edgeflare.trust.request import Request
+from edgeflare.trust.trust import Trust, granted
+
+_LONGEST_NAME = 50
+"""Of a folder, in characters of up to 4 bytes: file systems take 255 bytes, a date among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +53,12 @@ class Pair:
     domain: str = "image"
     outputs: Outputs | None = None
     notes: tuple[str, ...] = ()
+
+    @property
+    def folder_name(self) -> str:
+        """The name as that of a folder: without separators, and without dots in front."""
+        readable = re.sub(r"[^\w.-]+", "-", self.name).lstrip(".-")
+        return readable[:_LONGEST_NAME] or "pair"
 
     def fingerprint(self) -> str:
         """Return the sha256 that identifies the pair: models, seeds, and how they are read.
@@ -91,25 +104,34 @@ class Pair:
         return image_files(self.seeds) if self.seeds.is_dir() else [self.seeds]
 
 
-def load_pair(folder: Path | None = None, given: Settings | None = None) -> Pair:
+def load_pair(
+    folder: Path | None = None, given: Settings | None = None, trust: Trust | bool = False
+) -> Pair:
     """Load a pair from its folder, from flags, or from both; flags win.
+
+    Nothing of it is imported or executed.
 
     Args:
         folder: holds `pair.toml`; or the path of such a file. None for a pair by flags alone,
             where preprocessing that is not given means pixel / 255.
         given: what the flags say; their paths are relative to the working directory.
+        trust: the user's decision on a Python callable that `pair.toml` names as the original.
 
     Raises:
-        UserError: there is no such folder, a key or a value is wrong, or something is missing.
+        UserError: there is no such folder, a key or a value is wrong, something is missing, or a
+            callable needs the user's trust and does not have it.
 
     """
     given = given or Settings()
+    trust = granted(trust) if isinstance(trust, bool) else trust
     file = None if folder is None else _file(folder)
     said = given if file is None else given.over(read_settings(file))
     if said.compressed is None:
         raise UserError(_missing(file, "compressed", "compressed.tflite"))
     if said.seeds is None:
         raise UserError(_missing(file, "seeds", "seeds.npz"))
+    if file is not None and given.original is None:
+        _require_trust(file, said.original, trust)
     name = said.name or (file.resolve().parent.name if file else Path(said.compressed).stem)
     notes = []
     if file is None and (said.preset, said.scale, said.mean, said.std) == (None,) * 4:
@@ -127,6 +149,21 @@ def load_pair(folder: Path | None = None, given: Settings | None = None) -> Pair
         said.domain or "image",
         cast("Outputs | None", None if said.outputs == "auto" else said.outputs),
         tuple(notes),
+    )
+
+
+def _require_trust(file: Path, original: str | None, trust: Trust) -> None:
+    """Refuse a callable that a `pair.toml` names, unless the user trusts it."""
+    if original is None or not is_callable(original):
+        return
+    code = callable_files(original)
+    contents = {"pair.toml": _content(file)}
+    contents |= {f"code {at}": _content(path) for at, path in enumerate(code)}
+    where = "" if not code or str(code[-1]) in original else f", in {code[-1]}"
+    trust.require(
+        Request(
+            f"{file} names the Python function {original}{where}", contents, complete=bool(code)
+        )
     )
 
 
@@ -174,7 +211,25 @@ def _missing(file: Path | None, key: str, example: str) -> str:
 
 
 def _sha256(file: Path) -> bytes:
+    digest = hashlib.sha256()
+    with _opened(file) as content:
+        while block := content.read(2**20):
+            digest.update(block)
+    return digest.digest()
+
+
+def _content(file: Path) -> bytes:
+    with _opened(file) as content:
+        return content.read()
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[BinaryIO]:
+    """Open a file of a pair; neither a pipe nor a device, which may never end."""
     try:
-        return hashlib.sha256(file.read_bytes()).digest()
+        if file.exists() and not file.is_file():
+            raise UserError(f"{file} is not a regular file: give the path of one")
+        with file.open("rb") as content:
+            yield content
     except OSError as error:
         raise UserError(f"{file} cannot be read: {error.strerror}") from error

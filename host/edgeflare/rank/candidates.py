@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from edgeflare.bench.grid import folder_name
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.models.pair_file import Settings
+from edgeflare.trust.trust import KEPT_ONLY, Trust
 
 
-def gather(folders: Sequence[Path], compressed: Sequence[str], given: Settings) -> list[Pair]:
+def gather(
+    folders: Sequence[Path], compressed: Sequence[str], given: Settings, trust: Trust = KEPT_ONLY
+) -> list[Pair]:
     """Load the candidates: those of the pair folders, then the further compressed models.
 
     A further model takes all else from the first folder, or from the flags where there is none.
@@ -22,6 +24,7 @@ def gather(folders: Sequence[Path], compressed: Sequence[str], given: Settings) 
         folders: pair folders.
         compressed: paths of further compressed models.
         given: what the flags say about every pair.
+        trust: the user's decision on Python callables that a `pair.toml` names.
 
     Raises:
         UserError: a pair cannot be loaded, or they cannot be ranked against each other.
@@ -32,10 +35,10 @@ def gather(folders: Sequence[Path], compressed: Sequence[str], given: Settings) 
             "nothing to rank: name pair folders, or --original, --seeds and a --compressed for "
             "each model"
         )
-    pairs = [load_pair(folder, given) for folder in folders]
+    pairs = [load_pair(folder, given, trust) for folder in folders]
     base = folders[0] if folders else None
     for path, name in zip(compressed, _names(compressed), strict=True):
-        pairs.append(load_pair(base, replace(given, compressed=path, name=name)))
+        pairs.append(load_pair(base, replace(given, compressed=path, name=name), trust))
     _check(pairs)
     return pairs
 
@@ -72,7 +75,7 @@ def _check(pairs: Sequence[Pair]) -> None:
     for pair in pairs[1:]:
         _check_same_question(first, pair)
     _check_files(pairs)
-    for name, times in Counter(map(folder_name, pairs)).items():
+    for name, times in Counter(pair.folder_name for pair in pairs).items():
         if times > 1:
             raise UserError(
                 f"{times} of the models are called {name}: give their pairs different names in "

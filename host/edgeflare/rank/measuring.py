@@ -27,6 +27,7 @@ from edgeflare.rank.searched import Right, count_right
 from edgeflare.search.goal import Goal
 from edgeflare.search.outcome import Arm, Outcome
 from edgeflare.search.strategy import Query
+from edgeflare.trust.trust import KEPT_ONLY, Trust
 
 WARM_UPS = 10
 """Runs before the first that is timed: caches, and a governor that wakes up."""
@@ -101,7 +102,12 @@ def recall(pair: Pair, plan: Plan, labelled: Path | None, kept: Path) -> Measure
 
 
 def measure(
-    pair: Pair, plan: Plan, labelled: Path | None, kept: Path, stopped: Callable[[], bool]
+    pair: Pair,
+    plan: Plan,
+    labelled: Path | None,
+    kept: Path,
+    stopped: Callable[[], bool],
+    trust: Trust = KEPT_ONLY,
 ) -> Measured | None:
     """Measure a model on its device, and keep the figures; see `recall`.
 
@@ -111,6 +117,7 @@ def measure(
         labelled: a set of labelled images, or None.
         kept: the file in which the figures are kept.
         stopped: whether the user wants to stop.
+        trust: the user's decision on the device's profile.
 
     Returns:
         The figures; None if the user stopped it.
@@ -122,7 +129,7 @@ def measure(
     """
     about = _about(pair, plan, labelled)
     with ExitStack() as stack:
-        opened = open_models(pair, plan, labelled, stack)
+        opened = open_models(pair, plan, labelled, stack, trust)
         latency, runs = _latency(opened)
         answers = None if labelled is None else _answers(opened, plan.goal, stopped)
         if stopped():
@@ -133,7 +140,9 @@ def measure(
     return measured
 
 
-def open_models(pair: Pair, plan: Plan, labelled: Path | None, stack: ExitStack) -> Assembly:
+def open_models(
+    pair: Pair, plan: Plan, labelled: Path | None, stack: ExitStack, trust: Trust = KEPT_ONLY
+) -> Assembly:
     """Open a pair's models with the labelled set, or else with its own seeds; see `assemble`.
 
     Raises:
@@ -143,7 +152,7 @@ def open_models(pair: Pair, plan: Plan, labelled: Path | None, stack: ExitStack)
     seeds_for = (
         first_seeds(pair, plan.limit) if labelled is None else partial(_load, pair, labelled)
     )
-    profile = find_profile(plan.devices[0])
+    profile = find_profile(plan.devices[0], trust)
     return assemble(
         pair, seeds_for, plan.goal.find, [profile], stack, plan.ensemble, plan.elsewhere
     )

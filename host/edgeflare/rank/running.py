@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from edgeflare.bench.grid import Grid, folder_name
+from edgeflare.bench.grid import Grid
 from edgeflare.bench.running import Watch, run_grid
 from edgeflare.campaign.campaign import Interrupt
 from edgeflare.models.pair import Pair
@@ -47,14 +47,14 @@ def measure_all(
     for pair in pairs:
         if interrupt.asked():
             return None
-        kept = out / folder_name(pair) / KEPT
+        kept = out / pair.folder_name / KEPT
         figures = recall(pair, grid.plan, labelled, kept)
         if figures is None:
             if unchecked is not None:
                 check_labelled(pair, unchecked)
                 unchecked = None
             telling(pair)
-            figures = measure(pair, grid.plan, labelled, kept, interrupt.asked)
+            figures = measure(pair, grid.plan, labelled, kept, interrupt.asked, grid.trust)
         if figures is None:
             return None
         measured.append(figures)

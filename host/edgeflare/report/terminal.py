@@ -14,6 +14,7 @@ from rich.text import Text
 
 from edgeflare.campaign.about import About
 from edgeflare.campaign.first_look import FirstLook
+from edgeflare.printable import printable
 from edgeflare.report.document import Document
 from edgeflare.report.duplicates import in_words
 from edgeflare.report.naming import sort, worst_first
@@ -102,7 +103,7 @@ def _heading(run: Mapping[str, Any]) -> Text:
     """Return what runs where; `run` is a document, or what a journal is told at its beginning."""
     plan = run["plan"]
     text = Text()
-    text.append(run["pair"]["name"], style="bold")
+    text.append(printable(run["pair"]["name"]), style="bold")
     text.append(
         f" · {plan['strategy']} · find {plan['goal']['find']} · run seed {plan['rng_seed']}"
     )

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from edgeflare.devices.profile import Profile, TransportName
+from edgeflare.devices.profile import Profile
+from edgeflare.devices.profile_rules import TransportName
 from edgeflare.devices.remote.payload import agent_code, target_of
 from edgeflare.errors import UserError
 

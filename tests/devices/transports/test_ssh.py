@@ -51,6 +51,7 @@ def a_board(patch: pytest.MonkeyPatch) -> Iterator[Board]:
             pytest.skip(str(error))
         patch.setenv("PATH", str(board.tools), prepend=os.pathsep)
         patch.setenv("XDG_CACHE_HOME", f"{folder}/cache")
+        patch.setenv("HOME", folder)
         with closing(board):
             yield board
 
@@ -364,9 +365,10 @@ def found(run: Document) -> tuple[object, ...]:
     return run["totals"]["queries"], *untimed(run)["findings"]
 
 
-def write_profile(folder: Path, board: Board) -> None:
-    (folder / "device_profiles").mkdir()
-    (folder / "device_profiles" / "pi.toml").write_text(
+def write_profile(board: Board) -> None:
+    devices = Path("~/.config/edgeflare/devices").expanduser()
+    devices.mkdir(parents=True, exist_ok=True)
+    (devices / "pi.toml").write_text(
         f'extends = "linux-aarch64-ssh"\nhost = "{board.name}"\nkernels = "builtin"\n'
         f'python = "{sys.executable}"\n'
     )
@@ -378,7 +380,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Document:
     folder = tmp_path_factory.mktemp("undisturbed")
     with pytest.MonkeyPatch.context() as patch, a_board(patch) as board:
         patch.chdir(folder)
-        write_profile(folder, board)
+        write_profile(board)
         with start(*search(folder / "run")) as process:
             out, err = process.communicate(timeout=_PATIENT_SECONDS)
         assert process.returncode == 0, err
@@ -390,7 +392,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Document:
 def test_a_search_goes_on_as_if_the_link_had_never_been_cut(
     board: Board, undisturbed: Document, tmp_path: Path
 ) -> None:
-    write_profile(tmp_path, board)
+    write_profile(board)
     process = start(*search(tmp_path / "run"))
     cuts = 0
     while process.poll() is None and cuts < 3:
@@ -410,7 +412,7 @@ def test_a_search_goes_on_as_if_the_link_had_never_been_cut(
 def test_a_board_that_is_gone_for_good_leaves_a_run_that_goes_on_later(
     board: Board, undisturbed: Document, tmp_path: Path
 ) -> None:
-    write_profile(tmp_path, board)
+    write_profile(board)
     process = start(*search(tmp_path / "run"), command=("-c", _IMPATIENTLY))
     assert wait_until(lambda: has_begun(tmp_path / "run") or process.poll() is not None)
     board.stop()

@@ -1,0 +1,117 @@
+"""Where profiles are kept, and which of them take the user's trust before they are used."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+
+from edgeflare.trust.request import Request
+
+
+class Kept(IntEnum):
+    """Where a profile is kept; of two of the same name the first one counts."""
+
+    WORKING_DIRECTORY = 0
+    CONFIGURATION = 1
+    SHIPPED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileFile:
+    """A profile file, and where it is kept."""
+
+    path: Path
+    kept: Kept
+
+    @property
+    def name(self) -> str:
+        """The profile's name."""
+        return self.path.stem
+
+    def may_be_base_of(self, other: ProfileFile) -> bool:
+        """Tell whether another may extend this one, by where the two are kept."""
+        here = Kept.WORKING_DIRECTORY
+        return self.kept is not here or other.kept is here
+
+
+ProfileFiles = Mapping[str, Sequence[ProfileFile]]
+"""The files of each name, the one that counts first."""
+
+TAKES_TRUST = ("python", "delegate", "address", "host", "tls_ca", "token_file")
+"""Keys that start a program, load a library, or say who is connected to and shown a token."""
+
+
+def profile_files() -> dict[str, list[ProfileFile]]:
+    """Return the files of each name; a copy of a shipped profile counts as that one."""
+    files: dict[str, list[ProfileFile]] = {}
+    for kept, folder in _folders():
+        for path in sorted(folder.glob("*.toml")):
+            if not path.is_fifo():  # which would be waited for
+                files.setdefault(path.stem, []).append(ProfileFile(path, kept))
+    for name, some in files.items():
+        shipped = [file for file in some if file.kept is Kept.SHIPPED]
+        files[name] = [
+            file
+            for file in some
+            if not (
+                file.kept is Kept.WORKING_DIRECTORY and any(_same(file, one) for one in shipped)
+            )
+        ]
+    return files
+
+
+def trust_needed(
+    line: Sequence[ProfileFile], values: Mapping[str, object], files: ProfileFiles
+) -> Request | None:
+    """Return what a profile asks for that takes the user's trust; None if nothing.
+
+    That is what a file of the working directory does: such a folder may be a stranger's.
+
+    Args:
+        line: the profile's file, and those that it extends.
+        values: what they say together.
+        files: the files of each name.
+
+    """
+    if all(file.kept is not Kept.WORKING_DIRECTORY for file in line):
+        return None
+    keys = [key for key in TAKES_TRUST if key in values]
+    shadows = any(_shadows_shipped(file, files) for file in line)
+    if not keys and not shadows:
+        return None
+    does = [f"sets {', '.join(keys)}"] if keys else []
+    does += ["takes the place of a shipped profile"] if shadows else []
+    contents = {f"{at} {file.name}": file.path.read_bytes() for at, file in enumerate(line)}
+    # Paths are relative to the file, so that the same text elsewhere means other programs.
+    contents |= {
+        key: str(values[key]).encode() for key in ("python", "tls_ca", "token_file") if key in keys
+    }
+    return Request(f"the profile {line[0].path} {' and '.join(does)}", contents)
+
+
+def _folders() -> Iterator[tuple[Kept, Path]]:
+    yield Kept.WORKING_DIRECTORY, Path("device_profiles")
+    yield Kept.CONFIGURATION, Path(os.path.expanduser("~/.config/edgeflare/devices"))
+    package = Path(__file__).resolve().parents[1]
+    yield Kept.SHIPPED, package / "device_profiles"  # where a wheel puts them
+    yield Kept.SHIPPED, package.parents[1] / "device_profiles"  # where a checkout keeps them
+
+
+def _same(file: ProfileFile, shipped: ProfileFile) -> bool:
+    try:
+        return file.path.samefile(shipped.path) or (
+            file.path.is_file()
+            and file.path.stat().st_size == shipped.path.stat().st_size
+            and file.path.read_bytes() == shipped.path.read_bytes()
+        )
+    except OSError:
+        return False
+
+
+def _shadows_shipped(file: ProfileFile, files: ProfileFiles) -> bool:
+    return file.kept is Kept.WORKING_DIRECTORY and any(
+        other.kept is Kept.SHIPPED for other in files.get(file.name, ())
+    )
