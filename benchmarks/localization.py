@@ -28,7 +28,6 @@ from rich.console import Console
 from rich.table import Table
 
 from edgeflare.devices.device import Device, connect
-from edgeflare.devices.profile import find_profile
 from edgeflare.diagnose.parting import PartingFinder
 from edgeflare.diagnose.quantization import LossFinder
 from edgeflare.diagnose.side import OpenProbe, State
@@ -41,6 +40,7 @@ from edgeflare.models.probe import HostProbe, Probe, ProbeRefused, Values
 from edgeflare.models.tflite import open_tflite
 from edgeflare.replay.past_run import PastRun
 from edgeflare.search.outcome import Arm
+from edgeflare.trust.trust import KEPT_ONLY
 
 STEPS = ("votes", "capture", "open", "bisection", "original")
 Made = TypeVar("Made")
@@ -52,7 +52,7 @@ def main() -> None:
     parser.add_argument("--device", help="where to look (default: the first of the run's own)")
     options = parser.parse_args()
     past = PastRun.open(options.run)
-    profile = find_profile(options.device or past.about.plan.devices[0])
+    profile = past.profiles([options.device] if options.device else None, KEPT_ONLY)[0]
     begun = time.perf_counter()
     with connect(profile) as device:
         opening = time.perf_counter() - begun

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -142,7 +143,7 @@ def _explain(judged: Judged, folder: Path, device: str) -> None:
     # Where all three labels differ, compression has a share in it besides.
     strongest = max(found, key=lambda one: (one["cause"] != "mixed", one["strength"] or 0.0))
     before = _asked(folder)
-    _edgeflare(folder, "explain", str(run), str(strongest["seed_id"]))
+    _edgeflare(folder, "explain", str(run), str(strongest["seed_id"]), "--device", device)
     judged.asked = None if before is None else (_asked(folder) or 0) - before
     explained = json.loads((run / "explain.json").read_bytes())
     entry = explained["findings"][str(strongest["seed_id"])]
@@ -164,8 +165,9 @@ def _asked(folder: Path) -> int | None:
 
 def _edgeflare(folder: Path, *arguments: str) -> None:
     subprocess.run(
-        [sys.executable, "-m", "edgeflare", *arguments],
+        [sys.executable, "-m", "edgeflare", *arguments, "--trust"],
         cwd=folder,
+        env={**os.environ, "HOME": str(folder)},
         capture_output=True,
         text=True,
         timeout=_SECONDS,

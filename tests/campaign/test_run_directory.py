@@ -141,5 +141,5 @@ def test_a_pipe_is_refused_and_a_huge_file_is_not_read(tmp_path: Path) -> None:
         RunDirectory(tmp_path).load_image("pipe.png")
     with (tmp_path / "huge.png").open("wb") as file:
         file.truncate(2**40)
-    with pytest.raises(InfrastructureError, match="gone or damaged"):
+    with pytest.raises(UserError, match="1,099,511,627,776 bytes"):
         RunDirectory(tmp_path).load_image("huge.png")

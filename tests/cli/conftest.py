@@ -6,7 +6,7 @@ import contextlib
 import io
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,9 +78,11 @@ def call_here(*arguments: str | Path) -> Said:
     return Said(ended.value.code, out.getvalue(), err.getvalue())
 
 
-def start_process(*arguments: str | Path, cwd: Path | None = None) -> Said:
+def start_process(
+    *arguments: str | Path, cwd: Path | None = None, command: Sequence[str] = ("-m", "edgeflare")
+) -> Said:
     done = subprocess.run(
-        [sys.executable, "-m", "edgeflare", *map(str, arguments)],
+        [sys.executable, *command, *map(str, arguments)],
         cwd=cwd,
         capture_output=True,
         text=True,

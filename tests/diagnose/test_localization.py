@@ -7,6 +7,7 @@ are cut out one after the other and run without it, by the runtimes themselves.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -193,8 +194,9 @@ def test_a_fault_in_a_depthwise_layer_of_the_file_is_found(
 
 def edgeflare(folder: Path, *arguments: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "edgeflare", *arguments],
+        [sys.executable, "-m", "edgeflare", *arguments, "--trust"],
         cwd=folder,
+        env={**os.environ, "HOME": str(folder)},
         capture_output=True,
         text=True,
         timeout=110,
@@ -211,7 +213,7 @@ def explained(folder: Path, kind: str, device: str, find_: str) -> list[dict[str
     ties = "include" if (kind, find_) == ("lenet", "kernel") else "exclude"
     what = ("--device", device, "--find", find_, "--ties", ties)
     edgeflare(folder, "search", str(pair), *what, *small)
-    edgeflare(folder, "explain", "run")
+    edgeflare(folder, "explain", "run", "--device", device)
     written = json.loads((folder / "run" / "explain.json").read_bytes())
     assert len(written["findings"]) >= 2
     return list(written["findings"].values())

@@ -147,6 +147,11 @@ class Journal:
             raise UserError(f"there is no run directory {path.parent}{like}: check the path")
         if not path.is_file():
             raise UserError(f"{path.parent} is no run directory: it has no {path.name}")
+        for beside in ("", "-wal", "-shm", "-journal"):  # SQLite would follow and write to each
+            if Path(f"{path}{beside}").is_symlink():
+                raise UserError(
+                    f"{path}{beside} is a symbolic link: expected the file that the run stored"
+                )
         try:
             db = _connect(path)
             version = db.execute("PRAGMA user_version").fetchone()[0]
@@ -310,6 +315,7 @@ class Journal:
 
 def _connect(path: Path) -> sqlite3.Connection:
     db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    db.execute("PRAGMA trusted_schema = OFF")  # a stranger's may hold views and triggers
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = NORMAL")
     db.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from math import isfinite, sqrt
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from edgeflare.errors import UserError
 from edgeflare.models.tflite import Kernels
@@ -118,7 +118,18 @@ class Plan:
 
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> Plan:
-        """Return the plan that `to_json` described."""
+        """Return the plan that `to_json` described.
+
+        Raises:
+            UserError: it names a kernel set of the host that there is not.
+
+        """
+        for kernels in fields["ensemble"]:
+            if kernels not in get_args(Kernels):
+                raise UserError(
+                    f"the run names the kernel set {kernels!r}; expected "
+                    f"{', '.join(get_args(Kernels))}"
+                )
         goal = dict(fields["goal"])
         goal["find"] = Find(goal["find"])
         return cls(

@@ -25,8 +25,8 @@ MADE_FROM_IT = (
 """What other commands write beside a run, as patterns; it goes when another takes the place."""
 
 
-MOST_BYTES = 256 * 2**20
-"""Of an image file in a run directory: a hundred times what a photograph takes."""
+MOST_BYTES = 2**30
+"""Of a file in a run directory that is read at once: larger than any image or document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +124,23 @@ class RunDirectory:
             raise UserError(f"{path} is not a regular file: expected one that the run stored")
         return path
 
+    def read(self, name: str) -> bytes:
+        """Return the content of a file in the run directory; see `inside`.
+
+        Raises:
+            UserError: the name leads out of the run directory, or the file is larger than any that
+                a run stores.
+            OSError: it cannot be read.
+
+        """
+        path = self.inside(name)
+        if path.stat().st_size > MOST_BYTES:
+            raise UserError(
+                f"{path} has {path.stat().st_size:,} bytes: expected one that the run stored,"
+                f" of at most {MOST_BYTES:,}"
+            )
+        return path.read_bytes()
+
     def store_image(self, folder: str, seed_id: int, image: Image) -> StoredImage:
         """Store an image as a lossless file in a folder of the run directory."""
         name = f"{folder}/{seed_id:06d}.png"
@@ -138,18 +155,17 @@ class RunDirectory:
             name: its path relative to the run directory, as `StoredImage` has it.
 
         Raises:
-            UserError: the name leads out of the run directory; see `inside`.
-            InfrastructureError: the file is gone or damaged, or larger than any image.
+            UserError: the name leads out of the run directory, or the file is too large.
+            InfrastructureError: the file is gone or damaged.
 
         """
-        path = self.inside(name)
         try:
-            data = path.read_bytes() if path.stat().st_size <= MOST_BYTES else b""
+            data = self.read(name)
         except OSError:
             data = b""
         pixels = decode_image(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
         if pixels is None:
-            raise InfrastructureError(f"{path} is gone or damaged")
+            raise InfrastructureError(f"{self.path / name} is gone or damaged")
         return _from_cv2(np.asarray(pixels, np.uint8))
 
 

@@ -12,17 +12,16 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from edgeflare.campaign.about import About
 from edgeflare.campaign.journal import Journal
 from edgeflare.campaign.run_directory import RunDirectory, write_atomically
-from edgeflare.cli import moved
+from edgeflare.cli import moved, options
 from edgeflare.cli.completion import complete_device, complete_run
 from edgeflare.cli.interruptible import INTERRUPTED, as_ctrl_c
 from edgeflare.cli.progress import ProgressDisplay, observe
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.warning import unless_damaged, warn
 from edgeflare.devices.device import connect
-from edgeflare.devices.profile import Profile, find_profile, find_profiles
+from edgeflare.devices.profile import Profile
 from edgeflare.diagnose.document import (
     EXPLANATIONS,
     Explanations,
@@ -36,6 +35,7 @@ from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.replay.past_run import PastRun, seed_id_of
 from edgeflare.report.divergence_bars import divergence_bars
 from edgeflare.report.html.explanation import read_explanation
+from edgeflare.trust.asking import decided_by_user
 
 PICTURES = "explain"
 """The folder of the pictures in the run directory."""
@@ -53,12 +53,15 @@ Findings = Annotated[
         help="Which findings: their seeds' ids, or their images. All of them if not given.",
     ),
 ]
-Device = Annotated[
-    str | None,
+Devices = Annotated[
+    list[str] | None,
     typer.Option(
+        "--device",
         metavar="NAME",
         autocompletion=complete_device,
-        help="Where to look, as for `edgeflare search`; the run's own devices if not given.",
+        help="Where to look, as for `edgeflare search`: one device for all findings, or all of the "
+        "run's own. If not given the run's own, as far as they are shipped emulated ones; others "
+        "have to be named again.",
     ),
 ]
 
@@ -66,9 +69,10 @@ Device = Annotated[
 def explain(
     run: Run,
     finding: Findings = None,
-    device: Device = None,
+    device: Devices = None,
     original: moved.Original = None,
     compressed: moved.Compressed = None,
+    trust: options.Trust = False,
     _quiet: Quiet = False,
 ) -> int:
     """Say why findings deviate, and where in the network it begins.
@@ -88,6 +92,7 @@ def explain(
     pictures = past.directory.path / PICTURES
     if pictures.exists() and not pictures.is_dir():
         raise UserError(f"{pictures} is a file, where the pictures would be: move it away")
+    past.directory.inside(f"{PICTURES}/picture.svg")  # before anything is asked
     before = unless_damaged(
         lambda: load_explanations(past.directory, past.about.pair["fingerprint"])
     )
@@ -95,17 +100,19 @@ def explain(
     if not everything:
         Console().print(f"{escape(str(run))} found nothing: there is nothing to explain.")
         return 0
-    left = set() if finding else set(left_over(before, device))
+    elsewhere = _elsewhere(past, device)
+    left = set() if finding else set(left_over(before, elsewhere))
     chosen = [entry for entry in everything if entry["seed_id"] in left] or everything
     harmed = _harmed(past, chosen, named=bool(finding))
     everything, chosen = (
         [entry for entry in entries if entry["seed_id"] not in harmed]
         for entries in (everything, chosen)
     )
-    subject = Subject(past.directory, past.about, past.pair(original, compressed), _seed_rows(past))
-    profiles = _profiles(past.about, chosen, device)
-    pending = left_over(before, device) if finding else [entry["seed_id"] for entry in chosen]
-    kept = Explanations(past.directory, past.about, before, pending, device)
+    pair = past.pair(original, compressed)
+    subject = Subject(past.directory, past.about, pair, _seed_rows(past), past.searched_seeds(pair))
+    profiles = _profiles(past.profiles(device, decided_by_user(trust)), chosen, elsewhere)
+    pending = left_over(before, elsewhere) if finding else [entry["seed_id"] for entry in chosen]
+    kept = Explanations(past.directory, past.about, before, pending, elsewhere)
     session = _Session(subject, kept, everything, chosen)
     try:
         with as_ctrl_c():
@@ -201,7 +208,7 @@ def _draw(directory: RunDirectory, one: Explanation, classes: Sequence[str]) -> 
         return
     read = read_explanation(one.to_json(), classes)
     seed_id = int(one.finding["seed_id"])
-    path = directory.path / PICTURES / f"{seed_id:06d}.svg"
+    path = directory.inside(f"{PICTURES}/{seed_id:06d}.svg")
     if read.layers:
         write_atomically(path, divergence_picture(read, f"seed {seed_id} on {one.device}"))
     else:
@@ -258,14 +265,31 @@ def _seed_rows(past: PastRun) -> Any:
         journal.close()
 
 
+def _elsewhere(past: PastRun, devices: Sequence[str] | None) -> str | None:
+    """Return the device on which all findings are to be explained; None for the run's own.
+
+    Raises:
+        UserError: several are named that are not the run's own.
+
+    """
+    own = past.about.plan.devices
+    if not devices or set(devices) == set(own):
+        return None
+    if len(devices) > 1:
+        raise UserError(
+            f"--device: name one device, or all of {past.directory.path}: {', '.join(own)}"
+        )
+    return devices[0]
+
+
 def _profiles(
-    about: About, chosen: Sequence[dict[str, Any]], device: str | None
+    profiles: Sequence[Profile], chosen: Sequence[dict[str, Any]], elsewhere: str | None
 ) -> list[tuple[Profile, list[dict[str, Any]]]]:
     """Return the devices to ask, each with its findings."""
-    if device is not None:
-        return [(find_profile(device), list(chosen))]
+    if elsewhere is not None:
+        return [(profile, list(chosen)) for profile in profiles]
     own = [
         (profile, [entry for entry in chosen if entry["device"] == profile.name])
-        for profile in find_profiles(about.plan.devices)
+        for profile in profiles
     ]
     return [(profile, entries) for profile, entries in own if entries]

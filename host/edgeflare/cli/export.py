@@ -45,7 +45,7 @@ def export(
     Both models, the input as an image and as the models take it, all that is known of where it
     ran, and a short script: what a vendor's bug tracker asks for. After `edgeflare explain`, also
     the operator in which it begins, as a model of its own with its inputs and what the host made
-    of them.
+    of them. It lists what it packs.
 
     Exit codes: 0 written; 2 the command has to be mended; 3 a disk failed.
     """
@@ -63,6 +63,8 @@ def export(
     except OSError as error:
         raise InfrastructureError(f"cannot write {path}: {error.strerror}") from None
     typer.echo(path)
+    for name, content in sorted(made.files.items()):
+        typer.echo(f"  {len(content):>11,} bytes  {name}")
     result(path)
     if made.operator is not None:
         what = f"{made.operator['name']} (operator {made.operator['operator']})"

@@ -9,7 +9,11 @@ import typer
 
 Original = Annotated[
     str | None,
-    typer.Option(metavar="FILE", help="Where the original model is now, if it was moved."),
+    typer.Option(
+        metavar="MODEL",
+        help="Where the original model is now, if it was moved; or the Python function that it is, "
+        "which is never imported because a run names it.",
+    ),
 ]
 Compressed = Annotated[
     Path | None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -10,12 +11,13 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from edgeflare.cli import moved
+from edgeflare.cli import moved, options
 from edgeflare.cli.completion import complete_device, complete_run
 from edgeflare.cli.interruptible import INTERRUPTED, as_ctrl_c, interruptible
 from edgeflare.cli.progress import observe
 from edgeflare.cli.quiet import Quiet, result
-from edgeflare.devices.profile import Profile, find_profile, find_profiles
+from edgeflare.cli.values import read_ensemble
+from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
 from edgeflare.repair.boundary_set import ROUNDS
@@ -23,10 +25,17 @@ from edgeflare.repair.document import to_document, write_document, write_models,
 from edgeflare.repair.mixture import Mixture
 from edgeflare.repair.repairing import MODEL, Wanted
 from edgeflare.repair.repairing import repair as repair_run
-from edgeflare.repair.search_again import FOLDER, compared, require_same_seeds, search_again
+from edgeflare.repair.search_again import (
+    FOLDER,
+    compared,
+    require_same_ensemble,
+    require_same_seeds,
+    search_again,
+)
 from edgeflare.repair.terminal import print_again, print_repair
 from edgeflare.replay.past_run import PastRun
 from edgeflare.report.document import Document
+from edgeflare.trust.asking import decided_by_user
 
 Run = Annotated[
     Path,
@@ -42,12 +51,14 @@ Out = Annotated[
         "pair.toml, and the shifts alone; absent or empty.",
     ),
 ]
-Device = Annotated[
-    str | None,
+Devices = Annotated[
+    list[str] | None,
     typer.Option(
+        "--device",
         metavar="NAME",
         autocompletion=complete_device,
-        help="The device to repair for, as for `edgeflare search`; the run's own if not given.",
+        help="The device to repair for, as for `edgeflare search`. If not given the run's own, as "
+        "far as it is a shipped emulated one; another has to be named again.",
     ),
 ]
 Test = Annotated[
@@ -84,18 +95,28 @@ Again = Annotated[
         "side.",
     ),
 ]
+Ensemble = Annotated[
+    str | None,
+    typer.Option(
+        metavar="KERNELS",
+        help="With --search-again: the ensemble that RUN had, where KERNELS@PYTHON is one of it, "
+        "which is never started because a run names it.",
+    ),
+]
 
 
 def repair(
     run: Run,
     out: Out,
-    device: Device = None,
+    device: Devices = None,
     test: Test = None,
     rounds: Rounds = ROUNDS,
     mixture: MixtureOf = "1,1,1",
     again: Again = False,
+    ensemble: Ensemble = None,
     original: moved.Original = None,
     compressed: moved.Compressed = None,
+    trust: options.Trust = False,
     _quiet: Quiet = False,
 ) -> int:
     """Move the boundaries of a compressed model back to where its original has them.
@@ -113,11 +134,14 @@ def repair(
     past = PastRun.open(run)
     pair = past.pair(original, compressed)
     whole = require_same_seeds(past, pair) if again else pair
-    if again and device is not None:
+    if again:
+        require_same_ensemble(past, None if ensemble is None else read_ensemble(ensemble))
+    if again and device and set(device) != set(past.about.plan.devices):
         raise UserError(
-            "--search-again compares with RUN, so it asks RUN's own devices: leave --device away"
+            "--search-again compares with RUN, so it asks RUN's own devices: leave --device away, "
+            f"or name {', '.join(past.about.plan.devices)}"
         )
-    profiles = _profiles(past, device)
+    profiles = past.profiles(device, decided_by_user(trust))
     console = Console(stderr=True)
     try:
         with as_ctrl_c(), observe(console) as observer:
@@ -128,19 +152,24 @@ def repair(
     document = to_document(past, found, wanted)
     if found.repaired is not None:
         write_models(out, found.repaired)
-        write_pair(out, pair, _seeds(past))
+        write_pair(out, pair, _seeds(past, pair))
     write_document(out, document)
     print_repair(Console(), document, str(out))
     result(out)
     if not again or found.repaired is None:
         return 0
-    return _search_again(console, past, replace(whole, compressed=out / MODEL), out, document)
+    whole = replace(whole, compressed=out / MODEL)
+    return _search_again(console, past, whole, profiles, out, document)
 
 
 def _search_again(
-    console: Console, past: PastRun, pair: Pair, out: Path, document: Document
+    console: Console,
+    past: PastRun,
+    pair: Pair,
+    profiles: Sequence[Profile],
+    out: Path,
+    document: Document,
 ) -> int:
-    profiles = find_profiles(past.about.plan.devices)
     with interruptible() as interrupt:
         after = search_again(
             past, pair, profiles, out / FOLDER, lambda: observe(console), interrupt
@@ -171,13 +200,6 @@ def _mixture(text: str) -> Mixture:
     return Mixture(*(share / sum(shares) for share in shares))
 
 
-def _profiles(past: PastRun, device: str | None) -> list[Profile]:
-    if device is not None:
-        return [find_profile(device)]
-    return find_profiles(past.about.plan.devices)
-
-
-def _seeds(past: PastRun) -> Path:
+def _seeds(past: PastRun, pair: Pair) -> Path:
     """Return all seeds that the run had, or those of its findings where the others are gone."""
-    seeds = Path(past.about.pair["seeds"])
-    return seeds if seeds.exists() else (past.directory.path / "seeds").absolute()
+    return past.searched_seeds(pair) or (past.directory.path / "seeds").absolute()

@@ -19,7 +19,6 @@ from edgeflare.cli.completion import complete_device, complete_run
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
 from edgeflare.cli.progress import observe
 from edgeflare.cli.quiet import Quiet, result
-from edgeflare.devices.profile import find_profiles
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.replay.past_run import PastRun
 from edgeflare.replay.replaying import (
@@ -32,6 +31,7 @@ from edgeflare.replay.replaying import (
 from edgeflare.report.document import Document
 from edgeflare.report.replayed import regressed
 from edgeflare.report.terminal import print_run
+from edgeflare.trust.asking import decided_by_user
 
 Run = Annotated[
     Path,
@@ -45,7 +45,8 @@ Devices = Annotated[
         "--device",
         metavar="NAME",
         autocompletion=complete_device,
-        help="Where to try again, as for `edgeflare search`; the run's own devices if not given.",
+        help="Where to try again, as for `edgeflare search`. If not given the run's own devices, "
+        "as far as they are shipped emulated ones; others have to be named again.",
     ),
 ]
 Compressed = Annotated[
@@ -71,6 +72,7 @@ def replay(
     out: options.Out = None,
     overwrite: options.Overwrite = False,
     resume: options.Resume = False,
+    trust: options.Trust = False,
     _quiet: Quiet = False,
 ) -> int:
     """Try what a run found again: on another device or firmware, or with a new compressed model.
@@ -87,7 +89,7 @@ def replay(
         raise UserError("--resume has to know which replay: add --out REPLAY")
     past = PastRun.open(run)
     against = None if baseline is None else PastRun.open(baseline)
-    profiles = find_profiles(device or past.about.plan.devices)
+    profiles = past.profiles(device, decided_by_user(trust))
     path = out or Path("runs") / f"replay-{run.resolve().name}-{datetime.now():%Y%m%d-%H%M%S}"
     for needed in (past, against):
         if needed is not None and path.exists() and path.samefile(needed.directory.path):

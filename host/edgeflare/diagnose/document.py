@@ -40,7 +40,7 @@ def load_explanations(directory: RunDirectory, fingerprint: str) -> Document | N
     """
     path = directory.path / EXPLANATIONS
     try:
-        document = json.loads(path.read_bytes())
+        document = json.loads(directory.read(EXPLANATIONS))
         known = document["schema"] == SCHEMA
         same = document["pair"]["fingerprint"] == fingerprint
         named = {entry["device"] for entry in document["findings"].values()}

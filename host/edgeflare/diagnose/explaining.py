@@ -66,6 +66,7 @@ class Subject:
         about: what it was.
         pair: its models, which are those that it had.
         seed_rows: what the arms answered on the seeds, by seed id.
+        seeds: the seeds that it searched, where they are still what they were; else None.
 
     """
 
@@ -73,6 +74,7 @@ class Subject:
     about: About
     pair: Pair
     seed_rows: Mapping[int, Sequence[Answers]]
+    seeds: Path | None = None
 
     @property
     def twin_kernels(self) -> Kernels:
@@ -229,11 +231,12 @@ class _Bench:
 
     def _explained(self, found: Disagreement, wanted: Probabilities) -> Disagreement:
         """Try other readings on the twin: what makes it agree with the arm that it should."""
-        pair, about = self._subject.pair, self._subject.about
+        pair, about, source = self._subject.pair, self._subject.about, self._subject.seeds
         shape = image_shape(self._twin.signature.input)
         ids = sorted(self._subject.seed_rows)[:MOST_SEEDS]
+        if source is None:
+            return found
         try:
-            source = Path(about.pair["seeds"])
             seeds = load_seeds(source, shape, pair.preprocess.resize, ids[-1] + 1)
         except UserError:
             return found

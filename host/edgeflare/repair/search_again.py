@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
@@ -15,6 +16,7 @@ from edgeflare.campaign.setting import CHAINS, Observer
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
+from edgeflare.models.tflite import Kernels
 from edgeflare.replay.past_run import PastRun
 from edgeflare.report.document import Document
 from edgeflare.report.documented import run_documented
@@ -40,13 +42,41 @@ def require_same_seeds(past: PastRun, pair: Pair) -> Pair:
             f"{past.directory.path} is a replay, which searched nothing: repair the run that it"
             " replays, or leave --search-again away"
         )
-    whole = replace(pair, seeds=Path(said["seeds"]), outputs=said["outputs"])
-    if whole.fingerprint() != said["fingerprint"]:
+    seeds = past.searched_seeds(pair)
+    if seeds is None:
         raise UserError(
-            f"{whole.seeds} does not hold the seeds of {past.directory.path} any more: put that"
+            f"{said['seeds']} does not hold the seeds of {past.directory.path} any more: put that"
             " file back, or leave --search-again away"
         )
-    return whole
+    return replace(pair, seeds=seeds, outputs=said["outputs"])
+
+
+def require_same_ensemble(
+    past: PastRun, named: tuple[tuple[Kernels, ...], tuple[str, ...]] | None
+) -> None:
+    """Refuse to start the Pythons of an ensemble because a run names them.
+
+    Args:
+        past: the run.
+        named: the ensemble that the user names, kernel sets of the host and members elsewhere.
+
+    Raises:
+        UserError: the run's has a member elsewhere that the user does not name, or the user names
+            another ensemble than the run's.
+
+    """
+    plan = past.about.plan
+    own = (plan.ensemble, plan.elsewhere)
+    if named == own or (named is None and not plan.elsewhere):
+        return
+    text = shlex.quote(",".join((*plan.ensemble, *plan.elsewhere)))
+    if named is not None:
+        raise UserError(f"--search-again compares with RUN, whose ensemble is --ensemble {text}")
+    raise UserError(
+        f"{past.directory.path} was searched with {', '.join(plan.elsewhere)} in its ensemble, and"
+        " no program is started because a run names it: if you trust it, name it again with "
+        f"--ensemble {text}"
+    )
 
 
 def search_again(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from math import isclose
 from pathlib import Path
 from typing import Any
@@ -15,11 +17,17 @@ from edgeflare.campaign.assembly import ImageShape
 from edgeflare.campaign.journal import Journal
 from edgeflare.campaign.run_directory import RunDirectory
 from edgeflare.campaign.triggers import SEEDS_FOLDER
+from edgeflare.devices.profile import Profile, find_profiles, find_run_profiles
 from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.models.original import is_callable
 from edgeflare.models.pair import Pair
 from edgeflare.models.preprocess import Preprocess
 from edgeflare.models.seeds import Seeds
 from edgeflare.report.document import Document, load_document
+from edgeflare.trust.trust import Trust
+
+MOST_MODEL_BYTES = 2**31
+"""Neither a `.tflite` nor an `.onnx` file is larger: both formats count bytes in 31 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +87,18 @@ class PastRun:
     ) -> Pair:
         """Return its pair, with the seeds that the run stored: of its deviations.
 
+        What the run itself names is opened as data only: a Python function as the original is
+        imported only where the user names it.
+
         Args:
-            original: where the original lies now, if it was moved; it is held to what it was.
+            original: where the original lies now, if it was moved, or the Python function that it
+                is; it is held to what it was.
             compressed: where the compressed model lies now, likewise.
             instead: another compressed model in its place, whose outputs may be of another kind.
 
         Raises:
-            UserError: a model is gone, or is another than it was.
+            UserError: a model is gone, or is another than it was; or the run names as a model what
+                is no model file.
 
         """
         said = self.about.pair
@@ -97,8 +110,8 @@ class PastRun:
         known = kinds.pop() if len(kinds) == 1 else None
         pair = Pair(
             name=said["name"],
-            original=original or said["original"],
-            compressed=instead or compressed or Path(said["compressed"]),
+            original=original or self._recorded("original", ".tflite", ".onnx"),
+            compressed=instead or compressed or Path(str(self._recorded("compressed", ".tflite"))),
             seeds=self.directory.path / SEEDS_FOLDER,
             preprocess=Preprocess(**settings),
             classes=self.about.classes,
@@ -115,6 +128,60 @@ class PastRun:
                     f" sha256 is another): put that file back, or say where it is with --{model}"
                 )
         return pair
+
+    def _recorded(self, model: str, *suffixes: str) -> str | None:
+        """Return the path of a model as the run has it, where that is the path of a model file."""
+        source = self.about.pair[model]
+        if source is None:
+            return None
+        where, option = self.directory.path, f"--{model}"
+        if is_callable(source):
+            raise UserError(
+                f"{where} names the Python function {source} as its {model} model, and no code is"
+                " imported because a run names it: if you trust it, name it again with "
+                f"{option} {shlex.quote(source)}"
+            )
+        path = Path(source)
+        if path.suffix.lower() not in suffixes:
+            raise UserError(
+                f"{where} names {source!r} as its {model} model: expected a file that ends in "
+                f"{' or '.join(suffixes)}; say where that is with {option}"
+            )
+        if path.is_file() and path.stat().st_size > MOST_MODEL_BYTES:
+            raise UserError(f"{path} is larger than any model: say where that is with {option}")
+        return str(source)
+
+    def searched_seeds(self, pair: Pair) -> Path | None:
+        """Return the seeds that it searched, where the run says, if they are what they were.
+
+        Args:
+            pair: as `pair` returns it.
+
+        """
+        said = self.about.pair
+        seeds = Path(said["seeds"])
+        try:
+            whole = replace(pair, seeds=seeds, outputs=said["outputs"])
+            return seeds if whole.fingerprint() == said["fingerprint"] else None
+        except UserError:
+            return None
+
+    def profiles(self, named: Sequence[str] | None, trust: Trust) -> list[Profile]:
+        """Return the devices to ask: those that the user names, or else its own.
+
+        Of its own, shipped emulated ones only: see `find_run_profiles`.
+
+        Args:
+            named: what the user names, if anything.
+            trust: the user's decision on their profiles.
+
+        Raises:
+            UserError: there is no such device, or the user has to name the run's again.
+
+        """
+        if named:
+            return find_profiles(named, trust)
+        return find_run_profiles(self.about.plan.devices)
 
     def seeds(self, shape: ImageShape) -> Seeds:
         """Return the seeds of its deviations, in their order.
@@ -171,10 +238,10 @@ class PastRun:
             )
 
     def _read(self, name: str) -> bytes:
-        path = self.directory.path / name
         try:
-            return path.read_bytes()
+            return self.directory.read(name)
         except OSError as error:
+            path = self.directory.path / name
             raise UserError(f"{path} cannot be read: {error.strerror}") from None
 
 

@@ -16,7 +16,7 @@ from edgeflare.campaign.journal import Journal
 from edgeflare.campaign.panel import device_of
 from edgeflare.campaign.recall import from_rows
 from edgeflare.campaign.rows import ChainRow, RefinementRow, TriggerRow
-from edgeflare.campaign.run_directory import RunDirectory, write_atomically
+from edgeflare.campaign.run_directory import DOCUMENT, RunDirectory, write_atomically
 from edgeflare.campaign.verification import REPETITIONS
 from edgeflare.errors import UserError
 from edgeflare.report.duplicates import duplicates_of
@@ -56,7 +56,7 @@ def load_document(directory: RunDirectory) -> Document:
     """
     if directory.document.is_file():
         try:
-            document = json.loads(directory.document.read_bytes())
+            document = json.loads(directory.read(DOCUMENT))
         except ValueError as error:
             raise UserError(
                 f"{directory.document} is damaged: {error}{_remedy(directory)}"

@@ -57,7 +57,7 @@ def duplicates_of(directory: RunDirectory, findings: Sequence[Mapping[str, Any]]
         try:
             prints.append(print_of(directory.load_image(entry["image"])))
             # Files of one run are equal if their pixels are, and read much faster.
-            seeds.add(sha256((directory.path / entry["seed_image"]).read_bytes()).digest())
+            seeds.add(sha256(directory.read(entry["seed_image"])).digest())
         except (InfrastructureError, OSError):
             continue
     return {**count_duplicates(prints), "distinct_seeds": len(seeds)}

@@ -1,0 +1,287 @@
+"""Run directories that a stranger made: what they name is neither executed, read nor contacted."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from canary import Canary, canary
+
+Call = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Crafted:
+    """A copy of a run that can be tampered with, in an empty working directory."""
+
+    run: Path
+    bait: Canary
+
+    def about(self, key: str, change: Callable[[dict[str, Any]], object]) -> None:
+        """Change a part of the journal's header."""
+        with sqlite3.connect(self.run / "run.db") as journal:
+            (text,) = journal.execute("SELECT value FROM about WHERE key = ?", (key,)).fetchone()
+            value = json.loads(text)
+            change(value)
+            journal.execute("UPDATE about SET value = ? WHERE key = ?", (json.dumps(value), key))
+        journal.close()
+
+    def original(self, source: str, file: Path) -> None:
+        sha256 = hashlib.sha256(file.read_bytes()).hexdigest()
+        self.about("pair", lambda pair: pair.update(original=source))
+        self.about("pair", lambda pair: pair["sha256"].update(original=sha256))
+
+    def images(self, path: str) -> None:
+        """Let every finding name that image, in the document and in the journal."""
+        document = json.loads((self.run / "run.json").read_bytes())
+        for entry in (*document["findings"], *document["deviating_seeds"]):
+            entry.update(image=path, seed_image=path)
+        (self.run / "run.json").write_text(json.dumps(document))
+        with sqlite3.connect(self.run / "run.db") as journal:
+            journal.execute("UPDATE triggers SET image = ?, seed_image = ?", (path, path))
+        journal.close()
+
+
+@pytest.fixture
+def crafted(finished: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Crafted]:
+    run = tmp_path / "work" / "run"
+    shutil.copytree(finished.folder, run)
+    monkeypatch.chdir(tmp_path / "work")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("EDGEFLARE_TOKEN", "the-users-token")
+    with canary(tmp_path / "bait") as bait:
+        # Whatever is reached by a shell is reached through these programs.
+        for name in ("ssh", "scp", "adb"):
+            bait.program(tmp_path / "bin" / name)
+        monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+        yield Crafted(run, bait)
+
+
+def a_file_as_original(crafted: Crafted) -> str:
+    file = crafted.run / "net.py"
+    file.write_text(crafted.bait.code)
+    crafted.original(f"{file}:predict", file)
+    return f"--original {file}:predict"
+
+
+def a_module_as_original(crafted: Crafted) -> str:
+    file = Path("net.py")
+    file.write_text(crafted.bait.code)
+    crafted.original("net:predict", file)
+    return "--original net:predict"
+
+
+def a_module_in_a_package_as_original(crafted: Crafted) -> str:
+    Path("pack").mkdir()
+    for name in ("__init__.py", "net.py"):
+        (Path("pack") / name).write_text(crafted.bait.code)
+    crafted.original("pack.net:predict", Path("pack/net.py"))
+    return "--original pack.net:predict"
+
+
+def a_secret_as_compressed_model(crafted: Crafted) -> str:
+    crafted.about("pair", lambda pair: pair.update(compressed=str(crafted.bait.secret)))
+    return "--compressed"
+
+
+def an_endless_compressed_model(crafted: Crafted) -> str:
+    (crafted.run / "model.tflite").symlink_to("/dev/zero")
+    model = str(crafted.run / "model.tflite")
+    crafted.about("pair", lambda pair: pair.update(compressed=model))
+    return "model.tflite is not a regular file"
+
+
+def on(device: str, crafted: Crafted) -> str:
+    crafted.about("plan", lambda plan: plan.update(devices=[device]))
+    return f"--device {device}"
+
+
+def an_address(crafted: Crafted) -> str:
+    return on(f"grpc://127.0.0.1:{crafted.bait.port}", crafted)
+
+
+def a_board(crafted: Crafted) -> str:
+    return on("ssh://stranger.example", crafted)
+
+
+def a_phone(crafted: Crafted) -> str:
+    return on("adb://0123", crafted)
+
+
+def a_shipped_profile_that_is_no_emulation(crafted: Crafted) -> str:
+    return on("android-arm64", crafted)
+
+
+def a_profile_of_the_working_directory(crafted: Crafted) -> str:
+    program = crafted.bait.program(crafted.bait.folder / "python")
+    Path("device_profiles").mkdir()
+    text = f'transport = "emulated"\npython = "{program}"\n'
+    Path("device_profiles/bench.toml").write_text(text)
+    return on("bench", crafted)
+
+
+def a_profile_of_the_user(crafted: Crafted) -> str:
+    program = crafted.bait.program(crafted.bait.folder / "python")
+    folder = Path("~/.config/edgeflare/devices").expanduser()
+    folder.mkdir(parents=True)
+    (folder / "emulated-builtin.toml").write_text(f'transport="emulated"\npython = "{program}"\n')
+    return "--device emulated-builtin"
+
+
+def an_image_outside(crafted: Crafted) -> str:
+    crafted.images(str(crafted.bait.secret))
+    return "outside"
+
+
+def an_image_above(crafted: Crafted) -> str:
+    crafted.images(os.path.relpath(crafted.bait.secret, crafted.run))
+    return "outside"
+
+
+def an_image_behind_a_link(crafted: Crafted) -> str:
+    (crafted.run / "findings" / "x.png").symlink_to(crafted.bait.secret)
+    crafted.images("findings/x.png")
+    return "outside"
+
+
+def a_link_as_document(crafted: Crafted) -> str:
+    (crafted.run / "run.json").unlink()
+    (crafted.run / "run.json").symlink_to(crafted.bait.secret)
+    return "outside"
+
+
+def a_link_as_journal(crafted: Crafted) -> str:
+    (crafted.run / "run.db").unlink()
+    (crafted.run / "run.db").symlink_to(crafted.bait.secret)
+    return "symbolic link"
+
+
+RUNS = (
+    a_file_as_original,
+    a_module_as_original,
+    a_module_in_a_package_as_original,
+    a_secret_as_compressed_model,
+    an_endless_compressed_model,
+    an_address,
+    a_board,
+    a_phone,
+    a_shipped_profile_that_is_no_emulation,
+    a_profile_of_the_working_directory,
+    a_profile_of_the_user,
+    an_image_outside,
+    an_image_above,
+    an_image_behind_a_link,
+    a_link_as_document,
+    a_link_as_journal,
+)
+DEVICES = (
+    an_address,
+    a_board,
+    a_phone,
+    a_shipped_profile_that_is_no_emulation,
+    a_profile_of_the_working_directory,
+    a_profile_of_the_user,
+)
+
+
+@pytest.mark.parametrize("craft", RUNS)
+def test_nothing_that_a_run_names_is_executed_read_or_contacted(
+    craft: Callable[[Crafted], str], crafted: Crafted, call: Call
+) -> None:
+    seed_id = json.loads((crafted.run / "run.json").read_bytes())["findings"][0]["seed_id"]
+    named = craft(crafted)
+    commands = {
+        "explain": ("explain", "run"),
+        "replay": ("replay", "run", "--out", "again"),
+        "repair": ("repair", "run", "--out", "repaired"),
+        "export": ("export", "run", str(seed_id)),
+        "report": ("report", "run", "--html", "--junit", "--csv"),
+        "compare": ("compare", "run", "run"),
+    }
+    for name, command in commands.items():
+        said = call(*command)
+        assert crafted.bait.harm() == [], name
+        asks_no_device = name == "export" and craft in DEVICES
+        if name in ("explain", "replay", "repair", "export") and not asks_no_device:
+            assert (said.code, name) == (2, name), said.err
+            assert named in said.complaint() or "triggering inputs" in said.complaint(), name
+    assert not Path("again").exists()
+
+
+def test_an_ensemble_elsewhere_is_named_again_to_be_started(
+    crafted: Crafted, call: Call, example: Path
+) -> None:
+    program = crafted.bait.program(crafted.bait.folder / "python")
+    member = f"builtin@{program}"
+    crafted.about("plan", lambda plan: plan.update(elsewhere=[member]))
+    said = call("repair", "run", "--out", "repaired", "--search-again")
+    assert said.code == 2
+    assert f"--ensemble xnnpack,{member}" in said.complaint()
+    said = call("repair", "run", "--out", "repaired", "--search-again", "--ensemble", "xnnpack")
+    assert said.code == 2
+    assert "whose ensemble is --ensemble" in said.complaint()
+    assert crafted.bait.harm() == []
+
+
+def test_pictures_are_not_drawn_behind_a_link(crafted: Crafted, call: Call) -> None:
+    (crafted.run / "explain").symlink_to(crafted.bait.folder)
+    before = sorted(crafted.bait.folder.iterdir())
+    said = call("explain", "run")
+    assert said.code == 2
+    assert "outside" in said.complaint()
+    assert sorted(crafted.bait.folder.iterdir()) == before
+
+
+def test_modules_in_the_working_directory_are_not_imported_by_workers(
+    crafted: Crafted, start: Call
+) -> None:
+    for name in ("numpy.py", "json.py", "edgeflare_agent.py", "sitecustomize.py"):
+        Path(name).write_text(crafted.bait.code.replace("import numpy as np\n", ""))
+    # `python -m` would import them itself: the installed command does not.
+    command = "import sys; sys.path.remove(''); from edgeflare.cli import main; main()"
+    seed_id = json.loads((crafted.run / "run.json").read_bytes())["findings"][0]["seed_id"]
+    said = start("explain", "run", str(seed_id), command=("-c", command))
+    assert said.code == 0, said.err
+    assert crafted.bait.harm() == []
+
+
+def test_a_run_with_a_python_function_is_explained_once_that_is_named(
+    crafted: Crafted, call: Call, example: Path
+) -> None:
+    pair = Path("pair")
+    shutil.copytree(example, pair)
+    (pair / "net.py").write_text(crafted.bait.code)
+    text = (pair / "pair.toml").read_text().replace("original.tflite", "net.py:predict")
+    (pair / "pair.toml").write_text(text)
+    options = ("--limit", "2", "--max-queries", "5", "--fail-on", "none", "--out", "mine")
+    assert call("search", pair, *options).code == 2
+    assert crafted.bait.harm() == []
+    assert call("search", pair, *options, "--trust").code == 0
+    assert crafted.bait.harm() == ["executed"]
+    (crafted.bait.folder / "executed").unlink()
+
+    said = call("explain", "mine")
+    assert said.code == 2
+    assert f"--original {pair.absolute()}/net.py:predict" in said.complaint()
+    assert crafted.bait.harm() == []
+    assert call("explain", "mine", "--original", "pair/net.py:predict").code == 0
+    assert crafted.bait.harm() == ["executed"]
+
+
+def test_export_lists_what_it_packs(crafted: Crafted, call: Call) -> None:
+    seed_id = json.loads((crafted.run / "run.json").read_bytes())["findings"][0]["seed_id"]
+    said = call("export", "run", str(seed_id))
+    assert said.code == 0, said.err
+    size = Path(json.loads((crafted.run / "run.json").read_bytes())["pair"]["compressed"]).stat()
+    assert f"{size.st_size:,} bytes  compressed.tflite" in said.out
+    for name in ("finding.json", "input.png", "original.tflite", "reproduce.py", "seed.png"):
+        assert f"bytes  {name}\n" in said.out
