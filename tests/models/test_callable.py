@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgeflare.models.callable import callable_file, open_callable
+from edgeflare.models.callable import callable_file, callable_files, open_callable
 from edgeflare.models.evaluation import Tensor
 from edgeflare.models.original import open_original
 
@@ -93,3 +94,22 @@ def test_refuses_what_is_not_there(refusal: Callable[..., str]) -> None:
     assert "no_such_module" in refusal(open_original, "no_such_module:predict", INPUT)
     assert "there is no Python file lost.py" in refusal(open_original, "lost.py:predict", INPUT)
     assert "'model.pt'" in refusal(open_original, "model.pt", INPUT)
+
+
+def test_the_files_of_a_callable_are_found_without_importing_any(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "far" / "off").mkdir(parents=True)
+    for name in ("far/__init__.py", "far/off/__init__.py", "far/off/net.py"):
+        (tmp_path / name).write_text("raise RuntimeError('imported')")
+    assert callable_files("far.off.net:predict") == (
+        tmp_path / "far" / "__init__.py",
+        tmp_path / "far" / "off" / "__init__.py",
+        tmp_path / "far" / "off" / "net.py",
+    )
+    assert callable_files("far/off/net.py:predict") == (Path("far/off/net.py"),)
+    for absent in ("far.absent:predict", "far.off.net.deeper:predict", "sys:exit", "absent:f"):
+        assert callable_file(absent) is None
+    assert str(tmp_path) not in sys.path
+    assert "far" not in sys.modules

@@ -7,6 +7,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from edgeflare.devices.doctor import examine
+from edgeflare.printable import printable
 
 
 def doctor() -> None:
@@ -16,5 +17,10 @@ def doctor() -> None:
         table.add_column(column)
     for check in examine():
         mark = "ok" if check.found else "MISSING" if check.needed else "-"
-        table.add_row(mark, check.name, check.found, escape("" if check.found else check.mend))
+        table.add_row(
+            mark,
+            check.name,
+            escape(printable(check.found)),
+            escape("" if check.found else check.mend),
+        )
     Console().print(table)

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 import adbutils
 
 from edgeflare.devices.device import connect
-from edgeflare.devices.profile import find_shipped_profile
+from edgeflare.devices.profile import find_shipped_profile, list_profiles
 from edgeflare.devices.transports.qemu import find_qemu
 from edgeflare.errors import EdgeFlareError
 
@@ -50,6 +50,7 @@ def examine() -> list[Check]:
         _program("ssh", "ssh", "-V", "apt-get install openssh-client"),
         _qemu(),
         _bundles(),
+        _profiles(),
         _try("agent, emulated", _start_agent, "pip install --force-reinstall edgeflare"),
     ]
 
@@ -90,6 +91,17 @@ def _bundles() -> Check:
     absent = [name for name, there in parts.items() if not there]
     mend = f"no {', '.join(absent)}: work in a container of Debian 12 or newer"
     return Check("bundles, for devices", "" if absent else ", ".join(parts), False, mend)
+
+
+def _profiles() -> Check:
+    """Look for profiles, without a look at their devices."""
+    usable, others = list_profiles()
+    untrusted = [one.name for one in others if one.untrusted]
+    broken = [one.name for one in others if not one.untrusted]
+    found = str(len(usable))
+    found += f"; not trusted: {', '.join(untrusted)}" if untrusted else ""
+    found += f"; broken: {', '.join(broken)}" if broken else ""
+    return Check("profiles", found, True, "pip install --force-reinstall edgeflare")
 
 
 def _program(name: str, program: str, question: str, mend: str) -> Check:

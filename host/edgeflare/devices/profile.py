@@ -192,11 +192,13 @@ class Broken:
         name: its name.
         complaint: what its file, or one that it extends, says that it must not, or that it needs
             the user's trust.
+        untrusted: whether it is that.
 
     """
 
     name: str
     complaint: str
+    untrusted: bool = False
 
 
 def list_profiles() -> tuple[list[Profile], list[Broken]]:
@@ -213,7 +215,8 @@ def list_profiles() -> tuple[list[Profile], list[Broken]]:
         if loaded.request is None or KEPT_ONLY.allows(loaded.request):
             profiles.append(loaded.profile)
         else:
-            broken.append(Broken(name, f"not trusted: {loaded.request.what}"))
+            complaint = f"not trusted: {loaded.request.what}"
+            broken.append(Broken(name, complaint, untrusted=True))
     return profiles, broken
 
 

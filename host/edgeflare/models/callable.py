@@ -98,7 +98,7 @@ def _find(name: str, places: Sequence[str]) -> ModuleSpec | None:
     for finder in sys.meta_path:
         try:
             found = finder.find_spec(name, places)
-        except (ImportError, ValueError, AttributeError):
+        except (ImportError, ValueError, AttributeError, KeyError):  # KeyError: see above
             found = None
         if found is not None:
             return found

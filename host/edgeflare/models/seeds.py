@@ -83,7 +83,7 @@ def load_seeds(
         )
     if path.is_dir():
         return _from_folder(path, shape, resize, limit)
-    if path.suffix.lower() != ".npz":
+    if path.suffix.lower() != ".npz" or not path.is_file():
         raise UserError(f"seeds {path}: expected an .npz file or a folder of images")
     return _from_npz(path, shape, resize, limit)
 
