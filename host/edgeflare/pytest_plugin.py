@@ -130,11 +130,12 @@ class EdgeFlare:
 
         """
         __tracebackhide__ = True
+        from edgeflare.campaign.json_file import MOST  # noqa: PLC0415
         from edgeflare.campaign.plan import Plan  # noqa: PLC0415
         from edgeflare.errors import EdgeFlareError  # noqa: PLC0415
         from edgeflare.search.goal import Find, Goal  # noqa: PLC0415
 
-        _check("rng_seed", rng_seed, 0, whole=True)
+        _check("rng_seed", rng_seed, 0, MOST, whole=True)
         _check("min_strength", min_strength, 0.0, 1.0)
         _check_choice("find", find, [one.value for one in Find])
         plan = Plan(
@@ -317,10 +318,12 @@ def _message(result: Result, rate: float, allow: float, worst: Document) -> str:
 
 
 def _answer(document: Document, entry: Document, arm: str, label: int | None) -> str:
+    from edgeflare.untrusted_text import for_terminal  # noqa: PLC0415
+
     if label is None:
         return f"no answer ({entry['kind']})"
     classes = document["classes"]
-    name = classes[label] if classes else f"class {label}"
+    name = for_terminal(classes[label]) if label < len(classes) else f"class {label}"
     return f"{name} ({entry['probabilities'][arm][label]:.1%})"
 
 

@@ -101,7 +101,7 @@ def test_a_folder_without_a_journal_is_no_run(tmp_path: Path) -> None:
 
 def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     (tmp_path / "run.db").write_text("hello, this is text and nothing else" * 50)
-    with pytest.raises(UserError, match="is no journal"):
+    with pytest.raises(UserError, match=r"run\.db is damaged \(file is not a database\)"):
         Journal.open(tmp_path / "run.db")
 
 

@@ -328,7 +328,7 @@ def test_a_damaged_document_or_journal_says_so(
     assert "run.json is damaged" in call("report", tmp_path / "run").complaint()
     (tmp_path / "run" / "run.json").unlink()
     (tmp_path / "run" / "run.db").write_text("no database, but some text that is long enough")
-    assert "is no journal of a run" in call("report", tmp_path / "run").complaint()
+    assert "run.db is damaged" in call("report", tmp_path / "run").complaint()
 
 
 @pytest.mark.parametrize("command", ["report", "replay", "explain", "compare"])

@@ -148,8 +148,8 @@ def test_a_file_in_the_place_of_the_pictures_is_named(run: Path, call: Call) -> 
 def test_a_damaged_file_is_said_once_and_made_again(run: Path, call: Call) -> None:
     (run / "explain.json").write_text('{"schema": "edgeflare.explain/v1"')
     warning = (
-        f"warning: {run / 'explain.json'} is damaged, or of another schema than"
-        f" edgeflare.explain/v1: make it again with `edgeflare explain {run}`\n"
+        f"warning: {run / 'explain.json'} is damaged: Expecting ',' delimiter: line 1 column 34"
+        f" (char 33); make it again with `edgeflare explain {run}`\n"
     )
     for command in (("report", run, "--html"), ("export", run, found(run)[0])):
         said = call(*command)
@@ -171,7 +171,7 @@ def test_an_entry_that_is_damaged_is_said_too(run: Path, call: Call) -> None:
     for command in (("report", run, "--html"), ("export", run, chosen)):
         said = call(*command)
         assert said.code == 0
-        assert f"`edgeflare explain {run}`" in said.err
+        assert f"findings.{chosen} has no verdict; make it again" in said.err
 
 
 def test_the_layers_are_drawn_beside_it(run: Path, call: Call) -> None:

@@ -68,13 +68,11 @@ def test_a_damaged_one_says_what_makes_it_again(directory: RunDirectory, content
     (directory.path / "explain.json").write_bytes(content)
     with pytest.raises(UserError) as refused:
         load_explanations(directory, "f" * 64)
-    assert str(refused.value) == (
-        f"{directory.path / 'explain.json'} is damaged, or of another schema than"
-        f" edgeflare.explain/v1: make it again with `edgeflare explain {directory.path}`"
-    )
+    assert str(refused.value).startswith(f"{directory.path / 'explain.json'} is ")
+    assert str(refused.value).endswith(f"; make it again with `edgeflare explain {directory.path}`")
 
 
 def test_one_that_cannot_be_read_says_so(directory: RunDirectory) -> None:
     (directory.path / "explain.json").mkdir()
-    with pytest.raises(UserError, match=r"explain\.json cannot be read"):
+    with pytest.raises(UserError, match=r"explain\.json is not a regular file"):
         load_explanations(directory, "f" * 64)

@@ -57,17 +57,28 @@ class About:
 
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> About:
-        """Return what `to_json` described."""
-        return cls(
-            version=fields["version"],
-            pair=fields["pair"],
-            plan=Plan.from_json(fields["plan"]),
-            devices=tuple(fields["devices"]),
-            arms={Arm(name): _decoder(arm) for name, arm in fields["arms"].items()},
-            classes=tuple(fields["classes"]),
-            labels=None if fields["labels"] is None else tuple(fields["labels"]),
-            host=fields.get("host", {}),
-        )
+        """Return what `to_json` described.
+
+        Raises:
+            UserError: the journal that it was read from is damaged.
+
+        """
+        try:
+            return cls(
+                version=fields["version"],
+                pair=fields["pair"],
+                plan=Plan.from_json(fields["plan"]),
+                devices=tuple(fields["devices"]),
+                arms={Arm(name): _decoder(arm) for name, arm in fields["arms"].items()},
+                classes=tuple(fields["classes"]),
+                labels=None if fields["labels"] is None else tuple(fields["labels"]),
+                host=fields.get("host", {}),
+            )
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise UserError(
+                f"the run's journal run.db is damaged (what it says of the run: {error}): start"
+                " anew with --overwrite"
+            ) from None
 
     @property
     def reading(self) -> Reading:

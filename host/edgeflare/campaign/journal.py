@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -88,6 +89,8 @@ CREATE TABLE stints (
 );
 """
 
+_NAMES = frozenset(re.findall(r"^CREATE TABLE (\w+)", _TABLES, re.MULTILINE))
+
 
 @dataclass(slots=True)
 class Journal:
@@ -139,24 +142,20 @@ class Journal:
         """Open the journal of a run that exists.
 
         Raises:
-            UserError: if there is none, or it is no journal, or another version's.
+            UserError: if there is none, or it is no journal, or damaged, or another version's.
 
         """
-        if not path.parent.exists():
-            like = path_suggestion(path.parent, lambda one: (one / path.name).is_file())
-            raise UserError(f"there is no run directory {path.parent}{like}: check the path")
-        if not path.is_file():
-            raise UserError(f"{path.parent} is no run directory: it has no {path.name}")
-        for beside in ("", "-wal", "-shm", "-journal"):  # SQLite would follow and write to each
-            if Path(f"{path}{beside}").is_symlink():
-                raise UserError(
-                    f"{path}{beside} is a symbolic link: expected the file that the run stored"
-                )
+        _check_files(path)
         try:
             db = _connect(path)
             version = db.execute("PRAGMA user_version").fetchone()[0]
+            (said,) = db.execute("PRAGMA quick_check(1)").fetchone()
         except sqlite3.DatabaseError as error:
-            raise UserError(f"{path} is no journal of a run: {error}") from None
+            if not is_damage(error):
+                raise
+            said = str(error)
+        if said != "ok":
+            raise damaged_journal(path, said)
         if version == 0:
             db.close()
             raise UserError(
@@ -169,6 +168,10 @@ class Journal:
                 f"{path} was written by another version of edgeflare (journal version {version}, "
                 f"expected {SCHEMA_VERSION}): use that version, or start anew with --overwrite"
             )
+        tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master")}
+        if missing := _NAMES - tables:
+            db.close()
+            raise damaged_journal(path, f"it has no table {', '.join(sorted(missing))}")
         return cls(path, db)
 
     def lock(self) -> None:
@@ -311,6 +314,35 @@ class Journal:
                 "total(verify_seconds), total(device_busy_seconds) FROM stints"
             ).fetchone()
         )
+
+
+def is_damage(error: sqlite3.Error) -> bool:
+    """Whether an error says that the file is damaged, rather than the disk full or gone."""
+    return type(error) is sqlite3.DatabaseError
+
+
+def damaged_journal(path: Path, why: str) -> UserError:
+    """Return what is raised of a journal that is damaged, with what can still be done."""
+    document = path.with_name("run.json")
+    rest = f"; its result is in {document.name}, which can still be shown"
+    return UserError(
+        f"{path} is damaged ({why}), and the run cannot be gone on with: start anew with"
+        f" --overwrite{rest if document.is_file() else ''}"
+    )
+
+
+def _check_files(path: Path) -> None:
+    """Refuse what is no journal of a run, before SQLite opens it."""
+    if not path.parent.exists():
+        like = path_suggestion(path.parent, lambda one: (one / path.name).is_file())
+        raise UserError(f"there is no run directory {path.parent}{like}: check the path")
+    if not path.is_file():
+        raise UserError(f"{path.parent} is no run directory: it has no {path.name}")
+    for beside in ("", "-wal", "-shm", "-journal"):  # SQLite would follow and write to each
+        if Path(f"{path}{beside}").is_symlink():
+            raise UserError(
+                f"{path}{beside} is a symbolic link: expected the file that the run stored"
+            )
 
 
 def _connect(path: Path) -> sqlite3.Connection:

@@ -12,7 +12,7 @@ from typer import Abort, BadParameter
 from edgeflare.cli.wording import reworded
 from edgeflare.crash_report import keep_traceback
 from edgeflare.errors import EdgeFlareError
-from edgeflare.printable import printable
+from edgeflare.untrusted_text import for_terminal
 
 _UsageError = cast("type[BadParameter]", BadParameter.__base__)
 """What Typer raises for whatever it cannot read. Whether its Click is its own or the package click
@@ -65,4 +65,4 @@ def _unexpected(error: BaseException) -> str:
 
 
 def _complain(message: str) -> None:
-    sys.stderr.write(f"edgeflare: {printable(' '.join(message.split()))}\n")
+    sys.stderr.write(f"edgeflare: {for_terminal(' '.join(message.split()))}\n")

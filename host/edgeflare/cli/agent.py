@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
 from edgeflare.cli import options
 from edgeflare.cli.completion import complete_device
+from edgeflare.cli.console import Console
 from edgeflare.devices.bundle.build import build_bundle
 from edgeflare.devices.bundle.target import TARGETS
 from edgeflare.devices.profile import find_profile

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from edgeflare.bench.document import Bench, write_bench
 from edgeflare.bench.figure import draw_queries
@@ -19,6 +18,7 @@ from edgeflare.campaign.plan import MAX_QUERIES, TIME_LIMIT_SECONDS, Plan
 from edgeflare.campaign.setting import CHAINS
 from edgeflare.cli import options
 from edgeflare.cli.completion import complete_strategy
+from edgeflare.cli.console import Console
 from edgeflare.cli.grid_progress import say, watch_runs
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
 from edgeflare.cli.quiet import Quiet, result

@@ -9,12 +9,12 @@ from typing import Annotated
 
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from edgeflare.campaign.run_directory import RunDirectory
 from edgeflare.cli.completion import complete_run
+from edgeflare.cli.console import Console
 from edgeflare.replay.comparing import Column, Comparison
 from edgeflare.replay.comparing import compare as set_side_by_side
 from edgeflare.report.document import load_document

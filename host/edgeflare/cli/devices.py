@@ -7,12 +7,12 @@ from dataclasses import fields
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from edgeflare.cli import options
 from edgeflare.cli.completion import complete_device
+from edgeflare.cli.console import Console
 from edgeflare.devices.attached import look_around
 from edgeflare.devices.check import check_device
 from edgeflare.devices.cpu_features import features_for_kernels

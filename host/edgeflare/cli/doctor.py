@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from edgeflare.cli.console import Console
 from edgeflare.devices.doctor import examine
 from edgeflare.printable import printable
 

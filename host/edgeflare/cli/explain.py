@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
@@ -16,6 +15,7 @@ from edgeflare.campaign.journal import Journal
 from edgeflare.campaign.run_directory import RunDirectory, write_atomically
 from edgeflare.cli import moved, options
 from edgeflare.cli.completion import complete_device, complete_run
+from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import INTERRUPTED, as_ctrl_c
 from edgeflare.cli.progress import ProgressDisplay, observe
 from edgeflare.cli.quiet import Quiet, result

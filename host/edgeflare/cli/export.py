@@ -11,12 +11,11 @@ from edgeflare.cli import moved
 from edgeflare.cli.completion import complete_run
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.warning import unless_damaged
-from edgeflare.diagnose.document import Document, damaged, load_explanations
+from edgeflare.diagnose.document import load_explanations
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.replay.past_run import PastRun, seed_id_of
 from edgeflare.replay.reproduction import SCRIPT
 from edgeflare.replay.reproduction import export as write_reproduction
-from edgeflare.report.html.explanation import read_explanation
 
 Run = Annotated[
     Path,
@@ -55,7 +54,8 @@ def export(
         raise UserError(f"{finding} is no finding: name it by its seed's id, or by its image")
     path = out or run / f"finding-{seed_id}.zip"
     pair = past.pair(original, compressed)
-    explanations = unless_damaged(lambda: _explanations(past, seed_id))
+    fingerprint = past.about.pair["fingerprint"]
+    explanations = unless_damaged(lambda: load_explanations(past.directory, fingerprint))
     try:
         made = write_reproduction(
             past, pair, seed_id, path, explanations, with_models=not no_models
@@ -70,14 +70,3 @@ def export(
         what = f"{made.operator['name']} (operator {made.operator['operator']})"
         typer.echo(f"operator.tflite is {what}: {made.operator['what']}")
     typer.echo(f"{len(made.files)} files; unpack it, and type: python {SCRIPT}")
-
-
-def _explanations(past: PastRun, seed_id: int) -> Document | None:
-    """Return the run's explanations, of which the one of this seed can be read."""
-    explanations = load_explanations(past.directory, past.about.pair["fingerprint"])
-    if explanations is not None and str(seed_id) in explanations["findings"]:
-        try:
-            read_explanation(explanations["findings"][str(seed_id)], past.about.classes)
-        except (LookupError, TypeError, AttributeError, ValueError):
-            raise damaged(past.directory) from None
-    return explanations

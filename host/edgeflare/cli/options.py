@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from edgeflare.campaign.json_file import MOST
 from edgeflare.cli.completion import complete_device, complete_strategy
 from edgeflare.models.preprocess import PRESETS
 from edgeflare.search.bounds import DEFAULT_RMS
@@ -218,7 +219,11 @@ StrategyName = Annotated[
 RngSeed = Annotated[
     int,
     typer.Option(
-        min=0, metavar="N", help="The run seed: same seed, same findings.", rich_help_panel=_HOW
+        min=0,
+        max=MOST,  # every reader of JSON keeps it
+        metavar="N",
+        help="The run seed: same seed, same findings.",
+        rich_help_panel=_HOW,
     ),
 ]
 MaxQueries = Annotated[

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from edgeflare.cli import moved, options
 from edgeflare.cli.completion import complete_device, complete_run
+from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import INTERRUPTED, as_ctrl_c, interruptible
 from edgeflare.cli.progress import observe
 from edgeflare.cli.quiet import Quiet, result

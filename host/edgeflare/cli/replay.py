@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
-from edgeflare.campaign.journal import Journal
+from edgeflare.campaign.journal import Journal, damaged_journal, is_damage
 from edgeflare.campaign.run_directory import RunDirectory
 from edgeflare.cli import moved, options
 from edgeflare.cli.completion import complete_device, complete_run
+from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
 from edgeflare.cli.progress import observe
 from edgeflare.cli.quiet import Quiet, result
@@ -119,6 +119,8 @@ def _run(console: Console, opened: Replay, directory: RunDirectory, journal: Jou
         with observe(console) as observer, interruptible() as interrupt:
             return run_replay(opened, directory, journal, observer, interrupt)
     except (InfrastructureError, OSError, sqlite3.Error) as error:
+        if isinstance(error, sqlite3.Error) and is_damage(error):
+            raise InfrastructureError(str(damaged_journal(directory.journal, str(error)))) from None
         raise InfrastructureError(
             f"{error}; what was seen is in {directory.path}, and the same command with "
             f"--out {directory.path} --resume goes on"

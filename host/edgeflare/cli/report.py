@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from edgeflare.campaign.run_directory import RunDirectory, write_atomically
 from edgeflare.cli.completion import complete_run
+from edgeflare.cli.console import Console
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.warning import unless_damaged
 from edgeflare.errors import InfrastructureError, UserError

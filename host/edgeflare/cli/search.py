@@ -7,17 +7,17 @@ from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 
-from rich.console import Console
 from rich.markup import escape
 
 from edgeflare.campaign.assembly import Assembly, assemble, first_seeds
 from edgeflare.campaign.first_look import first_look
-from edgeflare.campaign.journal import Journal
+from edgeflare.campaign.journal import Journal, damaged_journal, is_damage
 from edgeflare.campaign.plan import MAX_QUERIES, TIME_LIMIT_SECONDS, Plan
 from edgeflare.campaign.run import begin_run, resume_run
 from edgeflare.campaign.run_directory import RunDirectory
 from edgeflare.campaign.setting import CHAINS
 from edgeflare.cli import options
+from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
 from edgeflare.cli.progress import observe
 from edgeflare.cli.quiet import Quiet, result
@@ -179,6 +179,8 @@ def _run(
         with observe(console) as observer, interruptible() as interrupt:
             return run_documented(assembly, plan, directory, journal, observer, interrupt, chains)
     except (InfrastructureError, OSError, sqlite3.Error) as error:
+        if isinstance(error, sqlite3.Error) and is_damage(error):
+            raise InfrastructureError(str(damaged_journal(directory.journal, str(error)))) from None
         raise InfrastructureError(
             f"{error}; what was found is in {directory.path}, and the same command with "
             f"--out {directory.path} --resume goes on"

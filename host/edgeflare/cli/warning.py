@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from edgeflare.errors import UserError
+from edgeflare.untrusted_text import for_terminal
 
 T = TypeVar("T")
 
@@ -22,4 +23,4 @@ def unless_damaged(load: Callable[[], T]) -> T | None:
 
 def warn(line: str) -> None:
     """Print a warning."""
-    sys.stderr.write(f"warning: {' '.join(line.split())}\n")
+    sys.stderr.write(f"warning: {for_terminal(' '.join(line.split()))}\n")

@@ -8,10 +8,12 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from edgeflare import __version__
 from edgeflare.campaign.about import About
+from edgeflare.campaign.json_file import load_json, packaged_schema
 from edgeflare.campaign.run_directory import RunDirectory, write_atomically
 from edgeflare.diagnose.explaining import Explanation
 from edgeflare.errors import UserError
@@ -38,30 +40,26 @@ def load_explanations(directory: RunDirectory, fingerprint: str) -> Document | N
         UserError: the file is damaged, or of another schema.
 
     """
-    path = directory.path / EXPLANATIONS
-    try:
-        document = json.loads(directory.read(EXPLANATIONS))
-        known = document["schema"] == SCHEMA
-        same = document["pair"]["fingerprint"] == fingerprint
-        named = {entry["device"] for entry in document["findings"].values()}
-        sound = named <= document["devices"].keys()
-    except FileNotFoundError:
+    if not (directory.path / EXPLANATIONS).exists():
         return None
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError, AttributeError):
-        known, same, sound = True, True, False
-    if not (known and sound):
-        raise damaged(directory)
-    return document if same else None
+    try:
+        document = _read(directory.inside(EXPLANATIONS))
+    except UserError as error:
+        raise UserError(
+            f"{error}; make it again with `edgeflare explain {directory.path}`"
+        ) from None
+    return document if document["pair"]["fingerprint"] == fingerprint else None
 
 
-def damaged(directory: RunDirectory) -> UserError:
-    """Return what is raised of explanations that cannot be read."""
-    return UserError(
-        f"{directory.path / EXPLANATIONS} is damaged, or of another schema than {SCHEMA}: "
-        f"make it again with `edgeflare explain {directory.path}`"
-    )
+def _read(path: Path) -> Document:
+    document = load_json(path, packaged_schema("edgeflare.diagnose", "explain.schema.json"))
+    for key, entry in document["findings"].items():
+        if entry["device"] not in document["devices"]:
+            raise UserError(
+                f"{path} is damaged: findings.{key}.device is {entry['device']!r}, but devices has"
+                " none of this name"
+            )
+    return document
 
 
 class Explanations:

@@ -13,6 +13,7 @@ from statistics import median
 from typing import Any
 
 from edgeflare.campaign.assembly import Assembly, ImageShape, assemble, first_seeds
+from edgeflare.campaign.json_file import compiled, load_json
 from edgeflare.campaign.pipeline import Pipeline
 from edgeflare.campaign.plan import Plan
 from edgeflare.campaign.run_directory import write_atomically
@@ -81,6 +82,35 @@ class Measured:
     labelled: Labelled | None
 
 
+_COUNT = {"type": "integer", "minimum": 0}
+_RIGHT = ("images", "original", "compressed")
+_KEPT: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "about": {"type": "object"},
+        "size_bytes": _COUNT,
+        "latency_ms": {"type": "number", "minimum": 0},
+        "timed_runs": _COUNT,
+        "labelled": {
+            "type": ["object", "null"],
+            "properties": {
+                **dict.fromkeys(("images", "deviating", "tied"), _COUNT),
+                "right": {
+                    "type": "object",
+                    "properties": dict.fromkeys(_RIGHT, _COUNT),
+                    "required": list(_RIGHT),
+                    "additionalProperties": False,
+                },
+            },
+            "required": ["images", "deviating", "tied", "right"],
+            "additionalProperties": False,
+        },
+    },
+    "required": ["about", "size_bytes", "latency_ms", "timed_runs", "labelled"],
+}
+"""The schema of the file in which the figures of a model are kept."""
+
+
 def recall(pair: Pair, plan: Plan, labelled: Path | None, kept: Path) -> Measured | None:
     """Return what was measured before of this model, on this device and set, if it was.
 
@@ -97,7 +127,10 @@ def recall(pair: Pair, plan: Plan, labelled: Path | None, kept: Path) -> Measure
     about = _about(pair, plan, labelled)
     if not kept.exists():
         return None
-    known = json.loads(kept.read_bytes())
+    try:
+        known = load_json(kept, compiled(_KEPT))
+    except UserError as error:
+        raise UserError(f"{error}; remove it, and it is measured anew") from None
     return _from_json(known) if known["about"] == about else None
 
 

@@ -130,7 +130,7 @@ def _column(run: str, document: Document, unique: int) -> Column:
         run=run,
         pair=document["pair"]["name"],
         devices=tuple(map(_device, document["devices"])),
-        compressed=document["pair"]["compressed"],
+        compressed=document["pair"].get("compressed", ""),
         strategy=document["strategy"],
         find=document["find"],
         seeds=totals["seeds"],

@@ -8,6 +8,7 @@ from typing import Any
 
 from edgeflare.report.document import Document
 from edgeflare.report.naming import ARMS, class_name
+from edgeflare.untrusted_text import for_csv
 
 LISTS = {
     "deviating_seeds": "deviating seed",
@@ -69,4 +70,4 @@ def _row(document: Document, entry: Document, name: str) -> dict[str, Any]:
         if label is not None:
             row[f"{arm}_class"] = class_name(document["classes"], label)
             row[f"{arm}_probability"] = entry["probabilities"][arm][label]
-    return row
+    return {key: for_csv(value) if isinstance(value, str) else value for key, value in row.items()}

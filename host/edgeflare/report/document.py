@@ -6,19 +6,22 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from statistics import fmean, median
 from typing import Any
 
 from edgeflare.campaign.about import About
-from edgeflare.campaign.journal import Journal
+from edgeflare.campaign.journal import Journal, damaged_journal
 from edgeflare.campaign.panel import device_of
 from edgeflare.campaign.recall import from_rows
 from edgeflare.campaign.rows import ChainRow, RefinementRow, TriggerRow
 from edgeflare.campaign.run_directory import DOCUMENT, RunDirectory, write_atomically
 from edgeflare.campaign.verification import REPETITIONS
 from edgeflare.errors import UserError
+from edgeflare.report.checking import read_document
 from edgeflare.report.duplicates import duplicates_of
 from edgeflare.report.equal_arms import equal_arms
 from edgeflare.report.replayed import replay_part
@@ -27,13 +30,6 @@ from edgeflare.search.goal import Goal, cause, strength
 from edgeflare.search.outcome import Arm, Outcome
 
 SCHEMA = "edgeflare.run/v1"
-
-REQUIRED = (
-    "schema", "edgeflare", "stopped_by", "pair", "devices", "ensemble", "strategy", "find",
-    "rng_seed", "plan", "classes", "warnings", "totals",
-    "deviating_seeds", "findings", "flaky", "unverified",
-)  # fmt: skip
-"""The keys that every document has."""
 
 Document = dict[str, Any]
 """A run as plain JSON values; see `run.schema.json`."""
@@ -51,30 +47,19 @@ def load_document(directory: RunDirectory) -> Document:
     """Return a run's document; derived from the journal where a run was cut off before its end.
 
     Raises:
-        UserError: there is no run.
+        UserError: there is no run, or what is there is damaged; names the file, and the place.
 
     """
     if directory.document.is_file():
         try:
-            document = json.loads(directory.read(DOCUMENT))
-        except ValueError as error:
-            raise UserError(
-                f"{directory.document} is damaged: {error}{_remedy(directory)}"
-            ) from None
-        if not isinstance(document, dict) or document.get("schema") != SCHEMA:
-            raise UserError(f"{directory.document} is not of the schema {SCHEMA}")
-        missing = [key for key in REQUIRED if key not in document]
-        if missing:
-            raise UserError(
-                f"{directory.document} is damaged: it has no {', '.join(missing)}"
-                f"{_remedy(directory)}"
-            )
-        return document
-    journal = Journal.open(directory.journal)
-    try:
-        return build_document(directory, journal)
-    finally:
-        journal.close()
+            return read_document(directory.inside(DOCUMENT))
+        except UserError as error:
+            raise UserError(f"{error}{_remedy(directory)}") from None
+    with closing(Journal.open(directory.journal)) as journal:
+        try:
+            return build_document(directory, journal)
+        except (sqlite3.DatabaseError, LookupError, TypeError, ValueError) as error:
+            raise damaged_journal(directory.journal, str(error)) from error
 
 
 def _remedy(directory: RunDirectory) -> str:

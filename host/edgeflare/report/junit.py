@@ -9,7 +9,6 @@ groups failures.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import PurePath
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
@@ -17,9 +16,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from edgeflare.report.document import Document
 from edgeflare.report.naming import decisions, number, sort
 from edgeflare.report.ran import details
-
-INVALID = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What must not stand in XML 1.0, not even escaped."""
+from edgeflare.untrusted_text import for_xml
 
 
 def junit_xml(document: Document) -> bytes:
@@ -32,7 +29,7 @@ def junit_xml(document: Document) -> bytes:
     """
     totals = document["totals"]
     seed_ids, failed, undecided = (_replayed if "replay" in document else _searched)(document)
-    name = _valid(document["pair"]["name"])
+    name = for_xml(document["pair"]["name"])
     suite = Element("testsuite", name=f"edgeflare {name}")
     _add_properties(suite, document)
     for seed_id in seed_ids:
@@ -108,7 +105,7 @@ def _add_properties(suite: Element, document: Document) -> None:
     }
     properties = SubElement(suite, "properties")
     for name, value in details(known):
-        SubElement(properties, "property", name=_valid(name), value=_valid(value))
+        SubElement(properties, "property", name=for_xml(name), value=for_xml(value))
 
 
 def _held_against(document: Document) -> Document:
@@ -127,7 +124,7 @@ def _add_failure(case: Element, document: Document, title: str, entry: Document)
     case.set("time", _seconds(entry["seconds"]))
     said = decisions(entry, document["classes"])
     message = f"{title}{sort(entry)}: {said} (strength {number(entry['strength'], 4)})"
-    failure = SubElement(case, "failure", message=_valid(message), type=sort(entry))
+    failure = SubElement(case, "failure", message=for_xml(message), type=sort(entry))
     distortion = entry["distortion"]
     lines = [
         message,
@@ -138,13 +135,8 @@ def _add_failure(case: Element, document: Document, title: str, entry: Document)
         f"distance to the seed: L2 {number(distortion['l2'])}, L∞ {number(distortion['linf'], 0)}",
         f"operators: {', '.join(entry['operators']) or 'none'}",
     ]
-    failure.text = _valid("\n".join(lines))
+    failure.text = for_xml("\n".join(lines))
 
 
 def _seconds(value: float) -> str:
     return f"{value:.3f}"
-
-
-def _valid(text: str) -> str:
-    """Replace what XML cannot hold."""
-    return INVALID.sub("\N{REPLACEMENT CHARACTER}", text)

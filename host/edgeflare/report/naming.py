@@ -37,7 +37,7 @@ def class_name(classes: Sequence[str], label: int | None) -> str:
     """
     if label is None:
         return "–"
-    return classes[label] if label < len(classes) else str(label)
+    return classes[label] if 0 <= label < len(classes) else str(label)
 
 
 def decisions(entry: Document, classes: Sequence[str]) -> str:

@@ -86,7 +86,7 @@ def _runtime(device: Mapping[str, Any]) -> str:
     threads = what.get("threads", 1)
     said = f"{what['runtime']} {what['runtime_version']}, {what['kernels']} kernels"
     if what.get("total_nodes"):
-        said += f", {what['delegated_nodes'] or 0} of {what['total_nodes']} nodes delegated"
+        said += f", {what.get('delegated_nodes') or 0} of {what['total_nodes']} nodes delegated"
     return f"{said}, {threads} thread{'' if threads == 1 else 's'}"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -11,29 +10,28 @@ from edgeflare.report.duplicates import in_words
 from edgeflare.report.naming import ARMS, SORTS, class_name, number, sort
 from edgeflare.report.ran import what_ran
 from edgeflare.report.replayed import deviating_now, regressed, tried
+from edgeflare.untrusted_text import for_markdown
 
 ROWS = 10
 """Entries that a table lists; GitHub cuts off a summary of more than 1 MiB."""
 
 STOPPED = "This is not the whole run: it was stopped before its end (`{}`)."
 
-_MARKUP = re.compile(r"([\\`*_\[\]<>|~$&])")
-
 
 def summary(document: Document) -> str:
     """Return a run as Markdown (GitHub's flavour)."""
     replay = "replay" in document
     verdict = _replay_verdict(document) if replay else _verdict(document)
-    parts = [f"## EdgeFlare: {_text(document['pair']['name'])}", verdict]
+    parts = [f"## EdgeFlare: {for_markdown(document['pair']['name'])}", verdict]
     if document["stopped_by"]:
         parts.append("> [!WARNING]\n> " + STOPPED.format(document["stopped_by"]))
-    parts += [f"> [!WARNING]\n> {_text(warning)}" for warning in document["warnings"]]
+    parts += [f"> [!WARNING]\n> {for_markdown(warning)}" for warning in document["warnings"]]
     parts.append(_table(("", ""), _replay_facts(document) if replay else _facts(document)))
     for key, title in (_REPLAY_TITLES if replay else _TITLES).items():
         if document[key]:
             parts += [f"### {title}", _entries(document, document[key])]
     ran = [
-        (one.arm, *(_text(part) or "–" for part in (one.what, one.where, one.how)))
+        (one.arm, *(for_markdown(part) or "–" for part in (one.what, one.where, one.how)))
         for one in what_ran(document)
     ]
     parts += ["### What ran where", _table(("arm", "model", "where", "how"), ran)]
@@ -127,7 +125,7 @@ def _entries(document: Document, entries: Sequence[Document]) -> str:
     rows = [
         (
             str(entry["seed_id"]),
-            *(_text(_decided(document, entry, arm)) for arm in arms),
+            *(for_markdown(_decided(document, entry, arm)) for arm in arms),
             sort(entry),
             number(entry["strength"], 3),
             *([f"{entry['queries']:,}"] if searched else []),
@@ -152,8 +150,3 @@ def _decided(document: Document, entry: Document, arm: str) -> str:
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-
-
-def _text(text: str) -> str:
-    """Keep a text from being read as Markdown, or as anything but one line."""
-    return _MARKUP.sub(r"\\\1", " ".join(text.split()))

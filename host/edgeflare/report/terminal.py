@@ -17,7 +17,7 @@ from edgeflare.campaign.first_look import FirstLook
 from edgeflare.printable import printable
 from edgeflare.report.document import Document
 from edgeflare.report.duplicates import in_words
-from edgeflare.report.naming import sort, worst_first
+from edgeflare.report.naming import class_name, sort, worst_first
 from edgeflare.report.terminal_replay import REPLAY_TITLES, replay_totals
 from edgeflare.report.undelegated import undelegated
 
@@ -110,11 +110,12 @@ def _heading(run: Mapping[str, Any]) -> Text:
     numbers = _numbers(run)
     for device in run["devices"]:
         what, name = device["provenance"], device["name"]
+        delegated, nodes = what.get("delegated_nodes") or 0, what.get("total_nodes") or "?"
         text.append(
             f"\n{numbers[name] + ' ' if numbers else ''}{name}: {what['machine']}, "
-            f"{what['runtime']} {what['runtime_version']}, "
-            f"{what['kernels']} kernels ({what['delegated_nodes'] or 0} of {what['total_nodes']} "
-            f"nodes delegated), {what['threads']} thread{'s' if what['threads'] != 1 else ''}"
+            f"{what['runtime']} {what['runtime_version']}, {what['kernels']} kernels "
+            f"({delegated} of {nodes} nodes delegated), "
+            f"{what['threads']} thread{'s' if what['threads'] != 1 else ''}"
         )
         if what.get("cache"):
             text.append(f"\nagent and models stay on {device['name']} in {what['cache']}")
@@ -213,11 +214,7 @@ def _findings(document: Document, entries: Sequence[Document], title: str) -> Ta
 
 def _label(document: Document, entry: Document, arm: str) -> Text:
     """Return a label's name as it is, also where it would read as markup."""
-    label = entry["labels"].get(arm)
-    if label is None:
-        return Text("–")
-    classes = document["classes"]
-    return Text(classes[label] if label < len(classes) else str(label))
+    return Text(class_name(document["classes"], entry["labels"].get(arm)))
 
 
 def _counted(values: Iterable[str]) -> str:

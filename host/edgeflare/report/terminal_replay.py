@@ -56,7 +56,7 @@ def _change(change: Document) -> str:
 
 
 def _compressed(document: Document) -> str:
-    now, then = document["pair"]["compressed"], document["replay"]["of"]["compressed"]
+    now, then = document["pair"].get("compressed", ""), document["replay"]["of"]["compressed"]
     if now == then:
         return last_parts(now)
     if last_parts(now) == last_parts(then):

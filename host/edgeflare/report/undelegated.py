@@ -20,7 +20,7 @@ def undelegated(devices: Sequence[Mapping[str, Any]]) -> list[str]:
     for device in devices:
         name, what = device["name"], device["provenance"]
         delegated = what.get("delegated_nodes")
-        if delegated is None or not what["total_nodes"]:
+        if delegated is None or not what.get("total_nodes"):
             continue  # it is not known
         external = what.get("external_nodes")
         gave = f"{what['runtime']} {what['runtime_version']} gave it none of the"

@@ -22,6 +22,7 @@ from matplotlib.ticker import (
 from edgeflare.report.document import Document
 from edgeflare.report.html.svg import COLOURS, inline_svg, page_style
 from edgeflare.report.naming import SORTS, number, sort
+from edgeflare.untrusted_text import for_html
 
 SIZE = (4.5, 2.7)
 """Inches; at 72 points each, so that the text is read without a lens on a phone too."""
@@ -235,7 +236,8 @@ def _distance(document: Document) -> Chart | None:
 
 def _operators(document: Document) -> Chart | None:
     """Draw each operator's share of all mutations on the way to a finding; None without any."""
-    counted = Counter(name for entry in document["findings"] for name in entry["operators"])
+    named = [[for_html(name) for name in entry["operators"]] for entry in document["findings"]]
+    counted = Counter(name for names in named for name in names)
     if not counted:
         return None
     total = sum(counted.values())
@@ -249,7 +251,7 @@ def _operators(document: Document) -> Chart | None:
     panel.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
     panel.invert_yaxis()
     _names_down(panel)
-    within = Counter(name for entry in document["findings"] for name in set(entry["operators"]))
+    within = Counter(name for names in named for name in set(names))
     rows = [
         (name, f"{count:,}", f"{count / total:.1%}", f"{within[name]:,}")
         for name, count in counted.most_common()

@@ -79,14 +79,11 @@ def load_explanations(directory: RunDirectory, document: Document) -> dict[int, 
         for key in ("findings", "deviating_seeds")
         for entry in document[key]
     }
-    try:
-        return {
-            one["seed_id"]: read_explanation(one, document["classes"])
-            for one in told["findings"].values()
-            if (one["seed_id"], one["sha256"]) in known
-        }
-    except (LookupError, TypeError, AttributeError, ValueError):
-        raise explained.damaged(directory) from None
+    return {
+        one["seed_id"]: read_explanation(one, document["classes"])
+        for one in told["findings"].values()
+        if (one["seed_id"], one["sha256"]) in known
+    }
 
 
 def read_explanation(one: Mapping[str, Any], classes: Sequence[str]) -> Explanation:

@@ -21,6 +21,7 @@ from edgeflare.report.html.pictures import allowance
 from edgeflare.report.html.replay import replay_of
 from edgeflare.report.naming import SORTS, class_name, number
 from edgeflare.report.ran import details, what_ran
+from edgeflare.untrusted_text import for_html
 
 STOPPED = {
     "interrupt": "The run was stopped by Ctrl-C before its end.",
@@ -49,6 +50,7 @@ def render_page(
         loader=PackageLoader("edgeflare.report.html"),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=_shown,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -77,6 +79,10 @@ def render_page(
         script=script,
         script_hash=b64encode(sha256(script.encode()).digest()).decode(),
     )
+
+
+def _shown(value: Any) -> Any:
+    return for_html(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _packaged(name: str) -> Markup:

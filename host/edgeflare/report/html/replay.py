@@ -50,7 +50,7 @@ def replay_of(document: Document) -> Replay | None:
     mended = frozenset(entry["seed_id"] for entry in told["mended"])
     return Replay(
         of=f"{_name(told['of']['run'])} (on {', '.join(told['of']['devices'])})",
-        model=_model(document["pair"]["compressed"], told["of"]["compressed"]),
+        model=_model(document["pair"].get("compressed", ""), told["of"]["compressed"]),
         tried=tried(document),
         deviating=deviating_now(document),
         mended=len(mended - worse),

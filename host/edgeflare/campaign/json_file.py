@@ -1,0 +1,138 @@
+"""JSON documents read from disk: held to their schema before anything of them is used.
+
+A run is passed on between people, and a file may be damaged on its way. What a schema says of every
+key and value is checked here, so that the rest of the code may rely on it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Final
+
+import fastjsonschema
+from fastjsonschema import JsonSchemaValueException
+
+from edgeflare.errors import UserError
+
+MOST_BYTES: Final = 2**30
+"""Of a document; a run with 100,000 findings has about 150 MB."""
+
+MOST: Final = 2**53 - 1
+"""Of a number, either way: what every reader of JSON keeps exactly (RFC 8259, section 6)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """A JSON schema, ready to be held against documents.
+
+    Attributes:
+        name: what a document of it has under `schema`; None where it has no such key.
+        check: raises JsonSchemaValueException for what does not keep to it.
+
+    """
+
+    name: str | None
+    check: Callable[[Any], Any]
+
+
+def load_json(path: Path, schema: Schema) -> dict[str, Any]:
+    """Return a document that keeps to its schema.
+
+    Whole numbers are of type int, however they are written, since in JSON 3.0 is one too.
+
+    Args:
+        path: the document's.
+        schema: as `packaged_schema` or `compiled` returns it.
+
+    Raises:
+        UserError: the file cannot be read or is damaged; names it, and the place in it.
+
+    """
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise UserError(f"{path} is damaged: it is larger than {MOST_BYTES >> 20} MiB")
+        document = json.loads(
+            path.read_bytes(), parse_float=_number, parse_int=_whole, parse_constant=str
+        )
+        json.dumps(document, ensure_ascii=False).encode()  # no text that is no Unicode
+        if schema.name and not (
+            isinstance(document, dict) and document.get("schema") == schema.name
+        ):
+            raise UserError(f"{path} is not of the schema {schema.name}")
+        schema.check(document)
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}") from None
+    except JsonSchemaValueException as error:
+        raise UserError(f"{path} is damaged: {_explained(error)}") from None
+    except UnicodeError:
+        raise UserError(f"{path} is damaged: it holds text that is no Unicode") from None
+    except RecursionError:
+        raise UserError(f"{path} is damaged: it is nested too deeply") from None
+    except ValueError as error:
+        raise UserError(f"{path} is damaged: {error}") from None
+    return dict(document)
+
+
+@lru_cache
+def packaged_schema(package: str, name: str) -> Schema:
+    """Return a schema that lies in one of our packages."""
+    return compiled(json.loads((files(package) / name).read_bytes()))
+
+
+def compiled(schema: Mapping[str, Any]) -> Schema:
+    """Return a JSON schema, ready to be held against documents."""
+    # An $id that is no address would be looked for on the network.
+    kept = {key: value for key, value in schema.items() if key not in ("$id", "$schema")}
+    name = schema["properties"].get("schema", {}).get("const")
+    return Schema(name, fastjsonschema.compile(kept, use_default=False))
+
+
+def _whole(text: str) -> int | str:
+    """Return a whole number; what is too large stays text, which no schema takes for a number."""
+    value = text if len(text) > 20 else int(text)
+    return text if isinstance(value, str) or abs(value) > MOST else value
+
+
+def _number(text: str) -> float | int | str:
+    value = float(text)
+    if not -MOST <= value <= MOST:
+        return text
+    return int(value) if value.is_integer() else value
+
+
+def _explained(error: JsonSchemaValueException) -> str:
+    """Say where in a document which value is not what it should be."""
+    place = re.sub(r"^data\.?", "", str(error.name)) or "it"
+    if error.rule == "required":
+        missing = [key for key in error.rule_definition if key not in error.value]
+        return f"{place} has no {', '.join(missing)}"
+    if error.rule == "additionalProperties":
+        unknown = sorted(set(error.value) - set(error.definition.get("properties", ())))
+        return f"{place} has the unknown key {_short(unknown[0])}"
+    if error.rule == "type":
+        kinds = error.rule_definition
+        expected = kinds if isinstance(kinds, str) else " or ".join(kinds)
+        return f"{place} is {_short(error.value)}, expected {expected}"
+    said = str(error.message).removeprefix(str(error.name)).strip()
+    return f"{place} is {_short(error.value)}, but {said}"
+
+
+def _short(value: Any) -> str:
+    """Return a value as JSON, of a large one the beginning."""
+    text = "".join(_beginning(json.JSONEncoder().iterencode(value), 60))
+    return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def _beginning(parts: Iterator[str], most: int) -> Iterator[str]:
+    length = 0
+    for part in parts:
+        yield part
+        length += len(part)
+        if length > most:
+            return

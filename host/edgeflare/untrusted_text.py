@@ -1,0 +1,53 @@
+"""Text from outside, such as names of classes, pairs and files, made safe for where it is shown.
+
+Runs, pairs and models are passed on between people. A name may hold codes that a terminal obeys,
+a formula that a spreadsheet computes, or what breaks out of its place in XML, HTML or Markdown.
+There is one function for each medium; HTML is escaped by its templates besides.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_REPLACED: Final = "\N{REPLACEMENT CHARACTER}"
+
+_CONTROLS: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 and C1, but for tab and line feed
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # the direction of text
+    "\u2028\u2029\ud800-\udfff]"  # separators of lines and paragraphs; half characters
+)
+
+_NOT_IN_XML: Final = re.compile("[\ufffe\uffff]")
+"""What must not stand in XML 1.0, not even escaped, beside control characters."""
+
+_MARKUP: Final = re.compile(r"([\\`*_\[\]<>|~$&])")
+
+_FORMULA: Final = (*"=+-@\t\r\n", *"\uff1d\uff0b\uff0d\uff20")
+"""With these, the wide forms included, a spreadsheet begins a formula (OWASP, CSV Injection)."""
+
+
+def for_terminal(text: str) -> str:
+    """Return text without what a terminal would obey; line feeds and tabs stay."""
+    return _CONTROLS.sub(_REPLACED, text)
+
+
+def for_html(text: str) -> str:
+    """Return text without control characters; templates escape its markup."""
+    return _CONTROLS.sub(_REPLACED, text)
+
+
+def for_xml(text: str) -> str:
+    """Return text of characters that XML 1.0 may hold; whoever writes it escapes its markup."""
+    return _NOT_IN_XML.sub(_REPLACED, _CONTROLS.sub(_REPLACED, text))
+
+
+def for_markdown(text: str) -> str:
+    """Return text as one line of GitHub's Markdown that reads as what it is."""
+    return _MARKUP.sub(r"\\\1", " ".join(_CONTROLS.sub(_REPLACED, text).split()))
+
+
+def for_csv(text: str) -> str:
+    """Return text for a cell that no spreadsheet takes for a formula: an apostrophe before it."""
+    guarded = f"'{text}" if text.startswith(_FORMULA) else text
+    return _CONTROLS.sub(_REPLACED, guarded)

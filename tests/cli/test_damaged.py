@@ -1,0 +1,199 @@
+"""Documents and journals that were damaged on their way: one clear line, and never a traceback."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+EXAMPLES = 40
+
+Place = tuple[str | int, ...]
+
+VALUES: list[Any] = [
+    *(None, True, 0, -1, 3, 2.5, 1e300, 10**30, float("nan"), float("inf"), "", "12"),
+    *("\x1b[31m", "\ud800", "/etc/passwd", "../x", "a\0b", "=1+1", [], [[]], {}, {"a": {"b": {}}}),
+]
+
+
+@pytest.fixture(scope="module")
+def run(finished: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run without its journal, so that nothing but its document can be read."""
+    folder = tmp_path_factory.mktemp("damaged") / "run"
+    shutil.copytree(finished.folder, folder, ignore=shutil.ignore_patterns("run.db*"))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def whole(finished: Any) -> Any:
+    return json.loads((finished.folder / "run.json").read_bytes())
+
+
+def places(value: Any, place: Place = ()) -> Iterator[Place]:
+    """Yield every place of a document, of the parts of a list the first and the last."""
+    yield place
+    if isinstance(value, dict):
+        for key in value:
+            yield from places(value[key], (*place, key))
+    elif isinstance(value, list):
+        for n in sorted({0, len(value) - 1}) if value else ():
+            yield from places(value[n], (*place, n))
+
+
+def damage(document: Any, place: Place, how: str, value: Any) -> Any:
+    """Return the document with a value put in a place, taken from there, or put beside."""
+    changed = deepcopy(document)
+    if not place:
+        return value
+    *before, last = place
+    at = changed
+    for key in before:
+        at = at[key]
+    if how == "put":
+        at[last] = value
+    elif how == "take":
+        del at[last]
+    elif isinstance(at, dict):
+        at["more"] = value
+    else:
+        at.insert(0, value)
+    return changed
+
+
+def commands(run: Path, other: Path, seed_id: int) -> list[tuple[str | Path, ...]]:
+    return [
+        ("report", run),
+        ("report", run, "--html", "--junit", "--csv", "--summary"),
+        ("compare", run, other),
+        ("compare", other, run, "--json"),
+        ("explain", run),
+        ("export", run, str(seed_id)),
+        ("replay", run, "--out", run.parent / "replay"),
+        ("repair", run, "--out", run.parent / "repair"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "complaint"),
+    [
+        (
+            ("findings", 0, "strength"),
+            "0.5",
+            'findings[0].strength is "0.5", expected number or null',
+        ),
+        (
+            ("findings", 1, "strength"),
+            float("nan"),
+            'findings[1].strength is "NaN", expected number',
+        ),
+        (("findings", 0, "queries"), 2.5, "findings[0].queries is 2.5, expected integer"),
+        (("totals", "queries"), -1, "totals.queries is -1, but must be bigger than or equal to 0"),
+        (("totals", "seeds"), 10**9, "totals.seeds is 1000000000, but must be smaller than"),
+        (("devices", 0, "provenance"), {}, "devices[0].provenance has no machine, runtime"),
+        (("plan",), {"a": {"b": {"c": {}}}}, "plan has no strategy, rng_seed, goal"),
+        (("findings", 0, "more"), 1, 'findings[0] has the unknown key "more"'),
+        (("findings", 0, "device"), "other", "findings[0].device is 'other', but devices has none"),
+        (("findings", 0, "labels", "twin"), 10, "labels.twin is 10, but twin has 10 probabilities"),
+        (("classes", 0), "\ud800", "it holds text that is no Unicode"),
+    ],
+)
+def test_the_line_names_the_file_and_the_place(
+    place: Place, value: Any, complaint: str, run: Path, whole: Any, call: Callable[..., Any]
+) -> None:
+    (run / "run.json").write_text(json.dumps(damage(whole, place, "put", value)))
+    said = call("report", run)
+    assert said.code == 2
+    assert said.complaint().startswith(f"{run / 'run.json'} is damaged: ")
+    assert complaint in said.complaint()
+
+
+def test_a_document_that_is_nested_too_deeply(run: Path, call: Callable[..., Any]) -> None:
+    (run / "run.json").write_text("[" * 200_000)
+    assert "run.json is damaged: it is nested too deeply" in call("report", run).complaint()
+
+
+@pytest.fixture
+def corrupt(finished: Any, tmp_path: Path) -> Path:
+    """A run whose journal has a page that is no page any more."""
+    folder = Path(shutil.copytree(finished.folder, tmp_path / "run"))
+    with (folder / "run.db").open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xff" * 4096)
+    return folder
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_journal_that_is_corrupt_is_not_gone_on_with(
+    kept: bool, corrupt: Path, example: Path, small: Any, call: Callable[..., Any]
+) -> None:
+    if not kept:
+        (corrupt / "run.json").unlink()
+    other = corrupt.parent / "other"
+    for command in (
+        ("search", example, *small, "--out", corrupt, "--resume"),
+        ("replay", corrupt, "--out", other),
+        ("replay", corrupt, "--out", corrupt.parent / "more", "--resume"),
+        ("explain", corrupt),
+        ("export", corrupt, "0"),
+        ("repair", corrupt, "--out", other),
+        *([] if kept else [("report", corrupt)]),
+    ):
+        said = call(*command)
+        assert said.code == 2, command
+        line = said.complaint()
+        assert line.startswith(f"{corrupt / 'run.db'} is damaged (")
+        assert "start anew with --overwrite" in line
+        assert ("run.json, which can still be shown" in line) == kept
+    assert call("report", corrupt).code == (0 if kept else 2)
+
+
+@settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_a_document_that_is_damaged_anywhere_never_ends_in_a_traceback(
+    data: st.DataObject, run: Path, whole: Any, finished: Any, call: Callable[..., Any]
+) -> None:
+    place = data.draw(st.sampled_from(list(places(whole))))
+    how = data.draw(st.sampled_from(["put", "put", "put", "take", "add"]))
+    value = data.draw(st.sampled_from(VALUES))
+    damaged = damage(whole, place, how, value)
+    (run / "run.json").write_text(json.dumps(damaged))
+    known = commands(run, finished.folder, whole["findings"][0]["seed_id"])
+    command = data.draw(st.sampled_from(known))
+    said = call(*command)
+    assert said.code in (0, 2), (command, said)
+    if said.code == 2:
+        assert str(run) in said.complaint()
+
+
+@pytest.mark.parametrize("how", ["absolute", "above", "symlink", "chain"])
+def test_no_file_outside_the_run_gets_into_the_page(
+    how: str, run: Path, whole: Any, tmp_path: Path, call: Callable[..., Any]
+) -> None:
+    written = shutil.ignore_patterns("report.html")  # by the other tests
+    folder = Path(shutil.copytree(run, tmp_path / "run", ignore=written))
+    entry = whole["findings"][0]
+    secret = tmp_path / "secret.png"
+    shutil.copy(folder / entry["image"], secret)
+    if how in ("symlink", "chain"):
+        (folder / "link.png").symlink_to(secret)
+    if how == "chain":
+        (folder / "more").symlink_to(folder)
+    names = {
+        "absolute": str(secret),
+        "above": "../secret.png",
+        "symlink": "link.png",
+        "chain": "more/link.png",
+    }
+    damaged = damage(whole, ("findings", 0, "image"), "put", names[how])
+    (folder / "run.json").write_text(json.dumps(damaged))
+    said = call("report", folder, "--html")
+    assert said.code == 2
+    assert f"names {names[how]!r}, which is outside of it" in said.complaint()
+    assert not (folder / "report.html").exists()
