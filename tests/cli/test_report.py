@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import json
 import shutil
 from contextlib import closing
 from pathlib import Path
@@ -126,3 +127,14 @@ def test_a_run_in_which_nothing_was_evaluated_is_shown(
     assert len(written.out.splitlines()) == 4
     assert call("compare", run, finished.folder).code == 0
     assert "found nothing" in call("explain", run).out
+
+
+@pytest.mark.parametrize("derived", [False, True])
+def test_it_prints_the_document(call: Any, run: Path, derived: bool) -> None:
+    written = json.loads((run / "run.json").read_bytes())
+    if derived:
+        (run / "run.json").unlink()
+    said = call("report", run, "--json")
+    assert (said.code, said.err) == (0, "")
+    assert json.loads(said.out) == written
+    assert "give --json alone" in call("report", run, "--json", "--csv").complaint()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -32,6 +33,13 @@ Summary = Annotated[
     bool, typer.Option("--summary", help="Write RUN/summary.md, for the page of a CI job.")
 ]
 
+AsJson = Annotated[
+    bool,
+    typer.Option(
+        "--json", help="Print what run.json holds; of a run that was cut off, from its journal."
+    ),
+]
+
 
 def report(
     run: Run,
@@ -39,11 +47,13 @@ def report(
     junit: JUnit = False,
     csv: Csv = False,
     with_summary: Summary = False,
+    as_json: AsJson = False,
     _quiet: Quiet = False,
 ) -> None:
     """Show what a run found, also one that was cut off before its end.
 
-    With a switch, files are written instead. `--html` needs the extra `report`.
+    With a switch, files are written instead. `--html` needs the extra `report`. `--json` prints the
+    document itself.
 
     Exit codes: 0 shown or written, whatever deviates; 2 the command has to be mended; 3 a disk
     failed.
@@ -59,7 +69,11 @@ def report(
         wanted["findings.csv"] = csv_table(document).encode()
     if with_summary:
         wanted["summary.md"] = summary(document).encode()
-    if not wanted:
+    if as_json:
+        if wanted:
+            raise UserError("--json prints, and the other switches write files: give --json alone")
+        typer.echo(json.dumps(document, indent=1))
+    elif not wanted:
         print_run(Console(), document, str(run))
     for name, data in wanted.items():
         _write(run / name, data)

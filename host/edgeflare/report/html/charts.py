@@ -34,6 +34,9 @@ MARKERS = {"compression": "D", "kernel": "^", "mixed": "o", "failure": "X"}
 
 MOST_OPERATORS = 12
 
+LONGEST_NAME = 24
+"""Letters of an operator's name beside its bar."""
+
 
 @dataclass(frozen=True, slots=True)
 class Chart:
@@ -243,7 +246,7 @@ def _operators(document: Document) -> Chart | None:
     total = sum(counted.values())
     top = counted.most_common(MOST_OPERATORS)
     figure, panel = _panel()
-    names, shares = [name for name, _ in top], [count / total for _, count in top]
+    names, shares = [_cut(name) for name, _ in top], [count / total for _, count in top]
     bars = panel.barh(names, shares, height=0.65, color=COLOURS["accent"])
     panel.bar_label(bars, [f"{share:.0%}" for share in shares], padding=4, color=COLOURS["ink"])
     panel.set(xlabel="share of the mutations", xlim=(0, max(shares) * 1.15))
@@ -259,6 +262,11 @@ def _operators(document: Document) -> Chart | None:
     words = f"{names[0]} made {shares[0]:.0%} of the {total:,} mutations on the way to a finding."
     header = ("operator", "mutations", "share", "findings that it is in")
     return _chart("Operators", figure, words, header, rows)
+
+
+def _cut(name: str) -> str:
+    """Return a name, of a long one the beginning, so that room is left for the bars."""
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
 
 
 def _panel() -> tuple[Figure, Any]:
