@@ -63,6 +63,9 @@ class Watcher:
     def screened(self, done: int, total: int) -> None:
         pass
 
+    def tested(self, done: int, total: int) -> None:
+        pass
+
     def searched(self, progress: Progress) -> None:
         if progress.queries >= 100 and not self._interrupt.asked():
             self._interrupt.ask()

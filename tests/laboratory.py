@@ -63,6 +63,9 @@ class Watched:
     def screened(self, done: int, total: int) -> None:
         pass
 
+    def tested(self, done: int, total: int) -> None:
+        pass
+
     def searched(self, progress: Progress) -> None:
         self.progress.append(progress)
         if self._stop_after is not None and progress.queries >= self._stop_after:

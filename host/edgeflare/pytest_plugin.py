@@ -190,7 +190,7 @@ def assert_decides_alike(
     result: Result,
     *,
     allow: float = 0.0,
-    fail_on: Literal["any", "kernel"] = "any",
+    fail_on: Literal["any", "harmful", "kernel"] = "any",
     allow_unfinished: bool = False,
 ) -> None:
     """Fail if more seeds than allowed deviate or led to a finding; the message shows the worst.
@@ -198,7 +198,9 @@ def assert_decides_alike(
     Args:
         result: of a search.
         allow: share of the seeds that may, from 0 to 1.
-        fail_on: "kernel" counts only what the device's kernels cause, and its failures.
+        fail_on: "harmful" counts only what the original (of kernels: the twin) decides right by the
+            seed's label, and failures of the device; "kernel" what the device's kernels cause, and
+            its failures.
         allow_unfinished: a search that was stopped before its end, as by `total_time`, may pass.
 
     Raises:
@@ -207,10 +209,13 @@ def assert_decides_alike(
     """
     __tracebackhide__ = True
     _check("allow", allow, 0.0, 1.0)
-    _check_choice("fail_on", fail_on, ("any", "kernel"))
+    _check_choice("fail_on", fail_on, ("any", "harmful", "kernel"))
+    from edgeflare.errors import UserError  # noqa: PLC0415
     from edgeflare.report.gate import counting, deviation_rate  # noqa: PLC0415
     from edgeflare.report.naming import worst_first  # noqa: PLC0415
 
+    if fail_on == "harmful" and "harm" not in result.document["totals"]:
+        raise UserError('fail_on="harmful": the seeds have no labels: give an .npz with labels')
     rate = deviation_rate(result.document, fail_on)
     if rate > allow:
         worst, *_ = worst_first(counting(result.document, fail_on))
@@ -308,8 +313,9 @@ def _message(result: Result, rate: float, allow: float, worst: Document) -> str:
     for arm, label in worst["labels"].items():
         lines.append(f"  {arm:<9} {_answer(document, worst, arm, label)}")
     strength = "" if worst["strength"] is None else f", strength {worst['strength']:.3f}"
+    harm = f", {worst['harm'].replace('-', ' ')}" if worst.get("harm") else ""
     lines += [
-        f"  cause: {sort(worst)}{strength};"
+        f"  cause: {sort(worst)}{harm}{strength};"
         f" distance to the seed: L2 {worst['distortion']['l2']:.0f}",
         f"  image: {result.path / worst['image']}",
         f"all of them: edgeflare report {result.path}",

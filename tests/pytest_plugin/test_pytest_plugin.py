@@ -14,6 +14,7 @@ import pytest
 
 from edgeflare.errors import UserError
 from edgeflare.pytest_plugin import EdgeFlare, Result, assert_decides_alike
+from edgeflare.report.naming import worst_first
 
 pytestmark = pytest.mark.slow
 
@@ -60,7 +61,8 @@ def test_a_failure_shows_the_worst_finding(tmp_path: Path) -> None:
     assert "1 failed, 1 passed" in said.stdout
     (run,) = (tmp_path / "runs").glob("test_gate.py--test_gate-????????")
     document = json.loads((run / "run.json").read_bytes())
-    worst = max(document["findings"], key=lambda entry: entry["strength"])
+    worst, *_ = worst_first(document["findings"])
+    assert f", {worst['harm'].replace('-', ' ')}, strength" in said.stdout
     assert [device["name"] for device in document["devices"]] == ["emulated-xnnpack"]
     assert "fashion_lenet4 decides differently on emulated-xnnpack: 100.0% of 6" in said.stdout
     assert f"the worst: seed {worst['seed_id']} after {worst['queries']} queries" in said.stdout
@@ -263,3 +265,17 @@ def test_the_example_passes_on_a_device_whose_kernels_are_the_twins(tmp_path: Pa
 
     assert said.returncode == 0, said.stdout
     assert "2 passed" in said.stdout
+
+
+def test_what_is_harmless_by_its_labels_passes(tmp_path: Path) -> None:
+    entry = {"kind": "deviation", "cause": "compression", "harm": "device-right"}
+    document: Any = {
+        "deviating_seeds": [],
+        "findings": [entry],
+        "stopped_by": None,
+        "totals": {"seeds": 4, "harm": {"deviating_seeds": {}, "findings": {"device-right": 1}}},
+    }
+    assert_decides_alike(Result(document, tmp_path), fail_on="harmful")
+    del document["totals"]["harm"]
+    with pytest.raises(UserError, match='fail_on="harmful": the seeds have no labels'):
+        assert_decides_alike(Result(document, tmp_path), fail_on="harmful")

@@ -27,6 +27,7 @@ class About:
         classes: names of the classes; empty where not given.
         labels: the seeds' labels, or None.
         host: what ran the original and the twin, as plain JSON values; empty in older journals.
+        names: the seeds' file names; empty where they lie in one file, and in older journals.
 
     """
 
@@ -38,6 +39,7 @@ class About:
     classes: tuple[str, ...]
     labels: tuple[int, ...] | None
     host: Mapping[str, Any] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return this as plain JSON values."""
@@ -53,6 +55,7 @@ class About:
             "classes": list(self.classes),
             "labels": None if self.labels is None else list(self.labels),
             "host": dict(self.host),
+            "names": list(self.names),
         }
 
     @classmethod
@@ -73,12 +76,21 @@ class About:
                 classes=tuple(fields["classes"]),
                 labels=None if fields["labels"] is None else tuple(fields["labels"]),
                 host=fields.get("host", {}),
+                names=tuple(fields.get("names", ())),
             )
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise UserError(
                 f"the run's journal run.db is damaged (what it says of the run: {error}): start"
                 " anew with --overwrite"
             ) from None
+
+    def seed_name(self, seed_id: int) -> str:
+        """Return the file name of a seed, or its position where it has none of its own."""
+        return self.names[seed_id] if seed_id < len(self.names) else str(seed_id)
+
+    def seed_label(self, seed_id: int) -> int | None:
+        """Return the label of a seed, where labels were given."""
+        return None if self.labels is None else self.labels[seed_id]
 
     @property
     def reading(self) -> Reading:

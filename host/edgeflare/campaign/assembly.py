@@ -95,6 +95,7 @@ class Assembly:
             classes=self.pair.classes,
             labels=None if labels is None else tuple(labels.tolist()),
             host=describe_host(self.pair.original),
+            names=self.seeds.names if self.pair.seeds.is_dir() else (),
         )
 
 

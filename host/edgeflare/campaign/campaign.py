@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
+from edgeflare.campaign.held_out import evaluate_held_out
 from edgeflare.campaign.refinement import refine
 from edgeflare.campaign.screening import screen, warn
 from edgeflare.campaign.search_phase import SearchPhase
@@ -59,9 +60,10 @@ def run_campaign(setting: Setting, interrupt: Interrupt) -> StoppedBy | None:
 def _run(setting: Setting, interrupt: Interrupt) -> StoppedBy | None:
     setting.health.thermometer.look()
     outcomes = screen(setting)
+    tested = evaluate_held_out(setting)
     setting.stopwatch.lap("setup")
     ended = False
-    if len(outcomes) == len(setting.images):
+    if tested and len(outcomes) == len(setting.images):
         warn(setting)
         deviating = setting.journal.triggers().keys() - setting.journal.chains().keys()
         seeds = {i: outcome for i, outcome in outcomes.items() if i not in deviating}

@@ -42,8 +42,8 @@ _TABLES = """
 CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 
 -- What the arms answered. role: 'seed' (n = 0), 'step' (n = the query's number in its
--- chain, from 1), 'verify' (n = the repetition, from 0) or 'canary' (n = its number, from 1,
--- negative where it was asked again).
+-- chain, from 1), 'verify' (n = the repetition, from 0), 'canary' (n = its number, from 1,
+-- negative where it was asked again) or 'test' (n = 0; seed_id is the held-out image's position).
 CREATE TABLE answers (
     role TEXT NOT NULL, seed_id INTEGER NOT NULL, n INTEGER NOT NULL,
     image_crc32 INTEGER NOT NULL,

@@ -67,6 +67,9 @@ class Observer(Protocol):
     def screened(self, done: int, total: int) -> None:
         """See that so many of the seeds have been evaluated."""
 
+    def tested(self, done: int, total: int) -> None:
+        """See that so many of the held-out images have been evaluated."""
+
     def searched(self, progress: Progress) -> None:
         """See how far the search is."""
 
@@ -84,6 +87,9 @@ class Unobserved:
         """Look away."""
 
     def screened(self, done: int, total: int) -> None:
+        """Look away."""
+
+    def tested(self, done: int, total: int) -> None:
         """Look away."""
 
     def searched(self, progress: Progress) -> None:
@@ -142,6 +148,7 @@ class Setting:
         observer: sees progress.
         chains: the most chains that are open at once.
         stopped: whether the user wants to stop.
+        held_out: (images, H, W, C) uint8, images that are only evaluated, or None.
 
     """
 
@@ -158,6 +165,7 @@ class Setting:
     observer: Observer
     chains: int
     stopped: Callable[[], bool]
+    held_out: NDArray[np.uint8] | None = None
 
     def pipeline(self) -> Pipeline[Any]:
         """Return an empty pipeline over the panel."""

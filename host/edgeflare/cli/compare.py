@@ -18,6 +18,7 @@ from edgeflare.cli.console import Console
 from edgeflare.replay.comparing import Column, Comparison
 from edgeflare.replay.comparing import compare as set_side_by_side
 from edgeflare.report.document import load_document
+from edgeflare.report.harm import in_words
 from edgeflare.report.naming import last_parts
 
 Runs = Annotated[
@@ -54,6 +55,7 @@ _ROWS: tuple[tuple[str, Callable[[Column], str]], ...] = (
     ("seeds", lambda one: f"{one.seeds}, of which {one.deviating_seeds} deviate"),
     ("findings", lambda one: f"{one.findings} ({one.success_rate:.1%})"),
     ("causes", lambda one: ", ".join(f"{n} {cause}" for cause, n in one.causes.items()) or "–"),
+    ("by their labels", lambda one: in_words(one.harm) or "–"),
     ("mean queries", lambda one: _number(one.mean_queries, 1)),
     ("mean device queries", lambda one: _number(one.mean_device_queries, 1)),
     ("median strength", lambda one: _number(one.median_strength, 4)),

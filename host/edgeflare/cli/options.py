@@ -40,6 +40,7 @@ class FailOn(str, Enum):
     """Which deviations make the exit code 1."""
 
     ANY = "any"
+    HARMFUL = "harmful"
     KERNEL = "kernel"
     NONE = "none"
 
@@ -68,6 +69,15 @@ Seeds = Annotated[
     typer.Option(
         metavar="PATH",
         help="An .npz with images (uint8, NHWC) and maybe labels, or a folder of image files.",
+        rich_help_panel=_PAIR,
+    ),
+]
+Test = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="PATH",
+        help="Further images, given as seeds are, that are only evaluated: how many deviate as "
+        "they are.",
         rich_help_panel=_PAIR,
     ),
 ]
@@ -312,7 +322,12 @@ DryRun = Annotated[
 ]
 FailOnWhat = Annotated[
     FailOn,
-    typer.Option("--fail-on", help="Which deviations make the exit code 1.", rich_help_panel=_RUN),
+    typer.Option(
+        "--fail-on",
+        help="Which deviations make the exit code 1. harmful: those on which the original (with "
+        "--find kernel, the twin) is right by the seed's label, and failures of the device.",
+        rich_help_panel=_RUN,
+    ),
 ]
 Allow = Annotated[
     float,

@@ -57,6 +57,10 @@ class ProgressDisplay(ABC):
         """Show how many seeds have been evaluated."""
         self.worked("seeds", done, total)
 
+    def tested(self, done: int, total: int) -> None:
+        """Show how many held-out images have been evaluated."""
+        self.worked("test images", done, total)
+
     def searched(self, progress: Progress) -> None:
         """Show how far the search is."""
         total = progress.seeds - progress.deviating_seeds

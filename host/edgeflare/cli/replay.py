@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from datetime import datetime
+from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -29,8 +31,11 @@ from edgeflare.replay.replaying import (
     run_replay,
 )
 from edgeflare.report.document import Document
+from edgeflare.report.gate import require_labels
+from edgeflare.report.harm import is_harmful
 from edgeflare.report.replayed import regressed
 from edgeflare.report.terminal import print_run
+from edgeflare.search.outcome import Arm
 from edgeflare.trust.asking import decided_by_user
 
 Run = Annotated[
@@ -63,12 +68,29 @@ Baseline = Annotated[
 ]
 
 
+class FailOn(str, Enum):
+    """Which deviations of a replay make the exit code 1."""
+
+    ANY = "any"
+    HARMFUL = "harmful"
+
+
+FailOnWhat = Annotated[
+    FailOn,
+    typer.Option(
+        "--fail-on",
+        help="Which deviations make the exit code 1; harmful: as for `edgeflare search`.",
+    ),
+]
+
+
 def replay(
     run: Run,
     device: Devices = None,
     compressed: Compressed = None,
     original: moved.Original = None,
     baseline: Baseline = None,
+    fail_on: FailOnWhat = FailOn.ANY,
     out: options.Out = None,
     overwrite: options.Overwrite = False,
     resume: options.Resume = False,
@@ -88,6 +110,8 @@ def replay(
     if resume and out is None:
         raise UserError("--resume has to know which replay: add --out REPLAY")
     past = PastRun.open(run)
+    if fail_on is FailOn.HARMFUL:
+        require_labels(past.about.labels, past.about.arms[Arm.DEVICE].classes)
     against = None if baseline is None else PastRun.open(baseline)
     profiles = past.profiles(device, decided_by_user(trust))
     path = out or Path("runs") / f"replay-{run.resolve().name}-{datetime.now():%Y%m%d-%H%M%S}"
@@ -111,7 +135,13 @@ def replay(
     result(path)
     if document["stopped_by"] == "interrupt":
         return INTERRUPTED
-    return int(regressed(document))
+    return int(regressed(document, _COUNTS[fail_on]))
+
+
+_COUNTS: Mapping[FailOn, Callable[[Mapping[str, Any]], bool]] = {
+    FailOn.ANY: lambda _entry: True,
+    FailOn.HARMFUL: is_harmful,
+}
 
 
 def _run(console: Console, opened: Replay, directory: RunDirectory, journal: Journal) -> Document:

@@ -11,6 +11,7 @@ from rich.markup import escape
 
 from edgeflare.campaign.assembly import Assembly, assemble, first_seeds
 from edgeflare.campaign.first_look import first_look
+from edgeflare.campaign.held_out import HeldOut, note_held_out
 from edgeflare.campaign.journal import Journal, damaged_journal, is_damage
 from edgeflare.campaign.plan import MAX_QUERIES, TIME_LIMIT_SECONDS, Plan
 from edgeflare.campaign.run import begin_run, resume_run
@@ -29,10 +30,11 @@ from edgeflare.models.pair_file import Settings
 from edgeflare.printable import printable
 from edgeflare.report.document import Document
 from edgeflare.report.documented import run_documented
-from edgeflare.report.gate import deviation_rate, exceeds, searched_nothing
+from edgeflare.report.gate import deviation_rate, exceeds, require_labels, searched_nothing
 from edgeflare.report.terminal import print_dry_run, print_run
 from edgeflare.search.bounds import DEFAULT_LINF
 from edgeflare.search.goal import Find, Goal
+from edgeflare.search.outcome import Arm
 from edgeflare.search.registry import find_strategy
 from edgeflare.trust.asking import decided_by_user
 
@@ -42,6 +44,7 @@ def search(
     original: options.Original = None,
     compressed: options.Compressed = None,
     seeds: options.Seeds = None,
+    test: options.Test = None,
     preset: options.Preset = None,
     scale: options.Scale = None,
     mean: options.Mean = None,
@@ -136,6 +139,9 @@ def search(
                 elsewhere,
             )
         about = assembly.about(plan)
+        if fail_on is options.FailOn.HARMFUL:
+            require_labels(about.labels, about.arms[Arm.DEVICE].classes)
+        held_out = _held_out(test, assembly)
         if dry_run:
             look = first_look(assembly)
             seeds_there = len(assembly.seeds)
@@ -146,7 +152,8 @@ def search(
         else:
             directory, journal = begin_run(path, about, len(assembly.seeds), overwrite=overwrite)
         stack.callback(journal.close)
-        document = _run(console, assembly, plan, directory, journal, chains)
+        note_held_out(journal, held_out, resumed=resume)
+        document = _run(console, assembly, plan, directory, journal, chains, held_out)
     print_run(Console(), document, str(path))
     result(path)
     if document["stopped_by"] == "interrupt":
@@ -167,6 +174,13 @@ def search(
     return 1
 
 
+def _held_out(test: Path | None, assembly: Assembly) -> HeldOut | None:
+    if test is None:
+        return None
+    height, width, channels = assembly.seeds.images.shape[1:]
+    return HeldOut.load(test, (height, width, channels), assembly.pair.preprocess.resize)
+
+
 def _run(
     console: Console,
     assembly: Assembly,
@@ -174,10 +188,13 @@ def _run(
     directory: RunDirectory,
     journal: Journal,
     chains: int,
+    held_out: HeldOut | None,
 ) -> Document:
     try:
         with observe(console) as observer, interruptible() as interrupt:
-            return run_documented(assembly, plan, directory, journal, observer, interrupt, chains)
+            return run_documented(
+                assembly, plan, directory, journal, observer, interrupt, chains, held_out
+            )
     except (InfrastructureError, OSError, sqlite3.Error) as error:
         if isinstance(error, sqlite3.Error) and is_damage(error):
             raise InfrastructureError(str(damaged_journal(directory.journal, str(error)))) from None

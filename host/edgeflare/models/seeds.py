@@ -60,6 +60,11 @@ def is_labelled(labels: NDArray[np.int64], classes: int) -> NDArray[np.bool_]:
     return known
 
 
+def is_label(label: int | None, classes: int) -> bool:
+    """Tell whether a label is known: one outside 0 … classes - 1 means unlabelled."""
+    return label is not None and 0 <= label < classes
+
+
 def load_seeds(
     path: Path, shape: tuple[int, int, int], resize: Resize = "none", limit: int | None = None
 ) -> Seeds:

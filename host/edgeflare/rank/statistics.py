@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.bench.statistics import BOOTSTRAP_SEED, Estimate
+from edgeflare.report.interval import exact_interval
 
 Values = NDArray[np.float64]
 
@@ -134,11 +135,7 @@ def share(hits: int, trials: int) -> Estimate | None:
 
     None or all of the trials is no certainty: 0 of 100 leaves up to 3.6 %.
     """
-    if not trials:
-        return None
-    low = 0.0 if hits == 0 else 1.0 - _tail_inverse(trials - hits, trials)
-    high = 1.0 if hits == trials else _tail_inverse(hits, trials)
-    return Estimate(hits / trials, low, high)
+    return Estimate(hits / trials, *exact_interval(hits, trials)) if trials else None
 
 
 def _resampled_means(each: Values) -> Values:
@@ -176,25 +173,3 @@ def _exact(differing: Values, large: float) -> float:
     for one in differing:
         sums = np.concatenate([sums - one, sums + one])
     return float((np.abs(sums) >= large).mean())
-
-
-def _tail_inverse(hits: int, trials: int) -> float:
-    """Return the chance at which so few hits or fewer come up in one of 40 cases."""
-    low, high = 0.0, 1.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        if _at_most(hits, trials, middle) > 0.025:
-            low = middle
-        else:
-            high = middle
-    return (low + high) / 2
-
-
-def _at_most(hits: int, trials: int, chance: float) -> float:
-    """Return the probability of so many hits or fewer."""
-    counts = np.arange(trials + 1, dtype=np.float64)
-    logs = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1.0, trials + 1.0)))))
-    choose = logs[-1] - logs - logs[::-1]
-    with np.errstate(divide="ignore"):
-        powers = choose + counts * np.log(chance) + (trials - counts) * np.log1p(-chance)
-    return float(np.exp(powers[: hits + 1]).sum())

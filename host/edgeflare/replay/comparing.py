@@ -36,6 +36,7 @@ class Column:
         mean_device_queries: device queries for a finding.
         median_strength: strength of a finding.
         median_l2: distance of a triggering input from its seed, in gray levels.
+        harm: findings by who was right, where their seeds have labels.
         causes: findings by cause, or by kind where they are worse than deviations.
         unique: stored inputs that no other of the runs found.
 
@@ -55,6 +56,7 @@ class Column:
     mean_device_queries: float | None
     median_strength: float | None
     median_l2: float | None
+    harm: Mapping[str, int]
     causes: Mapping[str, int]
     unique: int
 
@@ -141,6 +143,7 @@ def _column(run: str, document: Document, unique: int) -> Column:
         mean_device_queries=None if replayed else totals["mean_device_queries"],
         median_strength=_median([entry["strength"] for entry in findings]),
         median_l2=_median([entry["distortion"]["l2"] for entry in findings]),
+        harm=totals.get("harm", {}).get("findings", {}),
         causes=causes,
         unique=unique,
     )

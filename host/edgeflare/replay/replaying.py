@@ -61,7 +61,8 @@ def open_replay(past: PastRun, pair: Pair, profiles: Sequence[Profile], stack: E
         shrink=0,
     )
     assembly = assemble(pair, past.seeds, plan.goal.find, profiles, stack, plan.ensemble[:1])
-    return Replay(past, assembly, replace(assembly.about(plan), labels=past.about.labels))
+    about = replace(assembly.about(plan), labels=past.about.labels, names=past.about.names)
+    return Replay(past, assembly, about)
 
 
 def begin_replay(

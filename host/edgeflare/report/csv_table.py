@@ -7,6 +7,7 @@ import io
 from typing import Any
 
 from edgeflare.report.document import Document
+from edgeflare.report.harm import rank
 from edgeflare.report.naming import ARMS, class_name
 from edgeflare.untrusted_text import for_csv
 
@@ -23,9 +24,13 @@ inputs are "mended"."""
 def csv_table(document: Document) -> str:
     """Return the entries of a run as comma-separated values with a header (RFC 4180)."""
     text = io.StringIO()
-    rows = [_row(document, entry, name) for key, name in LISTS.items() for entry in document[key]]
     mended = document.get("replay", {"mended": []})["mended"]
-    rows += [_row(document, entry, "mended") for entry in mended]
+    lists = [(name, document[key]) for key, name in LISTS.items()] + [("mended", mended)]
+    rows = [
+        _row(document, entry, name)
+        for name, entries in lists
+        for entry in sorted(entries, key=rank)
+    ]
     table = csv.DictWriter(text, COLUMNS)
     table.writeheader()
     table.writerows(rows)
@@ -33,7 +38,8 @@ def csv_table(document: Document) -> str:
 
 
 COLUMNS = (
-    "list", "seed_id", "seed_label", "kind", "cause", "device_sides_with_original", "strength",
+    "list", "seed_id", "seed_name", "seed_label", "kind", "cause", "harm",
+    "device_sides_with_original", "strength",
     *ARMS,
     *(f"{arm}_class" for arm in ARMS),
     *(f"{arm}_probability" for arm in ARMS),
@@ -58,6 +64,8 @@ def _row(document: Document, entry: Document, name: str) -> dict[str, Any]:
     row |= entry["distortion"]
     row |= {
         "list": name,
+        "seed_name": entry.get("seed_name"),
+        "harm": entry.get("harm"),
         "device_name": entry["device"],
         "operators": " ".join(entry["operators"]),
         "refined": refined is not None,

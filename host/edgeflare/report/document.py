@@ -17,15 +17,17 @@ from edgeflare.campaign.about import About
 from edgeflare.campaign.journal import Journal, damaged_journal
 from edgeflare.campaign.panel import device_of
 from edgeflare.campaign.recall import from_rows
-from edgeflare.campaign.rows import ChainRow, RefinementRow, TriggerRow
+from edgeflare.campaign.rows import ChainRow, RefinementRow, Role, TriggerRow
 from edgeflare.campaign.run_directory import DOCUMENT, RunDirectory, write_atomically
 from edgeflare.campaign.verification import REPETITIONS
 from edgeflare.errors import UserError
 from edgeflare.report.checking import read_document
 from edgeflare.report.duplicates import duplicates_of
 from edgeflare.report.equal_arms import equal_arms
+from edgeflare.report.harm import count_harms, harm_of
 from edgeflare.report.replayed import replay_part
 from edgeflare.report.undelegated import undelegated
+from edgeflare.report.unmutated import unmutated
 from edgeflare.search.goal import Goal, cause, strength
 from edgeflare.search.outcome import Arm, Outcome
 
@@ -126,8 +128,10 @@ def build_document(directory: RunDirectory, journal: Journal) -> Document:
             {"device": device["name"], **seen}
             for device, seen in zip(about.devices, health.get("devices", []), strict=False)
         ],
+        **({} if replay else {"unmutated": unmutated(journal, about)}),
         "totals": {
             **_totals(journal, about, chains, findings, deviating, flaky),
+            **_harms(about, findings, deviating),
             "duplicates": duplicates_of(directory, list(findings.values())),
         },
         "deviating_seeds": list(deviating.values()),
@@ -163,13 +167,15 @@ def _entry(
     outcome = outcomes[0] if outcomes else None
     return {
         "seed_id": trigger.seed_id,
-        "seed_label": None if about.labels is None else about.labels[trigger.seed_id],
+        "seed_name": about.seed_name(trigger.seed_id),
+        "seed_label": about.seed_label(trigger.seed_id),
         "kind": trigger.kind,
         "device": about.devices[device_of(trigger.seed_id, len(about.devices))]["name"],
         "queries": 0 if chain is None else chain.queries,
         "device_queries": 0 if chain is None else chain.device_queries,
         "seconds": 0.0 if chain is None else chain.seconds,
         **_verdict(about.plan.goal, outcome),
+        "harm": harm_of(about.plan.goal, outcome, about.seed_label(trigger.seed_id)),
         "distortion": _distortion(trigger),
         "refined": None if refinement is None else _refined(refinement),
         "operators": list(trigger.operators),
@@ -178,6 +184,21 @@ def _entry(
         "seed_image": trigger.seed_image,
         "verified": _reproduced(about.plan.goal, trigger.kind, outcomes),
         "seen": [_labels(outcome) for outcome in outcomes],
+    }
+
+
+def _harms(
+    about: About, findings: Mapping[int, Document], deviating: Mapping[int, Document]
+) -> Document:
+    """Return how many findings and deviating seeds are harmful; nothing without labels."""
+    if about.labels is None:
+        return {}
+    lists = {"deviating_seeds": deviating, "findings": findings}
+    return {
+        "harm": {
+            name: count_harms(entry["harm"] for entry in entries.values())
+            for name, entries in lists.items()
+        }
     }
 
 
@@ -248,13 +269,8 @@ def _totals(
 ) -> Document:
     spent = list(chains.values())
     found = [chains[seed_id] for seed_id in findings]
-    seed_rows = journal.answers("seed")
-    overhead = [
-        row
-        for answered in (seed_rows, journal.answers("verify"), journal.answers("canary"))
-        for rows in answered.values()
-        for row in rows
-    ]
+    roles: tuple[Role, ...] = ("seed", "test", "verify", "canary")
+    overhead = [row for role in roles for rows in journal.answers(role).values() for row in rows]
     seeds = int(journal.about()["seeds"])
     times = journal.times()
     refined = list(journal.refinements().values())

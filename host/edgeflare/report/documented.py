@@ -5,6 +5,7 @@ from __future__ import annotations
 from edgeflare.campaign.assembly import Assembly
 from edgeflare.campaign.campaign import Interrupt, run_campaign
 from edgeflare.campaign.health.health import Health
+from edgeflare.campaign.held_out import HeldOut
 from edgeflare.campaign.journal import Journal
 from edgeflare.campaign.plan import Plan
 from edgeflare.campaign.run_directory import RunDirectory
@@ -22,6 +23,7 @@ def run_documented(
     observer: Observer,
     interrupt: Interrupt,
     chains: int,
+    held_out: HeldOut | None = None,
 ) -> Document:
     """Run a campaign, or go on with one, and write its document.
 
@@ -33,6 +35,7 @@ def run_documented(
         observer: sees progress.
         interrupt: the user's wish to stop.
         chains: the most chains that are open at once for each device.
+        held_out: images that are only evaluated; those that the journal was told of.
 
     Raises:
         InfrastructureError: a device was lost for good. The document is written all the same.
@@ -56,6 +59,7 @@ def run_documented(
         observer=observer,
         chains=chains * len(assembly.devices),
         stopped=interrupt.asked,
+        held_out=None if held_out is None else held_out.images.images,
     )
     journal.note("notes", list(assembly.pair.notes))
     for note in assembly.pair.notes:

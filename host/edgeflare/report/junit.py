@@ -9,13 +9,15 @@ groups failures.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from edgeflare.report.document import Document
+from edgeflare.report.harm import rank
 from edgeflare.report.naming import decisions, number, sort
 from edgeflare.report.ran import details
+from edgeflare.report.unmutated import in_lines
 from edgeflare.untrusted_text import for_xml
 
 
@@ -32,7 +34,7 @@ def junit_xml(document: Document) -> bytes:
     name = for_xml(document["pair"]["name"])
     suite = Element("testsuite", name=f"edgeflare {name}")
     _add_properties(suite, document)
-    for seed_id in seed_ids:
+    for seed_id in _most_harmful_first(seed_ids, failed):
         case = SubElement(suite, "testcase", classname=f"edgeflare.{name}", name=f"seed {seed_id}")
         case.set("time", "0")
         if seed_id in failed:
@@ -55,6 +57,19 @@ def junit_xml(document: Document) -> bytes:
 
 _Cases = tuple[Sequence[int], dict[int, tuple[str, Document]], set[int]]
 """Seeds, those that failed with a title and the entry, and those that were not decided."""
+
+
+def _most_harmful_first(
+    seed_ids: Sequence[int], failed: Mapping[int, tuple[str, Document]]
+) -> list[int]:
+    """Return seeds in the order of their cases: by harm, or as they are where it is not known."""
+    if not any(entry.get("harm") for _, entry in failed.values()):
+        return list(seed_ids)
+    return sorted(seed_ids, key=lambda one: rank(failed[one][1]) if one in failed else PASSED)
+
+
+PASSED = 5
+"""The place of a case that did not fail, behind all of `rank`."""
 
 _ITSELF = "the seed itself deviates, "
 
@@ -100,6 +115,7 @@ def _add_properties(suite: Element, document: Document) -> None:
         "edgeflare": document["edgeflare"],
         "pair": document["pair"],
         "plan": document["plan"],
+        **dict(in_lines(document)),
         **{f"device {one['name']}": one["provenance"] for one in document["devices"]},
         **_held_against(document),
     }
@@ -123,13 +139,14 @@ def _add_failure(case: Element, document: Document, title: str, entry: Document)
     """Say what deviates, in a line and in full."""
     case.set("time", _seconds(entry["seconds"]))
     said = decisions(entry, document["classes"])
-    message = f"{title}{sort(entry)}: {said} (strength {number(entry['strength'], 4)})"
+    harm = f", {entry['harm'].replace('-', ' ')}" if entry.get("harm") else ""
+    message = f"{title}{sort(entry)}{harm}: {said} (strength {number(entry['strength'], 4)})"
     failure = SubElement(case, "failure", message=for_xml(message), type=sort(entry))
     distortion = entry["distortion"]
     lines = [
         message,
         f"input: {entry['image']} (sha256 {entry['sha256']})",
-        f"seed: {entry['seed_image']}",
+        f"seed: {entry['seed_image']} ({entry.get('seed_name', entry['seed_id'])})",
         f"device: {entry['device']}",
         f"queries: {entry['queries']}, {entry['device_queries']} of them on the device",
         f"distance to the seed: L2 {number(distortion['l2'])}, L∞ {number(distortion['linf'], 0)}",

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 
 from edgeflare.report.document import Document
+from edgeflare.report.harm import rank
 
 ARMS = ("original", "twin", "device")
 
@@ -21,10 +22,21 @@ def sort(entry: Document) -> str:
 
 
 def worst_first(entries: Iterable[Document]) -> list[Document]:
-    """Return entries in the order in which they matter: failures, then deviations by strength."""
-    return sorted(
-        entries, key=lambda entry: (entry["kind"] == "deviation", -(entry["strength"] or 0.0))
-    )
+    """Return entries as they matter: failures, then by harm, then by strength."""
+    return sorted(entries, key=lambda entry: (rank(entry), -(entry["strength"] or 0.0)))
+
+
+def order_of(entries: Iterable[Document]) -> str:
+    """Return in words how `worst_first` orders entries."""
+    labelled = any(entry.get("harm") for entry in entries)
+    return "the most harmful first" if labelled else "the strongest first"
+
+
+def seed_of(entry: Document) -> str:
+    """Return a seed's id, and its file's name where it has one of its own."""
+    seed_id = str(entry["seed_id"])
+    name = entry.get("seed_name", seed_id)
+    return seed_id if name.isdecimal() else f"{seed_id} {name}"
 
 
 def class_name(classes: Sequence[str], label: int | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 
@@ -67,10 +67,20 @@ def tried(document: Mapping[str, Any]) -> int:
     return int(document["totals"]["seeds"]) - len(document["unverified"])
 
 
-def regressed(document: Mapping[str, Any]) -> bool:
-    """Whether a replay shows what it should not: anything new, or, with no baseline, anything."""
+def regressed(
+    document: Mapping[str, Any], counts: Callable[[Mapping[str, Any]], bool] = lambda _entry: True
+) -> bool:
+    """Whether a replay shows what it should not: anything new, or, with no baseline, anything.
+
+    Args:
+        document: of the replay.
+        counts: whether an entry that deviates counts; a seed that alone deviates does always.
+
+    """
     replay = document["replay"]
+    lists = (document["findings"], document["deviating_seeds"], document["flaky"])
+    deviating = [entry for entries in lists for entry in entries]
+    passed = {entry["seed_id"] for entry in deviating if not counts(entry)}
     if replay["baseline"] is not None:
-        return bool(replay["new"])
-    still = (document["findings"], document["deviating_seeds"], document["flaky"])
-    return bool(replay["new"]) or any(still)
+        return bool(set(replay["new"]) - passed)
+    return bool({*replay["new"], *(entry["seed_id"] for entry in deviating)} - passed)

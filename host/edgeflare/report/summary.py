@@ -7,9 +7,21 @@ from collections.abc import Sequence
 
 from edgeflare.report.document import Document
 from edgeflare.report.duplicates import in_words
-from edgeflare.report.naming import ARMS, SORTS, class_name, number, sort
+from edgeflare.report.harm import in_words as harm_in_words
+from edgeflare.report.harm import who_was_right
+from edgeflare.report.naming import (
+    ARMS,
+    SORTS,
+    class_name,
+    number,
+    order_of,
+    seed_of,
+    sort,
+    worst_first,
+)
 from edgeflare.report.ran import what_ran
 from edgeflare.report.replayed import deviating_now, regressed, tried
+from edgeflare.report.unmutated import in_lines
 from edgeflare.untrusted_text import for_markdown
 
 ROWS = 10
@@ -29,7 +41,8 @@ def summary(document: Document) -> str:
     parts.append(_table(("", ""), _replay_facts(document) if replay else _facts(document)))
     for key, title in (_REPLAY_TITLES if replay else _TITLES).items():
         if document[key]:
-            parts += [f"### {title}", _entries(document, document[key])]
+            named = f"{title}, {order_of(document[key])}" if key == "findings" else title
+            parts += [f"### {named}", _entries(document, document[key])]
     ran = [
         (one.arm, *(for_markdown(part) or "–" for part in (one.what, one.where, one.how)))
         for one in what_ran(document)
@@ -40,12 +53,12 @@ def summary(document: Document) -> str:
 
 _TITLES = {
     "deviating_seeds": "Seeds that already deviate",
-    "findings": "Findings, the strongest first",
+    "findings": "Findings",
 }
 
 _REPLAY_TITLES = {
     "deviating_seeds": "Seeds that deviate now",
-    "findings": "Findings that deviate now, the strongest first",
+    "findings": "Findings that deviate now",
     "flaky": "Unstable",
 }
 
@@ -54,9 +67,11 @@ def _facts(document: Document) -> list[tuple[str, str]]:
     totals = document["totals"]
     searched = totals["seeds"] - totals["deviating_seeds"]
     return [
+        *in_lines(document),
         ("seeds", f"{totals['seeds']:,}, of which {totals['deviating_seeds']:,} already deviate"),
         ("findings", f"{totals['findings']:,} of {searched:,} ({totals['success_rate']:.1%})"),
         ("causes", _causes(document)),
+        *_harms(document),
         (
             "queries for a finding",
             f"{number(totals['mean_queries'])} mean, {number(totals['median_queries'])} median; "
@@ -75,6 +90,7 @@ def _replay_facts(document: Document) -> list[tuple[str, str]]:
         ("mended", f"{len(replay['mended']):,}"),
         ("seeds that deviate only now", f"{len(replay['deviating_seeds']):,}"),
         ("causes", _causes(document)),
+        *_harms(document),
         *_duplicates(document),
     ]
     if replay["baseline"] is not None:
@@ -85,6 +101,11 @@ def _replay_facts(document: Document) -> list[tuple[str, str]]:
 def _duplicates(document: Document) -> list[tuple[str, str]]:
     line = in_words(document["totals"])
     return [("duplicates", line)] if line else []
+
+
+def _harms(document: Document) -> list[tuple[str, str]]:
+    counts = document["totals"].get("harm", {}).get("findings")
+    return [("by their labels", harm_in_words(counts))] if counts else []
 
 
 def _causes(document: Document) -> str:
@@ -116,25 +137,24 @@ def _verdict(document: Document) -> str:
 
 
 def _entries(document: Document, entries: Sequence[Document]) -> str:
-    """Return a table of the strongest entries, those that failed first."""
-    ranked = sorted(
-        entries, key=lambda one: -1e9 if one["strength"] is None else -float(one["strength"])
-    )
+    """Return a table of the entries that matter most."""
+    labelled = any(entry.get("harm") for entry in entries)
     searched = "replay" not in document
     arms = [arm for arm in ARMS if any(arm in entry["labels"] for entry in entries)]
     rows = [
         (
-            str(entry["seed_id"]),
+            for_markdown(seed_of(entry)),
             *(for_markdown(_decided(document, entry, arm)) for arm in arms),
             sort(entry),
+            *([who_was_right(entry) or "–"] if labelled else []),
             number(entry["strength"], 3),
             *([f"{entry['queries']:,}"] if searched else []),
             number(entry["distortion"]["l2"], 0),
         )
-        for entry in ranked[:ROWS]
+        for entry in worst_first(entries)[:ROWS]
     ]
-    queries = ["queries"] if searched else []
-    table = _table(("seed", *arms, "cause", "strength", *queries, "L2"), rows)
+    right, queries = ["right"] if labelled else [], ["queries"] if searched else []
+    table = _table(("seed", *arms, "cause", *right, "strength", *queries, "L2"), rows)
     rest = len(entries) - len(rows)
     return f"{table}\n\nand {rest:,} more" if rest else table
 

@@ -17,9 +17,12 @@ from edgeflare.campaign.first_look import FirstLook
 from edgeflare.printable import printable
 from edgeflare.report.document import Document
 from edgeflare.report.duplicates import in_words
-from edgeflare.report.naming import class_name, sort, worst_first
+from edgeflare.report.harm import in_words as harm_in_words
+from edgeflare.report.harm import who_was_right
+from edgeflare.report.naming import class_name, order_of, seed_of, sort, worst_first
 from edgeflare.report.terminal_replay import REPLAY_TITLES, replay_totals
 from edgeflare.report.undelegated import undelegated
+from edgeflare.report.unmutated import in_lines
 
 ARMS = ("original", "twin", "device")
 
@@ -38,14 +41,15 @@ def print_run(console: Console, document: Document, where: str) -> None:
     parts += [*_warnings(document), replay_totals(document) if replay else _totals(document)]
     for key, title in (REPLAY_TITLES if replay else _TITLES).items():
         if document[key]:
-            parts.append(_findings(document, document[key], title))
+            named = f"{title}, {order_of(document[key])}" if key == "findings" else title
+            parts.append(_findings(document, document[key], named))
     parts.append(Text(f"Everything is in {where}.", style="dim"))
     console.print(Group(*parts))
 
 
 _TITLES = {
     "deviating_seeds": "Seeds that already deviate",
-    "findings": "Findings, the strongest first",
+    "findings": "Findings",
     "flaky": "Flaky: found once, not reproduced from the stored file",
     "unverified": "Not verified yet: go on with --resume",
 }
@@ -141,9 +145,11 @@ def _totals(document: Document) -> Table:
     # With `--ties include` they count, so nothing of them was set aside.
     ties = "" if document["plan"]["goal"]["ties"] else f"{totals['ties']:,} deviations by a tie, "
     rows = [
+        *in_lines(document),
         ("seeds", f"{totals['seeds']}, of which {totals['deviating_seeds']} already deviate"),
         ("findings", f"{totals['findings']} of {searched} ({totals['success_rate']:.1%})"),
         ("causes", _counted(map(sort, document["findings"])) or "–"),
+        *_harms(totals),
         (
             "queries for a finding",
             f"{_number(totals['mean_queries'])} mean, {_number(totals['median_queries'])} median; "
@@ -168,6 +174,12 @@ def _totals(document: Document) -> Table:
     return table
 
 
+def _harms(totals: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return who was right on the findings, where that is known."""
+    counts = totals.get("harm", {}).get("findings")
+    return [("by their labels", harm_in_words(counts))] if counts else []
+
+
 def _refined(entries: Sequence[Document]) -> str:
     """Return what refining did to the findings."""
     strengths = [entry["refined"]["strength_before"] or 0.0 for entry in entries]
@@ -187,21 +199,25 @@ def _findings(document: Document, entries: Sequence[Document], title: str) -> Ta
     )  # fmt: skip
     numbers = _numbers(document)
     arms = [arm for arm in ARMS if any(arm in entry["labels"] for entry in entries)]
-    table.add_column("seed", no_wrap=True)
+    table.add_column("seed", overflow="fold", max_width=16)
+    labelled = any(entry.get("harm") for entry in entries)
     for arm in arms:
-        table.add_column(arm, overflow="fold")
+        table.add_column(arm, overflow="fold", min_width=len(arm))
     if numbers:
         table.add_column("on", no_wrap=True)
     table.add_column("cause", no_wrap=True)
+    if labelled:
+        table.add_column("right", no_wrap=True)
     for column in ("strength", "queries", "L2"):
         table.add_column(column, justify="right", no_wrap=True)
     shown = worst_first(entries)[:ROWS]
     for entry in shown:
         table.add_row(
-            str(entry["seed_id"]),
+            Text(seed_of(entry)),
             *(_label(document, entry, arm) for arm in arms),
             *([numbers[entry["device"]]] if numbers else []),
             sort(entry),
+            *([who_was_right(entry) or "–"] if labelled else []),
             "" if entry["strength"] is None else f"{entry['strength']:.3f}",
             str(entry["queries"]),
             f"{entry['distortion']['l2']:.0f}",

@@ -13,7 +13,7 @@ from edgeflare.report.replayed import deviating_now, tried
 
 REPLAY_TITLES = {
     "deviating_seeds": "Seeds that deviate now",
-    "findings": "Findings that deviate now, the strongest first",
+    "findings": "Findings that deviate now",
     "flaky": "Unstable: deviating in some repetitions, or not always alike",
     "unverified": "Not tried yet: go on with --resume",
 }

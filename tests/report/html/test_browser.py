@@ -417,3 +417,52 @@ def test_a_replay_is_chosen_from_by_what_is_new(
     browser.driver.refresh()
     assert set(shown()) == {entry["seed_id"] for entry in still} - set(new)
     assert browser.logged("browser") == []
+
+
+LONG = "resnet50_v2_int8_per_channel_calibrated_on_imagenet_subset_" * 3
+
+
+def test_long_names_fit_a_phone(browser: Any, many: Document, run: Any, tmp_path: Path) -> None:
+    document = deepcopy(many)
+    document["pair"] |= {"name": LONG, "compressed": f"/models/{LONG}.tflite"}
+    document["classes"] = [LONG, LONG.upper(), LONG.title()]
+    for device in document["devices"]:
+        device["name"] = LONG
+    for key in ("findings", "deviating_seeds"):
+        for entry in document[key]:
+            entry |= {"device": LONG, "operators": [LONG], "seed_name": f"{LONG}.png"}
+    path = tmp_path / "long.html"
+    path.write_text(render_page(document, RunDirectory(run.folder), {}), encoding="utf-8")
+    browser.open(path, width=390)
+    browser.run("document.querySelectorAll('details').forEach((one) => one.open = true)")
+    wide = browser.run("""
+        const right = (one) => one.getBoundingClientRect().right;
+        return [...document.querySelectorAll("body *")]
+          .filter((one) => one.checkVisibility() && right(one) > innerWidth + 1)
+          .map((one) => one.tagName + "." + one.className).slice(0, 8)
+    """)
+    assert browser.run("return document.documentElement.scrollWidth") <= 390, wide
+
+
+def test_findings_are_chosen_and_sorted_by_who_was_right(
+    browser: Any, many: Document, run: Any, tmp_path: Path, shown: Callable[[], list[int]]
+) -> None:
+    document = deepcopy(many)
+    names = ("device-right", "original-right", "both-wrong", None)
+    for n, entry in enumerate(document["findings"]):
+        entry["harm"] = names[n % 4] if entry["kind"] == "deviation" else None
+    path = tmp_path / "harm.html"
+    path.write_text(render_page(document, RunDirectory(run.folder), {}), encoding="utf-8")
+    browser.open(path)
+    by_id = {entry["seed_id"]: entry for entry in document["findings"]}
+    order = {"original-right": 1, None: 2, "both-wrong": 3, "device-right": 4}
+    places = [0 if by_id[i]["kind"] != "deviation" else order[by_id[i]["harm"]] for i in shown()]
+    assert places == sorted(places)
+    assert len(set(places)) == 5
+    before = shown()
+    choose(browser, "order", "seed")
+    choose(browser, "order", "harm")
+    assert shown() == before
+    choose(browser, "harm", "original-right")
+    assert {by_id[i]["harm"] for i in shown()} == {"original-right"}
+    assert browser.run("return location.hash") == "#?harm=original-right"

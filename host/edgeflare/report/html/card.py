@@ -8,10 +8,11 @@ from itertools import groupby
 
 from edgeflare.campaign.run_directory import RunDirectory
 from edgeflare.report.document import Document
+from edgeflare.report.harm import rank
 from edgeflare.report.html.divergence import Divergence, divergence_of
 from edgeflare.report.html.explanation import Explanation
 from edgeflare.report.html.pictures import Picture, pictures_of
-from edgeflare.report.naming import ARMS, class_name, decisions, sort
+from edgeflare.report.naming import ARMS, class_name, decisions, seed_of, sort
 
 TOP = 5
 
@@ -42,6 +43,9 @@ class Card:
     Attributes:
         entry: the entry of the document.
         sort: its cause, or its kind.
+        harm: who was right, "original right"; None where that is not known.
+        rank: its place by harm, from 0.
+        seed: its seed's id, and the name of the file where it has one of its own.
         title: the decisions of the compared arms, "Sneaker → Sandal".
         words: who decided what.
         seed_class: the name of the seed's own label, or None.
@@ -58,6 +62,9 @@ class Card:
 
     entry: Document
     sort: str
+    harm: str | None
+    rank: int
+    seed: str
     title: str
     words: str
     seed_class: str | None
@@ -92,6 +99,9 @@ def make_card(
     return Card(
         entry=entry,
         sort=sort(entry),
+        harm=entry["harm"].replace("-", " ") if entry.get("harm") else None,
+        rank=rank(entry),
+        seed=seed_of(entry),
         title=_title(document, entry),
         words=decisions(entry, classes),
         seed_class=(

@@ -14,13 +14,15 @@ from markupsafe import Markup
 
 from edgeflare.campaign.run_directory import RunDirectory
 from edgeflare.report.document import Document
+from edgeflare.report.harm import UNLABELLED, count_harms
 from edgeflare.report.html.card import Card, make_card
 from edgeflare.report.html.charts import charts_of
 from edgeflare.report.html.explanation import Explanation
 from edgeflare.report.html.pictures import allowance
 from edgeflare.report.html.replay import replay_of
-from edgeflare.report.naming import SORTS, class_name, number
+from edgeflare.report.naming import SORTS, class_name, number, worst_first
 from edgeflare.report.ran import details, what_ran
+from edgeflare.report.unmutated import in_lines
 from edgeflare.untrusted_text import for_html
 
 STOPPED = {
@@ -62,7 +64,7 @@ def render_page(
     entries = [entry for some in listed.values() for entry in some]
     most = allowance(sum(4 if entry.get("refined") else 3 for entry in entries))
     lists = {
-        key: _cards(document, _strongest_first(some), directory, most, explanations)
+        key: _cards(document, worst_first(some), directory, most, explanations)
         for key, some in listed.items()
     }
     return environment.get_template("page.html.j2").render(
@@ -73,6 +75,8 @@ def render_page(
         details=details,
         stopped=STOPPED.get(document["stopped_by"]),
         charts=charts_of(document),
+        unmutated=in_lines(document),
+        figures=document.get("unmutated", {}),
         lists=lists,
         choices=_choices(document, lists["findings"]),
         style=_packaged("style.css"),
@@ -104,18 +108,12 @@ def _cards(
     ]
 
 
-def _strongest_first(entries: Sequence[Document]) -> list[Document]:
-    """Order entries as the page first shows them: what failed, then by strength."""
-    return sorted(
-        entries, key=lambda one: -1e9 if one["strength"] is None else -float(one["strength"])
-    )
-
-
 def _choices(document: Document, cards: Sequence[Card]) -> dict[str, Any]:
     """Return what the findings can be filtered by."""
     sorts = Counter(card.sort for card in cards)
     labels = Counter(label for card in cards for label in card.labels)
     devices = Counter(card.entry["device"] for card in cards)
+    harms = count_harms(card.entry.get("harm") for card in cards)
     strengths = [card.entry["strength"] for card in cards if card.entry["strength"] is not None]
     return {
         "sorts": [(name, sorts[name]) for name in SORTS if sorts[name]],
@@ -123,6 +121,7 @@ def _choices(document: Document, cards: Sequence[Card]) -> dict[str, Any]:
             (label, class_name(document["classes"], label), labels[label])
             for label in sorted(labels)
         ],
+        "harms": [] if harms.keys() <= {UNLABELLED} else list(harms.items()),
         "devices": sorted(devices.items()),
         "strongest": max(strengths, default=0.0),
     }

@@ -49,17 +49,19 @@
   const figure = (card, name) =>
     card.dataset[name] === "" ? Infinity : Number(card.dataset[name]);
   const orders = {
+    harm: (a, b) => figure(a, "rank") - figure(b, "rank") || figure(b, "strength") - figure(a, "strength"),
     strength: (a, b) => figure(b, "strength") - figure(a, "strength"),
     queries: (a, b) => figure(a, "queries") - figure(b, "queries"),
     "-queries": (a, b) => figure(b, "queries") - figure(a, "queries"),
     l2: (a, b) => figure(a, "l2") - figure(b, "l2"),
     seed: () => 0,
   };
-  const settings = { cause: "sort-of", class: "class", device: "device", strength: "strength", order: "order", baseline: "baseline" };
+  const settings = { cause: "sort-of", harm: "harm", class: "class", device: "device", strength: "strength", order: "order", baseline: "baseline" };
   let ordered = field.order.value;
 
   const apply = () => {
     const sort = field["sort-of"].value;
+    const harm = field.harm ? field.harm.value : "";
     const label = field.class.value;
     const device = field.device ? field.device.value : "";
     const baseline = field.baseline ? field.baseline.value : "";
@@ -70,6 +72,7 @@
     for (const card of cards) {
       card.hidden =
         (sort && card.dataset.sort !== sort) ||
+        (harm && card.dataset.harm !== harm) ||
         (label && !card.dataset.classes.split(" ").includes(label)) ||
         (device && card.dataset.device !== device) ||
         (baseline && card.dataset.baseline !== baseline) ||
@@ -89,7 +92,7 @@
     const chosen = new URLSearchParams();
     for (const [key, name] of Object.entries(settings)) {
       const value = field[name] && field[name].value;
-      if (value && value !== "0" && !(key === "order" && value === "strength")) chosen.set(key, value);
+      if (value && value !== "0" && !(key === "order" && value === field.order.options[0].value)) chosen.set(key, value);
     }
     history.replaceState(null, "", chosen.size ? `#?${chosen}` : "#findings");
   };

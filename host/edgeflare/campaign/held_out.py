@@ -1,0 +1,115 @@
+"""Held-out images (`--test`): evaluated on every arm as they are, and never searched from."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.campaign.journal import Journal
+from edgeflare.campaign.pipeline import Pipeline
+from edgeflare.campaign.recall import to_row
+from edgeflare.campaign.setting import Setting
+from edgeflare.errors import UserError
+from edgeflare.models.preprocess import Resize
+from edgeflare.models.seeds import Seeds, load_seeds
+from edgeflare.search.strategy import Query
+
+NOTE = "test"
+"""The key under which the journal says what the images are."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """Images that are only evaluated.
+
+    Attributes:
+        path: where they were loaded from.
+        images: as seeds are, in the size that the models take.
+
+    """
+
+    path: Path
+    images: Seeds
+
+    @classmethod
+    def load(cls, path: Path, shape: tuple[int, int, int], resize: Resize) -> HeldOut:
+        """Load images as seeds are given: an `.npz` file, or a folder of image files.
+
+        Raises:
+            UserError: there are none, or they are not images of that shape.
+
+        """
+        try:
+            return cls(path, load_seeds(path, shape, resize))
+        except UserError as error:
+            raise UserError(f"--test: {error}") from None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what the journal is told of them, as plain JSON values."""
+        labels = self.images.labels
+        pixels = np.ascontiguousarray(self.images.images)
+        return {
+            "path": os.path.abspath(self.path),
+            "images": len(self.images),
+            "sha256": hashlib.sha256(str(pixels.shape).encode() + pixels.tobytes()).hexdigest(),
+            "labels": None if labels is None else labels.tolist(),
+        }
+
+
+def note_held_out(journal: Journal, held_out: HeldOut | None, *, resumed: bool) -> None:
+    """Note in the journal of a run which images it evaluates beside its seeds.
+
+    Raises:
+        UserError: the run is resumed, and was begun with others.
+
+    """
+    told = None if held_out is None else held_out.to_json()
+    if not resumed:
+        journal.note(NOTE, told)
+        return
+    begun = journal.about().get(NOTE)
+    before, now = (one and (one["sha256"], one["labels"]) for one in (begun, told))
+    if before != now:
+        how = f"with --test {begun['path']}" if begun else "without --test"
+        raise UserError(
+            f"{journal.path.parent} was begun {how}, and with other images than now: repeat the"
+            " command that began it, with --resume"
+        )
+
+
+def evaluate_held_out(setting: Setting) -> bool:
+    """Evaluate the held-out images that were not evaluated yet; return False if it was stopped."""
+    if setting.held_out is None:
+        return True
+    images = setting.held_out
+    done = setting.journal.answers("test").keys()
+    missing = [i for i in range(len(images)) if i not in done]
+    evaluated = len(images) - len(missing)
+    pipeline: Pipeline[list[int]] = setting.pipeline()
+    for landed in pipeline.stream(_batches(setting, images, missing)):
+        with setting.journal.transaction():
+            setting.journal.write_answers(
+                to_row("test", i, 0, images[i], one)
+                for i, one in zip(landed.ticket, landed.evaluated, strict=True)
+            )
+        evaluated += len(landed.ticket)
+        setting.observer.tested(evaluated, len(images))
+    return evaluated == len(images)
+
+
+def _batches(
+    setting: Setting, images: NDArray[np.uint8], missing: list[int]
+) -> Iterator[tuple[list[int], list[Query], list[int]]]:
+    size = min(setting.batch_size(0.0), 64)
+    for begin in range(0, len(missing), size):
+        if setting.stopped():
+            return
+        part = missing[begin : begin + size]
+        yield part, [Query(images[i], setting.panel.arms) for i in part], part

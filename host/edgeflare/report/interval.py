@@ -1,0 +1,37 @@
+"""The exact interval of a share, after Clopper and Pearson."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def exact_interval(hits: int, trials: int) -> tuple[float, float]:
+    """Return the 95 % interval of a share of trials; at least one.
+
+    None or all of the trials is no certainty: 0 of 100 leaves up to 3.6 %.
+    """
+    low = 0.0 if hits == 0 else 1.0 - _tail_inverse(trials - hits, trials)
+    high = 1.0 if hits == trials else _tail_inverse(hits, trials)
+    return low, high
+
+
+def _tail_inverse(hits: int, trials: int) -> float:
+    """Return the chance at which so few hits or fewer come up in one of 40 cases."""
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        if _at_most(hits, trials, middle) > 0.025:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
+def _at_most(hits: int, trials: int, chance: float) -> float:
+    """Return the probability of so many hits or fewer."""
+    counts = np.arange(trials + 1, dtype=np.float64)
+    logs = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1.0, trials + 1.0)))))
+    choose = logs[-1] - logs - logs[::-1]
+    with np.errstate(divide="ignore"):
+        powers = choose + counts * np.log(chance) + (trials - counts) * np.log1p(-chance)
+    return float(np.exp(powers[: hits + 1]).sum())
