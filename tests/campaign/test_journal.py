@@ -56,7 +56,7 @@ def test_a_transaction_that_fails_leaves_nothing(tmp_path: Path) -> None:
 
     with pytest.raises(RuntimeError):
         fail()
-    assert journal.steps(1) == []
+    assert journal.steps("step", 1) == []
 
 
 def test_the_end_of_a_chain_replaces_its_steps(tmp_path: Path) -> None:
@@ -71,8 +71,8 @@ def test_the_end_of_a_chain_replaces_its_steps(tmp_path: Path) -> None:
             ]
         )
         journal.end_chain(end)
-    assert journal.steps(1) == []
-    assert len(journal.steps(2)) == 2
+    assert journal.steps("step", 1) == []
+    assert len(journal.steps("step", 2)) == 2
     assert journal.chains() == {1: end}
 
 

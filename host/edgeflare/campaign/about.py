@@ -142,14 +142,14 @@ def _decoder(fields: Mapping[str, Any]) -> Decoder:
 def _flat(plan: Mapping[str, Any]) -> dict[str, Any]:
     """Return a plan's fields under the names of the options that set them."""
     fields = {
-        **plan,
         **plan["goal"],
+        **plan,
         "device": ", ".join(plan["devices"]),
         "ensemble": ",".join((*plan["ensemble"], *plan.get("elsewhere", ()))),
     }
     for gathered in ("goal", "devices", "elsewhere"):
         del fields[gathered]
     return {
-        **fields,
+        **{key: "none" if value is None else value for key, value in fields.items()},
         "ties": "include" if fields["ties"] else "exclude",
     }

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
+from threadpoolctl import threadpool_limits
+
 from edgeflare.campaign.held_out import evaluate_held_out
 from edgeflare.campaign.refinement import refine
 from edgeflare.campaign.screening import screen, warn
@@ -49,7 +51,10 @@ def run_campaign(setting: Setting, interrupt: Interrupt) -> StoppedBy | None:
 
     """
     try:
-        stopped = _run(setting, interrupt)
+        # One thread: with more, the last digits of a product depend on their number, and they keep
+        # the models' processes from the cores.
+        with threadpool_limits(1):
+            stopped = _run(setting, interrupt)
     except InfrastructureError:
         setting.journal.note("stopped_by", "infrastructure")
         raise
@@ -67,7 +72,10 @@ def _run(setting: Setting, interrupt: Interrupt) -> StoppedBy | None:
         warn(setting)
         deviating = setting.journal.triggers().keys() - setting.journal.chains().keys()
         seeds = {i: outcome for i, outcome in outcomes.items() if i not in deviating}
-        ended = SearchPhase(setting, seeds).run() and refine(setting, seeds)
+        searched = SearchPhase(setting, seeds).run()
+        # What was found is refined where time ended the search, too.
+        refined = not setting.stopped() and refine(setting, seeds)
+        ended = searched and refined
     verified = verify(replace(setting, stopped=interrupt.urgent))
     setting.health.thermometer.look()
     if ended and verified:

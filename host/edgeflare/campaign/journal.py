@@ -42,8 +42,9 @@ _TABLES = """
 CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 
 -- What the arms answered. role: 'seed' (n = 0), 'step' (n = the query's number in its
--- chain, from 1), 'verify' (n = the repetition, from 0), 'canary' (n = its number, from 1,
--- negative where it was asked again) or 'test' (n = 0; seed_id is the held-out image's position).
+-- chain, from 1), 'refine' (the same in a refinement), 'verify' (n = the repetition, from 0),
+-- 'canary' (n = its number, from 1, negative where it was asked again) or 'test' (n = 0; seed_id
+-- is the held-out image's position).
 CREATE TABLE answers (
     role TEXT NOT NULL, seed_id INTEGER NOT NULL, n INTEGER NOT NULL,
     image_crc32 INTEGER NOT NULL,
@@ -244,12 +245,16 @@ class Journal:
         )
 
     def end_refinement(self, row: RefinementRow) -> None:
-        """Record that a finding was refined; what was verified of it before counts no more."""
+        """Record that a finding was refined, in place of its steps.
+
+        What was verified of it before counts no more.
+        """
         self._db.execute(
             "INSERT INTO refinements VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", astuple(row)
         )
         self._db.execute(
-            "DELETE FROM answers WHERE role = 'verify' AND seed_id = ?", (row.seed_id,)
+            "DELETE FROM answers WHERE role IN ('refine', 'verify') AND seed_id = ?",
+            (row.seed_id,),
         )
 
     def write_times(self, times: Times) -> None:
@@ -274,20 +279,23 @@ class Journal:
             found.setdefault(answers.seed_id, []).append(answers)
         return found
 
-    def steps(self, seed_id: int) -> list[Answers]:
-        """Return the answers that an open chain was told, in order."""
+    def steps(self, role: Role, seed_id: int) -> list[Answers]:
+        """Return the answers that an open chain of a role was told, in order."""
         return [
             _answers(row)
             for row in self._db.execute(
-                "SELECT * FROM answers WHERE role = 'step' AND seed_id = ? ORDER BY n", (seed_id,)
+                "SELECT * FROM answers WHERE role = ? AND seed_id = ? ORDER BY n", (role, seed_id)
             )
         ]
 
     def device_queries(self) -> dict[int, int]:
-        """Return the device queries of each chain so far, by seed id."""
+        """Return the device queries of each seed's chain and refinement so far, by seed id."""
         rows = self._db.execute(
-            "SELECT seed_id, device_queries FROM chains UNION ALL "
-            "SELECT seed_id, count(device) FROM answers WHERE role = 'step' GROUP BY seed_id"
+            "SELECT seed_id, sum(asked) FROM ("
+            "SELECT seed_id, device_queries AS asked FROM chains UNION ALL "
+            "SELECT seed_id, device_queries FROM refinements UNION ALL "
+            "SELECT seed_id, device IS NOT NULL FROM answers WHERE role IN ('step', 'refine')"
+            ") GROUP BY seed_id"
         )
         return dict(rows)
 

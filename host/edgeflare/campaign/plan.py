@@ -12,6 +12,15 @@ from edgeflare.models.tflite import Kernels
 from edgeflare.search.bounds import DEFAULT_LINF, DEFAULT_RMS, Bounds
 from edgeflare.search.goal import Find, Goal
 
+STRENGTHEN = 300
+"""Queries for each finding, where a least strength is asked for: see `--min-strength`."""
+
+SHRINK = 300
+"""Queries for each finding, unless told otherwise."""
+
+WITHIN_DB = 30.0
+"""PSNR in dB within which a finding counts, unless told otherwise (docs/gates.md)."""
+
 MAX_QUERIES = 3000
 """For each seed: several times what the published loop needs for a strict trigger on LeNets, and
 an end for seeds that have none."""
@@ -46,8 +55,13 @@ class Plan:
             bound.
         max_l2: Euclidean distance in gray levels that a mutant may have from its seed; None for no
             bound, "default" until the images' size is known.
-        strengthen: queries that making one finding stronger may take; 0 to leave it.
+        strengthen: queries that making one finding stronger may take; 0 to leave it. It ends where
+            `min_strength` is reached, if there is one.
         shrink: queries that bringing one finding nearer to its seed may take; 0 to leave it.
+        min_strength: strength below which a finding does not count once it was strengthened; the
+            search does not look at it.
+        within: PSNR in dB to its seed below which a finding does not count once it was shrunk;
+            None for any distance. The search does not look at it.
 
     """
 
@@ -66,6 +80,8 @@ class Plan:
     max_l2: float | Literal["default"] | None = "default"
     strengthen: int = 0
     shrink: int = 0
+    min_strength: float = 0.0
+    within: float | None = None
 
     def __post_init__(self) -> None:
         """Refuse bounds within which nothing would be searched.
@@ -74,6 +90,13 @@ class Plan:
             UserError: one is not above 0, or not a number, or not a whole one where it counts.
 
         """
+        if not (isfinite(self.min_strength) and 0.0 <= self.min_strength <= 1.0):
+            raise UserError(
+                f"min_strength={self.min_strength!r}: expected a number from 0 to 1 "
+                "(--min-strength)"
+            )
+        if self.within is not None and not (isfinite(self.within) and self.within >= 0.0):
+            raise UserError(f"within={self.within!r}: expected a PSNR in dB, 0 or more (--within)")
         for key in (*_WHOLE, *_SECONDS):
             bound = getattr(self, key)
             if bound is None and key in _OPEN:

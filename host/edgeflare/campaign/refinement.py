@@ -1,20 +1,20 @@
-"""Findings made stronger and smaller, once the search is over; none of it counts as searching."""
+"""Findings made stronger and nearer, once the search is over; none of it counts as searching."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from edgeflare.campaign.chain import Chain
-from edgeflare.campaign.pipeline import Pipeline
-from edgeflare.campaign.rows import RefinementRow, TriggerRow
+from edgeflare.campaign.plan import Plan
+from edgeflare.campaign.rows import RefinementRow, Role, TriggerRow
+from edgeflare.campaign.scheduler import run_chains, tell_again
 from edgeflare.campaign.setting import Setting
 from edgeflare.campaign.triggers import store_trigger
-from edgeflare.search.goal import Goal, strength
-from edgeflare.search.outcome import Arm, Image, Outcome
+from edgeflare.search.goal import strength
+from edgeflare.search.outcome import Arm, Outcome
 from edgeflare.search.refining.witnesses import compared
 from edgeflare.search.shrink import shrink
 from edgeflare.search.strategy import Query, Start, Story, Told, Trigger
@@ -27,32 +27,15 @@ OPEN = 64
 up to six megabytes of what it was told, where there are 1,000 classes."""
 
 KEPT_STRENGTH = 0.75
-"""Share of the strength that strengthening reached which shrinking has to keep."""
-
-_Batch = list[tuple["_Refinement", Sequence[Query]]]
-
-
-@dataclass(slots=True)
-class _Refinement:
-    """A finding being refined.
-
-    Attributes:
-        found: the finding as the search left it.
-        chain: what is asked, and what that has cost.
-        outcome: what all arms say about it, once they were asked.
-
-    """
-
-    found: TriggerRow
-    chain: Chain
-    outcome: Outcome | None = None
+"""Share of the strength that strengthening reached which shrinking has to keep, where no least
+strength was asked for."""
 
 
 def refine(setting: Setting, seeds: Mapping[int, Outcome]) -> bool:
-    """Refine the findings as the plan says; return False if that was stopped before its end.
+    """Refine the findings as the plan says; return False if the user stopped it before its end.
 
-    What becomes of a finding depends on itself and the run seed alone. A finding whose refinement
-    was cut off is refined anew.
+    Each finding has a number of queries of its own, and no time limit cuts in: what becomes of a
+    finding depends on itself and the run seed alone.
 
     Args:
         setting: the campaign.
@@ -61,112 +44,107 @@ def refine(setting: Setting, seeds: Mapping[int, Outcome]) -> bool:
     """
     if not setting.plan.strengthen and not setting.plan.shrink:
         return True
-    refined = setting.journal.refinements()
-    triggers = [row for row in setting.journal.triggers().values() if row.seed_id in seeds]
-    waiting = deque(
-        row for row in triggers if row.seed_id not in refined and row.kind == "deviation"
-    )
-    done, total = 0, len(waiting)
-    ready: deque[_Refinement] = deque()
-    pipeline: Pipeline[_Batch] = setting.pipeline()
-    size = setting.batch_size(0.0)
-    under_way = 0
-    while done < total:
-        while waiting and under_way < min(OPEN, setting.chains):
-            row = waiting.popleft()
-            ready.append(_begin(setting, row, seeds[row.seed_id]))
-            under_way += 1
-        while ready and not pipeline.full and not setting.stopped():
-            _put(setting, _next_batch(ready, size), pipeline)
-        if not len(pipeline):
-            return False
-        landed = pipeline.take()
-        begin = 0
-        for refinement, queries in landed.ticket:
-            evaluated = landed.evaluated[begin : begin + len(queries)]
-            begin += len(queries)
-            refinement.outcome = refinement.outcome or evaluated[0].outcome
-            refinement.chain.tell(evaluated)
-            if refinement.chain.strategy.ask():
-                ready.append(refinement)
-            else:
-                _end(setting, refinement)
-                done, under_way = done + 1, under_way - 1
-        with setting.journal.transaction():
-            setting.health.canaries.write(landed.evaluated[begin:])
-            setting.stopwatch.lap("refine")
-        setting.health.canaries.judge(setting.ask_device)
-        size = setting.batch_size(landed.mean_seconds)
-        setting.observer.refined(done, total)
-    return True
+    phase = RefinementPhase(setting, seeds)
+    run_chains(setting, phase, phase.left, min(OPEN, setting.chains))
+    return not phase.left
 
 
-def _begin(setting: Setting, found: TriggerRow, seed: Outcome) -> _Refinement:
-    plan = setting.plan
-    start = Start(
-        setting.images[found.seed_id],
-        seed,
-        plan.goal,
-        np.random.default_rng([plan.rng_seed, found.seed_id, 1]),
-        plan.bounds,
-        setting.panel.members,
-    )
-    image = setting.directory.load_image(found.image)
-    story = _story(setting, found, image, start)
-    return _Refinement(found, Chain(found.seed_id, Told(story), plan.goal))
+@dataclass(slots=True)
+class _Refinement:
+    """A finding being refined, and its strength before; None until it showed again."""
+
+    found: TriggerRow
+    strength: float | None = None
 
 
-def _story(setting: Setting, found: TriggerRow, image: Image, start: Start) -> Story:
-    """Strengthen first, then shrink; nothing is refined that does not show again."""
-    plan, goal = setting.plan, start.goal
-    (outcome,) = yield (Query(image, setting.panel.arms, setting.panel.members),)
-    kind = goal.met(outcome)
-    if kind != found.kind:
-        return None
-    trigger = Trigger(image, kind, outcome, found.operators)
-    if plan.strengthen:
-        before = _strength(goal, trigger)
-        trigger = yield from strengthen(trigger, start, plan.strengthen)
-        kept = max(before, KEPT_STRENGTH * _strength(goal, trigger))
-        goal = replace(goal, min_strength=max(goal.min_strength, kept))
-    if plan.shrink:
-        rng = np.random.default_rng([plan.rng_seed, found.seed_id, 2])
-        trigger = yield from shrink(trigger, replace(start, goal=goal, rng=rng), plan.shrink)
-    return trigger
+class RefinementPhase:
+    """Refines each deviation that was searched for and found."""
 
+    role: Role = "refine"
 
-def _strength(goal: Goal, trigger: Trigger) -> float:
-    return strength(*compared(goal, trigger.outcome)) or 0.0
+    def __init__(self, setting: Setting, seeds: Mapping[int, Outcome]) -> None:
+        """Prepare the refinement; `seeds` are the outcomes of the seeds that were searched from."""
+        self._setting = setting
+        self._seeds = seeds
+        done = setting.journal.refinements()
+        self._under_way = {
+            row.seed_id: _Refinement(row)
+            for row in setting.journal.triggers().values()
+            if row.seed_id in seeds and row.seed_id not in done and row.kind == "deviation"
+        }
+        self._all = len(self._under_way)
 
+    @property
+    def left(self) -> list[int]:
+        """The seeds of the findings that are not refined yet."""
+        return list(self._under_way)
 
-def _next_batch(ready: deque[_Refinement], size: int) -> _Batch:
-    """Take refinements until their queries fill a batch."""
-    batch: _Batch = []
-    queries = 0
-    while ready and queries < size:
-        refinement = ready.popleft()
-        asked = refinement.chain.strategy.ask()
-        batch.append((refinement, asked))
-        queries += len(asked)
-    return batch
+    def open(self, seed_id: int) -> Chain:
+        """Return the refinement of a finding, told what the journal has of it."""
+        setting = self._setting
+        plan = setting.plan
+        start = Start(
+            setting.images[seed_id],
+            self._seeds[seed_id],
+            plan.goal,
+            np.random.default_rng([plan.rng_seed, seed_id, 1]),
+            plan.bounds,
+            setting.panel.members,
+        )
+        chain = Chain(seed_id, Told(self._story(self._under_way[seed_id], start)), plan.goal)
+        tell_again(setting, self.role, chain)
+        return chain
 
+    def place(self, chain: Chain) -> bool:
+        """Let a refinement go on, or store what became of the finding."""
+        if chain.strategy.ask():
+            return True
+        self._end(chain)
+        return False
 
-def _put(setting: Setting, batch: _Batch, pipeline: Pipeline[_Batch]) -> None:
-    """Begin to evaluate what refinements ask, and the canaries that are due."""
-    queries = [query for _, asked in batch for query in asked]
-    seed_ids = [refinement.found.seed_id for refinement, asked in batch for _ in asked]
-    canaries, canary_ids = setting.health.canaries.due(queries, seed_ids)
-    pipeline.put(batch, [*queries, *canaries], [*seed_ids, *canary_ids])
+    def stopped(self) -> bool:
+        """Return whether the user wants to stop."""
+        return self._setting.stopped()
 
+    def landed(self, _device_busy_seconds: float) -> None:
+        """Count the time of a batch as refining."""
+        self._setting.stopwatch.lap("refine")
 
-def _end(setting: Setting, refinement: _Refinement) -> None:
-    """Store what became of a finding in a file of its own: a kill leaves the one or the other."""
-    found, chain, goal = refinement.found, refinement.chain, setting.plan.goal
-    before = refinement.outcome if chain.trigger is not None else None  # None: it did not show
-    with setting.journal.transaction():
+    def report(self) -> None:
+        """Show how many findings are refined."""
+        self._setting.observer.refined(self._all - len(self._under_way), self._all)
+
+    def _story(self, refinement: _Refinement, start: Start) -> Story:
+        """Strengthen first, then shrink; nothing is refined that does not show again."""
+        setting, found, goal = self._setting, refinement.found, start.goal
+        image = setting.directory.load_image(found.image)
+        (outcome,) = yield (Query(image, setting.panel.arms, setting.panel.members),)
+        if goal.met(outcome) != found.kind:
+            return None
+        plan = setting.plan
+        trigger = Trigger(image, "deviation", outcome, found.operators)
+        refinement.strength = _strength(start, trigger)
+        if plan.strengthen:
+            trigger = yield from strengthen(
+                trigger, start, plan.strengthen, enough=plan.min_strength or 1.0
+            )
+        if plan.shrink:
+            kept = _strength_to_keep(plan, refinement.strength, _strength(start, trigger))
+            goal = replace(goal, min_strength=max(goal.min_strength, kept))
+            rng = np.random.default_rng([plan.rng_seed, found.seed_id, 2])
+            trigger = yield from shrink(trigger, replace(start, goal=goal, rng=rng), plan.shrink)
+        return trigger
+
+    def _end(self, chain: Chain) -> None:
+        """Store what became of a finding in a file of its own: a kill leaves the one or the other.
+
+        The file is written before the transaction ends that makes it the finding's.
+        """
+        refinement = self._under_way.pop(chain.seed_id)
+        found = refinement.found
         if chain.trigger is not None:
-            store_trigger(setting, FOLDER, found.seed_id, chain.trigger)
-        setting.journal.end_refinement(
+            store_trigger(self._setting, FOLDER, found.seed_id, chain.trigger)
+        self._setting.journal.end_refinement(
             RefinementRow(
                 found.seed_id,
                 chain.queries,
@@ -174,7 +152,7 @@ def _end(setting: Setting, refinement: _Refinement) -> None:
                 chain.evaluations[Arm.ORIGINAL],
                 chain.evaluations[Arm.TWIN],
                 chain.member_evaluations,
-                strength(*compared(goal, before)) if before is not None else None,
+                refinement.strength,
                 found.image,
                 found.l2,
                 found.linf,
@@ -182,3 +160,17 @@ def _end(setting: Setting, refinement: _Refinement) -> None:
                 found.changed,
             )
         )
+
+
+def _strength_to_keep(plan: Plan, before: float, reached: float) -> float:
+    """Return the strength below which shrinking must not fall.
+
+    It is the least that was asked for, where that is reached, and what the finding had elsewhere.
+    """
+    if plan.min_strength:
+        return plan.min_strength if reached >= plan.min_strength else reached
+    return max(before, KEPT_STRENGTH * reached) if plan.strengthen else 0.0
+
+
+def _strength(start: Start, trigger: Trigger) -> float:
+    return strength(*compared(start.goal, trigger.outcome)) or 0.0

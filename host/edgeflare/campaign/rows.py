@@ -8,7 +8,7 @@ from typing import Literal
 
 from edgeflare.search.outcome import Arm
 
-Role = Literal["seed", "step", "verify", "canary", "test"]
+Role = Literal["seed", "step", "refine", "verify", "canary", "test"]
 Ended = Literal["finding", "max-queries", "total-queries", "time-limit", "gave-up"]
 
 

@@ -34,7 +34,7 @@ class Bounds:
     def holds(self, image: Image, seed: Image) -> bool:
         """Whether an image lies within the bounds of its seed."""
         change = np.subtract(image, seed, dtype=np.int16)
-        if self.max_linf is not None and np.abs(change).max(initial=0) > self.max_linf:
+        if self.max_linf is not None and max(int(change.max()), -int(change.min())) > self.max_linf:
             return False
         return self.max_l2 is None or _squared(change) <= _square(self.max_l2)
 

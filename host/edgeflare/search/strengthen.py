@@ -36,8 +36,16 @@ RISE = 0.04
 each step beyond is a third as likely to hold."""
 
 
-def strengthen(trigger: Trigger, start: Start, budget: int) -> Part[Trigger]:
-    """Make a trigger stronger with at most so many queries; returns the strongest."""
+def strengthen(trigger: Trigger, start: Start, budget: int, enough: float = 1.0) -> Part[Trigger]:
+    """Make a trigger stronger with at most so many queries; returns the strongest.
+
+    Args:
+        trigger: the triggering input.
+        start: its seed, what counts, and the generator.
+        budget: how many inputs may be looked at.
+        enough: the strength at which it ends.
+
+    """
     trial = Trial(trigger, start, budget)
     first, second = compared(start.goal, trigger.outcome)
     if first.label is None or second.label is None:
@@ -46,12 +54,14 @@ def strengthen(trigger: Trigger, start: Start, budget: int) -> Part[Trigger]:
     slope = Slope(start.image, len(first.scores))
     found = trial.at_trigger()
     slope.learn(trial.at_seed(), found)
+    if _strength(trial, trigger.outcome) >= enough:
+        return trigger
     try:
         place = yield from away_from_others(trial, border, slope, found)
-        place = yield from uphill(trial, border, slope, place, until=trial.left // 2)
+        place = yield from uphill(trial, border, slope, place, trial.left // 2, enough)
         if height(border, place) == 0.0:
             place = found
-        yield from uphill(trial, border, slope, place, until=0)
+        yield from uphill(trial, border, slope, place, 0, enough)
     except BudgetSpentError:
         pass
     return trial.trigger
@@ -62,8 +72,7 @@ def away_from_others(trial: Trial, border: Border, slope: Slope, here: Seen) -> 
     for _ in range(ROUNDS):
         if share(border, here) >= ENOUGH:
             break
-        probes = [slope.probe(here.image, trial.start.rng) for _ in range(PROBES)]
-        for seen in (yield from trial.look(probes)):
+        for seen in (yield from trial.look(slope.probes(here.image, PROBES, trial.start.rng))):
             slope.learn(here, seen)
         way, gradient = escape(border, slope, here)
         squared = max(float((gradient**2).sum()), 1e-12)
@@ -76,14 +85,17 @@ def away_from_others(trial: Trial, border: Border, slope: Slope, here: Seen) -> 
     return here
 
 
-def uphill(trial: Trial, border: Border, slope: Slope, here: Seen, until: int) -> Part[Seen]:
+def uphill(
+    trial: Trial, border: Border, slope: Slope, here: Seen, until: int, enough: float
+) -> Part[Seen]:
     """Climb, a few steps aside at once, from the highest place so far.
 
     Where the two labels do not stand against each other yet, the first side is held just within
     its own label until the second goes over.
 
     Returns:
-        The highest place, when no more than `until` inputs may be looked at.
+        The highest place, when the trigger is strong enough or no more than `until` inputs may be
+        looked at.
 
     """
     rng = trial.start.rng
@@ -91,7 +103,7 @@ def uphill(trial: Trial, border: Border, slope: Slope, here: Seen, until: int) -
     def rank(seen: Seen) -> tuple[float, float]:
         return height(border, seen), -abs(border.margin(seen.first) - RISE)
 
-    while trial.left > until:
+    while trial.left > until and _strength(trial, trial.trigger.outcome) < enough:
         gradient = steepest(border, slope, here)
         begin, step = 0.0, aside
         if height(border, here) > 0.0:

@@ -29,7 +29,7 @@ def likeness(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
 def learned(probes: int) -> Slope:
     slope, rng, here = Slope(BENCH.seed, CLASSES), np.random.default_rng(1), seen(BENCH.seed)
     for _ in range(probes):
-        slope.learn(here, seen(slope.probe(here.image, rng)))
+        slope.learn(here, seen(slope.probes(here.image, 1, rng)[0]))
     return slope
 
 

@@ -75,8 +75,6 @@ class Canaries:
                 self._references.setdefault(index, (row.seed_id, one))
         for seed_id, asked in self._journal.device_queries().items():
             self._asked[self._index(seed_id)] += asked
-        for seed_id, refinement in self._journal.refinements().items():
-            self._asked[self._index(seed_id)] += refinement.device_queries
 
     def due(
         self, queries: Sequence[Query], seed_ids: Sequence[int]

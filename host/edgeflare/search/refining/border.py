@@ -26,6 +26,9 @@ too much for what is known of the slope."""
 LOOKS = 7
 """Looks at most for finding the border along a line."""
 
+NEWTON_STEPS = 30
+"""At most, for the shortest way; ten are usually enough, since each step meets further limits."""
+
 ON_BORDER = 0.1
 """Margin at which an input counts as on the border. Int8 LeNets resolve 0.17."""
 
@@ -78,8 +81,7 @@ def nearer(
     if share < 1.0:
         (at,) = yield from trial.look([np.rint(seed + share * so_far).astype(np.uint8)])
         slope.learn(here, at)
-    probes = [slope.probe(at.image, trial.start.rng) for _ in range(PROBES)]
-    for seen in (yield from trial.look(probes)):
+    for seen in (yield from trial.look(slope.probes(at.image, PROBES, trial.start.rng))):
         slope.learn(at, seen)
     way = foot(trial, border, slope, at)
     if way is None:
@@ -158,16 +160,20 @@ def far(trial: Trial, seen: Seen) -> float:
 
 
 def _shortest(direction: Real, gain: float, low: Real, high: Real) -> Real | None:
-    """Return the shortest change within limits that gains so much along a direction, or None."""
-    steepest = float(np.abs(direction).max())
-    if steepest == 0.0:
-        return None
-    most = 510.0 / steepest * 64
-    if float((np.clip(most * direction, low, high) * direction).sum()) < gain:
-        return None
-    least = 0.0
-    for _ in range(40):
-        middle = (least + most) / 2
-        reached = float((np.clip(middle * direction, low, high) * direction).sum())
-        least, most = (middle, most) if reached < gain else (least, middle)
-    return np.clip(most * direction, low, high)
+    """Return the shortest change within limits that gains so much along a direction, or None.
+
+    It goes along the direction until values meet their limits. What it gains by going farther grows
+    ever more slowly, so Newton's method never goes too far.
+    """
+    squared = direction**2
+    far = 0.0
+    for _ in range(NEWTON_STEPS):
+        way = np.clip(far * direction, low, high)
+        missing = gain - float((way * direction).sum())
+        if missing <= 1e-6 * gain:
+            return way
+        steepness = float(squared[way == far * direction].sum())
+        if steepness == 0.0:
+            break
+        far += missing / steepness
+    return None

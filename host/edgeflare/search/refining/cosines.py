@@ -21,6 +21,7 @@ class Cosines:
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         self._bases = tuple(_cosines(size) for size in shape)
+        self._image_shape = shape
         self.shape = tuple(len(basis) for basis in self._bases)
         rows, columns, channels = (np.arange(size) for size in self.shape)
         self.frequencies = np.sqrt(
@@ -34,18 +35,28 @@ class Cosines:
         return self.frequencies.size
 
     def of(self, image: Real) -> Real:
-        """Return the coefficients of an image: (cosines,)."""
+        """Return the coefficients of an image, (cosines,), or of several: (N, cosines)."""
         rows, columns, channels = self._bases
-        part = np.tensordot(image, rows, (0, 1))
-        part = np.tensordot(part, columns, (0, 1))
-        return np.tensordot(part, channels, (0, 1)).reshape(-1)
+        height, width, depth = self._image_shape
+        part = rows @ image.reshape(-1, height, width * depth)
+        part = columns @ part.reshape(-1, len(rows), width, depth)
+        return np.asarray((part @ channels.T).reshape(*image.shape[:-3], -1))
 
     def image(self, coefficients: Real) -> Real:
         """Return the image that has the coefficients: (H, W, C)."""
         rows, columns, channels = self._bases
-        part = np.tensordot(coefficients.reshape(self.shape), rows, (0, 0))
-        part = np.tensordot(part, columns, (0, 0))
-        return np.tensordot(part, channels, (0, 0))
+        part = coefficients.reshape(self.shape) @ channels
+        part = columns.T @ part
+        return np.tensordot(rows, part, (0, 0))
+
+    def waves(self, numbers: NDArray[np.intp]) -> Real:
+        """Return some of the cosines as images: (N, H, W, C)."""
+        rows, columns, channels = (
+            basis[at]
+            for basis, at in zip(self._bases, np.unravel_index(numbers, self.shape), strict=True)
+        )
+        planes = rows[:, :, None] * columns[:, None, :]
+        return np.asarray(planes[..., None] * channels[:, None, None, :])
 
 
 @lru_cache(maxsize=16)

@@ -8,6 +8,7 @@ slope is the mean of its posterior, given all that was seen and a prior that fav
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,56 +75,111 @@ class Slope:
             classes: how many scores there are.
 
         """
-        self._classes = classes
         self._seed = seed.astype(np.float64)
         self._cosines = Cosines(seed.shape)
         self._prior = 1.0 / (1.0 + (self._cosines.frequencies / SMOOTH) ** 4)
         self._order = np.argsort(self._cosines.frequencies, kind="stable")
         self._next, self._round = 0, FIRST_PROBES
-        self._directions: list[Real] = []
-        self._places: list[Real] = []
-        self._gains: list[Real] = []
+        self._unread: list[tuple[Seen, Seen]] = []
+        self._memory = _Memory.empty(len(self._cosines), classes)
 
-    def probe(self, image: Image, rng: np.random.Generator) -> Image:
-        """Return the image changed by the next cosine, in the sense that leaves more of it."""
+    def probes(self, image: Image, count: int, rng: np.random.Generator) -> Sequence[Image]:
+        """Return the image changed by each of the next cosines, in the sense that leaves more."""
+        waves = self._cosines.waves(self._order[[self._turn() for _ in range(count)]])
+        waves *= AMPLITUDE / np.abs(waves).max(axis=(1, 2, 3), keepdims=True)
+        senses = dithered(image.astype(np.float64) + np.stack([waves, -waves], axis=1), rng)
+        change = np.subtract(senses, image, dtype=np.int16).astype(np.int64)
+        more = np.square(change).sum(axis=(2, 3, 4)).argmax(axis=1)
+        return list(senses[np.arange(count), more])
+
+    def _turn(self) -> int:
+        """Return whose turn it is, in the order of frequencies."""
         if self._next >= min(self._round, len(self._order)):
             self._next, self._round = 0, int(self._round * GROWTH)
-        wave = self._cosines.image(np.eye(1, len(self._order), self._order[self._next])[0])
         self._next += 1
-        wave *= AMPLITUDE / np.abs(wave).max()
-        up, down = dithered(image + wave, rng), dithered(image - wave, rng)
-        return up if _distance(up, image) >= _distance(down, image) else down
+        return self._next - 1
 
     def learn(self, before: Seen, after: Seen) -> None:
         """Learn from what a step did to the scores."""
-        change = after.image.astype(np.float64) - before.image
-        length = float(np.linalg.norm(change))
-        if length == 0.0 or before.first.failure or after.first.failure:
+        if before.first.failure or after.first.failure:
             return
-        self._directions.append(self._cosines.of(change) / length)
-        self._places.append(self._cosines.of(before.image + change / 2 - self._seed))
-        self._gains.append((after.first.scores - before.first.scores) / length)
-        for memory in (self._directions, self._places, self._gains):
-            del memory[:-MEMORY]
+        if np.array_equal(before.image, after.image):
+            return
+        self._unread.append((before, after))
+        del self._unread[:-MEMORY]
 
     def around(self, image: Image) -> Plane:
         """Return the scores around a place: flat where nothing was learned."""
         place = self._cosines.of(image - self._seed)
-        if not self._directions:
-            return Plane(np.zeros((self._classes, len(self._cosines))), -place, self._cosines)
-        directions = np.array(self._directions)
-        covariance = directions * self._prior
-        kernel = covariance @ directions.T
-        apart = np.linalg.norm(np.array(self._places) - place, axis=1)
+        self._read()
+        memory = self._memory
+        if not len(memory.gains):
+            return Plane(memory.gains.T @ memory.directions, -place, self._cosines)
+        apart = np.linalg.norm(memory.places - place, axis=1)
         reach = max(1.0, _distance(image, self._seed))
-        noise = np.trace(kernel) / len(kernel) * (NOISE + AGE * (apart / reach) ** 2)
-        weights = np.linalg.solve(kernel + np.diag(noise), np.array(self._gains))
-        return Plane(weights.T @ covariance, -place, self._cosines)
+        noise = np.trace(memory.kernel) / len(apart) * (NOISE + AGE * (apart / reach) ** 2)
+        weights = np.linalg.solve(memory.kernel + np.diag(noise), memory.gains)
+        return Plane((weights.T @ memory.directions) * self._prior, -place, self._cosines)
+
+    def _read(self) -> None:
+        """Bring the steps that were learned since the last time into the memory."""
+        if not self._unread:
+            return
+        before = np.array([one.image for one, _ in self._unread], np.float64)
+        after = np.array([one.image for _, one in self._unread], np.float64)
+        gains = np.array([there.first.scores - here.first.scores for here, there in self._unread])
+        self._unread.clear()
+        lengths = np.linalg.norm((after - before).reshape(len(gains), -1), axis=1)[:, None]
+        directions = self._cosines.of(after - before) / lengths
+        places = self._cosines.of((before + after) / 2 - self._seed)
+        self._memory = self._memory.with_steps(directions, places, gains / lengths, self._prior)
+
+
+@dataclass(frozen=True, slots=True)
+class _Memory:
+    """The last steps that were seen, at most `MEMORY`.
+
+    Attributes:
+        directions: (steps, cosines), of the steps; their length in the image is 1.
+        places: (steps, cosines), of the middle of each, from the seed.
+        gains: (steps, classes), of the scores per gray level.
+        kernel: (steps, steps), the prior's covariance between the gains.
+
+    """
+
+    directions: Real
+    places: Real
+    gains: Real
+    kernel: Real
+
+    @classmethod
+    def empty(cls, cosines: int, classes: int) -> _Memory:
+        """Return a memory of nothing."""
+        none = np.zeros((0, cosines))
+        return cls(none, none, np.zeros((0, classes)), np.zeros((0, 0)))
+
+    def with_steps(self, directions: Real, places: Real, gains: Real, prior: Real) -> _Memory:
+        """Return a memory of these steps too; only what is new of the kernel is computed."""
+        old = max(0, MEMORY - len(gains))
+        kept = slice(max(0, len(self.gains) - old), None)
+        everything = np.concatenate([self.directions[kept], directions])
+        new = (directions * prior) @ everything.T
+        kernel = np.empty((len(everything), len(everything)))
+        kernel[: -len(gains), : -len(gains)] = self.kernel[kept, kept]
+        kernel[-len(gains) :] = new
+        kernel[:, -len(gains) :] = new.T
+        return _Memory(
+            everything,
+            np.concatenate([self.places[kept], places]),
+            np.concatenate([self.gains[kept], gains]),
+            kernel,
+        )
 
 
 def dithered(values: Real, rng: np.random.Generator) -> Image:
     """Round to 8 bits, up or down by chance, so that steps below a gray level are steps."""
-    return np.clip(np.floor(values + rng.random(values.shape)), 0, 255).astype(np.uint8)
+    rounded = np.floor(values + rng.random(values.shape))
+    return np.clip(rounded, 0, 255).astype(np.uint8)
 
 
 def _distance(one: Image | Real, other: Image | Real) -> float:

@@ -11,7 +11,8 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from edgeflare.search.outcome import Answer, Arm, Image, Outcome
+from edgeflare.search.goal import cause
+from edgeflare.search.outcome import Answer, Image, Outcome
 from edgeflare.search.refining.witnesses import Device, Witnesses, answered, compared, stand_ins
 from edgeflare.search.strategy import Query, Start, Trigger
 
@@ -63,6 +64,7 @@ class Trial:
         self.start = start
         self.left = budget
         self._kind = trigger.kind
+        self._cause = cause(trigger.outcome, start.goal.find)
         self._contradicted = 0
         self._device = Device(start.goal.needed)
         for witnesses in (*stand_ins(start.goal, start.ensemble), self._device):
@@ -88,16 +90,23 @@ class Trial:
     def keep(self, seen: Seen, better: Callable[[Outcome], bool]) -> Part[bool]:
         """Make an input the trigger, if the device says too that it is one, and a better one.
 
+        The cause stays what it was, so every arm that answered about the trigger is asked.
+
         Args:
             seen: an input that deviates.
             better: told all arms' answers, whether the input is better than the trigger.
 
         """
-        outcome = seen.outcome
-        if Arm.DEVICE not in outcome.answers:
-            (told,) = yield [Query(seen.image, (Arm.DEVICE,), again=True)]
+        goal, outcome = self.start.goal, seen.outcome
+        missing = tuple(arm for arm in self.trigger.outcome.answers if arm not in outcome.answers)
+        if missing:
+            (told,) = yield [Query(seen.image, missing, again=True)]
             outcome = Outcome({**outcome.answers, **told.answers}, outcome.members)
-        kept = self.start.goal.met(outcome) == self._kind and better(outcome)
+        kept = (
+            goal.met(outcome) == self._kind
+            and cause(outcome, goal.find) == self._cause
+            and better(outcome)
+        )
         if kept:
             self.trigger = replace(self.trigger, image=seen.image, outcome=outcome)
         self._contradicted = 0 if kept else self._contradicted + 1

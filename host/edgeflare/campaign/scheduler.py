@@ -1,0 +1,140 @@
+"""Many chains at once: their queries are gathered into batches, several of which are under way."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from edgeflare.campaign.chain import Chain
+from edgeflare.campaign.pipeline import Landed, Pipeline
+from edgeflare.campaign.recall import from_rows, image_crc32, to_row
+from edgeflare.campaign.rows import Role
+from edgeflare.campaign.setting import Setting
+from edgeflare.errors import UserError
+from edgeflare.search.strategy import Query
+
+_Batch = list[tuple[Chain, Sequence[Query]]]
+
+
+class ChainPhase(Protocol):
+    """A phase of a campaign that consists of chains."""
+
+    @property
+    def role(self) -> Role:
+        """The role that the journal keeps the chains' answers under."""
+
+    def open(self, seed_id: int) -> Chain:
+        """Return the chain of a seed; it has been told what the journal holds of it."""
+
+    def place(self, chain: Chain) -> bool:
+        """Return whether a chain goes on; record what became of it if not."""
+
+    def stopped(self) -> bool:
+        """Return whether nothing more should be asked."""
+
+    def landed(self, device_busy_seconds: float) -> None:
+        """Take the time of a batch whose answers were told; called in its transaction."""
+
+    def report(self) -> None:
+        """Show how far the phase is, after each batch."""
+
+
+def run_chains(
+    setting: Setting, phase: ChainPhase, seed_ids: Iterable[int], most_open: int
+) -> None:
+    """Run a phase's chains until each is placed aside, or the phase is stopped.
+
+    A batch of answers, and what became of the chains that were told them, is one transaction.
+
+    Args:
+        setting: the campaign.
+        phase: what the chains are, and what becomes of them.
+        seed_ids: the seeds of the chains, in the order in which they are opened.
+        most_open: the most chains that are open at once.
+
+    """
+    waiting = deque(seed_ids)
+    ready: deque[Chain] = deque()
+    pipeline: Pipeline[_Batch] = setting.pipeline()
+    in_flight = 0
+    size = setting.batch_size(0.0)
+    while True:
+        while waiting and len(ready) + in_flight < most_open:
+            chain = phase.open(waiting.popleft())
+            with setting.journal.transaction():
+                ready += [chain] if phase.place(chain) else []
+        while ready and not pipeline.full and not phase.stopped():
+            batch = _next_batch(ready, size)
+            in_flight += len(batch)
+            _put(setting, batch, pipeline)
+        if not len(pipeline):
+            return
+        landed = pipeline.take()
+        in_flight -= len(landed.ticket)
+        with setting.journal.transaction():
+            told = _tell(setting, phase.role, landed)
+            setting.health.canaries.write(landed.evaluated[told:])
+            ready += [chain for chain, _ in landed.ticket if phase.place(chain)]
+            phase.landed(landed.device_busy_seconds)
+        setting.health.canaries.judge(setting.ask_device)
+        size = setting.batch_size(landed.mean_seconds)
+        phase.report()
+
+
+def tell_again(setting: Setting, role: Role, chain: Chain) -> None:
+    """Tell a new chain the answers that the journal holds of it.
+
+    Raises:
+        UserError: the chain asks for other images than those that were answered.
+
+    """
+    rows = setting.journal.steps(role, chain.seed_id)
+    evaluated = from_rows(setting.panel.reading, rows)
+    while chain.steps < len(rows):
+        asked = chain.strategy.ask()
+        told = slice(chain.steps, chain.steps + len(asked))
+        if not asked or [image_crc32(query.image) for query in asked] != [
+            row.image_crc32 for row in rows[told]
+        ]:
+            raise UserError(
+                f"{setting.directory.path} cannot be continued: this installation draws "
+                "other mutants than the one that began it; start anew with --overwrite"
+            )
+        chain.tell(evaluated[told])
+
+
+def _next_batch(ready: deque[Chain], size: int) -> _Batch:
+    """Take chains until their queries fill a batch."""
+    batch: _Batch = []
+    queries = 0
+    while ready and queries < size:
+        chain = ready.popleft()
+        asked = chain.strategy.ask()
+        batch.append((chain, asked))
+        queries += len(asked)
+    return batch
+
+
+def _put(setting: Setting, batch: _Batch, pipeline: Pipeline[_Batch]) -> None:
+    """Begin to evaluate what chains ask, and the canaries that are due."""
+    queries = [query for _, asked in batch for query in asked]
+    seed_ids = [chain.seed_id for chain, asked in batch for _ in asked]
+    canaries, canary_ids = setting.health.canaries.due(queries, seed_ids)
+    pipeline.put(batch, [*queries, *canaries], [*seed_ids, *canary_ids])
+
+
+def _tell(setting: Setting, role: Role, landed: Landed[_Batch]) -> int:
+    """Tell the chains of a batch their answers, and write these down; return how many."""
+    rows = []
+    begin = 0
+    for chain, queries in landed.ticket:
+        part = landed.evaluated[begin : begin + len(queries)]
+        begin += len(queries)
+        rows += [
+            to_row(role, chain.seed_id, chain.steps + k, query.image, one)
+            for k, (query, one) in enumerate(zip(queries, part, strict=True), start=1)
+        ]
+        chain.tell(part)
+    setting.journal.write_answers(rows)
+    return len(rows)
