@@ -107,6 +107,7 @@ class EdgeFlare:
         limit: int | None = None,
         find: Literal["any", "compression", "kernel"] = "any",
         min_strength: float = 0.0,
+        within: float | None = 30.0,
         rng_seed: int = 0,
         trust: bool = False,
     ) -> Result:
@@ -118,7 +119,9 @@ class EdgeFlare:
             total_time: seconds that the search may take; None for no bound.
             limit: take the first so many seeds only.
             find: which deviations count.
-            min_strength: deviations weaker than this do not count.
+            min_strength: deviations weaker than this do not count, once they are strengthened.
+            within: deviations farther from their seed than this PSNR in dB do not count, once they
+                are shrunk; None for any distance.
             rng_seed: the run seed: the same one finds the same.
             trust: trust a Python function that the pair names as its original, and profiles in
                 `./device_profiles`.
@@ -131,21 +134,26 @@ class EdgeFlare:
         """
         __tracebackhide__ = True
         from edgeflare.campaign.json_file import MOST  # noqa: PLC0415
-        from edgeflare.campaign.plan import Plan  # noqa: PLC0415
+        from edgeflare.campaign.plan import SHRINK, Plan, default_strengthen  # noqa: PLC0415
         from edgeflare.errors import EdgeFlareError  # noqa: PLC0415
         from edgeflare.search.goal import Find, Goal  # noqa: PLC0415
 
         _check("rng_seed", rng_seed, 0, MOST, whole=True)
         _check("min_strength", min_strength, 0.0, 1.0)
+        _check("within", within, 0.0)
         _check_choice("find", find, [one.value for one in Find])
         plan = Plan(
             strategy="boundary",
-            goal=Goal(Find(find), min_strength=min_strength),
+            goal=Goal(Find(find)),
             devices=(),
             rng_seed=rng_seed,
             limit=limit,
             total_queries=total_queries,
             total_time=total_time,
+            strengthen=default_strengthen(min_strength),
+            shrink=SHRINK,
+            min_strength=min_strength,
+            within=within,
         )
         self._runs += 1
         path = self._folder if self._runs == 1 else Path(f"{self._folder}-{self._runs}")

@@ -15,7 +15,7 @@ from edgeflare.search.goal import Find, Goal
 STRENGTHEN = 300
 """Queries for each finding, where a least strength is asked for: see `--min-strength`."""
 
-SHRINK = 300
+SHRINK = 500
 """Queries for each finding, unless told otherwise."""
 
 WITHIN_DB = 30.0
@@ -164,3 +164,8 @@ class Plan:
                 "elsewhere": tuple(fields.get("elsewhere", ())),
             }
         )
+
+
+def default_strengthen(min_strength: float) -> int:
+    """Return the queries that strengthening one finding takes unless told otherwise."""
+    return STRENGTHEN if min_strength else 0

@@ -69,7 +69,6 @@ def bench(
     device: options.Device = "emulated-builtin",
     find: options.FindWhat = Find.ANY,
     ties: options.WithTies = options.Ties.EXCLUDE,
-    min_strength: options.MinStrength = 0.0,
     max_queries: options.MaxQueries = MAX_QUERIES,
     time_limit: options.TimeLimit = TIME_LIMIT_SECONDS,
     max_linf: options.MaxLinf = f"{DEFAULT_LINF:g}",
@@ -98,7 +97,7 @@ def bench(
         baseline=names[0] if baseline is None else baseline,
         plan=Plan(
             strategy=names[0],
-            goal=Goal(find, ties is options.Ties.INCLUDE, min_strength),
+            goal=Goal(find, ties is options.Ties.INCLUDE),
             devices=(device,),
             limit=limit,
             max_queries=max_queries,

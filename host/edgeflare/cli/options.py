@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from edgeflare.campaign.json_file import MOST
+from edgeflare.campaign.plan import STRENGTHEN
 from edgeflare.cli.completion import complete_device, complete_strategy
 from edgeflare.models.preprocess import PRESETS
 from edgeflare.search.bounds import DEFAULT_RMS
@@ -212,7 +213,17 @@ MinStrength = Annotated[
         min=0.0,
         max=1.0,
         metavar="S",
-        help="Deviations weaker than S do not count.",
+        help="Deviations weaker than S do not count. Findings are strengthened until they reach S; "
+        "the search does not look at it.",
+        rich_help_panel=_WHAT,
+    ),
+]
+Within = Annotated[
+    str,
+    typer.Option(
+        metavar="DB",
+        help="Deviations farther from their seed than this PSNR in dB do not count, once they are "
+        "shrunk; none for any distance. The search does not look at it (docs/gates.md).",
         rich_help_panel=_WHAT,
     ),
 ]
@@ -270,12 +281,12 @@ TotalTime = Annotated[
     ),
 ]
 Strengthen = Annotated[
-    int,
+    int | None,
     typer.Option(
         min=0,
         metavar="N",
         help="Make each finding stronger, with at most N queries: the two sides more confident of "
-        "their labels. 300 is a good number.",
+        f"their labels. Default: 0; with --min-strength {STRENGTHEN}.",
         rich_help_panel=_HOW,
     ),
 ]
@@ -285,7 +296,7 @@ Shrink = Annotated[
         min=0,
         metavar="N",
         help="Bring each finding nearer to its seed, with at most N queries; after strengthening. "
-        "1000 is a good number.",
+        "0 leaves it where the search found it.",
         rich_help_panel=_HOW,
     ),
 ]

@@ -104,7 +104,6 @@ def rank(
     limit: options.Limit = None,
     device: options.Device = "emulated-builtin",
     ties: options.WithTies = options.Ties.EXCLUDE,
-    min_strength: options.MinStrength = 0.0,
     strategy: Strategy = DEFAULT_STRATEGY,
     rng_seeds: RngSeeds = "0",
     max_queries: options.MaxQueries = MAX_QUERIES,
@@ -133,7 +132,7 @@ def rank(
         baseline=strategy,
         plan=Plan(
             strategy=strategy,
-            goal=Goal(Find.ANY, ties is options.Ties.INCLUDE, min_strength),
+            goal=Goal(Find.ANY, ties is options.Ties.INCLUDE),
             devices=(device,),
             limit=limit,
             max_queries=max_queries,

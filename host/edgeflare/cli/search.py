@@ -13,7 +13,14 @@ from edgeflare.campaign.assembly import Assembly, assemble, first_seeds
 from edgeflare.campaign.first_look import first_look
 from edgeflare.campaign.held_out import HeldOut, note_held_out
 from edgeflare.campaign.journal import Journal, damaged_journal, is_damage
-from edgeflare.campaign.plan import MAX_QUERIES, TIME_LIMIT_SECONDS, Plan
+from edgeflare.campaign.plan import (
+    MAX_QUERIES,
+    SHRINK,
+    TIME_LIMIT_SECONDS,
+    WITHIN_DB,
+    Plan,
+    default_strengthen,
+)
 from edgeflare.campaign.run import begin_run, resume_run
 from edgeflare.campaign.run_directory import RunDirectory
 from edgeflare.campaign.setting import CHAINS
@@ -22,7 +29,7 @@ from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
 from edgeflare.cli.progress import observe
 from edgeflare.cli.quiet import Quiet, result
-from edgeflare.cli.values import read_bound, read_ensemble, read_numbers
+from edgeflare.cli.values import read_bound, read_ensemble, read_numbers, read_within
 from edgeflare.devices.profile import find_profiles
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.pair import load_pair
@@ -57,6 +64,7 @@ def search(
     find: options.FindWhat = Find.ANY,
     ties: options.WithTies = options.Ties.EXCLUDE,
     min_strength: options.MinStrength = 0.0,
+    within: options.Within = f"{WITHIN_DB:g}",
     strategy: options.StrategyName = "boundary",
     rng_seed: options.RngSeed = 0,
     max_queries: options.MaxQueries = MAX_QUERIES,
@@ -66,8 +74,8 @@ def search(
     max_linf: options.MaxLinf = f"{DEFAULT_LINF:g}",
     max_l2: options.MaxL2 = "default",
     ensemble: options.Ensemble = None,
-    strengthen: options.Strengthen = 0,
-    shrink: options.Shrink = 0,
+    strengthen: options.Strengthen = None,
+    shrink: options.Shrink = SHRINK,
     chains: options.Chains = CHAINS,
     out: options.Out = None,
     overwrite: options.Overwrite = False,
@@ -106,7 +114,7 @@ def search(
     kernels, elsewhere = read_ensemble(ensemble)
     plan = Plan(
         strategy=find_strategy(strategy).name,
-        goal=Goal(find, ties is options.Ties.INCLUDE, min_strength),
+        goal=Goal(find, ties is options.Ties.INCLUDE),
         devices=tuple(profile.name for profile in profiles),
         rng_seed=rng_seed,
         limit=limit,
@@ -117,8 +125,10 @@ def search(
         max_linf=read_bound("--max-linf", max_linf),
         max_l2="default" if max_l2 == "default" else read_bound("--max-l2", max_l2),
         elsewhere=elsewhere,
-        strengthen=strengthen,
+        strengthen=default_strengthen(min_strength) if strengthen is None else strengthen,
         shrink=shrink,
+        min_strength=min_strength,
+        within=read_within("--within", within),
     )
     loaded = load_pair(pair, given, decided)
     path = out or Path("runs") / f"{loaded.folder_name}-{datetime.now():%Y%m%d-%H%M%S}"
@@ -169,7 +179,7 @@ def search(
     rate = deviation_rate(document, fail_on.value)
     Console().print(
         f"exit code 1: {rate:.1%} of the seeds deviate or lead to it, {allow:.1%} allowed "
-        "(--allow, --fail-on, --min-strength)"
+        "(--allow, --fail-on, --within, --min-strength)"
     )
     return 1
 

@@ -73,6 +73,24 @@ def read_bound(option: str, text: str) -> float | None:
     return bound
 
 
+def read_within(option: str, text: str) -> float | None:
+    """Return a PSNR in dB; None for "none".
+
+    Raises:
+        UserError: it is neither a number from 0 on nor none.
+
+    """
+    if text == "none":
+        return None
+    try:
+        level = float(text)
+    except ValueError:
+        level = -1.0
+    if not (level >= 0.0 and math.isfinite(level)):
+        raise UserError(f"{option} {text}: expected a PSNR in dB, such as 30, or none")
+    return level
+
+
 def read_ensemble(text: str | None) -> tuple[tuple[Kernels, ...], tuple[str, ...]]:
     """Return the kernel sets of an ensemble, and its members of other runtimes.
 

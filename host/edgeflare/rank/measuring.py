@@ -229,7 +229,6 @@ def _about(pair: Pair, plan: Plan, labelled: Path | None) -> dict[str, Any]:
         "models": pair.model_hashes(),
         "device": plan.devices[0],
         "ties": plan.goal.ties,
-        "min_strength": plan.goal.min_strength,
         "labelled": None if labelled is None else _sha256(labelled),
     }
 

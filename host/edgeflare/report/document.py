@@ -25,6 +25,7 @@ from edgeflare.report.checking import read_document
 from edgeflare.report.duplicates import duplicates_of
 from edgeflare.report.equal_arms import equal_arms
 from edgeflare.report.harm import count_harms, harm_of
+from edgeflare.report.nearness import image_size, judged, nearness_of, psnr
 from edgeflare.report.replayed import replay_part
 from edgeflare.report.undelegated import undelegated
 from edgeflare.report.unmutated import unmutated
@@ -86,6 +87,7 @@ def build_document(directory: RunDirectory, journal: Journal) -> Document:
     verifications = journal.answers("verify")
     refinements = journal.refinements()
     triggers = journal.triggers()
+    values = image_size(directory, triggers.values())
     for seed_id, stored in triggers.items():
         chain = chains.get(seed_id)
         rows = verifications.get(seed_id, [])
@@ -94,6 +96,8 @@ def build_document(directory: RunDirectory, journal: Journal) -> Document:
         here = about.plan.goal.met(outcomes[0]) if replay and outcomes else None
         trigger = replace(stored, kind=here or stored.kind)
         entry = _entry(about, trigger, chain, refinements.get(seed_id), outcomes)
+        entry["psnr"] = psnr(trigger.l2, values) if values and trigger.l2 else None
+        entry |= judged(entry, about.plan)
         if len(rows) < REPETITIONS:
             unverified.append(entry)
         elif replay and not any(map(about.plan.goal.met, outcomes)):
@@ -134,6 +138,9 @@ def build_document(directory: RunDirectory, journal: Journal) -> Document:
             **_harms(about, findings, deviating),
             "duplicates": duplicates_of(directory, list(findings.values())),
         },
+        "nearness": nearness_of(
+            [*deviating.values(), *findings.values()], int(about_json["seeds"])
+        ),
         "deviating_seeds": list(deviating.values()),
         "findings": list(findings.values()),
         "flaky": flaky,

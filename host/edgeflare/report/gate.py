@@ -18,7 +18,8 @@ def deviation_rate(document: Document, fail_on: FailOn) -> float:
 
     With "harmful" only those count on which the host's arm was right, the device failed, or nobody
     knows who was right; with "kernel" those whose cause is the kernels, or on which the device
-    failed; with "none" none does.
+    failed; with "none" none does. Deviations farther than `--within` or weaker than
+    `--min-strength` count for nothing; crashes, hangs and invalid outputs always count.
     """
     return len(counting(document, fail_on)) / max(1, int(document["totals"]["seeds"]))
 
@@ -27,8 +28,17 @@ def counting(document: Document, fail_on: FailOn) -> list[Document]:
     """Return the entries that count: deviating seeds, then findings."""
     counts = _COUNTS[fail_on]
     return [
-        entry for entry in (*document["deviating_seeds"], *document["findings"]) if counts(entry)
+        entry
+        for entry in (*document["deviating_seeds"], *document["findings"])
+        if near_and_strong(entry) and counts(entry)
     ]
+
+
+def near_and_strong(entry: Document) -> bool:
+    """Whether a deviation is within the distance and as strong as was asked for."""
+    if entry["kind"] != "deviation":
+        return True
+    return entry.get("within") is not False and entry.get("strong") is not False
 
 
 def _of_the_device(entry: Document) -> bool:

@@ -72,7 +72,8 @@ def print_dry_run(
         f"{seeds} seeds, at most {plan.max_queries:,} queries and {plan.time_limit:g} s for each; "
         f"queries for all together: {total}",
         f"ties {'count' if plan.goal.ties else 'do not count'}, "
-        f"least strength {plan.goal.min_strength:g}",
+        f"within {'any distance' if plan.within is None else f'{plan.within:g} dB'}, "
+        f"least strength {plan.min_strength:g}",
         _preprocessing(about),
         *_looked(look),
         f"would write {where}; nothing was written",

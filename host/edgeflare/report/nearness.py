@@ -1,0 +1,118 @@
+"""How near to its seed an input deviates, and the share of seeds that have one within a distance.
+
+The share against the distance is a curve like that of robustness benchmarks: it tells compressed
+models apart where nearly every seed leads to some finding. The peak signal-to-noise ratio is that
+of the difference, PSNR = 20 log10(255 sqrt(n) / L2) in dB for n values of 8 bits: 30 dB are a root
+mean square of 8.1 gray levels, 40 dB one of 2.6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import inf, log10, sqrt
+from typing import Any
+
+from edgeflare.campaign.plan import Plan
+from edgeflare.campaign.rows import TriggerRow
+from edgeflare.campaign.run_directory import RunDirectory
+from edgeflare.errors import EdgeFlareError
+
+LEVELS_DB = (20.0, 25.0, 30.0, 35.0, 40.0, 50.0)
+"""Distances that the document and the tables give, in dB of PSNR."""
+
+LEVELS_LINF = (4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
+"""The same for the largest change of a value, in gray levels."""
+
+AREA_DB = (10.0, 60.0)
+"""Range of the area under the curve: from 81 gray levels of root mean square, just within the
+default bound of a search, to a quarter of one."""
+
+Entry = Mapping[str, Any]
+"""A finding, or a seed that deviates itself, as the document has it."""
+
+
+def nearness_of(entries: Sequence[Entry], seeds: int) -> dict[str, Any]:
+    """Return the part of a document about distances.
+
+    Args:
+        entries: verified findings and seeds that deviate themselves; the latter lie at distance 0.
+        seeds: all seeds of the run, those without a finding included.
+
+    """
+    psnrs = [psnr_of(entry) for entry in entries]
+    known = [value for value in psnrs if value is not None]
+    return {
+        "psnr": [_share("at_least", level, _at_least(known, level), seeds) for level in LEVELS_DB],
+        "linf": [
+            _share("at_most", level, _at_most(entries, level), seeds) for level in LEVELS_LINF
+        ],
+        "area": area(known, seeds),
+    }
+
+
+def psnr(l2: float, values: int) -> float:
+    """Return the PSNR in dB of a change: infinite for none.
+
+    Args:
+        l2: Euclidean length of the change, in gray levels.
+        values: number of values of the image.
+
+    """
+    return inf if l2 == 0.0 else 20.0 * log10(255.0 * sqrt(values) / l2)
+
+
+def psnr_of(entry: Entry) -> float | None:
+    """Return an entry's PSNR in dB: infinite for a seed that deviates itself, None if unknown."""
+    if entry["distortion"]["l2"] == 0.0:
+        return inf
+    value: float | None = entry.get("psnr")
+    return value
+
+
+def area(psnrs: Iterable[float], seeds: int) -> float:
+    """Return the area under the curve of shares against PSNR, from 0 to 1; less is better.
+
+    It is the mean of `rise` over all seeds; 0 for those without a finding.
+    """
+    return sum(map(rise, psnrs)) / max(1, seeds)
+
+
+def rise(value: float) -> float:
+    """Return the share of the range of PSNR over which a seed counts, given its nearest input."""
+    low, high = AREA_DB
+    return min(max((value - low) / (high - low), 0.0), 1.0)
+
+
+def judged(entry: Entry, plan: Plan) -> dict[str, bool | None]:
+    """Return whether an entry is near and strong enough to count; None where nothing was asked."""
+    distance, confidence = psnr_of(entry), entry["strength"]
+    return {
+        "within": None if plan.within is None or distance is None else distance >= plan.within,
+        "strong": (
+            None
+            if not plan.min_strength or confidence is None
+            else bool(confidence >= plan.min_strength)
+        ),
+    }
+
+
+def image_size(directory: RunDirectory, triggers: Iterable[TriggerRow]) -> int | None:
+    """Return the number of values of a run's images, or None where none can be read."""
+    for trigger in triggers:
+        try:
+            return int(directory.load_image(trigger.image).size)
+        except EdgeFlareError:
+            continue
+    return None
+
+
+def _at_least(psnrs: Iterable[float], level: float) -> int:
+    return sum(value >= level for value in psnrs)
+
+
+def _at_most(entries: Iterable[Entry], level: float) -> int:
+    return sum(entry["distortion"]["linf"] <= level for entry in entries)
+
+
+def _share(bound: str, level: float, count: int, seeds: int) -> dict[str, float | int]:
+    return {bound: level, "seeds": count, "share": count / max(1, seeds)}
