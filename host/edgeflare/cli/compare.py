@@ -20,6 +20,7 @@ from edgeflare.replay.comparing import compare as set_side_by_side
 from edgeflare.report.document import load_document
 from edgeflare.report.harm import in_words
 from edgeflare.report.naming import last_parts
+from edgeflare.report.nearness_figure import draw_nearness
 
 Runs = Annotated[
     list[Path],
@@ -29,14 +30,26 @@ AsJson = Annotated[
     bool, typer.Option("--json", help="Print everything as JSON, stored inputs by sha256.")
 ]
 
+Figure = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="SVG",
+        help="Draw the share of the seeds that have a deviating input within a distance, a curve "
+        "for each run.",
+    ),
+]
 
-def compare(runs: Runs, as_json: AsJson = False) -> None:
+
+def compare(runs: Runs, as_json: AsJson = False, figure: Figure = None) -> None:
     """Set runs side by side: devices, quantizations, runtimes, strategies; searches or replays.
 
     Shared are the stored inputs that deviate in every run, as replays of one run do; searches find
     inputs of their own, so for them the seeds say more.
     """
-    comparison = set_side_by_side({str(run): load_document(RunDirectory(run)) for run in runs})
+    documents = {str(run): load_document(RunDirectory(run)) for run in runs}
+    comparison = set_side_by_side(documents)
+    if figure is not None:
+        draw_nearness(documents, figure)
     if as_json:
         typer.echo(json.dumps(comparison.to_json(), indent=1))
         return
@@ -60,6 +73,8 @@ _ROWS: tuple[tuple[str, Callable[[Column], str]], ...] = (
     ("mean device queries", lambda one: _number(one.mean_device_queries, 1)),
     ("median strength", lambda one: _number(one.median_strength, 4)),
     ("median L2", lambda one: _number(one.median_l2, 0)),
+    ("seeds within a PSNR, dB", lambda one: _nearness(one) or "–"),
+    ("area under that curve", lambda one: _number(one.area, 3)),
     ("inputs of this run alone", lambda one: str(one.unique)),
 )
 
@@ -72,6 +87,10 @@ def _table(comparison: Comparison) -> Table:
     for name, tell in _ROWS:
         table.add_row(name, *(escape(tell(column)) for column in comparison.columns))
     return table
+
+
+def _nearness(column: Column) -> str:
+    return "\n".join(f"{level}: {share:.1%}" for level, share in column.nearness.items())
 
 
 def _number(value: float | None, digits: int) -> str:

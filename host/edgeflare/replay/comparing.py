@@ -37,6 +37,9 @@ class Column:
         median_strength: strength of a finding.
         median_l2: distance of a triggering input from its seed, in gray levels.
         harm: findings by who was right, where their seeds have labels.
+        nearness: share of the seeds that have a deviating input within a PSNR in dB, by that PSNR;
+            empty for a run of before it was noted.
+        area: under the curve of that share; see `report.nearness`.
         causes: findings by cause, or by kind where they are worse than deviations.
         unique: stored inputs that no other of the runs found.
 
@@ -57,6 +60,8 @@ class Column:
     median_strength: float | None
     median_l2: float | None
     harm: Mapping[str, int]
+    nearness: Mapping[str, float]
+    area: float | None
     causes: Mapping[str, int]
     unique: int
 
@@ -124,6 +129,7 @@ def _content(run: str, image: str) -> bytes:
 
 def _column(run: str, document: Document, unique: int) -> Column:
     totals, findings = document["totals"], document["findings"]
+    near = document.get("nearness", {})
     replayed = "replay" in document  # which takes no queries: nothing is searched
     causes: dict[str, int] = {}
     for entry in findings:
@@ -144,6 +150,8 @@ def _column(run: str, document: Document, unique: int) -> Column:
         median_strength=_median([entry["strength"] for entry in findings]),
         median_l2=_median([entry["distortion"]["l2"] for entry in findings]),
         harm=totals.get("harm", {}).get("findings", {}),
+        nearness={f"{one['at_least']:g}": one["share"] for one in near.get("psnr", ())},
+        area=near.get("area"),
         causes=causes,
         unique=unique,
     )

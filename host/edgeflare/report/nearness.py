@@ -27,6 +27,9 @@ AREA_DB = (10.0, 60.0)
 """Range of the area under the curve: from 81 gray levels of root mean square, just within the
 default bound of a search, to a quarter of one."""
 
+Steps = tuple[list[float], list[float]]
+"""Distances in the order of nearness, and the share of all seeds that have an input as near."""
+
 Entry = Mapping[str, Any]
 """A finding, or a seed that deviates itself, as the document has it."""
 
@@ -48,6 +51,17 @@ def nearness_of(entries: Sequence[Entry], seeds: int) -> dict[str, Any]:
         ],
         "area": area(known, seeds),
     }
+
+
+def psnr_steps(document: Mapping[str, Any]) -> Steps:
+    """Return the curve of a run against PSNR: from the nearest input on, and the share so far."""
+    known = [value for entry in _entries(document) if (value := psnr_of(entry)) is not None]
+    return _steps(sorted(known, reverse=True), document)
+
+
+def linf_steps(document: Mapping[str, Any]) -> Steps:
+    """Return the curve of a run against the largest change of a value, in gray levels."""
+    return _steps(sorted(entry["distortion"]["linf"] for entry in _entries(document)), document)
 
 
 def psnr(l2: float, values: int) -> float:
@@ -104,6 +118,15 @@ def image_size(directory: RunDirectory, triggers: Iterable[TriggerRow]) -> int |
         except EdgeFlareError:
             continue
     return None
+
+
+def _entries(document: Mapping[str, Any]) -> list[Entry]:
+    return [*document["deviating_seeds"], *document["findings"]]
+
+
+def _steps(distances: list[float], document: Mapping[str, Any]) -> Steps:
+    seeds = max(1, document["totals"]["seeds"])
+    return distances, [count / seeds for count in range(1, len(distances) + 1)]
 
 
 def _at_least(psnrs: Iterable[float], level: float) -> int:

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from edgeflare.report.document import Document
-from edgeflare.report.html.charts import Chart, charts_of
+from edgeflare.report.html.chart import Chart
+from edgeflare.report.html.charts import charts_of
 
 
 @pytest.fixture(scope="session")

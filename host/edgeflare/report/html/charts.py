@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from statistics import median
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 from matplotlib.ticker import (
     FuncFormatter,
     LogLocator,
@@ -20,12 +18,11 @@ from matplotlib.ticker import (
 )
 
 from edgeflare.report.document import Document
-from edgeflare.report.html.svg import COLOURS, inline_svg, page_style
+from edgeflare.report.html.chart import Chart, finish, lines_across, new_panel
+from edgeflare.report.html.nearness_charts import by_largest_change, by_psnr
+from edgeflare.report.html.svg import COLOURS, page_style
 from edgeflare.report.naming import SORTS, number, sort
 from edgeflare.untrusted_text import for_html
-
-SIZE = (4.5, 2.7)
-"""Inches; at 72 points each, so that the text is read without a lens on a phone too."""
 
 HATCHES = {"compression": "", "kernel": "////", "mixed": "....", "failure": "xxxx"}
 """What tells the sorts apart where colours don't."""
@@ -38,31 +35,11 @@ LONGEST_NAME = 24
 """Letters of an operator's name beside its bar."""
 
 
-@dataclass(frozen=True, slots=True)
-class Chart:
-    """A chart.
-
-    Attributes:
-        title: its heading.
-        svg: the picture, as an element of the page.
-        words: what it shows, in a sentence.
-        header: the columns of its table.
-        rows: the table.
-
-    """
-
-    title: str
-    svg: str
-    words: str
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-
 def charts_of(document: Document) -> tuple[Chart, ...]:
     """Draw the charts of a run; none if it found nothing, of a replay none about searching."""
     drawers: list[Callable[[Document], Chart | None]] = [_causes, _strength, _distance]
     if "replay" not in document:
-        drawers = [_success, _queries, *drawers, _operators]
+        drawers = [by_psnr, by_largest_change, _success, _queries, *drawers, _operators]
     if not document["findings"]:
         return ()
     with page_style():
@@ -74,7 +51,7 @@ def _success(document: Document) -> Chart:
     seeds = max(1, document["totals"]["seeds"] - document["totals"]["deviating_seeds"])
     queries = np.sort([entry["queries"] for entry in document["findings"]])
     asked = np.sort([entry["device_queries"] for entry in document["findings"]])
-    figure, panel = _panel()
+    figure, panel = new_panel()
     most = max(10.0, float(queries[-1]))
     for spent, name, line in ((queries, "all queries", "-"), (asked, "on the device", "--")):
         shares = np.arange(1, len(spent) + 1) / seeds
@@ -102,7 +79,7 @@ def _success(document: Document) -> Chart:
         "on the device."
     )
     header = ("seeds with a finding", "queries", "device queries")
-    return _chart("Success against queries", figure, words, header, rows)
+    return finish("Success against queries", figure, words, header, rows)
 
 
 def _at(spent: Any, rank: float) -> float:
@@ -115,7 +92,7 @@ def _queries(document: Document) -> Chart:
     queries = np.array([entry["queries"] for entry in document["findings"]])
     edges = np.unique(np.rint(np.geomspace(1, max(10, queries.max() + 1), 15)))
     counts, _ = np.histogram(queries, edges)
-    figure, panel = _panel()
+    figure, panel = new_panel()
     panel.bar(
         edges[:-1], counts, np.diff(edges), align="edge",
         color=COLOURS["accent"], edgecolor=COLOURS["panel"], linewidth=1,
@@ -123,7 +100,7 @@ def _queries(document: Document) -> Chart:
     panel.set(xscale="log", xlim=(edges[0], edges[-1]), xlabel="queries", ylabel="findings")
     _queries_along(panel)
     _whole(panel.yaxis)
-    _lines_across(panel)
+    lines_across(panel)
     words = (
         f"From {queries.min():,} to {queries.max():,} queries for a finding, "
         f"{np.median(queries):,.0f} in the middle."
@@ -133,14 +110,14 @@ def _queries(document: Document) -> Chart:
         for low, high, count in zip(edges, edges[1:], counts, strict=False)
         if count
     ]
-    return _chart("Queries for a finding", figure, words, ("queries", "findings"), rows)
+    return finish("Queries for a finding", figure, words, ("queries", "findings"), rows)
 
 
 def _causes(document: Document) -> Chart:
     """Draw how many findings have which cause."""
     counted = Counter(map(sort, document["findings"]))
     names = [name for name in SORTS if counted[name]]
-    figure, panel = _panel()
+    figure, panel = new_panel()
     bars = panel.barh(
         names, [counted[name] for name in names], height=0.6,
         color=[COLOURS[_tone(name)] for name in names], edgecolor=COLOURS["panel"], linewidth=0,
@@ -158,7 +135,7 @@ def _causes(document: Document) -> Chart:
     _names_down(panel)
     rows = [(name, f"{counted[name]:,}", f"{counted[name] / total:.1%}") for name in names]
     words = ", ".join(f"{counted[name]:,} of {total:,} {name}" for name in names) + "."
-    return _chart("Causes", figure, words, ("cause", "findings", "share"), rows)
+    return finish("Causes", figure, words, ("cause", "findings", "share"), rows)
 
 
 def _strength(document: Document) -> Chart | None:
@@ -172,7 +149,7 @@ def _strength(document: Document) -> Chart | None:
     tones = [tone for tone in HATCHES if tone in strengths]
     values = np.concatenate([strengths[tone] for tone in tones])
     edges = np.linspace(min(0.0, values.min()), max(values.max(), 1e-3), 16)
-    figure, panel = _panel()
+    figure, panel = new_panel()
     below = np.zeros(len(edges) - 1)
     for tone in tones:
         counts, _ = np.histogram(strengths[tone], edges)
@@ -184,7 +161,7 @@ def _strength(document: Document) -> Chart | None:
     panel.set(xlim=(edges[0], edges[-1]), xlabel="strength", ylabel="findings")
     panel.xaxis.set_major_locator(MaxNLocator(6))
     _whole(panel.yaxis)
-    _lines_across(panel)
+    lines_across(panel)
     if len(tones) > 1:
         _legend(panel)
     rows = [
@@ -195,7 +172,7 @@ def _strength(document: Document) -> Chart | None:
         f"Half of the findings are at least {np.median(values):.4f} strong, "
         f"the strongest is {values.max():.4f}."
     )
-    return _chart("Strength", figure, words, ("cause", "least", "median", "most"), rows)
+    return finish("Strength", figure, words, ("cause", "least", "median", "most"), rows)
 
 
 def _distance(document: Document) -> Chart | None:
@@ -207,7 +184,7 @@ def _distance(document: Document) -> Chart | None:
             spots.setdefault(_tone(sort(entry)), []).append(spot)
     if not spots:
         return None
-    figure, panel = _panel()
+    figure, panel = new_panel()
     for tone in (tone for tone in HATCHES if tone in spots):
         x, y = zip(*spots[tone], strict=True)
         panel.scatter(
@@ -232,7 +209,7 @@ def _distance(document: Document) -> Chart | None:
         for tone in HATCHES
         if tone in spots
     ]
-    return _chart(
+    return finish(
         "Distance and strength", figure, words, ("cause", "nearest", "median", "farthest"), rows
     )
 
@@ -245,7 +222,7 @@ def _operators(document: Document) -> Chart | None:
         return None
     total = sum(counted.values())
     top = counted.most_common(MOST_OPERATORS)
-    figure, panel = _panel()
+    figure, panel = new_panel()
     names, shares = [_cut(name) for name, _ in top], [count / total for _, count in top]
     bars = panel.barh(names, shares, height=0.65, color=COLOURS["accent"])
     panel.bar_label(bars, [f"{share:.0%}" for share in shares], padding=4, color=COLOURS["ink"])
@@ -261,28 +238,12 @@ def _operators(document: Document) -> Chart | None:
     ]
     words = f"{names[0]} made {shares[0]:.0%} of the {total:,} mutations on the way to a finding."
     header = ("operator", "mutations", "share", "findings that it is in")
-    return _chart("Operators", figure, words, header, rows)
+    return finish("Operators", figure, words, header, rows)
 
 
 def _cut(name: str) -> str:
     """Return a name, of a long one the beginning, so that room is left for the bars."""
     return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
-
-
-def _panel() -> tuple[Figure, Any]:
-    figure = Figure(figsize=SIZE, layout="constrained")
-    return figure, figure.subplots()
-
-
-def _chart(
-    title: str,
-    figure: Figure,
-    words: str,
-    header: tuple[str, ...],
-    rows: Sequence[tuple[str, ...]],
-) -> Chart:
-    svg = inline_svg(figure, title.split(maxsplit=1)[0].lower(), f"{title}. {words}")
-    return Chart(title, svg, words, header, tuple(rows))
 
 
 def _tone(name: str) -> str:
@@ -307,10 +268,6 @@ def _queries_along(panel: Any) -> None:
     axis.set_major_locator(LogLocator(subs=marks))
     axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
     axis.set_minor_formatter(NullFormatter())
-
-
-def _lines_across(panel: Any) -> None:
-    panel.grid(visible=False, axis="x", which="both")
 
 
 def _names_down(panel: Any) -> None:

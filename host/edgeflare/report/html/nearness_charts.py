@@ -1,0 +1,71 @@
+"""The share of the seeds that have a deviating input within a distance, drawn as curves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from matplotlib.ticker import PercentFormatter
+
+from edgeflare.report.document import Document
+from edgeflare.report.html.chart import Chart, finish, lines_across, new_panel
+from edgeflare.report.html.svg import COLOURS
+from edgeflare.report.nearness import AREA_DB, linf_steps, psnr_steps
+
+GRAY_LEVELS = 255.0
+
+
+def by_psnr(document: Document) -> Chart | None:
+    """Draw the curve against PSNR, the nearest on the left; None for a run of before it was noted.
+
+    A seed that deviates itself stands at the left edge.
+    """
+    if "nearness" not in document:
+        return None
+    figure, panel = new_panel()
+    low, high = AREA_DB
+    distances, shares = psnr_steps(document)
+    _draw(panel, [min(one, high) for one in distances], shares, begin=high, end=low)
+    panel.set(xlabel="PSNR to the seed, dB (nearer on the left)", xlim=(high, low))
+    within = document["plan"].get("within")
+    if within is not None:
+        panel.axvline(within, color=COLOURS["kernel"], linestyle="--", linewidth=1.5)
+    rows = [_row(f"{one['at_least']:g} dB", one) for one in document["nearness"]["psnr"]]
+    words = _words("a PSNR of at least", document["nearness"]["psnr"], "at_least", " dB")
+    header = ("PSNR of at least", "seeds", "share")
+    return finish("Nearness to the seeds", figure, words, header, rows)
+
+
+def by_largest_change(document: Document) -> Chart | None:
+    """Draw the curve against the largest change of a value; None as for `by_psnr`."""
+    if "nearness" not in document:
+        return None
+    figure, panel = new_panel()
+    _draw(panel, *linf_steps(document), begin=0.0, end=GRAY_LEVELS)
+    panel.set(xlabel="L∞ to the seed, gray levels", xlim=(0.0, GRAY_LEVELS))
+    rows = [_row(f"{one['at_most']:g}", one) for one in document["nearness"]["linf"]]
+    words = _words("no value changed by more than", document["nearness"]["linf"], "at_most", "")
+    return finish("Largest change", figure, words, ("L∞ of at most", "seeds", "share"), rows)
+
+
+def _draw(
+    panel: Any, distances: Sequence[float], shares: Sequence[float], begin: float, end: float
+) -> None:
+    last = shares[-1] if shares else 0.0
+    x, y = [begin, *distances, end], [0.0, *shares, last]
+    panel.step(x, y, where="post", color=COLOURS["accent"], linewidth=2)
+    panel.set(ylim=(0, 1.03), ylabel="seeds")
+    panel.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    lines_across(panel)
+
+
+def _row(level: str, one: Document) -> tuple[str, str, str]:
+    return level, f"{one['seeds']:,}", f"{one['share']:.1%}"
+
+
+def _words(what: str, levels: Sequence[Document], key: str, unit: str) -> str:
+    middle = levels[len(levels) // 2 - 1]
+    return (
+        f"{middle['share']:.0%} of the seeds have a deviating input with {what} "
+        f"{middle[key]:g}{unit}."
+    )

@@ -1,0 +1,56 @@
+"""The figure of several runs: the share of seeds with a deviating input against its distance."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from pathlib import Path
+
+from edgeflare.campaign.run_directory import write_atomically
+from edgeflare.errors import UserError
+from edgeflare.report.document import Document
+from edgeflare.report.nearness import AREA_DB, linf_steps, psnr_steps
+
+GRAY_LEVELS = 255.0
+
+
+def draw_nearness(documents: Mapping[str, Document], path: Path) -> None:
+    """Draw a curve for each run as an SVG: by PSNR on the left, by L∞ on the right.
+
+    Args:
+        documents: the runs, by the names that they have in the figure.
+        path: of the SVG; the same runs give the same file.
+
+    Raises:
+        UserError: matplotlib is not installed.
+
+    """
+    try:
+        import matplotlib as mpl  # noqa: PLC0415 - an extra
+        from matplotlib.figure import Figure  # noqa: PLC0415
+    except ImportError:
+        raise UserError(f"{path.name} needs matplotlib: pip install 'edgeflare[plots]'") from None
+    low, high = AREA_DB
+    with mpl.rc_context({"svg.hashsalt": "edgeflare", "svg.fonttype": "none"}):
+        figure = Figure(figsize=(10.0, 3.8), layout="constrained")
+        left, right = figure.subplots(1, 2, sharey=True)
+        for name, document in documents.items():
+            distances, shares = psnr_steps(document)
+            last = shares[-1] if shares else 0.0
+            x = [high, *(min(one, high) for one in distances), low]
+            left.step(x, [0.0, *shares, last], where="post", label=name)
+            distances, shares = linf_steps(document)
+            right.step(
+                [0.0, *distances, GRAY_LEVELS], [0.0, *shares, last], where="post", label=name
+            )
+        left.set(
+            xlim=(high, low), ylim=(0, 1.02), xlabel="PSNR to the seed, dB (nearer on the left)"
+        )
+        left.set_ylabel("share of the seeds with a deviating input")
+        right.set(xlim=(0.0, GRAY_LEVELS), xlabel="L∞ to the seed, gray levels")
+        for panel in (left, right):
+            panel.grid(alpha=0.3)
+        right.legend(loc="lower right", frameon=False)
+        drawn = io.BytesIO()
+        figure.savefig(drawn, format="svg", metadata={"Date": None})
+    write_atomically(path, drawn.getvalue())
