@@ -1,0 +1,121 @@
+"""How near to their seeds the findings of runs lie: a table, curves, and a sheet to look at.
+
+    python benchmarks/nearness.py RUN... [--figure FILE.svg] [--sheet FILE.png]
+
+For each run: the PSNR of the findings, the share of all seeds that have a deviating input within a
+distance, the area under that curve, and how fast the refinement was beside the search. The sheet
+shows, in a row for each run, seeds above the inputs that deviate, one for each distance.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.campaign.run_directory import RunDirectory, write_atomically
+from edgeflare.errors import EdgeFlareError
+from edgeflare.report.document import Document, load_document
+from edgeflare.report.nearness import psnr_of
+from edgeflare.report.nearness_figure import draw_nearness
+
+SHEET_DB = (45.0, 40.0, 35.0, 30.0, 27.5, 25.0, 22.5, 20.0, 15.0)
+"""Distances of the sheet's columns; each shows the finding that is the nearest to it."""
+
+NEAR_ENOUGH_DB = 2.0
+"""How far a finding may be from its column's distance; an empty place tells that there is none."""
+
+SIDE, GAP, HEAD = 84, 8, 22
+"""Pixels: of an image on the sheet, between images, and of the line of text above."""
+
+Pixels = NDArray[np.uint8]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN")
+    parser.add_argument("--figure", type=Path, metavar="SVG", help="draw the curves")
+    parser.add_argument("--sheet", type=Path, metavar="PNG", help="draw seeds and triggers")
+    arguments = parser.parse_args()
+    documents = {run: load_document(RunDirectory(run)) for run in arguments.runs}
+    print_table(list(documents.values()))
+    if arguments.figure:
+        draw_nearness(
+            {document["pair"]["name"]: document for document in documents.values()},
+            arguments.figure,
+        )
+    if arguments.sheet:
+        rows = [row_of(RunDirectory(run), document) for run, document in documents.items()]
+        sheet = np.concatenate([heading(), *rows])
+        write_atomically(arguments.sheet, cv2.imencode(".png", sheet)[1].tobytes())
+
+
+def print_table(documents: Sequence[Document]) -> None:
+    levels = [f"{one['at_least']:g} dB" for one in documents[0]["nearness"]["psnr"]]
+    columns = ("pair", "seeds", "shrink", "median dB", *levels, "area", "refined/s", "searched/s")
+    print("| " + " | ".join(columns) + " |")
+    print("|---" + "|--:" * (len(columns) - 1) + "|")
+    for document in documents:
+        totals, near = document["totals"], document["nearness"]
+        refined = sum(one["refined"]["queries"] for one in document["findings"] if one["refined"])
+        row = (
+            document["pair"]["name"],
+            str(totals["seeds"]),
+            str(document["plan"]["shrink"]),
+            f"{np.median(distances(document)):.1f}",
+            *(f"{one['share']:.0%}" for one in near["psnr"]),
+            f"{near['area']:.3f}",
+            f"{refined / max(totals['refine_seconds'], 1e-9):,.0f}",
+            f"{totals['queries'] / max(totals['wall_seconds'], 1e-9):,.0f}",
+        )
+        print("| " + " | ".join(row) + " |")
+
+
+def distances(document: Document) -> list[float]:
+    return [value for one in document["findings"] if (value := psnr_of(one)) is not None]
+
+
+def heading() -> Pixels:
+    line = np.full((HEAD, len(SHEET_DB) * (SIDE + GAP) + GAP, 3), 255, np.uint8)
+    for column, level in enumerate(SHEET_DB):
+        put(line, f"{level:g} dB", column)
+    return line
+
+
+def row_of(directory: RunDirectory, document: Document) -> Pixels:
+    row = np.full((HEAD + 2 * (SIDE + GAP), len(SHEET_DB) * (SIDE + GAP) + GAP, 3), 255, np.uint8)
+    put(row, document["pair"]["name"], 0)
+    for column, level in enumerate(SHEET_DB):
+        entry = min(document["findings"], key=lambda one: abs((psnr_of(one) or 0.0) - level))
+        if abs((psnr_of(entry) or 0.0) - level) > NEAR_ENOUGH_DB:
+            continue
+        for line, name in enumerate((entry["seed_image"], entry["image"])):
+            top, left = HEAD + line * (SIDE + GAP), GAP + column * (SIDE + GAP)
+            row[top : top + SIDE, left : left + SIDE] = shown(directory.load_image(name))
+    return row
+
+
+def shown(image: Pixels) -> Pixels:
+    """Return an image as OpenCV writes it, (SIDE, SIDE, 3), its pixels left sharp."""
+    code = cv2.COLOR_GRAY2BGR if image.shape[2] == 1 else cv2.COLOR_RGB2BGR
+    colours = cv2.cvtColor(image[:, :, :3] if image.shape[2] > 3 else image, code)
+    return np.asarray(cv2.resize(colours, (SIDE, SIDE), interpolation=cv2.INTER_NEAREST), np.uint8)
+
+
+def put(canvas: Pixels, text: str, column: int) -> None:
+    at = (GAP + column * (SIDE + GAP), HEAD - 7)
+    cv2.putText(canvas, text, at, cv2.FONT_HERSHEY_SIMPLEX, 0.45, (60, 60, 60), 1, cv2.LINE_AA)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except EdgeFlareError as error:
+        sys.exit(f"nearness: {error}")
