@@ -82,7 +82,7 @@ def searched_again(pair: Path, out: Path, seeds: int) -> list[dict[str, Any]]:
 
 def search(pair: Path, run: Path, *options: str) -> dict[str, Any]:
     if not (run / "run.json").is_file():
-        device = ("--device", "emulated-xnnpack", "--fail-on", "none")
+        device = ("--device", "emulated-xnnpack", "--shrink", "0", "--fail-on", "none")
         call("search", pair, "--out", run, "--overwrite", *device, *options)
     return read(run / "run.json")
 

@@ -134,7 +134,8 @@ def _explain(judged: Judged, folder: Path, device: str) -> None:
         folder,
         *("search", "pair", "--device", device, "--find", find, "--limit", "24"),
         # The host's other kernels know nothing of a fault in the device.
-        *("--ensemble", "xnnpack", "--max-queries", "1000", "--fail-on", "none", "--out", str(run)),
+        *("--ensemble", "xnnpack", "--max-queries", "1000", "--shrink", "0"),
+        *("--fail-on", "none", "--out", str(run)),
     )
     document = json.loads((run / "run.json").read_bytes())
     found = [*document["deviating_seeds"], *document["findings"], *document["flaky"]]

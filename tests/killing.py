@@ -24,7 +24,8 @@ from laboratory import untimed
 ROOT = Path(__file__).parents[1]
 SEARCH = (
     *("search", "examples/fashion_lenet4", "--device", "emulated-builtin"),
-    *("--strategy", "dflare", "--limit", "40", "--max-queries", "800", "--fail-on", "none"),
+    *("--strategy", "dflare", "--limit", "40", "--max-queries", "800", "--shrink", "30"),
+    *("--fail-on", "none"),
 )
 """About five seconds, and some twenty findings: a strategy that needs longer to be killed in."""
 

@@ -21,7 +21,10 @@ from edgeflare.cli import main
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "fashion_lenet4"
-SMALL = ("--limit", "6", "--max-queries", "150", "--chains", "8")
+SMALL = (
+    *("--limit", "6", "--max-queries", "150", "--chains", "8"),
+    *("--shrink", "0", "--within", "none"),
+)
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,10 @@ def test_another_runtime_foretells_a_device_that_has_it(
     member = f"builtin@{old_board_python}"
     monkeypatch.setenv("HOME", str(tmp_path))
     device = ("--device", "board", "--trust")
-    options = ("--find", "kernel", *device, "--limit", "6", "--fail-on", "none")
+    options = (
+        *("--find", "kernel", *device, "--limit", "6"),
+        *("--shrink", "0", "--fail-on", "none"),
+    )
     budget = ("--max-queries", "950")  # before near-ties are asked about too
 
     said = call(

@@ -46,7 +46,7 @@ def found(run: Path) -> list[str]:
 @pytest.fixture(scope="module")
 def searched(example: Path, start: Call, tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = tmp_path_factory.mktemp("searched") / "run"
-    options = ("--limit", "3", "--max-queries", "150", "--fail-on", "none")
+    options = ("--limit", "3", "--max-queries", "150", "--shrink", "0", "--fail-on", "none")
     assert start("search", example, *options, "--out", run).code == 0
     assert len(found(run)) == 3
     return run
@@ -65,7 +65,7 @@ def moved_away(
     folder = tmp_path_factory.mktemp("moved")
     pair, run, now = folder / "pair", folder / "run", folder / "now"
     shutil.copytree(example, pair, ignore=shutil.ignore_patterns("*.py"))
-    options = ("--limit", "2", "--max-queries", "150", "--fail-on", "none")
+    options = ("--limit", "2", "--max-queries", "150", "--shrink", "0", "--fail-on", "none")
     assert start("search", pair, *options, "--out", run).code == 0
     pair.rename(now)
     return run, now
@@ -203,7 +203,10 @@ def test_without_the_extra_there_is_a_plot_of_text(
 def test_pictures_go_with_the_run_that_they_are_of(run: Path, example: Path, call: Call) -> None:
     (run / "explain").mkdir()
     (run / "explain" / "000000.svg").write_text("<svg/>")
-    options = ("--limit", "1", "--max-queries", "20", "--fail-on", "none", "--overwrite")
+    options = (
+        *("--limit", "1", "--max-queries", "20"),
+        *("--shrink", "0", "--fail-on", "none", "--overwrite"),
+    )
     assert call("search", example, *options, "--out", run).code == 0
     assert not (run / "explain").exists()
 

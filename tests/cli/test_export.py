@@ -151,7 +151,10 @@ def test_the_operator_in_which_it_begins_stands_alone(
     example: Path, call: Call, tmp_path: Path
 ) -> None:
     run = tmp_path / "run"
-    budget = ("--limit", "8", "--max-queries", "1500", "--fail-on", "none", "--find", "kernel")
+    budget = (
+        *("--limit", "8", "--max-queries", "1500"),
+        *("--shrink", "0", "--fail-on", "none", "--find", "kernel"),
+    )
     call("search", example, *budget, "--device", "emulated-reference", "--out", run)
     seed_id = seeds_of(run)[0]
     assert call("explain", run, seed_id).code == 0

@@ -26,7 +26,10 @@ from stopping import started
 
 pytestmark = pytest.mark.slow
 
-LONG = ("--limit", "20", "--max-queries", "800", "--chains", "16", "--fail-on", "none")
+LONG = (
+    *("--limit", "20", "--max-queries", "800", "--chains", "16"),
+    *("--shrink", "40", "--fail-on", "none"),
+)
 DEADLINE_SECONDS = 60.0
 
 

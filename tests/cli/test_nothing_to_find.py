@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, save
 
-SHORT = ("--limit", "8", "--max-queries", "40")
+SHORT = ("--limit", "8", "--max-queries", "40", "--shrink", "0", "--within", "none")
 
 
 def warnings_of(run: Path) -> list[str]:

@@ -28,7 +28,7 @@ def run(tmp_path_factory: pytest.TempPathFactory, example: Path, start: Call) ->
     """A run with enough triggers for five folds."""
     folder = tmp_path_factory.mktemp("repair") / "run"
     devices = ("--device", "emulated-xnnpack", "--device", "emulated-builtin")
-    options = (*devices, "--fail-on", "none")
+    options = (*devices, "--shrink", "0", "--fail-on", "none")
     assert start("search", example, *options, "--out", folder).code == 0
     return folder
 
@@ -104,7 +104,7 @@ def test_a_model_that_is_not_what_it_was(
 ) -> None:
     pair, run = tmp_path / "pair", tmp_path / "run"
     shutil.copytree(example, pair, ignore=shutil.ignore_patterns("*.py"))
-    options = ("--limit", "1", "--fail-on", "none")
+    options = ("--limit", "1", "--shrink", "0", "--fail-on", "none")
     assert call("search", pair, *options, "--out", run).code == 0
     shutil.copy(biased, pair / "compressed.tflite")
 
@@ -120,7 +120,10 @@ def test_a_run_without_an_original(example: Path, call: Call, tmp_path: Path) ->
     said = (pair / "pair.toml").read_text()
     kept = [line for line in said.splitlines() if not line.startswith("original")]
     (pair / "pair.toml").write_text("\n".join(kept))
-    options = ("--find", "kernel", "--limit", "1", "--max-queries", "20", "--fail-on", "none")
+    options = (
+        *("--find", "kernel", "--limit", "1", "--max-queries", "20"),
+        *("--shrink", "0", "--fail-on", "none"),
+    )
     assert call("search", pair, *options, "--out", run).code == 0
 
     said = call("repair", run, "--out", tmp_path / "out")

@@ -42,7 +42,7 @@ def broken(
 ) -> Path:
     """A search of a compressed model with a fault in its last layer."""
     run = tmp_path_factory.mktemp("broken") / "run"
-    options = ("--compressed", biased, "--limit", "8", "--fail-on", "none")
+    options = ("--compressed", biased, "--limit", "8", "--shrink", "0", "--fail-on", "none")
     assert start("search", example, *options, "--out", run).code == 0
     assert document_of(run)["deviating_seeds"]
     return run
@@ -155,7 +155,7 @@ def own(example: Path, finished: Any, call: Call, tmp_path: Path) -> tuple[Path,
     """A pair and a run of it that a test may damage."""
     pair, run = tmp_path / "pair", tmp_path / "run"
     shutil.copytree(example, pair, ignore=shutil.ignore_patterns("*.py"))
-    options = ("--limit", "2", "--max-queries", "150", "--fail-on", "none")
+    options = ("--limit", "2", "--max-queries", "150", "--shrink", "0", "--fail-on", "none")
     assert call("search", pair, *options, "--out", run).code == 0
     return pair, run
 
@@ -194,7 +194,7 @@ def test_what_is_no_run_or_found_nothing(
     example: Path, finished: Any, call: Call, tmp_path: Path
 ) -> None:
     empty = tmp_path / "empty"
-    options = ("--limit", "2", "--max-queries", "1", "--fail-on", "none")
+    options = ("--limit", "2", "--max-queries", "1", "--shrink", "0", "--fail-on", "none")
     assert call("search", example, *options, "--out", empty).code == 0
 
     assert call("replay", empty).complaint() == (
@@ -442,7 +442,7 @@ def test_a_run_is_replayed_from_another_folder_and_finds_a_moved_original(
 ) -> None:
     pair, _ = own
     monkeypatch.chdir(tmp_path)
-    options = ("--limit", "2", "--max-queries", "150", "--fail-on", "none")
+    options = ("--limit", "2", "--max-queries", "150", "--shrink", "0", "--fail-on", "none")
     assert call("search", pair.name, *options, "--out", "near").code == 0
     run = tmp_path / "near"
     (tmp_path / "elsewhere").mkdir()

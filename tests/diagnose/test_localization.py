@@ -208,7 +208,10 @@ def edgeflare(folder: Path, *arguments: str) -> None:
 def explained(folder: Path, kind: str, device: str, find_: str) -> list[dict[str, Any]]:
     """Search a pair on a device, explain all findings, and return what was said of them."""
     pair = EXAMPLE if kind == "lenet" else write_pair(folder / "pair", kind)  # type: ignore[arg-type]
-    small = ("--limit", "4", "--max-queries", "1000", "--fail-on", "none", "--out", "run")
+    small = (
+        *("--limit", "4", "--max-queries", "1000"),
+        *("--shrink", "0", "--fail-on", "none", "--out", "run"),
+    )
     # Kernels of a LeNet differ so little that strict findings take thousands of queries.
     ties = "include" if (kind, find_) == ("lenet", "kernel") else "exclude"
     what = ("--device", device, "--find", find_, "--ties", ties)

@@ -142,7 +142,7 @@ def test_the_picture_shows_a_run(tmp_path: Path) -> None:
     # fmt: off
     search: list[str | Path] = [
         "-m", "edgeflare", "search", ROOT / "examples" / "fashion_lenet4",
-        "--limit", "2", "--max-queries", "20", "--fail-on", "none", "--out", run,
+        "--limit", "2", "--max-queries", "20", "--shrink", "0", "--fail-on", "none", "--out", run,
     ]
     # fmt: on
     draw: list[str | Path] = [DOCS / "pictures" / "make.py", run, "--out", out]

@@ -27,7 +27,10 @@ pytestmark = [pytest.mark.adb, pytest.mark.slow, pytest.mark.timeout(600)]
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "examples" / "fashion_lenet4"
-SEARCH = ("--strategy", "dflare", "--limit", "8", "--max-queries", "200", "--fail-on", "none")
+SEARCH = (
+    *("--strategy", "dflare", "--limit", "8", "--max-queries", "200"),
+    *("--shrink", "0", "--fail-on", "none"),
+)
 BUNDLE_BYTES = 10_000_000
 """Fewer than any bundle has; and more than a start and a short search say."""
 
@@ -245,7 +248,7 @@ def test_the_page_about_phones_begins_with_commands_that_work(desk: Desk, phone:
         program, *words = command.split()
         if "PAIR" in words:
             words[words.index("PAIR")] = str(EXAMPLE)
-            words += ["--limit", "2", "--max-queries", "50", "--fail-on", "none"]
+            words += ["--limit", "2", "--max-queries", "50", "--shrink", "0", "--fail-on", "none"]
         said = desk.call(*words)
 
         assert (program, said.code) == ("edgeflare", 0), said.err

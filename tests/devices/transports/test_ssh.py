@@ -34,7 +34,10 @@ pytestmark = pytest.mark.sshd
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "examples" / "fashion_lenet4"
-SEARCH = ("--strategy", "dflare", "--limit", "8", "--max-queries", "300", "--fail-on", "none")
+SEARCH = (
+    *("--strategy", "dflare", "--limit", "8", "--max-queries", "300"),
+    *("--shrink", "0", "--fail-on", "none"),
+)
 
 _PATIENT_SECONDS = 100.0
 
