@@ -17,6 +17,7 @@ from edgeflare.campaign.refinement import KEPT_STRENGTH
 from edgeflare.campaign.run_directory import RunDirectory
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.evaluation import Evaluator, RawBatch, Signature
+from edgeflare.report.gate import counting
 from edgeflare.search.goal import Find, Goal
 from edgeflare.search.outcome import Arm
 from laboratory import SIGNATURE, Laboratory, untimed
@@ -68,10 +69,60 @@ def test_shrinking_keeps_most_of_the_strength_that_was_reached(laboratory: Labor
         assert other["distortion"]["l2"] <= one["distortion"]["l2"]
 
 
-def test_what_is_refined_is_as_strong_as_was_asked(laboratory: Laboratory) -> None:
-    document = laboratory.run("run", goal=Goal(min_strength=0.02), shrink=80)
+def test_the_search_does_not_look_at_the_least_strength(laboratory: Laboratory) -> None:
+    plain = laboratory.run("plain")
+    judged = laboratory.run("judged", strengthen=60, shrink=80, min_strength=0.1)
+    assert judged["totals"]["queries"] == plain["totals"]["queries"]
+    assert judged["totals"]["success_rate"] == plain["totals"]["success_rate"]
+    before = {one["seed_id"]: one["strength"] for one in plain["findings"]}
+    reached = [one for one in judged["findings"] if one["strong"]]
+    assert any(before[one["seed_id"]] < 0.1 for one in reached)
+    for one in judged["findings"]:
+        assert one["strong"] == (one["strength"] >= 0.1)
+
+
+def test_shrinking_does_not_fall_below_the_least_strength(laboratory: Laboratory) -> None:
+    asked = {"strengthen": 60, "min_strength": 0.05}
+    stronger = laboratory.run("stronger", **asked)["findings"]
+    nearer = laboratory.run("nearer", **asked, shrink=80)["findings"]
+    assert any(one["strong"] for one in stronger)
+    for one, other in zip(stronger, nearer, strict=True):
+        assert other["strength"] >= min(one["strength"], 0.05) - 1e-9
+        assert other["distortion"]["l2"] <= one["distortion"]["l2"]
+
+
+def test_strengthening_ends_where_it_is_enough(laboratory: Laboratory) -> None:
+    whole = laboratory.run("whole", strengthen=60)["findings"]
+    enough = laboratory.run("enough", strengthen=60, min_strength=0.02)["findings"]
+    assert sum(one["refined"]["queries"] for one in enough) < sum(
+        one["refined"]["queries"] for one in whole
+    )
+
+
+@pytest.mark.parametrize("find", list(Find))
+def test_refining_changes_no_cause(laboratory: Laboratory, find: Find) -> None:
+    goal = Goal(find)
+    plain = laboratory.run("plain", goal=goal)["findings"]
+    refined = laboratory.run("refined", goal=goal, strengthen=60, shrink=80)["findings"]
+    causes = {one["seed_id"]: one["cause"] for one in plain}
+    assert causes == {one["seed_id"]: one["cause"] for one in refined}
+
+
+def test_distances_are_judged_after_shrinking_and_all_findings_stay(laboratory: Laboratory) -> None:
+    plain = laboratory.run("plain", within=20.0)
+    shrunk = laboratory.run("shrunk", within=20.0, shrink=80)
+    assert shrunk["totals"]["success_rate"] == plain["totals"]["success_rate"]
+    assert len(counting(shrunk, "any")) > len(counting(plain, "any"))
+    for one in (*plain["findings"], *shrunk["findings"]):
+        assert one["within"] == (one["psnr"] >= 20.0)
+
+
+def test_time_that_ends_the_search_cuts_no_refinement(laboratory: Laboratory) -> None:
+    laboratory.plan = replace(laboratory.plan, strategy="random", max_queries=3000)
+    document = laboratory.run("run", total_time=0.5, shrink=80, chains=4)
+    assert document["stopped_by"] == "total-time"
     assert document["findings"]
-    assert all(one["strength"] >= 0.02 for one in document["findings"])
+    assert all(one["refined"]["queries"] > 20 for one in document["findings"])
 
 
 def test_both_images_are_kept_and_the_distances_are_theirs(laboratory: Laboratory) -> None:
@@ -149,7 +200,7 @@ def test_cut_off_and_resumed_is_as_if_never_cut_off(laboratory: Laboratory) -> N
     assert untimed(searched) != untimed(whole)
     used = [10**6 - device.left for device in devices]
     search, all_of_it = min(used[:2]), min(used[2:])
-    cut_off_while_refining = 0
+    cut_off_while_refining, steps = 0, 0
     for calls in np.linspace(search, all_of_it - 1, 3).astype(int):
         name = f"cut-{calls}"
 
@@ -160,10 +211,19 @@ def test_cut_off_and_resumed_is_as_if_never_cut_off(laboratory: Laboratory) -> N
             laboratory.run(name, **BOTH, wrap_device=mortal)
         journal = Journal.open(laboratory.folder / name / "run.db")
         done = len(journal.refinements())
+        steps += sum(map(len, journal.answers("refine").values()))
         journal.close()
         cut_off_while_refining += done < len(whole["findings"])
-        assert untimed(laboratory.run(name, resume=True, **BOTH)) == untimed(whole)
+        devices.clear()
+        again = laboratory.run(
+            name, resume=True, **BOTH, wrap_device=lambda inner: wrap(inner, 10**6)
+        )
+        assert untimed(again) == untimed(whole)
+        asked_again = min(10**6 - device.left for device in devices)
     assert cut_off_while_refining
+    assert steps
+    # What was answered before is told again from the journal, and asked of no device.
+    assert asked_again < all_of_it - search
 
 
 def test_what_no_deviation_is_stays_as_it_was(laboratory: Laboratory) -> None:

@@ -79,6 +79,7 @@ def test_without_a_terminal_progress_is_plain_lines(finished: Any) -> None:
         (("--allow", "1.0"), 0),
         (("--allow", "0.0"), 1),
         (("--min-strength", "1.0"), 0),
+        (("--within", "60"), 0),
         (("--fail-on", "kernel", "--find", "compression"), 0),
         (("--fail-on", "kernel", "--find", "kernel", "--max-queries", "3000"), 1),
     ],
@@ -97,6 +98,8 @@ def test_exit_codes(
     counting = document["findings"] + document["deviating_seeds"]
     if "--min-strength" in options:
         assert {entry["strong"] for entry in counting} == {False}
+    elif "--within" in options:
+        assert {entry["within"] for entry in counting} == {False}
     elif "kernel" in options[3:]:
         assert {entry["cause"] for entry in counting} == {"kernel"}
     else:

@@ -16,6 +16,8 @@ entries = st.lists(
             "cause": st.sampled_from(["compression", "kernel", "mixed", None]),
             "kind": st.sampled_from(["deviation", "crash", "hang", "invalid-output"]),
             "labels": st.fixed_dictionaries({"device": st.sampled_from([None, 1])}),
+            "within": st.sampled_from([True, None]),
+            "strong": st.sampled_from([True, None]),
         }
     ),
     max_size=6,
@@ -112,3 +114,14 @@ def test_the_rate_itself_is_still_allowed() -> None:
 def test_a_run_without_seeds_fails_nothing() -> None:
     document: dict[str, Any] = {"deviating_seeds": [], "findings": [], "totals": {"seeds": 0}}
     assert not exceeds(document, "any", 0.0)
+
+
+@given(document=documents(), fail_on=choices, reason=st.sampled_from(["within", "strong"]))
+def test_what_is_far_or_weak_counts_only_if_it_is_no_mere_deviation(
+    document: dict[str, Any], fail_on: FailOn, reason: str
+) -> None:
+    before = counting(document, fail_on)
+    for entry in (*document["deviating_seeds"], *document["findings"]):
+        entry[reason] = False
+    kept = [entry for entry in before if entry["kind"] != "deviation"]
+    assert counting(document, fail_on) == kept
