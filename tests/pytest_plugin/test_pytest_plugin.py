@@ -280,3 +280,39 @@ def test_what_is_harmless_by_its_labels_passes(tmp_path: Path) -> None:
     del document["totals"]["harm"]
     with pytest.raises(UserError, match='fail_on="harmful": the seeds have no labels'):
         assert_decides_alike(Result(document, tmp_path), fail_on="harmful")
+
+
+def test_code_of_a_pair_and_profiles_of_the_folder_take_trust(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "net.py").write_text(
+        "import numpy as np\nopen('executed', 'w').close()\n"
+        "def predict(image):\n    return np.ones((1, 10), np.float32)\n"
+    )
+    example = ROOT / "examples" / "fashion_lenet4"
+    (tmp_path / "pair.toml").write_text(
+        f'original = "net.py:predict"\ncompressed = "{example}/compressed.tflite"\n'
+        f'seeds = "{example}/seeds.npz"\npreprocess = {{ preset = "unit" }}\n'
+    )
+    (tmp_path / "device_profiles").mkdir()
+    profile = f'extends = "emulated-builtin"\npython = "{sys.executable}"\n'
+    (tmp_path / "device_profiles" / "mine.toml").write_text(profile)
+
+    untrusted = EdgeFlare(["mine"], tmp_path / "run")
+    with pytest.raises(UserError, match=r"net\.py:predict, which needs your trust"):
+        untrusted.search(tmp_path, limit=1, total_queries=1)
+    with pytest.raises(UserError, match="sets python, which needs your trust"):
+        untrusted.open_device()
+    assert not (tmp_path / "executed").exists()
+    # The session's option is about the devices that it names, not about code of a pair.
+    session = EdgeFlare(["mine"], tmp_path / "run", trust=True)
+    with pytest.raises(UserError, match=r"net\.py:predict, which needs your trust"):
+        session.search(tmp_path, limit=1, total_queries=1)
+    assert untrusted.search(tmp_path, limit=1, total_queries=1, trust=True).document["pair"]
+    assert (tmp_path / "executed").exists()
+    with session.open_device() as device:
+        assert device.profile.name == "mine"
+    with pytest.raises(UserError, match="needs your trust"):  # nothing of it was kept
+        untrusted.open_device()
