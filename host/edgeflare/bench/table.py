@@ -8,11 +8,13 @@ from math import floor, log10
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from edgeflare.bench.grid import Grid
 from edgeflare.bench.statistics import Estimate
 from edgeflare.bench.summary import Row
+from edgeflare.printable import printable
 
 COLUMNS = (
     "strategy",
@@ -40,7 +42,8 @@ def print_table(console: Console, grid: Grid, rows: Sequence[Row]) -> None:
     """Print what was asked, and a table for each pair, a column for each strategy."""
     console.print(heading(grid), highlight=False, markup=False)
     for pair, group in groupby(rows, key=lambda row: row.pair):
-        table = Table(title=pair, title_justify="left", title_style="bold", box=SIMPLE_HEAD)
+        title = escape(printable(pair))
+        table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD)
         for label, *values in zip(COLUMNS, *map(shown, group), strict=True):
             if label == "strategy":
                 for column in ("", *values):

@@ -15,6 +15,7 @@ from rich.table import Table
 from edgeflare.campaign.run_directory import RunDirectory
 from edgeflare.cli.completion import complete_run
 from edgeflare.cli.console import Console
+from edgeflare.printable import printable
 from edgeflare.replay.comparing import Column, Comparison
 from edgeflare.replay.comparing import compare as set_side_by_side
 from edgeflare.report.document import load_document
@@ -85,7 +86,8 @@ def _table(comparison: Comparison) -> Table:
     for column in comparison.columns:
         table.add_column(escape(column.run), overflow="fold")
     for name, tell in _ROWS:
-        table.add_row(name, *(escape(tell(column)) for column in comparison.columns))
+        told = (map(printable, tell(column).split("\n")) for column in comparison.columns)
+        table.add_row(name, *(escape("\n".join(lines)) for lines in told))
     return table
 
 

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from edgeflare.bench.statistics import Estimate
 from edgeflare.bench.table import show_estimate, show_number
+from edgeflare.printable import printable
 from edgeflare.rank.ranking import Ranked, Ranking
 
 LEGEND = (
@@ -64,10 +65,10 @@ def print_ranking(console: Console, ranking: Ranking, heading: str, told: Sequen
         head = name if name in _WIDE else name.replace(" ", "\n")
         table.add_column(head, justify=justify, overflow="fold", no_wrap=name not in _WIDE)
     for row in rows:
-        table.add_row(*map(escape, row))
+        table.add_row(*(escape(printable(value)) for value in row))
     console.print(table)
     for line in told:
-        console.print(f"• {line}", markup=False, highlight=False)
+        console.print(f"• {printable(line)}", markup=False, highlight=False)
     console.print(LEGEND, style="dim", highlight=False)
 
 
