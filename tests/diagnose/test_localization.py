@@ -21,8 +21,9 @@ import numpy as np
 import pytest
 from ai_edge_litert import schema_py_generated as schema
 
+from edgeflare.diagnose.loss import Loss
 from edgeflare.diagnose.parting import Parting, PartingFinder
-from edgeflare.diagnose.quantization import Loss, LossFinder
+from edgeflare.diagnose.quantization import LossFinder
 from edgeflare.models.graph import Graph, Part
 from edgeflare.models.probe import Probe, ProbeRefused, Values
 from networks import Kind, pair_of, write_pair

@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 from ai_edge_litert import schema_py_generated as schema
 
+from edgeflare.diagnose.loss import Loss
 from edgeflare.diagnose.matching import match_layers
-from edgeflare.diagnose.quantization import Loss, LossFinder
+from edgeflare.diagnose.quantization import LossFinder
 from edgeflare.models.graph import Graph
+from requantizing import CONVERTERS, Converter, requantized
 from tampering import (
     COMPRESSED,
     ORIGINAL,
@@ -58,7 +61,7 @@ def test_what_the_converter_did_is_explained_everywhere() -> None:
         assert len(found.layers) == len(Graph(CONTENT).layers)
         for layer in found.layers:
             assert layer.residual <= 0.8 * layer.explained
-            assert layer.constants is None or layer.constants <= 0.501
+            assert layer.constants is None or layer.constants.steps <= 0.5001
         json.dumps(found.to_json(), allow_nan=False)
 
 
@@ -86,6 +89,47 @@ def test_a_constant_that_is_not_the_originals_is_found(fault: str, operator: int
     assert found.first is not None
     assert found.first.operator == operator
     assert [layer.layer.operator for layer in found.layers if layer.beyond] == [operator]
+
+
+@pytest.mark.parametrize("converter", CONVERTERS.values(), ids=CONVERTERS)
+def test_whatever_a_converter_rounds_is_explained(converter: Converter) -> None:
+    for found in loss(requantized(FLOAT, CONTENT, converter), range(6)):
+        assert (found.first, found.most, found.margin, found.beyond) == (None, None, None, ())
+
+
+def biased(content: bytes, operator: int, change: Callable[[Any], Any]) -> bytes:
+    return with_constant(content, constant_of(content, operator, 2), change)
+
+
+def test_of_two_layers_the_one_that_took_most_of_the_margin_is_named() -> None:
+    """A bias that is off by a step in an early layer, and biases that are all off in the last."""
+    early, last = WEIGHTED[1], WEIGHTED[-1]
+    by_a_step = biased(CONTENT, early, lambda values: _one(values, 1))
+    shifted = biased(by_a_step, last, lambda values: values + 2000 * np.arange(values.size))
+    for found in loss(shifted, range(4)):
+        assert [layer.layer.operator for layer in found.beyond] == [early, last]
+        assert found.first == found.beyond[0].layer
+        assert found.most == found.beyond[1].layer
+        small, large = (abs(layer.margin_share or 0.0) for layer in found.beyond)
+        assert small < large
+        assert large > 0.5
+        constants = found.beyond[1].constants
+        assert constants is not None
+        assert constants.steps > 2000
+
+
+def test_a_layer_is_named_where_it_took_a_tenth_of_the_margins_error_and_else_only_listed() -> None:
+    named = []
+    for by in (1, 10, 3000):
+        change = partial(_one, by=by)
+        found = loss_of(biased(CONTENT, WEIGHTED[1], change), FLOAT)
+        (layer,) = found.beyond
+        assert found.first == layer.layer
+        assert layer.margin_share is not None
+        named.append(found.most is not None)
+        assert named[-1] == (abs(layer.margin_share) >= 0.1)
+        json.dumps(found.to_json(), allow_nan=False)
+    assert set(named) == {True, False}
 
 
 def test_a_scale_that_is_off_is_found() -> None:

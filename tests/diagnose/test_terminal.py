@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import io
+from typing import Any
 
 import pytest
 from rich.console import Console
 from rich.text import Text
 
+from edgeflare.diagnose.constants import ConstantDifference
 from edgeflare.diagnose.difference import Difference
 from edgeflare.diagnose.evidence import Evidence, Vote, Way
 from edgeflare.diagnose.explaining import Explanation
 from edgeflare.diagnose.layer import Layer, LayerDifference
+from edgeflare.diagnose.loss import LayerLoss, Loss
 from edgeflare.diagnose.parting import Parting
-from edgeflare.diagnose.quantization import Loss
 from edgeflare.diagnose.terminal import print_explanations
 from edgeflare.diagnose.verdict import Verdict
 from edgeflare.search.outcome import Arm
@@ -23,7 +25,7 @@ def apart(units: float | None, real: float) -> Difference:
     return Difference(units, real, 1.0, 30.0, real / 2, parted=bool(real))
 
 
-def printed(*totals: Difference) -> list[str]:
+def printed(*totals: Difference, loss: Loss | None = None, verdict: str = "kernel") -> list[str]:
     layers = tuple(
         LayerDifference(Layer(n, "CONV_2D", f"tensor_{n}"), total, None)
         for n, total in enumerate(totals)
@@ -31,7 +33,7 @@ def printed(*totals: Difference) -> list[str]:
     one = Explanation(
         finding={"seed_id": 3, "cause": "kernel", "kind": "deviation"},
         device="laboratory",
-        verdict=Verdict("kernel", "so it is", "delegate"),
+        verdict=Verdict(verdict, "so it is"),  # type: ignore[arg-type]
         evidence=Evidence(
             original=None,
             twin=Vote(Way(Arm.TWIN, "xnnpack"), (0,), (1,)),
@@ -39,7 +41,7 @@ def printed(*totals: Difference) -> list[str]:
             device=Vote(Way(Arm.DEVICE, "builtin"), (1, 1, 1), (2, 2, 2)),
         ),
         parting=Parting("capture", layers=layers),
-        loss=Loss(),
+        loss=loss or Loss(),
         device_queries=3,
     )
     file = io.StringIO()
@@ -67,6 +69,35 @@ def test_a_network_without_quantized_tensors_is_told_in_real_values(real: float)
     assert any("largest differences in real values" in line for line in lines)
     assert not any("in quantization units" in line for line in lines)
     assert row(lines, "0 CONV_2D") == [f"{real:.2g}"]
+
+
+def lost(operator: int, **fields: Any) -> LayerLoss:
+    known = {"residual": 0.5, "explained": 1.0, "constants": None, "options": ()} | fields
+    layer = Layer(operator, "CONV_2D", f"tensor_{operator}")
+    return LayerLoss(layer, "name", None, **known)
+
+
+def test_the_figures_that_put_a_layer_beyond_are_shown_and_its_share_of_the_margin() -> None:
+    hair = lost(0, constants=ConstantDifference(0.50157, 0.5012), margin_share=0.004)
+    zeroed = lost(1, constants=ConstantDifference(98.25, 0.5), residual=7.5, margin_share=0.96)
+    strided = lost(2, options=("padding",), margin_share=-0.03)
+    layers = (hair, zeroed, strided, lost(3))
+    loss = Loss(hair.layer, zeroed.layer, 0.8, layers)
+    lines = printed(*[apart(0, 0.0)] * 4, loss=loss, verdict="compression")
+    assert " ".join(row(lines, "0 CONV_2D")).endswith("constant 0.502 > 0.501 0%")
+    assert " ".join(row(lines, "1 CONV_2D")).startswith("0 7.5 1.0 new here 7.5 > 1, constant 98")
+    assert row(lines, "1 CONV_2D")[-1] == "96%"
+    assert row(lines, "2 CONV_2D")[-2:] == ["padding", "-3%"]
+    assert row(lines, "3 CONV_2D")[-2:] == ["0.5", "1.0"]
+    assert any("CONV_2D (operator 1)" in line for line in lines)
+    assert not any("CONV_2D (operator 0)" in line for line in lines)
+
+
+def test_layers_that_took_hardly_any_of_the_margin_are_shown_and_not_named() -> None:
+    hair = lost(0, constants=ConstantDifference(0.6, 0.5), margin_share=0.004)
+    lines = printed(apart(0, 0.0), loss=Loss(hair.layer, None, 0.8, (hair,)), verdict="compression")
+    assert any("no single layer" in line for line in lines)
+    assert "constant 0.6 > 0.5" in " ".join(row(lines, "0 CONV_2D"))
 
 
 def test_where_everything_is_comes_last() -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from edgeflare.errors import UserError
 from edgeflare.models.graph import Graph
 from edgeflare.models.tflite import Kernels
+from networks import Kind, pair_of
 from tampering import (
     COMPRESSED,
     ORIGINAL,
@@ -174,3 +175,21 @@ def test_what_prepares_constants_goes_along() -> None:
     assert got.tobytes() == state[part.outputs[0]].tobytes()
     with pytest.raises(ValueError, match="only prepare"):
         halved.extract(0, 0)
+
+
+@pytest.mark.parametrize("kind", ["mobilenet", "resnet"])
+def test_ends_that_begin_in_the_middle_end_as_the_whole_does(kind: Kind) -> None:
+    """Side by side in one model, with what residual connections bring along."""
+    content = pair_of(kind)[0]
+    graph = Graph(content)
+    state = whole(graph, original_input(), "xnnpack", content)
+    starts = [one.index for one in graph.layers[:-1]]
+    part = graph.tails(starts, graph.outputs[0])
+    assert part.outputs == graph.outputs * len(starts)
+    assert part.inputs == tuple(
+        tensor for start in starts for tensor in graph.crossing(start, graph.outputs[0])
+    )
+    assert max(len(graph.crossing(start, graph.outputs[0])) for start in starts) > 1
+    for values in run(part.content, [state[tensor] for tensor in part.inputs]):
+        wanted = state[graph.outputs[0]].astype(np.float32)
+        np.testing.assert_allclose(values.astype(np.float32), wanted, atol=1e-5)

@@ -17,7 +17,7 @@ def explanation(verdict: str, **parting: Any) -> dict[str, Any]:
     return {
         "verdict": {"name": verdict},
         "device_and_twin": {"onset": CONV, "first": True, "most": SOFTMAX} | parting,
-        "twin_and_original": {"first": DENSE},
+        "twin_and_original": {"first": CONV, "most": DENSE},
     }
 
 
@@ -31,7 +31,7 @@ def test_an_onset_before_which_not_all_was_seen_is_said_to_be_that() -> None:
     assert found == CONV | {"what": "device and twin part here, or earlier"}
 
 
-def test_of_compression_it_is_where_twin_and_original_part() -> None:
+def test_of_compression_it_is_the_layer_that_took_most_of_the_margin() -> None:
     what = "twin and original part here, by more than quantization explains"
     assert where_it_begins(explanation("compression")) == DENSE | {"what": what}
 
@@ -40,5 +40,5 @@ def test_where_none_is_named_there_is_none() -> None:
     nowhere = explanation("kernel", onset=None)
     assert where_it_begins(nowhere) is None
     unexplained = explanation("compression")
-    unexplained["twin_and_original"]["first"] = None
+    unexplained["twin_and_original"]["most"] = None
     assert where_it_begins(unexplained) is None

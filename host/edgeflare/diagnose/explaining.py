@@ -19,8 +19,9 @@ from edgeflare.campaign.rows import Answers
 from edgeflare.campaign.run_directory import RunDirectory
 from edgeflare.devices.device import Device
 from edgeflare.diagnose.evidence import MOST_DEVICE_QUERIES, Disagreement, Evidence, Vote, Way
+from edgeflare.diagnose.loss import Loss
 from edgeflare.diagnose.parting import Parting, PartingFinder
-from edgeflare.diagnose.quantization import Loss, LossFinder
+from edgeflare.diagnose.quantization import LossFinder
 from edgeflare.diagnose.seeds import (
     MOST_SEEDS,
     Labels,
@@ -260,7 +261,7 @@ class _Bench:
         owns = [layer.own for layer in parting.layers if layer.own is not None]
         evidence = replace(
             table,
-            compression_in_layer=(loss.first is not None) if loss.layers else None,
+            compression_in_layer=(loss.most is not None) if loss.layers else None,
             kernel_in_layer=any(own.parted for own in owns) if owns else None,
         )
         return Explanation(

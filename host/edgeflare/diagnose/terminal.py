@@ -13,6 +13,7 @@ from edgeflare.diagnose.difference import Difference
 from edgeflare.diagnose.evidence import Vote
 from edgeflare.diagnose.explaining import Explanation
 from edgeflare.diagnose.layer import Layer
+from edgeflare.diagnose.loss import LayerLoss
 
 
 def print_explanations(
@@ -60,8 +61,8 @@ def _verdicts(explanations: Sequence[Explanation]) -> Table:
 def _begins(one: Explanation) -> str:
     """Return the layer that a verdict points at."""
     if one.verdict.name == "compression":
-        if one.loss.first is not None:
-            return str(one.loss.first)
+        if one.loss.most is not None:
+            return str(one.loss.most)
         return "no single layer" if one.loss.layers else "not seen"
     if one.parting.onset is None:
         return "not seen" if one.parting.method == "none" else "–"
@@ -96,7 +97,9 @@ def _label(vote: Vote, classes: Sequence[str]) -> str:
 
 
 def _layers(one: Explanation) -> Table:
-    columns = ("layer", "device – twin", "new here", "twin – original", "new here", "explained")
+    columns = ["layer", "device – twin", "new here", "twin – original", "new here", "explained"]
+    if one.loss.beyond:
+        columns += ["beyond it by", "of the margin"]
     units = _in_units(one)
     measure = "quantization units" if units else "real values, new in twin – original in units"
     table = _table(f"Along the network, largest differences in {measure}", columns)
@@ -107,7 +110,7 @@ def _layers(one: Explanation) -> Table:
     losses = {layer.layer: layer for layer in one.loss.layers}
     for layer in sorted(totals.keys() | losses.keys(), key=lambda known: known.operator):
         total, loss = totals.get(layer), losses.get(layer)
-        parted = layer in (one.parting.onset, one.loss.first)
+        parted = layer in (one.parting.onset, one.loss.most)
         table.add_row(
             _named(layer),
             _apart(None if total is None else total.total, units=units),
@@ -115,9 +118,32 @@ def _layers(one: Explanation) -> Table:
             "" if loss is None or loss.total is None else f"{loss.total.snr_db:.0f} dB",
             "" if loss is None else f"{loss.residual:.1f}",
             "" if loss is None else f"{loss.explained:.1f}",
+            *(("" if loss is None else _decided(loss), _share(loss)) if one.loss.beyond else ()),
             style="bold" if parted else None,
         )
     return table
+
+
+def _decided(loss: LayerLoss) -> str:
+    """Return the figures by which more happened in a layer than quantization explains."""
+    said = []
+    if loss.residual > loss.explained:
+        said.append(f"new here {_above(loss.residual, loss.explained)}")
+    if loss.constants is not None and loss.constants.beyond:
+        said.append(f"constant {_above(loss.constants.steps, loss.constants.explained)}")
+    return ", ".join([*said, *loss.options])
+
+
+def _above(value: float, limit: float) -> str:
+    """Return two figures with as many digits as tell them apart."""
+    digits = next((n for n in range(2, 17) if f"{value:.{n}g}" != f"{limit:.{n}g}"), 17)
+    return f"{value:.{digits}g} > {limit:.{digits}g}"
+
+
+def _share(loss: LayerLoss | None) -> str:
+    if loss is None or loss.margin_share is None:
+        return ""
+    return f"{loss.margin_share:.0%}"
 
 
 def _named(layer: Layer) -> Text:

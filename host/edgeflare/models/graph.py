@@ -268,7 +268,8 @@ class Graph:
 
         Args:
             chosen: positions of the operators, in execution order.
-            constants: other raw values for constants, by tensor.
+            constants: other raw values for constants, by tensor; float32 ones take the place of
+                quantized ones too.
             linear: leave out fused activations.
 
         Raises:
@@ -292,12 +293,69 @@ class Graph:
                 graph.tensors.append(_duplicate(graph.tensors[tensor]))
                 graph.inputs.append(given[tensor])
                 inputs.append(tensor)
-            graph.operators.append(_island(self._graph.operators[one.index], given, linear=linear))
+            graph.operators.append(_rewired(self._graph.operators[one.index], given, linear=linear))
         outputs = tuple(tensor for one in operators for tensor in one.outputs)
         graph.outputs = list(outputs)
         for tensor, values in (constants or {}).items():
             _replace_constant(model, tensor, values)
         return Part(_packed(model), tuple(inputs), outputs)
+
+    def crossing(self, behind: int, until: int) -> tuple[int, ...]:
+        """Return what the layers behind an operator read from before them.
+
+        Args:
+            behind: position of the operator.
+            until: the tensor at which the last of these layers ends.
+
+        """
+        chosen = self._between(behind, until)
+        made = {tensor for one in chosen for tensor in one.outputs}
+        read = dict.fromkeys(tensor for one in chosen for tensor in self.fed(one))
+        return tuple(tensor for tensor in read if tensor not in made)
+
+    def tails(self, behind: Iterable[int], until: int) -> Part:
+        """Put ends of the graph side by side into one model, each fed from outside alone.
+
+        So one run tells what other values in the middle would have led to. The inputs of each end
+        are in the order of `crossing`.
+
+        Args:
+            behind: positions of operators; an end begins behind each of them, and has a layer.
+            until: the tensor at which all of them end.
+
+        Raises:
+            UserError: the graph cannot be cut.
+
+        """
+        self._require_cuttable()
+        model = self._bare()
+        graph = model.subgraphs[0]
+        graph.inputs, graph.outputs, inputs = [], [], list[int]()
+        starts = list(behind)
+        longest = self._between(min(starts), until)
+        graph.operators = [
+            self._graph.operators[one.index]
+            for one in self._with_preparations(longest)
+            if one.index in self.preparing
+        ]
+        for start in starts:
+            inputs += self.crossing(start, until)
+            layers = self._between(start, until)
+            made = [tensor for one in layers for tensor in one.outputs]
+            copies = {}
+            for tensor in (*self.crossing(start, until), *made):
+                copies[tensor] = len(graph.tensors)
+                graph.tensors.append(_duplicate(graph.tensors[tensor]))
+            graph.inputs += [copies[tensor] for tensor in self.crossing(start, until)]
+            graph.operators += [
+                _rewired(self._graph.operators[one.index], copies) for one in layers
+            ]
+            graph.outputs.append(copies[until])
+        return Part(_packed(model), tuple(inputs), (until,) * len(starts))
+
+    def _between(self, behind: int, until: int) -> list[Operator]:
+        """Return the layers behind an operator, up to the one that makes a tensor."""
+        return [one for one in self.layers if behind < one.index <= self.made_by[until]]
 
     def _require_cuttable(self) -> None:
         if why := self.cuttable():
@@ -376,10 +434,11 @@ def _renumbered(operator: Any, number: Mapping[int, int]) -> Any:
     return operator
 
 
-def _island(operator: Any, given: Mapping[int, int], *, linear: bool) -> Any:
-    """Return an operator that reads other tensors in place of some."""
+def _rewired(operator: Any, others: Mapping[int, int], *, linear: bool = False) -> Any:
+    """Return an operator that reads and fills other tensors in place of some."""
     operator = copy.copy(operator)
-    operator.inputs = [given.get(int(tensor), int(tensor)) for tensor in operator.inputs]
+    operator.inputs = [others.get(int(tensor), int(tensor)) for tensor in operator.inputs]
+    operator.outputs = [others.get(int(tensor), int(tensor)) for tensor in operator.outputs]
     if linear and hasattr(operator.builtinOptions, "fusedActivationFunction"):
         operator.builtinOptions = copy.copy(operator.builtinOptions)
         operator.builtinOptions.fusedActivationFunction = schema.ActivationFunctionType.NONE
@@ -398,6 +457,9 @@ def _replace_constant(model: Any, tensor: int, values: NDArray[np.generic]) -> N
     buffer.data = np.frombuffer(np.ascontiguousarray(values).tobytes(), np.uint8)
     graph.tensors[tensor] = copy.copy(graph.tensors[tensor])
     graph.tensors[tensor].buffer = len(model.buffers)
+    if values.dtype == np.float32:
+        graph.tensors[tensor].type = schema.TensorType.FLOAT32
+        graph.tensors[tensor].quantization = None
     model.buffers.append(buffer)
 
 

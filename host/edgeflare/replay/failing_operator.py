@@ -19,11 +19,11 @@ from edgeflare.report.document import Document
 def where_it_begins(explanation: Document) -> Document | None:
     """Return the operator that `explain` named, and `what` begins there; None where it named none.
 
-    Of compression that is the first operator that differs by more than quantization explains, of
-    all else the one where device and twin part.
+    Of compression that is the operator that took most of the margin, of those that differ by more
+    than quantization explains; of all else the one where device and twin part.
     """
     if explanation["verdict"]["name"] == "compression":
-        found, what = explanation["twin_and_original"]["first"], _COMPRESSION
+        found, what = explanation["twin_and_original"]["most"], _COMPRESSION
     else:
         parting = explanation["device_and_twin"]
         found, what = parting["onset"], _KERNEL if parting["first"] else f"{_KERNEL}, or earlier"

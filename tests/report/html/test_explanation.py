@@ -59,10 +59,11 @@ def explained(entry: Document) -> dict[str, Any]:
             ],
         },
         "twin_and_original": {
-            "first": None, "note": "", "unmatched": [],
+            "first": None, "most": None, "margin": None, "note": "", "unmatched": [],
             "layers": [{
                 **place(1, "CONV_2D"), "matched_by": "name", "total": difference(2, 0.1),
-                "residual": 1.5, "explained": 2.0, "constants": 0.5, "options": [], "beyond": False,
+                "residual": 1.5, "explained": 2.0, "constants": 0.5, "constants_explained": 0.6,
+                "options": [], "beyond": False, "margin_share": None,
             }],
         },
     }  # fmt: skip
@@ -115,7 +116,7 @@ def test_an_onset_is_called_first_only_where_it_is(
 ) -> None:
     (one,) = told["findings"].values()
     one["device_and_twin"]["first"] = False
-    one["twin_and_original"]["first"] = place(0, "QUANTIZE")
+    one["twin_and_original"]["most"] = place(0, "QUANTIZE")
     (explanation,) = load(told, document, tmp_path).values()
     assert explanation.onset == (
         "Device and twin part at 1 CONV_2D, or earlier; "
@@ -135,7 +136,7 @@ def test_compression_begins_where_twin_and_original_part(
         "It begins in no single layer",
     )
     assert not any(layer.begins for layer in explanation.layers)
-    one["twin_and_original"]["first"] = place(1, "CONV_2D")
+    one["twin_and_original"]["most"] = place(1, "CONV_2D")
     (explanation,) = load(told, document, tmp_path).values()
     assert [layer.name for layer in explanation.layers if layer.begins] == ["1 CONV_2D"]
 
@@ -235,12 +236,12 @@ def test_compression_is_not_said_to_begin_where_device_and_twin_part(
     one["verdict"] |= {"name": "compression", "which": None}
     (explanation,) = load(told, document, tmp_path).values()
     assert explanation.onset == "It begins in no single layer"
-    one["twin_and_original"]["first"] = place(1, "CONV_2D")
+    one["twin_and_original"]["most"] = place(1, "CONV_2D")
     (explanation,) = load(told, document, tmp_path).values()
     assert explanation.onset == (
         "Twin and original part at 1 CONV_2D by more than quantization explains"
     )
-    one["twin_and_original"] |= {"first": None, "layers": []}
+    one["twin_and_original"] |= {"most": None, "layers": []}
     (explanation,) = load(told, document, tmp_path).values()
     assert explanation.onset is None
 

@@ -108,7 +108,7 @@ def read_explanation(one: Mapping[str, Any], classes: Sequence[str]) -> Explanat
 def _begins(one: Mapping[str, Any]) -> int | None:
     """Return the operator that the verdict points at."""
     compression = one["verdict"]["name"] == "compression"
-    layer = one["twin_and_original"]["first"] if compression else one["device_and_twin"]["onset"]
+    layer = one["twin_and_original"]["most"] if compression else one["device_and_twin"]["onset"]
     return None if layer is None else int(layer["operator"])
 
 
@@ -120,8 +120,8 @@ def _onset(one: Mapping[str, Any]) -> str | None:
     if parting["onset"] is not None and not compression:
         where = f"device and twin part at {_named(parting['onset'])}"
         said.append(where if parting["first"] else f"{where}, or earlier")
-    if loss["first"] is not None:
-        where = f"twin and original {'' if said else 'part '}at {_named(loss['first'])}"
+    if loss["most"] is not None:
+        where = f"twin and original {'' if said else 'part '}at {_named(loss['most'])}"
         said.append(f"{where} by more than quantization explains")
     elif compression and loss["layers"]:
         said.append("it begins in no single layer")
