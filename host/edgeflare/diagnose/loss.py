@@ -71,8 +71,8 @@ class Loss:
     Attributes:
         first: the first layer that parts from the original's by more than quantization explains;
             None where none does, or this could not be seen.
-        most: the one of the layers beyond that took most of the margin, at least a tenth of its
-            error; the first of them where that is not known, else None.
+        most: the one of the layers beyond that took most of the margin, at least a twentieth of
+            its error; the first of them where that is not known, else None.
         margin: by how much the original's margin is larger, in real values of the scores (see
             `MarginError`); None where that is not known, or no layer is beyond.
         layers: those that have a counterpart, in execution order.

@@ -42,9 +42,9 @@ _TABLE_UNITS_OF_16_BITS = 64.0
 """The same where the output has 16 bits: tables have 512 intervals over its range, and half of one
 is what reading between their entries may miss. 18 units have been seen."""
 
-_LEAST_SHARE = 0.1
+_LEAST_SHARE = 0.05
 """Of the margin's error: a layer with less does not account for the deviation. Of 40 faults that
-were drawn, each in one layer, the least had a share of 0.22."""
+were drawn, each in one layer, the least share was 0.08, and the third 0.3."""
 
 _FLOAT_SHARE = 1e-4
 """Of a float tensor's largest value: what other kernels may differ by."""

@@ -7,14 +7,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import matplotlib as mpl
+from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
 from edgeflare.report.html.explanation import Explanation
 
 _WIDTH = 8.0
 """Inches, as all that follows."""
-_FRAME = 1.5
+_ABOVE, _BELOW, _BESIDE = 0.65, 0.6, 0.15
 _A_LAYER = 0.2
+_A_LETTER = 0.075
+"""Of a layer's name, capitals mostly."""
 
 _KERNEL, _COMPRESSION, _ELSEWHERE = "#b4531a", "#2563a8", "0.35"
 _STYLE = {
@@ -45,30 +48,46 @@ def divergence_picture(explanation: Explanation, title: str) -> bytes:
     """
     layers = explanation.layers
     with mpl.rc_context(_STYLE):
-        figure = Figure(figsize=(_WIDTH, _FRAME + _A_LAYER * len(layers)), layout="constrained")
-        left, right = figure.subplots(1, 2, sharey=True)
+        figure = Figure(figsize=(_WIDTH, _ABOVE + _BELOW + _A_LAYER * len(layers)))
+        left, right = figure.subplots(1, 2)
+        names = _A_LETTER * max(len(layer.name) for layer in layers)
+        _place(figure, min(names, _WIDTH / 2))
         kernel = [layer.kernel for layer in layers]
         compression = [layer.compression for layer in layers]
         _bars(left, kernel, _KERNEL, "device – twin", f"largest difference, {explanation.unit}")
         for place, layer in enumerate(layers):
+            # Texts are drawn sooner than the labels of as many ticks.
+            weight = "bold" if layer.begins else "normal"
+            left.annotate(
+                layer.name, (0, place), (-4, 0), textcoords="offset points", ha="right",
+                va="center", fontweight=weight, annotation_clip=False,
+            )  # fmt: skip
             if layer.real is not None:
                 words = f" {layer.real:.2g} in real values"
                 left.text(0, place, words, va="center", fontsize=7, color=_ELSEWHERE)
+            if layer.begins:
+                for panel in (left, right):
+                    panel.axhspan(place - 0.5, place + 0.5, color="0.88", zorder=0)
         _bars(
             right, compression, _COMPRESSION,
             "twin – original, what is new", "largest difference, units of the layer",
         )  # fmt: skip
-        left.set_yticks(range(len(layers)), [layer.name for layer in layers])
-        left.set_ylim(len(layers) - 0.4, -0.6)
-        for place, layer in enumerate(layers):
-            if layer.begins:
-                left.get_yticklabels()[place].set_fontweight("bold")
-                for panel in (left, right):
-                    panel.axhspan(place - 0.5, place + 0.5, color="0.88", zorder=0)
         figure.suptitle(f"{title}: {explanation.verdict}", fontsize=10)
         drawn = io.BytesIO()
         figure.savefig(drawn, format="svg", metadata={"Date": None}, facecolor="white")
     return drawn.getvalue()
+
+
+def _place(figure: Figure, names: float) -> None:
+    """Leave room around the panels, on their left for names of so many inches."""
+    height = float(figure.get_figheight())
+    figure.subplots_adjust(
+        left=(names + _BESIDE) / _WIDTH,
+        right=1 - _BESIDE / _WIDTH,
+        top=1 - _ABOVE / height,
+        bottom=_BELOW / height,
+        wspace=0.05,
+    )
 
 
 def _bars(
@@ -76,9 +95,14 @@ def _bars(
 ) -> None:
     """Draw a bar for each layer of which the difference is known."""
     known = {place: value for place, value in enumerate(values) if value is not None}
-    panel.barh(list(known), list(known.values()), height=0.7, color=colour)
+    bars = [
+        [(0, place - 0.35), (value, place - 0.35), (value, place + 0.35), (0, place + 0.35)]
+        for place, value in known.items()
+    ]
+    panel.add_collection(PolyCollection(bars, facecolors=colour), autolim=False)
     panel.set_title(title, fontsize=9)
     panel.set_xlabel(measure if known else f"{measure}: not known", color=_ELSEWHERE)
     panel.set_xlim(0, max(known.values(), default=0.0) * 1.05 or 1.0)
+    panel.set_ylim(len(values) - 0.4, -0.6)
+    panel.set_yticks([])
     panel.grid(visible=True, axis="x", color="0.9")
-    panel.tick_params(axis="y", length=0)
