@@ -2,6 +2,7 @@
 
     python benchmarks/planted_faults.py PAIR PAIR PAIR --out runs/planted.json
     python benchmarks/planted_faults.py PAIR PAIR PAIR --held-out SEED --out runs/held-out.json
+    python benchmarks/planted_faults.py PAIR PAIR PAIR --healthy --out runs/healthy.json
 
 Each fault is searched for and one of its findings explained. A fault in the file has to be called
 compression, one of the device alone kernel (or unstable, or a suspect input, where it is that), and
@@ -11,6 +12,10 @@ run a broken runtime; the faults are in tests/planting.py, what is planted where
 To the pairs comes a MobileNetV2-like network of tests/networks.py. The faults are those that the
 diagnosis was made with; with --held-out they are drawn, over mobile and residual networks of
 weights that are drawn as well.
+
+With --healthy nothing is planted: the compressed model of each pair, the files in its folder
+"variants", and its own quantized anew as by six converters (tests/requantizing.py), all of whose
+findings have to be due to no single layer.
 """
 
 from __future__ import annotations
@@ -29,9 +34,11 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
+from edgeflare.models.pair import load_pair
 from faults import OTHER_RUNTIME, Fault, held_out, tuned
-from judging import OLD_BOARD, Judged, judge
+from judging import OLD_BOARD, Healthy, Judged, judge, judge_healthy
 from networks import Kind, write_pair
+from requantizing import CONVERTERS, requantized
 
 
 def main() -> None:
@@ -39,10 +46,14 @@ def main() -> None:
     parser.add_argument("pairs", nargs="+", type=Path, help="folders of int8 pairs")
     parser.add_argument("--held-out", type=int, metavar="SEED", help="draw the faults")
     parser.add_argument("--count", type=int, default=36, help="faults to draw (default: 36)")
+    parser.add_argument("--healthy", action="store_true", help="plant no faults")
     parser.add_argument("--only", default="", help="faults whose name has this in it")
     parser.add_argument("--jobs", type=int, default=1, help="faults at a time (default: 1)")
     parser.add_argument("--out", type=Path, help="a JSON file for the results")
     options = parser.parse_args()
+    if options.healthy:
+        _judge_healthy(options)
+        return
     with tempfile.TemporaryDirectory(prefix="edgeflare-networks-") as name:
         faults = [
             fault
@@ -75,6 +86,46 @@ def _faults(options: argparse.Namespace, folder: Path) -> Iterator[Fault]:
         write_pair(folder / f"{kind}-{number}", kind, seed + number) for kind, number in networks
     ]
     return held_out([*options.pairs, *drawn], seed, options.count, old_board=OLD_BOARD.exists())
+
+
+def _judge_healthy(options: argparse.Namespace) -> None:
+    files = [one for pair in options.pairs for one in _healthy(pair) if options.only in one.name]
+    with ThreadPoolExecutor(options.jobs) as pool:
+        judged = list(pool.map(judge_healthy, files))
+    table = Table("pair", "file", "findings", "a layer named", "a layer listed", "not seen")
+    for one in judged:
+        figures = (one.findings, one.named, one.listed, one.unseen)
+        style = None if one.right else "red"
+        table.add_row(one.file.pair.name, one.file.name, *map(str, figures), style=style)
+    console = Console()
+    console.print(table)
+    found = [one.right for one in judged if one.findings]
+    console.print(f"no single layer: {_share(found)} of the files that have findings")
+    if options.out:
+        rows = [
+            {
+                "pair": one.file.pair.name,
+                "file": one.file.name,
+                "findings": one.findings,
+                "named": one.named,
+                "listed": one.listed,
+                "unseen": one.unseen,
+            }
+            for one in judged
+        ]
+        options.out.parent.mkdir(parents=True, exist_ok=True)
+        options.out.write_text(json.dumps(rows, indent=1) + "\n")
+
+
+def _healthy(pair: Path) -> Iterator[Healthy]:
+    """Yield a pair's healthy files."""
+    known = load_pair(pair)
+    original, content = Path(str(known.original)).read_bytes(), known.compressed.read_bytes()
+    yield Healthy(pair, known.compressed.name, content)
+    for path in sorted((pair / "variants").glob("*.tflite")):
+        yield Healthy(pair, path.name, path.read_bytes())
+    for name, converter in CONVERTERS.items():
+        yield Healthy(pair, name, requantized(original, content, converter))
 
 
 def _write(path: Path, judged: Sequence[Judged]) -> None:

@@ -85,6 +85,74 @@ def judge(fault: Fault) -> Judged:
     return judged
 
 
+@dataclass(frozen=True)
+class Healthy:
+    """A compressed model in which quantization did what quantization does.
+
+    Attributes:
+        pair: folder of the pair whose original it was made from.
+        name: who made it, or how.
+        content: the `.tflite` file.
+
+    """
+
+    pair: Path
+    name: str
+    content: bytes
+
+
+@dataclass(frozen=True)
+class JudgedHealthy:
+    """What was said of the findings of a healthy file.
+
+    Attributes:
+        file: which.
+        findings: that were explained, of those that compression caused.
+        named: how many of them a layer was blamed for.
+        listed: how many of them had a layer that is beyond what quantization explains.
+        unseen: how many of them the layers of which were not seen.
+
+    """
+
+    file: Healthy
+    findings: int
+    named: int
+    listed: int
+    unseen: int
+
+    @property
+    def right(self) -> bool:
+        """Whether there are findings, and all are due to no single layer."""
+        return self.findings > 0 and not (self.named or self.listed or self.unseen)
+
+
+def judge_healthy(file: Healthy) -> JudgedHealthy:
+    """Search a healthy file, and return what is said of all findings."""
+    with tempfile.TemporaryDirectory(prefix="edgeflare-healthy-") as name:
+        folder = Path(name)
+        pair = folder / "pair"
+        shutil.copytree(file.pair, pair, ignore=shutil.ignore_patterns("variants"))
+        compressed = load_pair(pair).compressed
+        compressed.chmod(0o644)
+        compressed.write_bytes(file.content)
+        _search(folder, "emulated-xnnpack", "any")
+        _edgeflare(folder, "explain", "run")
+        explained = folder / "run" / "explain.json"
+        findings = json.loads(explained.read_bytes())["findings"] if explained.exists() else {}
+    losses = [
+        one["twin_and_original"]
+        for one in findings.values()
+        if one["verdict"]["name"] == "compression"
+    ]
+    return JudgedHealthy(
+        file,
+        len(losses),
+        sum(loss["most"] is not None for loss in losses),
+        sum(loss["first"] is not None for loss in losses),
+        sum(not loss["layers"] for loss in losses),
+    )
+
+
 @contextmanager
 def _device(fault: Fault, folder: Path) -> Iterator[str]:
     """Start an agent with the fault, and yield the profile's name."""
@@ -129,14 +197,7 @@ def _port(agent: subprocess.Popen[bytes], ready: Path) -> int:
 
 def _explain(judged: Judged, folder: Path, device: str) -> None:
     fault, run = judged.fault, folder / "run"
-    find = "any" if fault.where == "file" else "kernel"
-    _edgeflare(
-        folder,
-        *("search", "pair", "--device", device, "--find", find, "--limit", "24"),
-        # The host's other kernels know nothing of a fault in the device.
-        *("--ensemble", "xnnpack", "--max-queries", "1000", "--shrink", "0"),
-        *("--fail-on", "none", "--out", str(run)),
-    )
+    _search(folder, device, "any" if fault.where == "file" else "kernel")
     document = json.loads((run / "run.json").read_bytes())
     found = [*document["deviating_seeds"], *document["findings"], *document["flaky"]]
     if not found:
@@ -153,9 +214,19 @@ def _explain(judged: Judged, folder: Path, device: str) -> None:
     judged.device_queries = entry["device_queries"]
     onset = entry["device_and_twin"]["onset"]
     if fault.where == "file":
-        onset = entry["twin_and_original"]["first"]
+        onset = entry["twin_and_original"]["most"]
     judged.operator = None if onset is None else onset["operator"]
     judged.first = entry["device_and_twin"]["first"]
+
+
+def _search(folder: Path, device: str, find: str) -> None:
+    _edgeflare(
+        folder,
+        *("search", "pair", "--device", device, "--find", find, "--limit", "24"),
+        # The host's other kernels know nothing of a fault in the device.
+        *("--ensemble", "xnnpack", "--max-queries", "1000", "--shrink", "0"),
+        *("--fail-on", "none", "--out", "run"),
+    )
 
 
 def _asked(folder: Path) -> int | None:

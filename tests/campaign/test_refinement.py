@@ -82,7 +82,7 @@ def test_the_search_does_not_look_at_the_least_strength(laboratory: Laboratory) 
 
 
 def test_shrinking_does_not_fall_below_the_least_strength(laboratory: Laboratory) -> None:
-    asked = {"strengthen": 60, "min_strength": 0.05}
+    asked: dict[str, Any] = {"strengthen": 60, "min_strength": 0.05}
     stronger = laboratory.run("stronger", **asked)["findings"]
     nearer = laboratory.run("nearer", **asked, shrink=80)["findings"]
     assert any(one["strong"] for one in stronger)

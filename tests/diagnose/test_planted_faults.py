@@ -12,10 +12,11 @@ import pytest
 from edgeflare.diagnose.evidence import MOST_DEVICE_QUERIES
 from edgeflare.models.graph import Graph
 from faults import OTHER_RUNTIME, WEIGHTED, Fault, base, in_layer, named_layer
-from judging import judge
+from judging import Healthy, judge, judge_healthy
 from networks import write_pair
 from planting import Planted
-from tampering import EXAMPLE
+from requantizing import CONVERTERS, requantized
+from tampering import COMPRESSED, EXAMPLE, ORIGINAL
 
 pytestmark = pytest.mark.slow
 
@@ -69,3 +70,11 @@ def test_another_version_of_the_runtime(mobilenet: Path, old_board_python: Path)
     judged = judge(Fault(mobilenet, "device", planted, "kernel", which="runtime version"))
     assert judged.right_verdict, (judged.verdict, judged.which, judged.why)
     assert judged.device_queries <= MOST_DEVICE_QUERIES
+
+
+def test_a_healthy_file_is_not_blamed() -> None:
+    name = "one scale for a layer"
+    content = requantized(ORIGINAL.read_bytes(), COMPRESSED.read_bytes(), CONVERTERS[name])
+    judged = judge_healthy(Healthy(EXAMPLE, name, content))
+    assert judged.findings > 0
+    assert judged.right
