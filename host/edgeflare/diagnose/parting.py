@@ -81,6 +81,7 @@ class PartingFinder:
     ) -> None:
         self._graph = graph
         self._limit = payload_limit
+        self._parts: dict[tuple[int, ...], Part] = {}
         self._device = Side(graph, content, device)
         self._twin = Side(graph, content, twin)
         # The two sides work at the same time; most of it is waiting for worker processes.
@@ -242,7 +243,9 @@ class PartingFinder:
         return owns
 
     def _islands(self, group: tuple[int, ...], twin: State) -> tuple[State, State]:
-        part = self._graph.islands(group)
+        if group not in self._parts:
+            self._parts[group] = self._graph.islands(group)
+        part = self._parts[group]
         return self._both(lambda side: side.run_part(part, twin, keep=True))
 
     def _groups(self, twin: State, onset: int | None) -> Iterator[tuple[int, ...]]:

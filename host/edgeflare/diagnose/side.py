@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from edgeflare.diagnose.difference import Difference, difference
@@ -132,12 +133,17 @@ class Side:
             if way == "capture":
                 probe = self._probe(self._content, capture=True)
                 return self._named(probe.made, probe.run(inputs)) if probe.captures else None
-            layers = self._graph.layers
-            everything = [tensor for one in layers for tensor in one.outputs]
-            part = self._graph.extract(0, layers[-1].index, expose=everything)
+            part = self._exposed
             return self._named(part.outputs, self._probe(part.content).run(inputs))
         except (ProbeRefused, ProbeFailed, UserError):
             return None
+
+    @cached_property
+    def _exposed(self) -> Part:
+        """The model with everything on the way for outputs."""
+        layers = self._graph.layers
+        everything = [tensor for one in layers for tensor in one.outputs]
+        return self._graph.extract(0, layers[-1].index, expose=everything)
 
     def _moved(self, outputs: State, state: State) -> Difference | None:
         moved = [
