@@ -175,10 +175,11 @@ class _Bench:
         inputs = self._twin_encoder.encode(images)
         with ThreadPoolExecutor(1, thread_name_prefix="edgeflare-device") as pool:
             asked = pool.submit(ask_device, self._device, path, decoder, inputs)
-            host = ask_host(path, decoder, inputs)
+            as_in_the_run = Way(Arm.TWIN, self._subject.twin_kernels, 1)
+            host = ask_host(path, decoder, inputs, {as_in_the_run: self._twin})
             originals = self._ask_original(images)
             own, others = asked.result()
-        twin = host[Way(Arm.TWIN, self._subject.twin_kernels, 1)]
+        twin = host[as_in_the_run]
         provenance = self._device.provenance
         return [
             Evidence(

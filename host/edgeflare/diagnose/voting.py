@@ -56,13 +56,27 @@ def ask(
     ]
 
 
-def ask_host(path: Path, decoder: Decoder, inputs: NDArray[np.generic]) -> dict[Way, list[Vote]]:
+def ask_host(
+    path: Path,
+    decoder: Decoder,
+    inputs: NDArray[np.generic],
+    opened: Mapping[Way, Evaluator] | None = None,
+) -> dict[Way, list[Vote]]:
     """Ask the twin under all the host's kernels, on one thread and on several.
 
     Ways in which the host's runtime refuses the model are left out.
+
+    Args:
+        path: the compressed model.
+        decoder: from its outputs to labels.
+        inputs: as it takes them.
+        opened: ways in which it is open already.
+
     """
 
     def votes(way: Way) -> tuple[Way, list[Vote]] | None:
+        if opened and way in opened:
+            return way, ask(way, opened[way], decoder, inputs, OTHER_REPEATS)
         try:
             model = open_tflite(path, _named(way.kernels), way.threads)
         except UserError:
