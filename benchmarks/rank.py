@@ -26,7 +26,7 @@ from rich.console import Console
 from edgeflare.bench.grid import Grid
 from edgeflare.bench.table import heading
 from edgeflare.campaign.campaign import Interrupt
-from edgeflare.campaign.plan import Plan
+from edgeflare.campaign.plan import SHRINK, Plan
 from edgeflare.campaign.run_directory import write_atomically
 from edgeflare.campaign.setting import CHAINS
 from edgeflare.cli.grid_progress import watch_runs
@@ -61,6 +61,7 @@ def main() -> int:
         limit=arguments.seeds,
         max_queries=arguments.max_queries,
         ensemble=("xnnpack",),
+        shrink=arguments.shrink,
     )
     rankings: dict[str, Ranking] = {}
     with interruptible() as interrupt:
@@ -98,6 +99,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, default=100, help="first seeds of the pair")
     parser.add_argument("--rng-seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--max-queries", type=int, default=3000, help="for each seed")
+    parser.add_argument("--shrink", type=int, default=SHRINK, help="queries for each finding")
     parser.add_argument("--device", default="emulated-xnnpack")
     parser.add_argument("--out", type=Path, default=Path("runs/rank"))
     return parser.parse_args()

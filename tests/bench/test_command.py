@@ -64,6 +64,7 @@ def test_one_command_runs_compares_and_goes_on(tmp_path: Path) -> None:
         (("--strategy", "random", "--strategy", "random"), "--strategy random: named 2 times"),
         (("--rng-seeds", "0,x"), "--rng-seeds 'x'"),
         ((str(EXAMPLE),), "fashion_lenet4: named 2 times"),
+        (("--min-strength", "0.1"), "No such option: --min-strength"),
     ],
 )
 def test_a_mistake_is_one_line_and_writes_nothing(

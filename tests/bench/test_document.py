@@ -86,6 +86,10 @@ def test_what_is_written_can_be_read(
     document = json.loads((tmp_path / "bench.json").read_text())
     assert document["schema"] == "edgeflare.bench/v1"
     assert document["plan"]["goal"] == {"find": "any", "ties": False, "min_strength": 0.0}
+    # The queries of a strategy count findings as the search meets them, however far and weak.
+    plan = document["plan"]
+    assert (plan["within"], plan["min_strength"]) == (None, 0.0)
+    assert (plan["strengthen"], plan["shrink"]) == (0, 0)
     assert document["strategies"] == ["random", "dflare"]
     assert [run["run"] for run in document["runs"]] == [
         cell.run.as_posix() for cell, _ in bench.runs

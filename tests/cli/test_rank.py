@@ -8,6 +8,7 @@ import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ import jsonschema
 import numpy as np
 import pytest
 
+from edgeflare.campaign.plan import SHRINK
 from edgeflare.campaign.run_directory import RunDirectory
+from edgeflare.cli.rank import rank
 from edgeflare.rank import document as rank_document
 from edgeflare.report import document as report_document
 from edgeflare.report.document import load_document
@@ -24,7 +27,10 @@ from stopping import started
 
 pytestmark = pytest.mark.slow
 
-QUESTION = ("--max-queries", "120", "--chains", "8", "--device", "emulated-xnnpack")
+QUESTION = (
+    *("--max-queries", "120", "--shrink", "40", "--chains", "8"),
+    *("--device", "emulated-xnnpack"),
+)
 DEADLINE_SECONDS = 60.0
 Call = Callable[..., Any]
 
@@ -78,6 +84,7 @@ def test_the_broken_model_is_last_and_its_runs_are_ordinary_ones(asked: Asked) -
         schema(report_document, "run.schema.json").validate(ran)
         assert ran["strategy"] == document["strategy"] == "dflare-published"
         assert ran["totals"]["seeds"] == document["seeds"] == SEEDS
+        assert one["area"]["value"] == pytest.approx(ran["nearness"]["area"])
         assert len(ran["deviating_seeds"]) == one["deviating_seeds"]
         deviating = {entry["seed_id"] for entry in ran["deviating_seeds"]}
         assert deviating.isdisjoint(document["shared_seeds"])
@@ -98,6 +105,39 @@ def test_the_figures_are_those_of_the_runs(asked: Asked) -> None:
         assert one["labelled"] == SEEDS
         assert one["labelled_accuracy"] == one["seed_accuracy"]
         assert one["labelled_deviation_rate"]["value"] == one["deviation_rate"]["value"]
+
+
+def test_the_area_stands_beside_the_queries(asked: Asked) -> None:
+    document = asked.document
+    areas = {one["name"]: one["area"]["value"] for one in document["models"]}
+    assert max(areas, key=areas.__getitem__) == "pruned85"
+    for one in document["comparisons"]:
+        difference = areas[one["first"]] - areas[one["second"]]
+        assert one["area"]["difference"]["value"] == pytest.approx(difference)
+        assert one["area"]["significant"] == (one["area"]["p_corrected"] < 0.05)
+    assert any(line.startswith("Area, on all 12 seeds: ") for line in document["sentences"])
+    # Queries count findings however far and however weak they are.
+    plan = document["plan"]
+    assert (plan["within"], plan["min_strength"], plan["shrink"]) == (None, 0.0, 40)
+
+
+def test_without_shrinking_the_area_is_left_out_and_the_rest_is_the_same(
+    call: Call, asked: Asked, tmp_path: Path
+) -> None:
+    assert signature(rank).parameters["shrink"].default == SHRINK
+    said = call("rank", *asked.options, "--shrink", "0", "--out", tmp_path)
+    assert said.code == 0, said.err
+    document = json.loads((tmp_path / "rank.json").read_bytes())
+    schema(rank_document, "rank.schema.json").validate(document)
+    assert "The area is left out: with --shrink 0" in " ".join(said.out.split())
+    assert "| area |" in (asked.out / "rank.md").read_text()
+    assert "| area |" not in (tmp_path / "rank.md").read_text()
+    for one, before in zip(document["models"], asked.document["models"], strict=True):
+        assert one["area"] is None
+        for key in ("name", "place", "mean_queries", "success", "median_strength"):
+            assert one[key] == before[key]
+    for one, before in zip(document["comparisons"], asked.document["comparisons"], strict=True):
+        assert one == {**before, "area": None}
 
 
 def test_it_is_told_on_the_terminal_and_in_markdown(asked: Asked) -> None:
@@ -126,6 +166,9 @@ def test_the_same_command_is_refused_or_resumed(call: Call, asked: Asked) -> Non
     changed = call("rank", *asked.options, "--max-queries", "121", "--out", asked.out, "--resume")
     assert changed.code == 2
     assert "was begun with --max-queries 120, not 121" in changed.err.splitlines()[-1]
+    changed = call("rank", *asked.options, "--shrink", "41", "--out", asked.out, "--resume")
+    assert changed.code == 2
+    assert "was begun with --shrink 40, not 41" in changed.err.splitlines()[-1]
 
 
 def test_a_dry_run_opens_everything_and_writes_nothing(

@@ -27,6 +27,7 @@ def candidate(
     right: Right | None = None,
     cut: int = 0,
     wrong: int = 2,
+    rises: NDArray[np.float64] | None = None,
 ) -> Candidate:
     path = folder / f"{name}.tflite"
     path.write_bytes(name.encode())
@@ -39,6 +40,7 @@ def candidate(
         queries=queries.reshape(len(queries), -1),
         seconds=np.zeros((len(queries), 1)),
         strengths=(0.25,),
+        rises=None if rises is None else rises.reshape(len(queries), -1),
         cut_by_time=cut,
     )
     labelled = Labelled(100, wrong, 0, right) if right else None
@@ -194,3 +196,78 @@ def test_models_that_are_not_told_apart_stand_together(tmp_path: Path) -> None:
     (other,) = [one for one in sentences(ranking, "dflare", BUDGET) if one.startswith("Signif")]
     assert "a over " in other
     assert " over e" in other
+
+
+def near(level: float) -> NDArray[np.float64]:
+    return level + np.random.default_rng(1).uniform(-0.05, 0.05, SEEDS)
+
+
+def test_the_area_is_compared_on_all_seeds_and_decides_no_place(tmp_path: Path) -> None:
+    rises = near(0.8)
+    rises[:5] = 1.0
+    ranking = rank(
+        [
+            candidate(tmp_path, "far", spread(100.0), rises=near(0.3)),
+            candidate(tmp_path, "near", spread(300.0), deviating={0, 1, 2, 3, 4}, rises=rises),
+        ],
+        BUDGET,
+    )
+    first, second = ranking.models
+    assert [(one.name, one.place) for one in ranking.models] == [("near", 1), ("far", 2)]
+    assert first.area is not None
+    assert first.area.value == pytest.approx(rises.mean())
+    assert first.area.low < first.area.value < first.area.high
+    assert second.area is not None
+    (one,) = ranking.area_comparisons
+    assert one.difference.value == pytest.approx(first.area.value - second.area.value)
+    assert one.significant
+    said = sentences(ranking, "dflare", BUDGET)
+    assert "Significant by area, the contrary of queries: far over near." in said
+    (line,) = [one for one in said if one.startswith("Area, ")]
+    assert line == (
+        f"Area, on all 60 seeds: from far with {second.area.value:.3f} to near with "
+        f"{first.area.value:.3f}. Significant by area: 1 of 1 comparison; by queries: 1."
+    )
+
+
+def test_what_one_measure_tells_and_the_other_does_not_is_said(tmp_path: Path) -> None:
+    ranking = rank(
+        [
+            candidate(tmp_path, "hard", spread(300.0), rises=near(0.5)),
+            candidate(tmp_path, "easy", spread(100.0), rises=near(0.5)),
+            candidate(tmp_path, "near", spread(100.0), rises=near(0.7)),
+        ],
+        BUDGET,
+    )
+    said = sentences(ranking, "dflare", BUDGET)
+    assert "Significant by area, not by queries: easy over near." in said
+    assert "Significant by queries, not by area: hard over easy." in said
+    assert not any("the contrary of queries" in line for line in said)
+
+
+def test_findings_that_one_model_has_not_shrunk_leave_the_area_out(tmp_path: Path) -> None:
+    ranking = rank(
+        [
+            candidate(tmp_path, "a", spread(100.0), rises=near(0.5)),
+            candidate(tmp_path, "b", spread(300.0)),
+        ],
+        BUDGET,
+    )
+    assert ranking.area_comparisons == ()
+    assert {one.name: one.area is None for one in ranking.models} == {"a": False, "b": True}
+    said = " ".join(sentences(ranking, "dflare", BUDGET))
+    assert "The area is left out: with --shrink 0" in said
+
+
+def test_few_seeds_that_agree_may_be_enough_for_the_area(tmp_path: Path) -> None:
+    # Three comparisons take seven seeds: all of them are there, but five of them agree.
+    ranking = rank(
+        [
+            candidate(tmp_path, name, spread(mean)[:7], deviating={0, 1}, rises=near(level)[:7])
+            for name, mean, level in (("a", 900.0, 0.1), ("b", 500.0, 0.4), ("c", 100.0, 0.8))
+        ],
+        BUDGET,
+    )
+    assert all(one.significant for one in ranking.area_comparisons)
+    said = " ".join(sentences(ranking, "dflare", BUDGET))
+    assert "With 5 seeds no difference in queries can be significant: 3 comparisons" in said

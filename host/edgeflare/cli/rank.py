@@ -13,7 +13,7 @@ from edgeflare.bench.grid import Grid
 from edgeflare.bench.running import Watch, check_folder, open_pair
 from edgeflare.bench.table import heading
 from edgeflare.campaign.campaign import Interrupt
-from edgeflare.campaign.plan import MAX_QUERIES, TIME_LIMIT_SECONDS, Plan
+from edgeflare.campaign.plan import MAX_QUERIES, SHRINK, TIME_LIMIT_SECONDS, Plan
 from edgeflare.campaign.setting import CHAINS
 from edgeflare.cli import options
 from edgeflare.cli.completion import complete_strategy
@@ -78,6 +78,15 @@ RngSeeds = Annotated[
     str,
     typer.Option(metavar="NUMBERS", help="Run seeds, separated by commas; each is a run of each."),
 ]
+Shrink = Annotated[
+    int,
+    typer.Option(
+        min=0,
+        metavar="N",
+        help="Bring each finding nearer to its seed, with at most N queries: by that the area is "
+        "measured. Changes nothing else; 0 leaves the area out.",
+    ),
+]
 Out = Annotated[
     Path, typer.Option(metavar="DIR", help="The folder of the ranking, absent or empty.")
 ]
@@ -110,6 +119,7 @@ def rank(
     time_limit: options.TimeLimit = TIME_LIMIT_SECONDS,
     max_linf: options.MaxLinf = f"{DEFAULT_LINF:g}",
     max_l2: options.MaxL2 = "default",
+    shrink: Shrink = SHRINK,
     chains: options.Chains = CHAINS,
     resume: Resume = False,
     dry_run: options.DryRun = False,
@@ -120,7 +130,8 @@ def rank(
 
     Accuracy often cannot tell compressed models apart; how hard they are to make deviate may. Each
     is searched from the same seeds with the same budget, and the rank says which differences
-    chance does not explain. Each search is a run directory, DIR/MODEL/STRATEGY-RNGSEED;
+    chance does not explain. Beside queries stands how near to the seeds the findings lie, once
+    they are shrunk. Each search is a run directory, DIR/MODEL/STRATEGY-RNGSEED;
     DIR/rank.json and DIR/rank.md hold the result.
 
     Exit codes are those of `search`, but for 1: that something deviates is the point here.
@@ -139,6 +150,7 @@ def rank(
             time_limit=time_limit,
             max_linf=read_bound("--max-linf", max_linf),
             max_l2="default" if max_l2 == "default" else read_bound("--max-l2", max_l2),
+            shrink=shrink,
         ),
         trust=decided,
     )

@@ -53,7 +53,7 @@ def write_ranking(
         "seeds": ranking.seeds,
         "shared_seeds": list(ranking.shared_seeds),
         "models": [_model(one, runs[one.name]) for one in ranking.models],
-        "comparisons": [_comparison(ranking, one) for one in ranking.comparisons],
+        "comparisons": _comparisons(ranking),
         "sentences": list(told),
     }
     text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
@@ -65,11 +65,22 @@ def _model(one: Ranked, runs: Sequence[str]) -> dict[str, Any]:
     return {**asdict(one), "runs": list(runs)}
 
 
-def _comparison(ranking: Ranking, one: Comparison) -> dict[str, Any]:
+def _comparisons(ranking: Ranking) -> list[dict[str, Any]]:
     names = [model.name for model in ranking.models]
-    return {
-        **asdict(one),
-        "first": names[one.first],
-        "second": names[one.second],
-        "significant": one.significant,
-    }
+    by_area = {(one.first, one.second): _tested(one) for one in ranking.area_comparisons}
+    return [
+        {
+            "first": names[one.first],
+            "second": names[one.second],
+            **_tested(one),
+            "area": by_area.get((one.first, one.second)),
+        }
+        for one in ranking.comparisons
+    ]
+
+
+def _tested(one: Comparison) -> dict[str, Any]:
+    """Return the figures of a comparison, without its models."""
+    fields = asdict(one)
+    del fields["first"], fields["second"]
+    return {**fields, "significant": one.significant}

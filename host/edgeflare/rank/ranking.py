@@ -1,4 +1,7 @@
-"""The rank: models in the order of how many queries it takes to make them deviate."""
+"""The rank: models in the order of how many queries it takes to make them deviate.
+
+A further measure says how near to the seeds they do; it decides no place.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,9 @@ class Ranked:
         findings: those that ended in a verified finding.
         success: their share.
         mean_queries: restricted mean: a search that found nothing counts with the whole budget.
-        median_strength: strength of all findings.
+        area: under the curve of the share of all seeds that have a deviating input within a
+            distance, 0 to 1, less is better; None where findings were not shrunk.
+        median_strength: strength of all findings, before they were shrunk.
         cut_by_time: searches that the time limit ended before the budget.
 
     """
@@ -68,6 +73,7 @@ class Ranked:
     findings: int
     success: Estimate
     mean_queries: Estimate
+    area: Estimate | None
     median_strength: float | None
     cut_by_time: int
 
@@ -80,7 +86,9 @@ class Ranking:
         seeds: number of the seeds.
         shared_seeds: ids of those that deviate on none of the models: what the rank is made from.
         models: those with the most queries first.
-        comparisons: of each with each; their positions are those of `models`.
+        comparisons: of each with each by queries; their positions are those of `models`.
+        area_comparisons: the same by area, on all seeds, in the same order; empty where findings
+            were not shrunk.
 
     """
 
@@ -88,6 +96,7 @@ class Ranking:
     shared_seeds: tuple[int, ...]
     models: tuple[Ranked, ...]
     comparisons: tuple[Comparison, ...]
+    area_comparisons: tuple[Comparison, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +135,12 @@ def rank(candidates: Sequence[Candidate], budget: int) -> Ranking:
         _ranked(candidates[i], place, one, shared)
         for i, place, one in zip(order, places(means, comparisons), values, strict=True)
     )
-    return Ranking(candidates[0].searched.seeds, tuple(shared), models, tuple(comparisons))
+    rises = [candidates[i].searched.rises for i in order]
+    known = [one for one in rises if one is not None]
+    by_area = compare_all(np.stack(known)) if len(known) == len(rises) else []
+    return Ranking(
+        candidates[0].searched.seeds, tuple(shared), models, tuple(comparisons), tuple(by_area)
+    )
 
 
 def _ranked(candidate: Candidate, place: int, needed: Values, shared: Sequence[int]) -> Ranked:
@@ -158,6 +172,7 @@ def _ranked(candidate: Candidate, place: int, needed: Values, shared: Sequence[i
         findings=int(np.isfinite(found).sum()),
         success=_success(found),
         mean_queries=_certain(mean(needed)),
+        area=None if searched.rises is None else mean(searched.rises),
         median_strength=median(searched.strengths) if searched.strengths else None,
         cut_by_time=searched.cut_by_time,
     )

@@ -14,8 +14,10 @@ from edgeflare.campaign.about import About
 from edgeflare.campaign.journal import Journal
 from edgeflare.campaign.recall import from_rows
 from edgeflare.campaign.run_directory import RunDirectory
+from edgeflare.errors import UserError
 from edgeflare.models.seeds import is_labelled
-from edgeflare.report.document import load_document
+from edgeflare.report.document import Document, load_document
+from edgeflare.report.nearness import psnr_of, rise
 from edgeflare.search.outcome import Arm, Outcome
 
 
@@ -46,7 +48,10 @@ class Searched:
         right: on the labelled seeds; None where there are none.
         queries: (seeds, runs), of searches that ended in a verified finding; NaN elsewhere.
         seconds: (seeds, runs), evaluation time of all searches; NaN for seeds that deviate.
-        strengths: of the findings.
+        strengths: of the findings as the search found them, not as shrinking left them.
+        rises: (seeds, runs), share of the range of PSNR over which a seed counts in the curve of
+            nearness: 1 where it deviates itself, 0 where nothing was found; None where findings
+            were not shrunk.
         cut_by_time: searches that the time limit ended, not the budget.
 
     """
@@ -58,6 +63,7 @@ class Searched:
     queries: NDArray[np.float64]
     seconds: NDArray[np.float64]
     strengths: tuple[float, ...]
+    rises: NDArray[np.float64] | None
     cut_by_time: int
 
     def needed(self, seed_ids: Sequence[int], budget: int) -> NDArray[np.float64]:
@@ -75,7 +81,7 @@ def read_runs(runs: Sequence[Path]) -> Searched:
     """Read the finished runs of one model, at least one.
 
     Raises:
-        UserError: there is no run in one of the folders.
+        UserError: there is no run in one of the folders, or the images of its findings are gone.
 
     """
     found = [_read(run) for run in runs]
@@ -88,6 +94,7 @@ def read_runs(runs: Sequence[Path]) -> Searched:
         np.concatenate([one.queries for one in found], axis=1),
         np.concatenate([one.seconds for one in found], axis=1),
         tuple(strength for one in found for strength in one.strengths),
+        _joined([one.rises for one in found]),
         sum(one.cut_by_time for one in found),
     )
 
@@ -118,6 +125,7 @@ def _read(run: Path) -> Searched:
         rows = [rows[0] for _, rows in sorted(journal.answers("seed").items())]
     outcomes = [one.outcome for one in from_rows(about.reading, rows)]
     findings = document["findings"]
+    strengths = map(_strength, findings)
     queries, seconds = np.full((2, len(outcomes), 1), np.nan)
     for finding in findings:
         queries[finding["seed_id"], 0] = finding["queries"]
@@ -132,6 +140,32 @@ def _read(run: Path) -> Searched:
         else count_right(outcomes, about.labels, about.arms[Arm.DEVICE].classes),
         queries,
         seconds,
-        tuple(one["strength"] for one in findings if one["strength"] is not None),
+        tuple(strength for strength in strengths if strength is not None),
+        _rises(run, document, len(outcomes)) if about.plan.shrink else None,
         sum(chain.ended == "time-limit" for chain in chains.values()),
     )
+
+
+def _strength(finding: Document) -> float | None:
+    refined = finding["refined"]
+    value: float | None = finding["strength"] if refined is None else refined["strength_before"]
+    return value
+
+
+def _rises(run: Path, document: Document, seeds: int) -> NDArray[np.float64]:
+    """Return how each seed counts in the curve of nearness of one run: (seeds, 1)."""
+    values = np.zeros((seeds, 1))
+    for entry in (*document["deviating_seeds"], *document["findings"]):
+        distance = psnr_of(entry)
+        if distance is None:
+            raise UserError(
+                f"{run} has none of the images that it stored: remove it, and the same command "
+                "with --resume searches again"
+            )
+        values[entry["seed_id"], 0] = rise(distance)
+    return values
+
+
+def _joined(parts: Sequence[NDArray[np.float64] | None]) -> NDArray[np.float64] | None:
+    known = [part for part in parts if part is not None]
+    return np.concatenate(known, axis=1) if len(known) == len(parts) else None

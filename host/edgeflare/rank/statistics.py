@@ -1,9 +1,10 @@
 """What differences between models are worth: flips of their signs, a bootstrap, and Holm's steps.
 
 A *table of values* is (models, seeds, generators) float64: the queries that a search needed, the
-budget where it found nothing within it. The mean of such values is the restricted mean: of the
-queries that a search makes when it stops at the budget at the latest. A mean over the findings
-alone would be kindest to the model on which fewest were found.
+budget where it found nothing within it; or how near to a seed the nearest deviating input lies, as
+its share in the area under the curve of nearness. The mean of such queries is the restricted mean:
+of the queries that a search makes when it stops at the budget at the latest. A mean over the
+findings alone would be kindest to the model on which fewest were found.
 
 p is of a paired randomization test. If two models are alike, then a seed's two values might as well
 have come the other way round; p is the share of all such exchanges that lead to a difference as
@@ -44,7 +45,7 @@ class Comparison:
     Attributes:
         first: position of a model.
         second: position of the other.
-        difference: mean queries of the first less those of the second, with its 95 % interval.
+        difference: mean of the first less that of the second, with its 95 % interval.
         effect: that difference over its standard deviation among the seeds; None where all of
             them differ by the same.
         order_kept: share of the resamples that order the two as all seeds do; ½ where all seeds

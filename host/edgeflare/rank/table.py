@@ -13,11 +13,14 @@ from edgeflare.bench.statistics import Estimate
 from edgeflare.bench.table import show_estimate, show_number
 from edgeflare.printable import printable
 from edgeflare.rank.ranking import Ranked, Ranking
+from edgeflare.report.nearness import AREA_DB
 
 LEGEND = (
     "Mean queries: what a search made until it found something or its budget was spent; in "
-    "brackets the 95 % interval of a bootstrap over the seeds. Found: searches that did. Dev.: "
-    "other labels than the original's, unmutated. Right: accuracy. Set: the labelled one. KB: the "
+    "brackets the 95 % interval of a bootstrap over the seeds. Found: searches that did. Area: "
+    "under the curve of the share of all seeds that have a deviating input within a PSNR, from "
+    f"{AREA_DB[0]:g} to {AREA_DB[1]:g} dB; 0 to 1, less is better. Dev.: other "
+    "labels than the original's, unmutated. Right: accuracy. Set: the labelled one. KB: the "
     "file. ms: median of single inputs on the device, without the link."
 )
 
@@ -34,6 +37,10 @@ def _rate(of: Callable[[Ranked], Estimate | None]) -> tuple[_Tell, _Tell]:
     return short, lambda one: show_estimate(of(one), 100.0)
 
 
+def _value(estimate: Estimate | None) -> str:
+    return show_number(None if estimate is None else estimate.value)
+
+
 def _both(tell: _Tell) -> tuple[_Tell, _Tell]:
     return tell, tell
 
@@ -42,6 +49,7 @@ _COLUMNS: tuple[tuple[str, tuple[_Tell, _Tell]], ...] = (
     ("#", _both(lambda one: str(one.place))),
     ("model", _both(lambda one: one.name)),
     ("mean queries", _both(lambda one: show_estimate(one.mean_queries))),
+    ("area", (lambda one: _value(one.area), lambda one: show_estimate(one.area))),
     ("found %", _rate(lambda one: one.success)),
     ("seeds dev. %", _rate(lambda one: one.deviation_rate)),
     ("seeds right %", _rate(lambda one: one.seed_accuracy)),

@@ -17,6 +17,7 @@ def sentences(ranking: Ranking, strategy: str, budget: int) -> list[str]:
         *_told_apart(ranking),
         *_not_told_apart(ranking),
         *_too_few(ranking),
+        *_area(ranking),
         *_accuracy(ranking),
         *_labelled_set(ranking),
         *_deviating(ranking),
@@ -47,18 +48,22 @@ def _told_apart(ranking: Ranking) -> Iterator[str]:
     if not significant:
         return
     worst = max(one.p_corrected for one in significant)
-    beaten: dict[str, list[str]] = {}
-    for one in significant:
-        beaten.setdefault(_name(ranking, one.first), []).append(_name(ranking, one.second))
-    winners: dict[tuple[str, ...], list[str]] = {}
-    for winner, losers in beaten.items():
-        winners.setdefault(tuple(losers), []).append(winner)
-    groups = "; ".join(f"{_list(names)} over {_list(over)}" for over, names in winners.items())
     count = len(ranking.comparisons)
     yield (
         f"Significant (p at most {_p(worst)}, corrected for {_count(count, 'comparison')}): "
-        f"{groups}."
+        f"{_over(ranking, [(one.first, one.second) for one in significant])}."
     )
+
+
+def _over(ranking: Ranking, pairs: Sequence[tuple[int, int]]) -> str:
+    """Say which models are better than which, given the positions of the better and the worse."""
+    beaten: dict[str, list[str]] = {}
+    for better, worse in sorted(pairs):
+        beaten.setdefault(_name(ranking, better), []).append(_name(ranking, worse))
+    winners: dict[tuple[str, ...], list[str]] = {}
+    for winner, losers in beaten.items():
+        winners.setdefault(tuple(losers), []).append(winner)
+    return "; ".join(f"{_list(names)} over {_list(over)}" for over, names in winners.items())
 
 
 def _too_few(ranking: Ranking) -> Iterator[str]:
@@ -66,11 +71,50 @@ def _too_few(ranking: Ranking) -> Iterator[str]:
     seeds, comparisons = len(ranking.shared_seeds), len(ranking.comparisons)
     needed = seeds_needed(comparisons)
     if seeds < needed:
+        area_may = ranking.area_comparisons and ranking.seeds >= needed
+        what = "no difference in queries" if area_may else "nothing"
         yield (
-            f"With {_count(seeds, 'seed')} nothing can be significant: "
+            f"With {_count(seeds, 'seed')} {what} can be significant: "
             f"{_count(comparisons, 'comparison')} "
             f"take{'s' * (comparisons == 1)} at least {needed}; raise --limit, or give more seeds."
         )
+
+
+def _area(ranking: Ranking) -> Iterator[str]:
+    areas = [(one.area.value, one.name) for one in ranking.models if one.area is not None]
+    if not ranking.area_comparisons:
+        yield "The area is left out: with --shrink 0 no finding is brought near to its seed."
+        return
+    (low, best), (high, worst) = min(areas), max(areas)
+    found = sum(one.significant for one in ranking.area_comparisons)
+    yield (
+        f"Area, on all {_count(ranking.seeds, 'seed')}: from {best} with {show_number(low)} to "
+        f"{worst} with {show_number(high)}. Significant by area: {found} of "
+        f"{_count(len(ranking.area_comparisons), 'comparison')}; by queries: "
+        f"{sum(one.significant for one in ranking.comparisons)}."
+    )
+    yield from _area_and_queries(ranking)
+
+
+def _area_and_queries(ranking: Ranking) -> Iterator[str]:
+    """Say where one of the two measures tells models apart that the other does not."""
+    area_alone, queries_alone, contrary = [], [], []
+    for queries, area in zip(ranking.comparisons, ranking.area_comparisons, strict=True):
+        by_queries = (area.first, area.second)  # The better one, then the worse one.
+        by_area = by_queries if area.difference.value < 0.0 else by_queries[::-1]
+        if area.significant and not queries.significant:
+            area_alone.append(by_area)
+        elif queries.significant and not area.significant:
+            queries_alone.append(by_queries)
+        elif area.significant and by_area != by_queries:
+            contrary.append(by_area)
+    for what, pairs in (
+        ("Significant by area, not by queries", area_alone),
+        ("Significant by queries, not by area", queries_alone),
+        ("Significant by area, the contrary of queries", contrary),
+    ):
+        if pairs:
+            yield f"{what}: {_over(ranking, pairs)}."
 
 
 def _not_told_apart(ranking: Ranking) -> Iterator[str]:
