@@ -147,9 +147,10 @@ def _read(run: Path) -> Searched:
 
 
 def _strength(finding: Document) -> float | None:
-    refined = finding["refined"]
-    value: float | None = finding["strength"] if refined is None else refined["strength_before"]
-    return value
+    """Return the strength that the search found; one that did not show again was left as it was."""
+    before: float | None = (finding["refined"] or {}).get("strength_before")
+    strength: float | None = finding["strength"]
+    return strength if before is None else before
 
 
 def _rises(run: Path, document: Document, seeds: int) -> NDArray[np.float64]:
