@@ -1,4 +1,4 @@
-"""Which search tells compressed models apart: by pruned layer, by calibration set, or any others.
+"""Which search, and which measure, tells compressed models apart: pruned, calibrated, or others.
 
     python benchmarks/rank.py PAIR --prune 0.6 --calibrate 1 20 --compressed MODEL...
 
@@ -6,8 +6,10 @@ As in §5.4.2 of the paper, the smallest weights of one layer of the pair's floa
 to 0, a model for each layer. The pair's int8 model is calibrated anew on its first so many seeds,
 or on its seeds of one class. The model itself and those of --compressed join them. They are ranked
 by each strategy on the same seeds, as `edgeflare rank` does. The last table says how well each
-strategy tells them apart: how many comparisons are significant, and how often a draw of as many
-seeds orders two models as all of these seeds do.
+strategy tells them apart, by queries and by area: how many comparisons are significant, how often
+a draw of as many seeds orders two models as all of these seeds do, and, of the comparisons that
+the deviations on the labelled set tell apart, how many come out the same way and how many the
+contrary. Its queries are those of the searches, and for the area those of shrinking too.
 Every run is kept in --out and none is run twice, so the script can be stopped with Ctrl-C and
 started again.
 """
@@ -17,7 +19,7 @@ from __future__ import annotations
 import argparse
 import sys
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean, median
 
@@ -27,7 +29,7 @@ from edgeflare.bench.grid import Grid
 from edgeflare.bench.table import heading
 from edgeflare.campaign.campaign import Interrupt
 from edgeflare.campaign.plan import SHRINK, Plan
-from edgeflare.campaign.run_directory import write_atomically
+from edgeflare.campaign.run_directory import RunDirectory, write_atomically
 from edgeflare.campaign.setting import CHAINS
 from edgeflare.cli.grid_progress import watch_runs
 from edgeflare.cli.interruptible import interruptible
@@ -43,12 +45,21 @@ from edgeflare.rank.ranking import Candidate, Ranking, rank
 from edgeflare.rank.running import measure_all, search_all
 from edgeflare.rank.table import to_markdown
 from edgeflare.rank.wording import sentences
+from edgeflare.report.document import load_document
 from edgeflare.search.goal import Find, Goal
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from calibration import recalibrated
 from weights import Weights, pruned
+
+
+@dataclass(frozen=True)
+class Spent:
+    """Queries of the searches, and of the shrinking of what they found."""
+
+    searching: int
+    shrinking: int
 
 
 def main() -> int:
@@ -63,7 +74,7 @@ def main() -> int:
         ensemble=("xnnpack",),
         shrink=arguments.shrink,
     )
-    rankings: dict[str, Ranking] = {}
+    rankings: dict[str, tuple[Ranking, Spent]] = {}
     with interruptible() as interrupt:
         for strategy in arguments.strategies:
             chosen = replace(plan, strategy=strategy)
@@ -71,7 +82,7 @@ def main() -> int:
             ranking = put_in_order(grid, models, arguments, interrupt)
             if ranking is None:
                 return 130
-            rankings[strategy] = ranking
+            rankings[strategy] = ranking, spent(grid, models, arguments.out)
             told = sentences(ranking, strategy, plan.max_queries)
             print(to_markdown(ranking, f"{strategy} · {heading(grid)}", told), flush=True)
     print(separation(rankings))
@@ -161,23 +172,61 @@ def put_in_order(
     return rank(facts, grid.plan.max_queries)
 
 
-def separation(rankings: dict[str, Ranking]) -> str:
-    """Return the table that sets the strategies side by side."""
-    lines = [
-        "| strategy | significant | order kept % | median effect | queries |",
-        "|---|--:|--:|--:|--:|",
+def spent(grid: Grid, models: list[Pair], out: Path) -> Spent:
+    """Return what the runs of all models took."""
+    documents = [
+        load_document(RunDirectory(out / cell.run)) for pair in models for cell in grid.cells(pair)
     ]
-    for strategy, ranking in rankings.items():
-        compared = ranking.comparisons
-        significant = sum(one.significant for one in compared)
-        kept = fmean(one.order_kept for one in compared)
-        effect = median(abs(one.effect or 0.0) for one in compared)
-        spent = sum(one.mean_queries.value * one.searches for one in ranking.models)
-        lines.append(
-            f"| {strategy} | {significant} of {len(compared)} | {kept:.1%} | {effect:.2f} | "
-            f"{spent:,.0f} |".replace("% |", " |")
-        )
+    refined = [finding["refined"] for one in documents for finding in one["findings"]]
+    return Spent(
+        sum(one["totals"]["queries"] for one in documents),
+        sum(one["queries"] for one in refined if one is not None),
+    )
+
+
+def separation(rankings: dict[str, tuple[Ranking, Spent]]) -> str:
+    """Return the table that sets the strategies and the measures side by side."""
+    lines = [
+        "| strategy | measure | significant | order kept % | median effect | as the set | "
+        "contrary | queries |",
+        "|---|---|--:|--:|--:|--:|--:|--:|",
+    ]
+    for strategy, (ranking, costs) in rankings.items():
+        known = told_by_set(ranking)
+        for measure, sign, compared, queries in (
+            ("queries", 1.0, ranking.comparisons, costs.searching),
+            ("area", -1.0, ranking.area_comparisons, costs.searching + costs.shrinking),
+        ):
+            if not compared:
+                continue
+            significant = [one for one in compared if one.significant]
+            kept = fmean(one.order_kept for one in compared) * 100.0
+            effect = median(abs(one.effect or 0.0) for one in compared)
+            agree = [
+                known[one.first, one.second] == (one.difference.value * sign > 0.0)
+                for one in significant
+                if (one.first, one.second) in known
+            ]
+            lines.append(
+                f"| `{strategy}` | {measure} | {len(significant)} of {len(compared)} | {kept:.1f} "
+                f"| {effect:.2f} | {sum(agree)} of {len(known)} | {len(agree) - sum(agree)} "
+                f"| {queries:,} |"
+            )
     return "\n".join(lines)
+
+
+def told_by_set(ranking: Ranking) -> dict[tuple[int, int], bool]:
+    """Return the comparisons that the labelled set tells apart, and whether the first is better.
+
+    It does where the intervals of the shares of images that deviate do not overlap.
+    """
+    known = {}
+    for one in ranking.comparisons:
+        first = ranking.models[one.first].labelled_deviation_rate
+        second = ranking.models[one.second].labelled_deviation_rate
+        if first and second and (first.high < second.low or second.high < first.low):
+            known[one.first, one.second] = first.high < second.low
+    return known
 
 
 if __name__ == "__main__":
