@@ -32,6 +32,18 @@ def for_terminal(text: str) -> str:
     return _CONTROLS.sub(_REPLACED, text)
 
 
+def printable(text: str) -> str:
+    r"""Return a name for a line or a cell, with what does not print as its escape.
+
+    Control characters, among them those that begin a terminal's commands, and marks that change
+    the direction of writing become what Python writes for them, such as `\x1b`.
+    """
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
+        for letter in text
+    )
+
+
 def for_html(text: str) -> str:
     """Return text without control characters; templates escape its markup."""
     return _CONTROLS.sub(_REPLACED, text)

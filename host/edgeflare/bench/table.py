@@ -14,7 +14,7 @@ from rich.table import Table
 from edgeflare.bench.grid import Grid
 from edgeflare.bench.statistics import Estimate
 from edgeflare.bench.summary import Row
-from edgeflare.printable import printable
+from edgeflare.untrusted_text import printable
 
 COLUMNS = (
     "strategy",

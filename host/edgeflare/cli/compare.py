@@ -15,13 +15,13 @@ from rich.table import Table
 from edgeflare.campaign.run_directory import RunDirectory
 from edgeflare.cli.completion import complete_run
 from edgeflare.cli.console import Console
-from edgeflare.printable import printable
 from edgeflare.replay.comparing import Column, Comparison
 from edgeflare.replay.comparing import compare as set_side_by_side
 from edgeflare.report.document import load_document
 from edgeflare.report.harm import in_words
 from edgeflare.report.naming import last_parts
 from edgeflare.report.nearness_figure import draw_nearness
+from edgeflare.untrusted_text import printable
 
 Runs = Annotated[
     list[Path],

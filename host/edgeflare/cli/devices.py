@@ -18,8 +18,8 @@ from edgeflare.devices.check import check_device
 from edgeflare.devices.cpu_features import features_for_kernels
 from edgeflare.devices.device import connect
 from edgeflare.devices.profile import find_profile, list_profiles
-from edgeflare.printable import printable
 from edgeflare.trust.asking import decided_by_user
+from edgeflare.untrusted_text import printable
 
 app = typer.Typer(help="The devices that there are, and how they are right now.")
 

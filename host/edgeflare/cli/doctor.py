@@ -7,7 +7,7 @@ from rich.table import Table
 
 from edgeflare.cli.console import Console
 from edgeflare.devices.doctor import examine
-from edgeflare.printable import printable
+from edgeflare.untrusted_text import printable
 
 
 def doctor() -> None:

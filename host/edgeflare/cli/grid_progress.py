@@ -11,7 +11,7 @@ from edgeflare.bench.grid import Cell
 from edgeflare.bench.running import Watch
 from edgeflare.campaign.setting import Observer
 from edgeflare.cli.progress import observe
-from edgeflare.printable import printable
+from edgeflare.untrusted_text import printable
 
 
 def watch_runs(console: Console, line: Callable[[Cell], str]) -> Watch:

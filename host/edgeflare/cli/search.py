@@ -34,7 +34,6 @@ from edgeflare.devices.profile import find_profiles
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.pair import load_pair
 from edgeflare.models.pair_file import Settings
-from edgeflare.printable import printable
 from edgeflare.report.document import Document
 from edgeflare.report.documented import run_documented
 from edgeflare.report.gate import deviation_rate, exceeds, require_labels, searched_nothing
@@ -44,6 +43,7 @@ from edgeflare.search.goal import Find, Goal
 from edgeflare.search.outcome import Arm
 from edgeflare.search.registry import find_strategy
 from edgeflare.trust.asking import decided_by_user
+from edgeflare.untrusted_text import printable
 
 
 def search(

@@ -11,9 +11,9 @@ from rich.table import Table
 
 from edgeflare.bench.statistics import Estimate
 from edgeflare.bench.table import show_estimate, show_number
-from edgeflare.printable import printable
 from edgeflare.rank.ranking import Ranked, Ranking
 from edgeflare.report.nearness import AREA_DB
+from edgeflare.untrusted_text import printable
 
 LEGEND = (
     "Mean queries: what a search made until it found something or its budget was spent; in "

@@ -14,7 +14,6 @@ from rich.text import Text
 
 from edgeflare.campaign.about import About
 from edgeflare.campaign.first_look import FirstLook
-from edgeflare.printable import printable
 from edgeflare.report.document import Document
 from edgeflare.report.duplicates import in_words
 from edgeflare.report.harm import in_words as harm_in_words
@@ -23,6 +22,7 @@ from edgeflare.report.naming import class_name, order_of, seed_of, sort, worst_f
 from edgeflare.report.terminal_replay import REPLAY_TITLES, replay_totals
 from edgeflare.report.undelegated import undelegated
 from edgeflare.report.unmutated import in_lines
+from edgeflare.untrusted_text import printable
 
 ARMS = ("original", "twin", "device")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from edgeflare.printable import printable
 from edgeflare.trust.request import Request
 from edgeflare.trust.trust import Trust
+from edgeflare.untrusted_text import printable
 
 
 def decided_by_user(trust: bool) -> Trust:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeflare.printable import printable
+from edgeflare.untrusted_text import printable
 
 
 @given(text=st.text())
