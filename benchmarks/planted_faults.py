@@ -36,7 +36,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from edgeflare.models.pair import load_pair
 from faults import OTHER_RUNTIME, Fault, held_out, tuned
-from judging import OLD_BOARD, Healthy, Judged, judge, judge_healthy
+from judging import OLD_BOARD, Healthy, Judged, JudgedHealthy, judge, judge_healthy
 from networks import Kind, write_pair
 from requantizing import CONVERTERS, requantized
 
@@ -90,8 +90,14 @@ def _faults(options: argparse.Namespace, folder: Path) -> Iterator[Fault]:
 
 def _judge_healthy(options: argparse.Namespace) -> None:
     files = [one for pair in options.pairs for one in _healthy(pair) if options.only in one.name]
+    judged = []
     with ThreadPoolExecutor(options.jobs) as pool:
-        judged = list(pool.map(judge_healthy, files))
+        for one in pool.map(judge_healthy, files):
+            judged.append(one)
+            said = "no single layer" if one.right else f"{one.named} of {one.findings} named"
+            print(f"{len(judged)}/{len(files)} {one.file.name}: {said}", flush=True)
+            if options.out:
+                _write_healthy(options.out, judged)
     table = Table("pair", "file", "findings", "a layer named", "a layer listed", "not seen")
     for one in judged:
         figures = (one.findings, one.named, one.listed, one.unseen)
@@ -101,20 +107,22 @@ def _judge_healthy(options: argparse.Namespace) -> None:
     console.print(table)
     found = [one.right for one in judged if one.findings]
     console.print(f"no single layer: {_share(found)} of the files that have findings")
-    if options.out:
-        rows = [
-            {
-                "pair": one.file.pair.name,
-                "file": one.file.name,
-                "findings": one.findings,
-                "named": one.named,
-                "listed": one.listed,
-                "unseen": one.unseen,
-            }
-            for one in judged
-        ]
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(json.dumps(rows, indent=1) + "\n")
+
+
+def _write_healthy(path: Path, judged: Sequence[JudgedHealthy]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rows = [
+        {
+            "pair": one.file.pair.name,
+            "file": one.file.name,
+            "findings": one.findings,
+            "named": one.named,
+            "listed": one.listed,
+            "unseen": one.unseen,
+        }
+        for one in judged
+    ]
+    path.write_text(json.dumps(rows, indent=1) + "\n")
 
 
 def _healthy(pair: Path) -> Iterator[Healthy]:

@@ -89,7 +89,9 @@ def test_findings_are_explained_and_written(
         if one["cause"] == "compression":
             assert entry["verdict"]["name"] == "compression"
             assert f"operator {at}" in said
-        assert entry["twin_and_original"]["first"]["operator"] == at
+        loss = entry["twin_and_original"]
+        assert loss["first"]["operator"] == at
+        assert loss["most"] == loss["first"]
         assert entry["device_and_twin"]["method"] == "capture"
 
 
