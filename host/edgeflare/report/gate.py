@@ -9,6 +9,7 @@ from edgeflare.errors import UserError
 from edgeflare.models.seeds import is_label
 from edgeflare.report.document import Document
 from edgeflare.report.harm import is_harmful
+from edgeflare.report.nearness import counts
 
 FailOn = Literal["any", "harmful", "kernel", "none"]
 
@@ -26,19 +27,12 @@ def deviation_rate(document: Document, fail_on: FailOn) -> float:
 
 def counting(document: Document, fail_on: FailOn) -> list[Document]:
     """Return the entries that count: deviating seeds, then findings."""
-    counts = _COUNTS[fail_on]
+    chosen = _COUNTS[fail_on]
     return [
         entry
         for entry in (*document["deviating_seeds"], *document["findings"])
-        if near_and_strong(entry) and counts(entry)
+        if counts(entry) and chosen(entry)
     ]
-
-
-def near_and_strong(entry: Document) -> bool:
-    """Whether a deviation is within the distance and as strong as was asked for."""
-    if entry["kind"] != "deviation":
-        return True
-    return entry.get("within") is not False and entry.get("strong") is not False
 
 
 def _of_the_device(entry: Document) -> bool:

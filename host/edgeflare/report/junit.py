@@ -16,6 +16,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from edgeflare.report.document import Document
 from edgeflare.report.harm import rank
 from edgeflare.report.naming import decisions, number, sort
+from edgeflare.report.nearness import counts
 from edgeflare.report.ran import details
 from edgeflare.report.unmutated import in_lines
 from edgeflare.untrusted_text import for_xml
@@ -24,8 +25,9 @@ from edgeflare.untrusted_text import for_xml
 def junit_xml(document: Document) -> bytes:
     """Return a run as JUnit XML, in UTF-8.
 
-    A seed fails if it deviates itself or led to a finding; that is what was found, whatever
-    `--fail-on` and `--allow` allowed. It is skipped if the run was stopped before it was done with.
+    A seed fails if it deviates itself or led to a finding that is as near and as strong as
+    `--within` and `--min-strength` ask; that is what was found, whatever `--fail-on` and `--allow`
+    allowed. It is skipped if the run was stopped before it was done with.
     The cases of a replay are the inputs that it tried; an unstable one fails, a mended one passes.
     Against a baseline only what is new fails, as for the replay's exit code.
     """
@@ -41,14 +43,14 @@ def junit_xml(document: Document) -> bytes:
             _add_failure(case, document, *failed[seed_id])
         elif seed_id in undecided:
             SubElement(case, "skipped", message="the run was stopped before this seed was decided")
-    counts = {
+    figures = {
         "tests": len(seed_ids),
         "failures": len(failed),
         "errors": 0,
         "skipped": len(undecided),
         "time": _seconds(totals["wall_seconds"]),
     }
-    suite.attrib |= {key: str(value) for key, value in counts.items()}
+    suite.attrib |= {key: str(value) for key, value in figures.items()}
     root = Element("testsuites", name="edgeflare")
     root.append(suite)
     indent(root)
@@ -81,11 +83,13 @@ def _searched(document: Document) -> _Cases:
         for key, title in (("findings", ""), ("deviating_seeds", _ITSELF))
         for entry in document[key]
     }
+    decided = set(failed)
+    failed = {seed_id: one for seed_id, one in failed.items() if counts(one[1])}
     undecided: set[int] = set()
     if totals["searched"] + totals["deviating_seeds"] < totals["seeds"]:
         again = {entry["seed_id"] for entry in document["flaky"]}
         again -= {entry["seed_id"] for entry in document["unverified"]}
-        undecided = set(range(totals["seeds"])) - set(failed) - again
+        undecided = set(range(totals["seeds"])) - decided - again
     return range(totals["seeds"]), failed, undecided
 
 
@@ -97,14 +101,16 @@ def _replayed(document: Document) -> _Cases:
         for entry in document[key]
     }
     others = {entry["seed_id"]: entry for entry in (*replay["mended"], *document["unverified"])}
+    others |= {seed_id: entry for seed_id, (_, entry) in failed.items()}
+    failed = {seed_id: one for seed_id, one in failed.items() if counts(one[1])}
     worse = set(replay["deviating_seeds"]) - set(failed)
     failed |= {
         seed_id: ("only the seed itself deviates now; its stored input: ", others[seed_id])
         for seed_id in worse
     }
-    seed_ids = sorted({*failed, *others})
+    seed_ids = sorted(others)
     if replay["baseline"] is not None:
-        failed = {seed_id: failed[seed_id] for seed_id in replay["new"]}
+        failed = {seed_id: failed[seed_id] for seed_id in replay["new"] if seed_id in failed}
     undecided = {entry["seed_id"] for entry in document["unverified"]} - set(failed)
     return seed_ids, failed, undecided
 
@@ -149,7 +155,8 @@ def _add_failure(case: Element, document: Document, title: str, entry: Document)
         f"seed: {entry['seed_image']} ({entry.get('seed_name', entry['seed_id'])})",
         f"device: {entry['device']}",
         f"queries: {entry['queries']}, {entry['device_queries']} of them on the device",
-        f"distance to the seed: L2 {number(distortion['l2'])}, L∞ {number(distortion['linf'], 0)}",
+        f"distance to the seed: PSNR {number(entry.get('psnr'))} dB, L2 "
+        f"{number(distortion['l2'])}, L∞ {number(distortion['linf'], 0)}",
         f"operators: {', '.join(entry['operators']) or 'none'}",
     ]
     failure.text = for_xml("\n".join(lines))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import inf
 from pathlib import PurePath
 
 from edgeflare.report.document import Document
 from edgeflare.report.harm import rank
+from edgeflare.report.nearness import counts, psnr_of
 
 ARMS = ("original", "twin", "device")
 
@@ -22,14 +24,28 @@ def sort(entry: Document) -> str:
 
 
 def worst_first(entries: Iterable[Document]) -> list[Document]:
-    """Return entries as they matter: failures, then by harm, then by strength."""
-    return sorted(entries, key=lambda entry: (rank(entry), -(entry["strength"] or 0.0)))
+    """Return entries as they matter: failures, what counts, then by harm, then by strength."""
+    return sorted(
+        entries,
+        key=lambda entry: (
+            entry["kind"] == "deviation",
+            not counts(entry),
+            rank(entry),
+            -(entry["strength"] or 0.0),
+        ),
+    )
 
 
 def order_of(entries: Iterable[Document]) -> str:
     """Return in words how `worst_first` orders entries."""
     labelled = any(entry.get("harm") for entry in entries)
     return "the most harmful first" if labelled else "the strongest first"
+
+
+def show_psnr(entry: Document) -> str:
+    """Return the PSNR of an entry to its seed in dB; of a seed that deviates itself it is ∞."""
+    value = psnr_of(entry)
+    return "–" if value is None else "∞" if value == inf else f"{value:.1f}"
 
 
 def seed_of(entry: Document) -> str:

@@ -16,6 +16,7 @@ from edgeflare.campaign.plan import Plan
 from edgeflare.campaign.rows import TriggerRow
 from edgeflare.campaign.run_directory import RunDirectory
 from edgeflare.errors import EdgeFlareError
+from edgeflare.report.interval import exact_interval
 
 LEVELS_DB = (20.0, 25.0, 30.0, 35.0, 40.0, 50.0)
 """Distances that the document and the tables give, in dB of PSNR."""
@@ -97,6 +98,33 @@ def rise(value: float) -> float:
     return min(max((value - low) / (high - low), 0.0), 1.0)
 
 
+def in_lines(document: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return to read what counts, and the share of seeds within distances; none of older runs."""
+    if "nearness" not in document:
+        return []
+    seeds = max(1, document["totals"]["seeds"])
+    counted = sum(map(counts, _entries(document)))
+    low, high = exact_interval(counted, seeds)
+    shares = ", ".join(
+        f"{one['at_least']:g} dB {one['share']:.0%}" for one in document["nearness"]["psnr"]
+    )
+    return [
+        (
+            _what_counts(document["plan"]),
+            f"{counted:,} of {seeds:,} seeds ({counted / seeds:.1%}, 95 % interval {low:.1%} to "
+            f"{high:.1%})",
+        ),
+        ("seeds within a PSNR of", f"{shares}; area {document['nearness']['area']:.3f}"),
+    ]
+
+
+def counts(entry: Entry) -> bool:
+    """Whether a deviation is as near and as strong as was asked for; a failure always counts."""
+    if entry["kind"] != "deviation":
+        return True
+    return entry.get("within") is not False and entry.get("strong") is not False
+
+
 def judged(entry: Entry, plan: Plan) -> dict[str, bool | None]:
     """Return whether an entry is near and strong enough to count; None where nothing was asked."""
     distance, confidence = psnr_of(entry), entry["strength"]
@@ -118,6 +146,15 @@ def image_size(directory: RunDirectory, triggers: Iterable[TriggerRow]) -> int |
         except EdgeFlareError:
             continue
     return None
+
+
+def _what_counts(plan: Mapping[str, Any]) -> str:
+    asked = []
+    if plan.get("within") is not None:
+        asked.append(f"within {plan['within']:g} dB")
+    if plan.get("min_strength"):
+        asked.append(f"strength from {plan['min_strength']:g}")
+    return f"deviate {' and '.join(asked)}" if asked else "deviate at any distance"
 
 
 def _entries(document: Mapping[str, Any]) -> list[Entry]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from edgeflare.report.nearness import counts as near_and_strong
+
 
 def replay_part(
     noted: Mapping[str, Any],
@@ -74,13 +76,16 @@ def regressed(
 
     Args:
         document: of the replay.
-        counts: whether an entry that deviates counts; a seed that alone deviates does always.
+        counts: whether an entry that deviates counts, if it is near and strong enough for the run's
+            `--within` and `--min-strength`; a seed that deviates itself does always.
 
     """
     replay = document["replay"]
     lists = (document["findings"], document["deviating_seeds"], document["flaky"])
     deviating = [entry for entries in lists for entry in entries]
-    passed = {entry["seed_id"] for entry in deviating if not counts(entry)}
+    passed = {
+        entry["seed_id"] for entry in deviating if not (near_and_strong(entry) and counts(entry))
+    } - set(replay["deviating_seeds"])
     if replay["baseline"] is not None:
         return bool(set(replay["new"]) - passed)
     return bool({*replay["new"], *(entry["seed_id"] for entry in deviating)} - passed)

@@ -16,9 +16,11 @@ from edgeflare.report.naming import (
     number,
     order_of,
     seed_of,
+    show_psnr,
     sort,
     worst_first,
 )
+from edgeflare.report.nearness import in_lines as nearness_in_lines
 from edgeflare.report.ran import what_ran
 from edgeflare.report.replayed import deviating_now, regressed, tried
 from edgeflare.report.unmutated import in_lines
@@ -68,6 +70,7 @@ def _facts(document: Document) -> list[tuple[str, str]]:
     searched = totals["seeds"] - totals["deviating_seeds"]
     return [
         *in_lines(document),
+        *nearness_in_lines(document),
         ("seeds", f"{totals['seeds']:,}, of which {totals['deviating_seeds']:,} already deviate"),
         ("findings", f"{totals['findings']:,} of {searched:,} ({totals['success_rate']:.1%})"),
         ("causes", _causes(document)),
@@ -149,12 +152,12 @@ def _entries(document: Document, entries: Sequence[Document]) -> str:
             *([who_was_right(entry) or "–"] if labelled else []),
             number(entry["strength"], 3),
             *([f"{entry['queries']:,}"] if searched else []),
-            number(entry["distortion"]["l2"], 0),
+            show_psnr(entry),
         )
         for entry in worst_first(entries)[:ROWS]
     ]
     right, queries = ["right"] if labelled else [], ["queries"] if searched else []
-    table = _table(("seed", *arms, "cause", *right, "strength", *queries, "L2"), rows)
+    table = _table(("seed", *arms, "cause", *right, "strength", *queries, "PSNR"), rows)
     rest = len(entries) - len(rows)
     return f"{table}\n\nand {rest:,} more" if rest else table
 

@@ -18,7 +18,9 @@ from edgeflare.report.document import Document
 from edgeflare.report.duplicates import in_words
 from edgeflare.report.harm import in_words as harm_in_words
 from edgeflare.report.harm import who_was_right
-from edgeflare.report.naming import class_name, order_of, seed_of, sort, worst_first
+from edgeflare.report.naming import class_name, order_of, seed_of, show_psnr, sort, worst_first
+from edgeflare.report.nearness import counts
+from edgeflare.report.nearness import in_lines as nearness_in_lines
 from edgeflare.report.terminal_replay import REPLAY_TITLES, replay_totals
 from edgeflare.report.undelegated import undelegated
 from edgeflare.report.unmutated import in_lines
@@ -147,6 +149,7 @@ def _totals(document: Document) -> Table:
     ties = "" if document["plan"]["goal"]["ties"] else f"{totals['ties']:,} deviations by a tie, "
     rows = [
         *in_lines(document),
+        *nearness_in_lines(document),
         ("seeds", f"{totals['seeds']}, of which {totals['deviating_seeds']} already deviate"),
         ("findings", f"{totals['findings']} of {searched} ({totals['success_rate']:.1%})"),
         ("causes", _counted(map(sort, document["findings"])) or "–"),
@@ -209,7 +212,7 @@ def _findings(document: Document, entries: Sequence[Document], title: str) -> Ta
     table.add_column("cause", no_wrap=True)
     if labelled:
         table.add_column("right", no_wrap=True)
-    for column in ("strength", "queries", "L2"):
+    for column in ("strength", "queries", "PSNR"):
         table.add_column(column, justify="right", no_wrap=True)
     shown = worst_first(entries)[:ROWS]
     for entry in shown:
@@ -221,7 +224,8 @@ def _findings(document: Document, entries: Sequence[Document], title: str) -> Ta
             *([who_was_right(entry) or "–"] if labelled else []),
             "" if entry["strength"] is None else f"{entry['strength']:.3f}",
             str(entry["queries"]),
-            f"{entry['distortion']['l2']:.0f}",
+            show_psnr(entry),
+            style="" if counts(entry) else "dim",
         )
     if len(entries) > len(shown):
         table.caption = f"and {len(entries) - len(shown)} more"

@@ -13,6 +13,7 @@ from edgeflare.report.html.divergence import Divergence, divergence_of
 from edgeflare.report.html.explanation import Explanation
 from edgeflare.report.html.pictures import Picture, pictures_of
 from edgeflare.report.naming import ARMS, class_name, decisions, seed_of, sort
+from edgeflare.report.nearness import counts
 
 TOP = 5
 
@@ -45,6 +46,7 @@ class Card:
         sort: its cause, or its kind.
         harm: who was right, "original right"; None where that is not known.
         rank: its place by harm, from 0.
+        counts: whether it is as near and as strong as was asked for.
         seed: its seed's id, and the name of the file where it has one of its own.
         title: the decisions of the compared arms, "Sneaker → Sandal".
         words: who decided what.
@@ -64,6 +66,7 @@ class Card:
     sort: str
     harm: str | None
     rank: int
+    counts: bool
     seed: str
     title: str
     words: str
@@ -101,6 +104,7 @@ def make_card(
         sort=sort(entry),
         harm=entry["harm"].replace("-", " ") if entry.get("harm") else None,
         rank=rank(entry),
+        counts=counts(entry),
         seed=seed_of(entry),
         title=_title(document, entry),
         words=decisions(entry, classes),

@@ -21,6 +21,7 @@ from edgeflare.report.html.explanation import Explanation
 from edgeflare.report.html.pictures import allowance
 from edgeflare.report.html.replay import replay_of
 from edgeflare.report.naming import SORTS, class_name, number, worst_first
+from edgeflare.report.nearness import in_lines as nearness_in_lines
 from edgeflare.report.ran import details, what_ran
 from edgeflare.report.unmutated import in_lines
 from edgeflare.untrusted_text import for_html
@@ -76,6 +77,7 @@ def render_page(
         stopped=STOPPED.get(document["stopped_by"]),
         charts=charts_of(document),
         unmutated=in_lines(document),
+        nearness=[] if replay else nearness_in_lines(document),
         figures=document.get("unmutated", {}),
         lists=lists,
         choices=_choices(document, lists["findings"]),
