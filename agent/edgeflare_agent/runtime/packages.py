@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass
-from importlib import metadata
 from typing import Any
 
 # In order of preference: distribution, and the module that holds its interpreter.
@@ -30,17 +29,18 @@ class RuntimeMissing(Exception):  # noqa: N818
 
 
 def runtime_info() -> RuntimeInfo:
-    """Return the runtime that runs models here, without importing it.
+    """Return the runtime that runs models here, without importing its interpreter.
 
     Raises:
         RuntimeMissing: neither package is installed.
 
     """
-    for name in _PACKAGES:
+    for name, module in _PACKAGES.items():
         try:
-            return RuntimeInfo(name, metadata.version(name))
-        except metadata.PackageNotFoundError:
+            package = importlib.import_module(module.partition(".")[0])
+        except ImportError:
             continue
+        return RuntimeInfo(name, getattr(package, "__version__", None) or _installed_version(name))
     raise RuntimeMissing(
         "no TFLite runtime is installed: pip install ai-edge-litert, "
         'or, on Python up to 3.11, pip install tflite-runtime "numpy<2"'
@@ -55,3 +55,10 @@ def interpreter_module() -> Any:
 
     """
     return importlib.import_module(_PACKAGES[runtime_info().name])
+
+
+def _installed_version(name: str) -> str:
+    # Imported here, since it takes as long as half of numpy, and each worker would pay for it.
+    from importlib import metadata  # noqa: PLC0415
+
+    return metadata.version(name)
