@@ -36,7 +36,7 @@ def test_its_tables_are_tables(document: Document) -> None:
     page = html(document)
     entries = len(document["findings"]) + len(document["deviating_seeds"])
     assert page.count("<table>") == 4
-    assert page.count("<tr>") == 4 + 8 + entries + 3
+    assert page.count("<tr>") == 4 + 10 + entries + 3
     assert "|" not in page
 
 

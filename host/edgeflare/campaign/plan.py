@@ -15,8 +15,9 @@ from edgeflare.search.goal import Find, Goal
 STRENGTHEN = 300
 """Queries for each finding, where a least strength is asked for: see `--min-strength`."""
 
-SHRINK = 500
-"""Queries for each finding, unless told otherwise."""
+SHRINK = 600
+"""Queries for each finding, unless told otherwise. On 60 seeds of the LeNets of MNIST, where
+findings lie farthest, 600 end .7 and .6 dB of PSNR short of what 1,000 reach, 500 1.3 and .7."""
 
 WITHIN_DB = 30.0
 """PSNR in dB within which a finding counts, unless told otherwise (docs/gates.md)."""

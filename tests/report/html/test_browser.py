@@ -147,7 +147,7 @@ def test_every_picture_and_chart_is_drawn(browser: Any, report: Path) -> None:
           return [box.width, box.height, svg.querySelectorAll("path").length];
         })
     """)
-    assert len(charts) == 6
+    assert len(charts) == 8
     assert all(width > 250 and height > 120 and paths > 5 for width, height, paths in charts)
 
 

@@ -17,11 +17,34 @@ from edgeflare.report.html.charts import charts_of
 
 @pytest.fixture(scope="session")
 def charts(run: Any) -> dict[str, Chart]:
-    return {chart.title: chart for chart in charts_of(run.document)}
+    return titled(run.document)
+
+
+def titled(document: Document) -> dict[str, Chart]:
+    return {chart.title: chart for chart in charts_of(document)}
+
+
+def test_the_curves_say_the_share_of_all_seeds(
+    document: Document, charts: dict[str, Chart]
+) -> None:
+    for title, key, bound in (
+        ("Nearness to the seeds", "psnr", "at_least"),
+        ("Largest change", "linf", "at_most"),
+    ):
+        told = [(row[0].split()[0], row[2]) for row in charts[title].rows]
+        near = document["nearness"][key]
+        assert told == [(f"{one[bound]:g}", f"{one['share']:.1%}") for one in near]
+
+
+def test_a_run_of_before_distances_were_noted_has_no_curves(document: Document) -> None:
+    older = {key: value for key, value in document.items() if key != "nearness"}
+    assert not {"Nearness to the seeds", "Largest change"} & set(titled(older))
 
 
 def test_there_is_one_for_each_question(charts: dict[str, Chart]) -> None:
     assert list(charts) == [
+        "Nearness to the seeds",
+        "Largest change",
         "Success against queries",
         "Queries for a finding",
         "Causes",
@@ -66,7 +89,7 @@ def test_the_histogram_holds_them_whatever_they_took(
 ) -> None:
     (first, *_) = document["findings"]
     document["findings"] = [{**first, "queries": spent} for spent in queries]
-    chart = charts_of(document)[1]
+    chart = titled(document)["Queries for a finding"]
     assert sum(int(count.replace(",", "")) for _, count in chart.rows) == len(queries)
 
 
@@ -75,7 +98,7 @@ def test_success_is_a_share_of_the_seeds_that_were_searched(document: Document) 
     spent = [10, 20, 30, 40, 50]
     document["findings"] = [{**first, "queries": n, "device_queries": 1} for n in spent]
     document["totals"] |= {"seeds": 12, "deviating_seeds": 2}
-    (chart, *_) = charts_of(document)
+    chart = titled(document)["Success against queries"]
     assert chart.words.startswith("50% of the seeds led to a finding")
     assert "at most 30 queries" in chart.words
     assert chart.rows == (("25%", "30", "1"), ("50%", "50", "1"))
@@ -103,20 +126,23 @@ def test_nothing_found_gives_no_charts(document: Document) -> None:
 def test_crashes_alone_have_no_strength(document: Document) -> None:
     crash: dict[str, Any] = {"kind": "crash", "strength": None, "operators": []}
     entries = [{**deepcopy(entry), **crash} for entry in document["findings"]]
-    charts = charts_of({**document, "findings": entries})
-    assert [chart.title for chart in charts] == [
+    charts = titled({**document, "findings": entries})
+    assert set(charts) == {
+        "Nearness to the seeds",
+        "Largest change",
         "Success against queries",
         "Queries for a finding",
         "Causes",
-    ]
-    assert charts[2].rows == (("crash", str(len(entries)), "100.0%"),)
+    }
+    assert charts["Causes"].rows == (("crash", str(len(entries)), "100.0%"),)
 
 
 @pytest.mark.parametrize("queries", [[2, 3, 4], [1], [7, 90], [40, 60], [1, 3000], [1000, 2500]])
 def test_the_axis_of_queries_has_numbers_alone(document: Document, queries: list[int]) -> None:
     (first, *_) = document["findings"]
     document["findings"] = [{**first, "queries": n, "device_queries": n} for n in queries]
-    for chart in charts_of(document)[:2]:
+    charts = titled(document)
+    for chart in (charts["Success against queries"], charts["Queries for a finding"]):
         assert "mathdefault" not in chart.svg
         texts = re.findall(r"<text[^>]*>([^<]*)", chart.svg)
         assert sum(re.fullmatch(r"[\d,]+", text) is not None for text in texts) >= 2
