@@ -24,7 +24,7 @@ from edgeflare.report.document import Document, load_document
 from edgeflare.report.nearness import psnr_of
 from edgeflare.report.nearness_figure import draw_nearness
 
-SHEET_DB = (45.0, 40.0, 35.0, 30.0, 27.5, 25.0, 22.5, 20.0, 15.0)
+SHEET_DB = (45.0, 40.0, 35.0, 30.0, 27.5, 25.0, 22.5, 20.0)
 """Distances of the sheet's columns; each shows the finding that is the nearest to it."""
 
 NEAR_ENOUGH_DB = 2.0

@@ -45,7 +45,7 @@ def order_of(entries: Iterable[Document]) -> str:
 def show_psnr(entry: Document) -> str:
     """Return the PSNR of an entry to its seed in dB; of a seed that deviates itself it is ∞."""
     value = psnr_of(entry)
-    return "–" if value is None else "∞" if value == inf else f"{value:.1f}"
+    return "–" if value is None else "∞" if value == inf else f"{value:.0f}"
 
 
 def seed_of(entry: Document) -> str:

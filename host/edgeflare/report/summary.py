@@ -157,7 +157,7 @@ def _entries(document: Document, entries: Sequence[Document]) -> str:
         for entry in worst_first(entries)[:ROWS]
     ]
     right, queries = ["right"] if labelled else [], ["queries"] if searched else []
-    table = _table(("seed", *arms, "cause", *right, "strength", *queries, "PSNR"), rows)
+    table = _table(("seed", *arms, "cause", *right, "strength", *queries, "dB"), rows)
     rest = len(entries) - len(rows)
     return f"{table}\n\nand {rest:,} more" if rest else table
 

@@ -212,7 +212,7 @@ def _findings(document: Document, entries: Sequence[Document], title: str) -> Ta
     table.add_column("cause", no_wrap=True)
     if labelled:
         table.add_column("right", no_wrap=True)
-    for column in ("strength", "queries", "PSNR"):
+    for column in ("strength", "queries", "dB"):
         table.add_column(column, justify="right", no_wrap=True)
     shown = worst_first(entries)[:ROWS]
     for entry in shown:
