@@ -109,6 +109,11 @@ class About:
                 f"{run} belongs to another pair ({self.pair['name']}, or other files or "
                 "preprocessing): resume it with that pair, or name another folder with --out"
             )
+        if self.plan.goal.min_strength != other.plan.goal.min_strength:
+            raise UserError(
+                f"{run} was begun by an older edgeflare, whose search went on past findings weaker "
+                "than --min-strength: start a new run"
+            )
         now = _flat(other.plan.to_json())
         for key, value in _flat(self.plan.to_json()).items():
             if now[key] != value:

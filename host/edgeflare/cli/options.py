@@ -276,7 +276,7 @@ TotalTime = Annotated[
         callback=_finite,
         min=0.0,
         metavar="SECONDS",
-        help="Wall time for the whole search.",
+        help="Wall time for the whole search; refining what was found comes on top.",
         rich_help_panel=_HOW,
     ),
 ]
@@ -336,7 +336,8 @@ FailOnWhat = Annotated[
     typer.Option(
         "--fail-on",
         help="Which deviations make the exit code 1. harmful: those on which the original (with "
-        "--find kernel, the twin) is right by the seed's label, and failures of the device.",
+        "--find kernel, the twin) is right by the seed's label, those without a label, and "
+        "failures of the device.",
         rich_help_panel=_RUN,
     ),
 ]

@@ -45,7 +45,7 @@ COLUMNS = (
     *(f"{arm}_probability" for arm in ARMS),
     *(f"{arm}_tied" for arm in ARMS),
     "device_name", "queries", "device_queries", "seconds",
-    "l2", "linf", "mean_abs", "changed",
+    "l2", "linf", "mean_abs", "changed", "psnr", "within", "strong",
     "refined", "strength_before", "l2_before",
     "operators", "verified", "image", "seed_image", "sha256",
 )  # fmt: skip
@@ -65,7 +65,7 @@ def _row(document: Document, entry: Document, name: str) -> dict[str, Any]:
     row |= {
         "list": name,
         "seed_name": entry.get("seed_name"),
-        "harm": entry.get("harm"),
+        **{key: entry.get(key) for key in ("harm", "psnr", "within", "strong")},
         "device_name": entry["device"],
         "operators": " ".join(entry["operators"]),
         "refined": refined is not None,

@@ -283,6 +283,8 @@ def _totals(
     refined = list(journal.refinements().values())
     costs: list[ChainRow | RefinementRow] = [*spent, *refined]
     open_steps = [row for rows in journal.answers("step").values() for row in rows]
+    under_way = [row for rows in journal.answers("refine").values() for row in rows]
+    unended = [*overhead, *open_steps, *under_way]
     return {
         "seeds": seeds,
         "deviating_seeds": len(deviating),
@@ -295,17 +297,19 @@ def _totals(
         "mean_device_queries": fmean(row.device_queries for row in found) if found else None,
         "device_queries": sum(row.device_queries for row in spent)
         + sum(row.device is not None for row in open_steps),
-        "overhead_queries": len(overhead) + sum(row.queries for row in refined),
-        "overhead_device_queries": sum(row.device is not None for row in overhead)
+        "overhead_queries": len(overhead)
+        + sum(row.queries for row in refined)
+        + sum(not row.again for row in under_way),
+        "overhead_device_queries": sum(row.device is not None for row in (*overhead, *under_way))
         + sum(row.device_queries for row in refined),
         "host_evaluations": {
             "original": sum(row.original_evaluations for row in costs)
-            + sum(row.original is not None for row in (*overhead, *open_steps)),
+            + sum(row.original is not None for row in unended),
             f"twin-{about.plan.ensemble[0]}": sum(row.twin_evaluations for row in costs)
-            + sum(row.twin is not None for row in (*overhead, *open_steps)),
+            + sum(row.twin is not None for row in unended),
             **{
                 f"twin-{member}": sum(row.member_evaluations for row in costs)
-                + sum(row.members is not None for row in (*overhead, *open_steps))
+                + sum(row.members is not None for row in unended)
                 for member in about.reading.members
             },
         },

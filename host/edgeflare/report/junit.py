@@ -90,7 +90,16 @@ def _searched(document: Document) -> _Cases:
         again = {entry["seed_id"] for entry in document["flaky"]}
         again -= {entry["seed_id"] for entry in document["unverified"]}
         undecided = set(range(totals["seeds"])) - decided - again
+    if document["stopped_by"]:
+        undecided |= {entry["seed_id"] for entry in document["unverified"]}
+        undecided |= {entry["seed_id"] for entry in document["findings"] if _unrefined(entry)}
+        undecided -= set(failed)
     return range(totals["seeds"]), failed, undecided
+
+
+def _unrefined(entry: Document) -> bool:
+    """Whether a finding that does not count may still come to count, once it is refined."""
+    return not counts(entry) and entry.get("refined") is None
 
 
 def _replayed(document: Document) -> _Cases:

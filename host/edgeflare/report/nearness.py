@@ -119,8 +119,12 @@ def in_lines(document: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def counts(entry: Entry) -> bool:
-    """Whether a deviation is as near and as strong as was asked for; a failure always counts."""
-    if entry["kind"] != "deviation":
+    """Whether a deviation is as near and as strong as was asked for.
+
+    A failure always counts, and so does a seed that deviates itself: it was neither strengthened
+    nor shrunk.
+    """
+    if entry["kind"] != "deviation" or entry["distortion"]["l2"] == 0.0:
         return True
     return entry.get("within") is not False and entry.get("strong") is not False
 
@@ -159,6 +163,14 @@ def _what_counts(plan: Mapping[str, Any]) -> str:
 
 def _entries(document: Mapping[str, Any]) -> list[Entry]:
     return [*document["deviating_seeds"], *document["findings"]]
+
+
+def step_line(steps: Steps, begin: float, end: float) -> tuple[list[float], list[float]]:
+    """Return the points of a curve to draw in steps, from one edge of a panel to the other."""
+    distances, shares = steps
+    least, most = sorted((begin, end))
+    inside = [min(max(one, least), most) for one in distances]
+    return [begin, *inside, end], [0.0, *shares, shares[-1] if shares else 0.0]
 
 
 def _steps(distances: list[float], document: Mapping[str, Any]) -> Steps:

@@ -9,7 +9,7 @@ from pathlib import Path
 from edgeflare.campaign.run_directory import write_atomically
 from edgeflare.errors import UserError
 from edgeflare.report.document import Document
-from edgeflare.report.nearness import AREA_DB, linf_steps, psnr_steps
+from edgeflare.report.nearness import AREA_DB, linf_steps, psnr_steps, step_line
 
 GRAY_LEVELS = 255.0
 
@@ -22,9 +22,14 @@ def draw_nearness(documents: Mapping[str, Document], path: Path) -> None:
         path: of the SVG; the same runs give the same file.
 
     Raises:
-        UserError: matplotlib is not installed.
+        UserError: matplotlib is not installed, or a run is of before distances were noted, or a
+            replay, whose seeds are only those that led to something.
 
     """
+    for name, document in documents.items():
+        if "nearness" not in document or "replay" in document:
+            what = "a replay" if "replay" in document else "of before distances were noted"
+            raise UserError(f"{name} is {what}, which has no curve: leave it or --figure away")
     try:
         import matplotlib as mpl  # noqa: PLC0415 - an extra
         from matplotlib.figure import Figure  # noqa: PLC0415
@@ -35,14 +40,9 @@ def draw_nearness(documents: Mapping[str, Document], path: Path) -> None:
         figure = Figure(figsize=(10.0, 3.8), layout="constrained")
         left, right = figure.subplots(1, 2, sharey=True)
         for name, document in documents.items():
-            distances, shares = psnr_steps(document)
-            last = shares[-1] if shares else 0.0
-            x = [high, *(min(one, high) for one in distances), low]
-            left.step(x, [0.0, *shares, last], where="post", label=name)
-            distances, shares = linf_steps(document)
-            right.step(
-                [0.0, *distances, GRAY_LEVELS], [0.0, *shares, last], where="post", label=name
-            )
+            left.step(*step_line(psnr_steps(document), high, low), where="post", label=name)
+            line = step_line(linf_steps(document), 0.0, GRAY_LEVELS)
+            right.step(*line, where="post", label=name)
         left.set(
             xlim=(high, low), ylim=(0, 1.02), xlabel="PSNR to the seed, dB (nearer on the left)"
         )

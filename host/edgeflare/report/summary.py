@@ -20,6 +20,7 @@ from edgeflare.report.naming import (
     sort,
     worst_first,
 )
+from edgeflare.report.nearness import counts
 from edgeflare.report.nearness import in_lines as nearness_in_lines
 from edgeflare.report.ran import what_ran
 from edgeflare.report.replayed import deviating_now, regressed, tried
@@ -133,9 +134,11 @@ def _verdict(document: Document) -> str:
     if not totals["findings"] and not totals["deviating_seeds"]:
         return f"✅ No input was found on which {arms} decide differently."
     searched = totals["seeds"] - totals["deviating_seeds"]
+    counted = any(map(counts, (*document["findings"], *document["deviating_seeds"])))
     return (
-        f"❌ **{totals['findings']:,} of {searched:,} seeds** led to an input on which {arms} "
+        f"{'❌' if counted else '✅'} **{totals['findings']:,} of {searched:,} seeds** led to an input on which {arms} "
         f"decide differently; {totals['deviating_seeds']:,} deviate as they are."
+        + ("" if counted else " None of it is as near and as strong as was asked for.")
     )
 
 

@@ -10,7 +10,7 @@ from matplotlib.ticker import PercentFormatter
 from edgeflare.report.document import Document
 from edgeflare.report.html.chart import Chart, finish, lines_across, new_panel
 from edgeflare.report.html.svg import COLOURS
-from edgeflare.report.nearness import AREA_DB, linf_steps, psnr_steps
+from edgeflare.report.nearness import AREA_DB, linf_steps, psnr_steps, step_line
 
 GRAY_LEVELS = 255.0
 
@@ -24,8 +24,7 @@ def by_psnr(document: Document) -> Chart | None:
         return None
     figure, panel = new_panel()
     low, high = AREA_DB
-    distances, shares = psnr_steps(document)
-    _draw(panel, [min(one, high) for one in distances], shares, begin=high, end=low)
+    _draw(panel, *step_line(psnr_steps(document), high, low))
     panel.set(xlabel="PSNR to the seed, dB (nearer on the left)", xlim=(high, low))
     within = document["plan"].get("within")
     if within is not None:
@@ -41,18 +40,14 @@ def by_largest_change(document: Document) -> Chart | None:
     if "nearness" not in document:
         return None
     figure, panel = new_panel()
-    _draw(panel, *linf_steps(document), begin=0.0, end=GRAY_LEVELS)
+    _draw(panel, *step_line(linf_steps(document), 0.0, GRAY_LEVELS))
     panel.set(xlabel="L∞ to the seed, gray levels", xlim=(0.0, GRAY_LEVELS))
     rows = [_row(f"{one['at_most']:g}", one) for one in document["nearness"]["linf"]]
     words = _words("no value changed by more than", document["nearness"]["linf"], "at_most", "")
     return finish("Largest change", figure, words, ("L∞ of at most", "seeds", "share"), rows)
 
 
-def _draw(
-    panel: Any, distances: Sequence[float], shares: Sequence[float], begin: float, end: float
-) -> None:
-    last = shares[-1] if shares else 0.0
-    x, y = [begin, *distances, end], [0.0, *shares, last]
+def _draw(panel: Any, x: Sequence[float], y: Sequence[float]) -> None:
     panel.step(x, y, where="post", color=COLOURS["accent"], linewidth=2)
     panel.set(ylim=(0, 1.03), ylabel="seeds")
     panel.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
