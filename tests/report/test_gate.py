@@ -16,6 +16,7 @@ entries = st.lists(
             "cause": st.sampled_from(["compression", "kernel", "mixed", None]),
             "kind": st.sampled_from(["deviation", "crash", "hang", "invalid-output"]),
             "labels": st.fixed_dictionaries({"device": st.sampled_from([None, 1])}),
+            "distortion": st.fixed_dictionaries({"l2": st.sampled_from([0.0, 5.0])}),
             "within": st.sampled_from([True, None]),
             "strong": st.sampled_from([True, None]),
         }
@@ -81,7 +82,11 @@ def test_what_is_flaky_or_not_verified_does_not_count(
     assert exceeds(document, fail_on, allowed) == exceeds(sure, fail_on, allowed)
 
 
-DEVIATION = {"kind": "deviation", "labels": {"original": 0, "twin": 1, "device": 1}}
+DEVIATION = {
+    "distortion": {"l2": 5.0},
+    "kind": "deviation",
+    "labels": {"original": 0, "twin": 1, "device": 1},
+}
 
 
 @pytest.mark.parametrize("kind", ["crash", "hang", "invalid-output"])
@@ -117,11 +122,15 @@ def test_a_run_without_seeds_fails_nothing() -> None:
 
 
 @given(document=documents(), fail_on=choices, reason=st.sampled_from(["within", "strong"]))
-def test_what_is_far_or_weak_counts_only_if_it_is_no_mere_deviation(
+def test_what_is_far_or_weak_counts_only_if_it_failed_or_is_a_seed(
     document: dict[str, Any], fail_on: FailOn, reason: str
 ) -> None:
     before = counting(document, fail_on)
     for entry in (*document["deviating_seeds"], *document["findings"]):
         entry[reason] = False
-    kept = [entry for entry in before if entry["kind"] != "deviation"]
+    kept = [
+        entry
+        for entry in before
+        if entry["kind"] != "deviation" or entry["distortion"]["l2"] == 0.0
+    ]
     assert counting(document, fail_on) == kept

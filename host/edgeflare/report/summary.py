@@ -135,10 +135,11 @@ def _verdict(document: Document) -> str:
         return f"✅ No input was found on which {arms} decide differently."
     searched = totals["seeds"] - totals["deviating_seeds"]
     counted = any(map(counts, (*document["findings"], *document["deviating_seeds"])))
+    otherwise = "" if counted else " None of it is as near and as strong as was asked for."
+    mark = "❌" if counted else "✅"
     return (
-        f"{'❌' if counted else '✅'} **{totals['findings']:,} of {searched:,} seeds** led to an input on which {arms} "
-        f"decide differently; {totals['deviating_seeds']:,} deviate as they are."
-        + ("" if counted else " None of it is as near and as strong as was asked for.")
+        f"{mark} **{totals['findings']:,} of {searched:,} seeds** led to an input on which {arms} "
+        f"decide differently; {totals['deviating_seeds']:,} deviate as they are.{otherwise}"
     )
 
 
