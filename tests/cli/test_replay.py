@@ -20,6 +20,8 @@ from edgeflare.replay.past_run import PastRun
 from edgeflare.report import document as report_document
 from laboratory import untimed
 
+UNREFINED = ("--shrink", "0", "--within", "none", "--fail-on", "none")
+
 pytestmark = pytest.mark.slow
 
 Call = Callable[..., Any]
@@ -42,7 +44,7 @@ def broken(
 ) -> Path:
     """A search of a compressed model with a fault in its last layer."""
     run = tmp_path_factory.mktemp("broken") / "run"
-    options = ("--compressed", biased, "--limit", "8", "--shrink", "0", "--fail-on", "none")
+    options = ("--compressed", biased, "--limit", "8", *UNREFINED)
     assert start("search", example, *options, "--out", run).code == 0
     assert document_of(run)["deviating_seeds"]
     return run
@@ -155,7 +157,7 @@ def own(example: Path, finished: Any, call: Call, tmp_path: Path) -> tuple[Path,
     """A pair and a run of it that a test may damage."""
     pair, run = tmp_path / "pair", tmp_path / "run"
     shutil.copytree(example, pair, ignore=shutil.ignore_patterns("*.py"))
-    options = ("--limit", "2", "--max-queries", "150", "--shrink", "0", "--fail-on", "none")
+    options = ("--limit", "2", "--max-queries", "150", *UNREFINED)
     assert call("search", pair, *options, "--out", run).code == 0
     return pair, run
 
@@ -442,7 +444,7 @@ def test_a_run_is_replayed_from_another_folder_and_finds_a_moved_original(
 ) -> None:
     pair, _ = own
     monkeypatch.chdir(tmp_path)
-    options = ("--limit", "2", "--max-queries", "150", "--shrink", "0", "--fail-on", "none")
+    options = ("--limit", "2", "--max-queries", "150", *UNREFINED)
     assert call("search", pair.name, *options, "--out", "near").code == 0
     run = tmp_path / "near"
     (tmp_path / "elsewhere").mkdir()
