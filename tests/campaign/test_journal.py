@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sqlite3
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -110,6 +111,49 @@ def test_another_version_of_the_journal_is_refused(tmp_path: Path) -> None:
     (tmp_path / "run.db").touch()
     with pytest.raises(UserError, match="another version"):
         Journal.open(tmp_path / "run.db")
+
+
+def test_a_rollback_journal_beside_a_run_is_refused_and_deletes_nothing(tmp_path: Path) -> None:
+    """SQLite deletes the file that a rollback journal names as the one above it."""
+    run, target = tmp_path / "run", tmp_path / "precious"
+    run.mkdir()
+    target.write_text("mine")
+    Journal.create(run / "run.db", {}).close()
+    with sqlite3.connect(run / "run.db") as db:
+        db.execute("PRAGMA journal_mode = DELETE")
+    db.close()
+    (run / "run.db-journal").write_bytes(rollback_journal(run / "run.db", target))
+    with pytest.raises(UserError, match=r"run\.db-journal is there.*--overwrite"):
+        Journal.open(run / "run.db")
+    assert target.read_text() == "mine"
+
+
+def rollback_journal(of: Path, above: Path) -> bytes:
+    """Return a journal of no pages that names the one above it; see SQLite's file format."""
+    name = str(above).encode()
+    magic = bytes.fromhex("d9d505f920a163d7")
+    header = magic + struct.pack(">5I", 0, 0, of.stat().st_size // 4096, 512, 4096)
+    page = struct.pack(">I", 2**30 // 4096 + 1)
+    return header.ljust(512, b"\0") + page + name + struct.pack(">2I", len(name), sum(name)) + magic
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DROP TABLE about; CREATE VIEW about AS WITH RECURSIVE n(i) AS "
+        "(SELECT 1 UNION ALL SELECT i FROM n) SELECT i AS key, i AS value FROM n",
+        "CREATE VIEW other AS SELECT 1",
+        "CREATE TRIGGER other AFTER INSERT ON about BEGIN DELETE FROM chains; END",
+    ],
+)
+def test_views_and_triggers_are_refused(tmp_path: Path, statement: str) -> None:
+    path = tmp_path / "run.db"
+    Journal.create(path, {}).close()
+    db = sqlite3.connect(path)
+    db.executescript(statement)
+    db.close()
+    with pytest.raises(UserError, match=r"run\.db is damaged \(it has (no table about|other)"):
+        Journal.open(path)
 
 
 def test_a_journal_begins_with_all_its_triggers_or_not_at_all(tmp_path: Path) -> None:

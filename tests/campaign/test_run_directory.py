@@ -68,6 +68,19 @@ def test_a_run_is_replaced_only_if_told_to_and_nothing_else_is_removed(tmp_path:
     assert [path.name for path in directory.path.iterdir()] == ["notes.txt"]
 
 
+def test_overwriting_removes_a_rollback_journal_and_follows_no_link(tmp_path: Path) -> None:
+    run, elsewhere = tmp_path / "run", tmp_path / "elsewhere"
+    run.mkdir()
+    elsewhere.mkdir()
+    (elsewhere / "000001.png").touch()
+    for name in ("run.db", "run.db-journal"):
+        (run / name).touch()
+    (run / "findings").symlink_to(elsewhere)
+    RunDirectory.claim(run, overwrite=True)
+    assert not [path for path in run.iterdir() if not path.name.startswith(".")]
+    assert [path.name for path in elsewhere.iterdir()] == ["000001.png"]
+
+
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_what_is_no_run_is_never_touched(tmp_path: Path, overwrite: bool) -> None:
     (tmp_path / "thesis.txt").write_text("precious")

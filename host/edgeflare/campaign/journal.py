@@ -92,6 +92,8 @@ CREATE TABLE stints (
 
 _NAMES = frozenset(re.findall(r"^CREATE TABLE (\w+)", _TABLES, re.MULTILINE))
 
+_PLAIN = re.compile("CREATE TABLE ")  # not CREATE VIRTUAL TABLE
+
 
 @dataclass(slots=True)
 class Journal:
@@ -169,10 +171,15 @@ class Journal:
                 f"{path} was written by another version of edgeflare (journal version {version}, "
                 f"expected {SCHEMA_VERSION}): use that version, or start anew with --overwrite"
             )
-        tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master")}
+        schema = db.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
+        tables = {name for kind, name, sql in schema if kind == "table" and _PLAIN.match(sql)}
         if missing := _NAMES - tables:
             db.close()
             raise damaged_journal(path, f"it has no table {', '.join(sorted(missing))}")
+        # A view computes when it is read, and without end if its author wants that.
+        if others := {name for _, name, _ in schema} - tables:
+            db.close()
+            raise damaged_journal(path, f"it has {', '.join(sorted(others))}, which no run made")
         return cls(path, db)
 
     def lock(self) -> None:
@@ -351,6 +358,13 @@ def _check_files(path: Path) -> None:
             raise UserError(
                 f"{path}{beside} is a symbolic link: expected the file that the run stored"
             )
+    # SQLite rolls it back, and deletes the file that it names, wherever that lies. Runs write
+    # ahead (WAL) from their first statement on, and have none.
+    if Path(f"{path}-journal").exists():
+        raise UserError(
+            f"{path}-journal is there, which only a run has that was killed before it began: start"
+            " anew with --overwrite, but do not trust the run if somebody else made it"
+        )
 
 
 def _connect(path: Path) -> sqlite3.Connection:

@@ -201,7 +201,10 @@ def _from_cv2(pixels: Image) -> Image:
 def _empty(path: Path) -> None:
     """Remove what a run wrote and what was made from it, and nothing else."""
     for name in ("findings", "refined", "deviating_seeds", "seeds", "explain"):
+        if (path / name).is_symlink():  # what it leads to is not of the run
+            (path / name).unlink()
         shutil.rmtree(path / name, ignore_errors=True)
-    for name in (DOCUMENT, JOURNAL, f"{JOURNAL}-wal", f"{JOURNAL}-shm", *MADE_FROM_IT):
+    beside = (f"{JOURNAL}{suffix}" for suffix in ("", "-wal", "-shm", "-journal"))
+    for name in (DOCUMENT, *beside, *MADE_FROM_IT):
         for file in path.glob(name):
             file.unlink(missing_ok=True)
