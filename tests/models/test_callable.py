@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import importlib.util
+import py_compile
 import sys
 import textwrap
 from collections.abc import Callable
@@ -66,6 +68,28 @@ def test_modules_are_found_in_the_working_directory(
     model.close()
     assert callable_file("their_model:predict") == tmp_path / "their_model.py"
     assert callable_file("no_such_module_here:predict") is None
+
+
+def test_a_module_runs_from_its_source_never_from_bytecode_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bytecode of the kind "unchecked hash" is run by Python whatever the source says."""
+    package = tmp_path / "around_source"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "net.py").write_text("import numpy as np\n" + textwrap.dedent(SUMS))
+    other = tmp_path / "other.py"
+    other.write_text("raise RuntimeError('bytecode was run')")
+    for file in package.glob("*.py"):
+        py_compile.compile(
+            str(other),
+            importlib.util.cache_from_source(str(file)),
+            invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
+        )
+    monkeypatch.chdir(tmp_path)
+    finders = list(sys.meta_path)
+    open_original("around_source.net:predict", INPUT).close()
+    assert sys.meta_path == finders
 
 
 @pytest.mark.parametrize(

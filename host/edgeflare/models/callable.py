@@ -135,7 +135,12 @@ def _load(source: str) -> Callable[[NDArray[np.generic]], Any]:
 
 def _from_path(module: str) -> ModuleType:
     _search_working_directory()
-    return importlib.import_module(module)
+    finder = _FromSource(module)
+    sys.meta_path.insert(0, finder)
+    try:
+        return importlib.import_module(module)
+    finally:
+        sys.meta_path.remove(finder)
 
 
 def _from_file(path: Path) -> ModuleType:
@@ -156,6 +161,27 @@ class _SourceLoader(SourceFileLoader):
     def get_code(self, fullname: str) -> CodeType:  # noqa: ARG002 - of the base class
         """Compile the source."""
         return self.source_to_code(self.get_data(self.path), self.path)
+
+
+class _FromSource:
+    """Finds a module, and the packages around it, where Python does, to run them from source."""
+
+    def __init__(self, module: str) -> None:
+        parts = module.split(".")
+        self._names = {".".join(parts[: n + 1]) for n in range(len(parts))}
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Ask the other finders in their order; see `importlib.abc.MetaPathFinder`."""
+        if name not in self._names:
+            return None
+        others = (finder for finder in sys.meta_path if finder is not self)
+        specs = (finder.find_spec(name, path, target) for finder in others)
+        found = next((spec for spec in specs if spec is not None), None)
+        if found is not None and isinstance(found.loader, SourceFileLoader):
+            found.loader = _SourceLoader(name, found.loader.path)
+        return found
 
 
 def _search_working_directory() -> None:
