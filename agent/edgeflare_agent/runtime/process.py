@@ -23,12 +23,12 @@ LAUNCHER_VARIABLE = "EDGEFLARE_AGENT_LAUNCHER"
 # A worker that was told to end, or killed, is gone at once; longer means that it hangs.
 _END_SECONDS = 5.0
 
-# What `-m` does, but for the working directory, which `-m` would import modules from: it may be
-# a stranger's. Python 3.11 has `-P` for that.
-_RUN_MODULE = (
+RUN_MODULE = (
     "import sys; sys.path[:] = [folder for folder in sys.path if folder]; "
     "import runpy; runpy.run_module(sys.argv.pop(1), run_name='__main__')"
 )
+"""For `python -c`, followed by a module: what `-m` does, but for the working directory, which `-m`
+would import modules from: it may be a stranger's. Python 3.11 has `-P` for that."""
 
 
 def default_launcher() -> list[str]:
@@ -108,7 +108,7 @@ class WorkerProcess:
     def __init__(self, launcher: Sequence[str], shared_fd: int) -> None:
         if _ending.is_set():
             raise WorkerLost("this process is ending")
-        command = [*launcher, "-c", _RUN_MODULE, "edgeflare_agent.runtime.worker", str(shared_fd)]
+        command = [*launcher, "-c", RUN_MODULE, "edgeflare_agent.runtime.worker", str(shared_fd)]
         try:
             self._process = subprocess.Popen(
                 command,

@@ -20,6 +20,7 @@ from edgeflare.devices.profile import find_profile
 from edgeflare.devices.reach import install_agent, uninstall_agent
 from edgeflare.errors import UserError
 from edgeflare.trust.asking import decided_by_user
+from edgeflare_agent.runtime.process import RUN_MODULE
 
 app = typer.Typer(help="The part that runs on the device.", no_args_is_help=True)
 
@@ -38,7 +39,7 @@ def serve(context: typer.Context) -> None:
 
     Reach it from a host with --device grpc://HOST:PORT.
     """
-    command = [sys.executable, "-m", "edgeflare_agent", *context.args]
+    command = [sys.executable, "-c", RUN_MODULE, "edgeflare_agent", *context.args]
     os.execv(sys.executable, command)  # noqa: S606 - the agent takes this process over
 
 
