@@ -19,6 +19,7 @@ from edgeflare.search.outcome import Image
 
 JOURNAL = "run.db"
 DOCUMENT = "run.json"
+IMAGE_FOLDERS = ("findings", "refined", "deviating_seeds", "seeds")
 MADE_FROM_IT = (
     "explain.json", "report.html", "junit.xml", "findings.csv", "summary.md", "finding-[0-9]*.zip",
 )  # fmt: skip
@@ -200,7 +201,7 @@ def _from_cv2(pixels: Image) -> Image:
 
 def _empty(path: Path) -> None:
     """Remove what a run wrote and what was made from it, and nothing else."""
-    for name in ("findings", "refined", "deviating_seeds", "seeds", "explain"):
+    for name in (*IMAGE_FOLDERS, "explain"):
         if (path / name).is_symlink():  # what it leads to is not of the run
             (path / name).unlink()
         shutil.rmtree(path / name, ignore_errors=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from edgeflare.campaign.about import About
 from edgeflare.campaign.again import try_again
@@ -15,10 +15,10 @@ from edgeflare.campaign.health.health import Health
 from edgeflare.campaign.journal import Journal
 from edgeflare.campaign.rows import ChainRow, TriggerRow
 from edgeflare.campaign.run import resume_run
-from edgeflare.campaign.run_directory import RunDirectory, write_atomically
+from edgeflare.campaign.run_directory import IMAGE_FOLDERS, RunDirectory, write_atomically
 from edgeflare.campaign.setting import CHAINS, Observer, Setting, Stopwatch
 from edgeflare.devices.profile import Profile
-from edgeflare.errors import EdgeFlareError
+from edgeflare.errors import EdgeFlareError, UserError
 from edgeflare.models.pair import Pair
 from edgeflare.replay.known import require_same_replay, told_of
 from edgeflare.replay.past_run import PastRun
@@ -152,7 +152,12 @@ def _copy_images(past: PastRun, directory: RunDirectory, journal: Journal) -> No
     try:
         for entry in past.suite:
             for name, data in past.files(entry).items():
-                write_atomically(directory.path / name, data)
+                if PurePosixPath(name).parts[0] not in IMAGE_FOLDERS:
+                    raise UserError(
+                        f"{past.directory.path} names {name!r} as an image: expected one in "
+                        + ", ".join(IMAGE_FOLDERS)
+                    )
+                write_atomically(directory.inside(name), data)
     except BaseException:
         journal.close()
         raise
