@@ -226,15 +226,16 @@ def assert_decides_alike(
     from edgeflare.errors import UserError  # noqa: PLC0415
     from edgeflare.report.gate import counting, deviation_rate  # noqa: PLC0415
     from edgeflare.report.naming import worst_first  # noqa: PLC0415
+    from edgeflare.untrusted_text import for_terminal  # noqa: PLC0415
 
     if fail_on == "harmful" and "harm" not in result.document["totals"]:
         raise UserError('fail_on="harmful": the seeds have no labels: give an .npz with labels')
     rate = deviation_rate(result.document, fail_on)
     if rate > allow:
         worst, *_ = worst_first(counting(result.document, fail_on))
-        pytest.fail(_message(result, rate, allow, worst), pytrace=False)
+        pytest.fail(for_terminal(_message(result, rate, allow, worst)), pytrace=False)
     if result.document["stopped_by"] and not allow_unfinished:
-        pytest.fail(_unfinished(result.document), pytrace=False)
+        pytest.fail(for_terminal(_unfinished(result.document)), pytrace=False)
 
 
 @pytest.fixture
@@ -337,12 +338,10 @@ def _message(result: Result, rate: float, allow: float, worst: Document) -> str:
 
 
 def _answer(document: Document, entry: Document, arm: str, label: int | None) -> str:
-    from edgeflare.untrusted_text import for_terminal  # noqa: PLC0415
-
     if label is None:
         return f"no answer ({entry['kind']})"
     classes = document["classes"]
-    name = for_terminal(classes[label]) if label < len(classes) else f"class {label}"
+    name = classes[label] if label < len(classes) else f"class {label}"
     return f"{name} ({entry['probabilities'][arm][label]:.1%})"
 
 

@@ -137,6 +137,25 @@ CRASH = {
 }
 
 
+@pytest.mark.parametrize("stopped_by", [None, "total-time"])
+def test_no_name_reaches_the_terminal_with_its_commands(
+    tmp_path: Path, stopped_by: str | None
+) -> None:
+    document = {
+        "pair": {"name": "pair\x1b[2J"},
+        "devices": [{"name": "board\x1b[2J"}],
+        "classes": ["one\x1b[2J", "two"],
+        "totals": {"seeds": 4, "searched": 1, "deviating_seeds": 0},
+        "deviating_seeds": [],
+        "findings": [] if stopped_by else [ENTRY],
+        "stopped_by": stopped_by,
+    }
+    with pytest.raises(pytest.fail.Exception) as failed:
+        assert_decides_alike(Result(document, tmp_path))
+    assert "pair" in str(failed.value)
+    assert "\x1b" not in str(failed.value)
+
+
 @pytest.mark.parametrize("fail_on", ["any", "kernel"])
 def test_a_crash_is_the_worst_and_counts_for_the_kernels(
     tmp_path: Path, fail_on: Literal["any", "kernel"]

@@ -16,6 +16,7 @@ from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.replay.past_run import PastRun, seed_id_of
 from edgeflare.replay.reproduction import SCRIPT
 from edgeflare.replay.reproduction import export as write_reproduction
+from edgeflare.untrusted_text import printable
 
 Run = Annotated[
     Path,
@@ -68,5 +69,5 @@ def export(
     result(path)
     if made.operator is not None:
         what = f"{made.operator['name']} (operator {made.operator['operator']})"
-        typer.echo(f"operator.tflite is {what}: {made.operator['what']}")
+        typer.echo(printable(f"operator.tflite is {what}: {made.operator['what']}"))
     typer.echo(f"{len(made.files)} files; unpack it, and type: python {SCRIPT}")

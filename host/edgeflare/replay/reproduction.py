@@ -26,6 +26,7 @@ from edgeflare.replay.past_run import PastRun
 from edgeflare.report.document import Document
 from edgeflare.report.ran import PLACES
 from edgeflare.search.outcome import Image
+from edgeflare.untrusted_text import printable
 
 SCHEMA = "edgeflare.reproduction/v1"
 SCRIPT = "reproduce.py"
@@ -185,7 +186,7 @@ def _host(past: PastRun, *runtime: str) -> str:
     told = past.document.get("host")
     if not told:
         return "the host"
-    return f"the host: {told['machine']}, {' '.join(told[key] for key in runtime)}"
+    return printable(f"the host: {told['machine']}, {' '.join(told[key] for key in runtime)}")
 
 
 def _place(device: Document) -> str:
@@ -194,7 +195,7 @@ def _place(device: Document) -> str:
     text = f"{device['name']}: {told['machine']}, {told['runtime']} {told['runtime_version']}"
     if told.get("delegate"):
         text += f"; with delegate {told['delegate']}, which this script does not load"
-    return text
+    return printable(text)
 
 
 def _answer(entry: Document, arm: str) -> dict[str, Any]:
