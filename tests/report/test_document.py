@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
+from contextlib import closing
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
@@ -123,3 +125,38 @@ def test_a_document_that_lacks_something_is_damaged(
     directory.document.write_text(json.dumps(rest))
     with pytest.raises(UserError, match=r"run\.json is damaged: it has no find, flaky$"):
         load_document(directory)
+
+
+def crafted(run: Any, tmp_path: Path, key: str, value: Any) -> RunDirectory:
+    """Return a copy of a run of which only the journal is left, with one thing said otherwise."""
+    shutil.copytree(run.folder, tmp_path / "run")
+    directory = RunDirectory(tmp_path / "run")
+    directory.document.unlink()
+    with closing(Journal.open(directory.journal)) as journal:
+        journal.note(key, value)
+    return directory
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("stopped_by", "x"),
+        ("health", []),
+        ("health", 3),
+        ("classes", [1, 2]),
+        ("notes", [1]),
+        ("seeds", float("inf")),
+        ("pair", {"name": 3}),
+        ("labels", [0]),
+    ],
+)
+def test_what_is_derived_from_a_journal_keeps_its_schema_too(
+    run: Any, tmp_path: Path, key: str, value: Any
+) -> None:
+    with pytest.raises(UserError, match=r"run\.db is damaged"):
+        load_document(crafted(run, tmp_path, key, value))
+
+
+def test_a_journal_alone_says_what_the_document_says(run: Any, tmp_path: Path) -> None:
+    directory = crafted(run, tmp_path, "warnings", [])
+    assert load_document(directory) == {**run.document}

@@ -346,6 +346,23 @@ def damaged_journal(path: Path, why: str) -> UserError:
     )
 
 
+@contextmanager
+def damage_told(path: Path) -> Iterator[None]:
+    """Tell of a journal as damaged where what it holds cannot be worked with inside.
+
+    Raises:
+        UserError: that is so.
+
+    """
+    try:
+        yield
+    except (
+        *(sqlite3.DatabaseError, LookupError, TypeError, ValueError, AttributeError),
+        *(ArithmeticError, RecursionError),
+    ) as error:
+        raise damaged_journal(path, str(error)) from error
+
+
 def _check_files(path: Path) -> None:
     """Refuse what is no journal of a run, before SQLite opens it."""
     if not path.parent.exists():

@@ -19,6 +19,7 @@ import fastjsonschema
 from fastjsonschema import JsonSchemaValueException
 
 from edgeflare.errors import UserError
+from edgeflare.regular_file import read_regular
 
 MOST_BYTES: Final = 2**30
 """Of a document; a run with 100,000 findings has about 150 MB."""
@@ -55,19 +56,32 @@ def load_json(path: Path, schema: Schema) -> dict[str, Any]:
 
     """
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise UserError(f"{path} is damaged: it is larger than {MOST_BYTES >> 20} MiB")
-        document = json.loads(
-            path.read_bytes(), parse_float=_number, parse_int=_whole, parse_constant=str
-        )
+        data = read_regular(path, MOST_BYTES)
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}") from None
+    return parse_json(data, path, schema)
+
+
+def parse_json(data: bytes, path: Path, schema: Schema) -> dict[str, Any]:
+    """Return a document that keeps to its schema, as `load_json` does.
+
+    Args:
+        data: the document.
+        path: the file that it is in, or was derived from.
+        schema: as `packaged_schema` or `compiled` returns it.
+
+    Raises:
+        UserError: it is damaged; names the file, and the place in it.
+
+    """
+    try:
+        document = json.loads(data, parse_float=_number, parse_int=_whole, parse_constant=str)
         json.dumps(document, ensure_ascii=False).encode()  # no text that is no Unicode
         if schema.name and not (
             isinstance(document, dict) and document.get("schema") == schema.name
         ):
             raise UserError(f"{path} is not of the schema {schema.name}")
         schema.check(document)
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}") from None
     except JsonSchemaValueException as error:
         raise UserError(f"{path} is damaged: {_explained(error)}") from None
     except UnicodeError:

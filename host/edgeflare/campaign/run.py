@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from edgeflare.campaign.about import About
-from edgeflare.campaign.journal import Journal
+from edgeflare.campaign.journal import Journal, damage_told
 from edgeflare.campaign.run_directory import RunDirectory
 from edgeflare.errors import UserError
 
@@ -41,7 +41,8 @@ def resume_run(path: Path, about: About) -> tuple[RunDirectory, Journal]:
     journal = Journal.open(directory.journal)
     try:
         journal.lock()
-        About.from_json(journal.about()).require_same(about, str(path))
+        with damage_told(directory.journal):
+            About.from_json(journal.about()).require_same(about, str(path))
     except UserError:
         journal.close()
         raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import shlex
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from math import isclose
 from pathlib import Path
@@ -14,7 +15,7 @@ import numpy as np
 
 from edgeflare.campaign.about import About
 from edgeflare.campaign.assembly import ImageShape
-from edgeflare.campaign.journal import Journal
+from edgeflare.campaign.journal import Journal, damage_told
 from edgeflare.campaign.run_directory import RunDirectory
 from edgeflare.campaign.triggers import SEEDS_FOLDER
 from edgeflare.devices.profile import Profile, find_profiles, find_run_profiles
@@ -58,11 +59,12 @@ class PastRun:
         directory = RunDirectory(path)
         document = load_document(directory)
         journal = Journal.open(directory.journal)
-        try:
+        with closing(journal), damage_told(directory.journal):
             about = About.from_json(journal.about())
-            return cls(directory, document, about, frozenset(journal.chains()))
-        finally:
-            journal.close()
+            past = cls(directory, document, about, frozenset(journal.chains()))
+            for entry in past.suite:
+                about.seed_label(entry["seed_id"])  # of each there is one, or none of any
+            return past
 
     @property
     def deviations(self) -> list[Document]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from edgeflare.campaign.json_file import load_json, packaged_schema
+from edgeflare.campaign.json_file import Schema, load_json, packaged_schema, parse_json
 from edgeflare.errors import UserError
 
 LISTS = ("deviating_seeds", "findings", "flaky", "unverified")
@@ -19,7 +20,28 @@ def read_document(path: Path) -> dict[str, Any]:
         UserError: the file cannot be read or is damaged; names it, and the place in it.
 
     """
-    document = load_json(path, packaged_schema("edgeflare.report", "run.schema.json"))
+    return _consistent(load_json(path, _schema()), path)
+
+
+def check_document(document: dict[str, Any], path: Path) -> dict[str, Any]:
+    """Return a document that was derived from a journal, held to all that one in a file is held to.
+
+    Args:
+        document: as `build_document` returns it.
+        path: the journal.
+
+    Raises:
+        UserError: the journal is damaged; names it, and the place in the document.
+
+    """
+    return _consistent(parse_json(json.dumps(document).encode(), path, _schema()), path)
+
+
+def _schema() -> Schema:
+    return packaged_schema("edgeflare.report", "run.schema.json")
+
+
+def _consistent(document: dict[str, Any], path: Path) -> dict[str, Any]:
     for wrong in _inconsistencies(document):
         raise UserError(f"{path} is damaged: {wrong}")
     return document

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -14,14 +13,14 @@ from statistics import fmean, median
 from typing import Any
 
 from edgeflare.campaign.about import About
-from edgeflare.campaign.journal import Journal, damaged_journal
+from edgeflare.campaign.journal import Journal, damage_told
 from edgeflare.campaign.panel import device_of
 from edgeflare.campaign.recall import from_rows
 from edgeflare.campaign.rows import ChainRow, RefinementRow, Role, TriggerRow
 from edgeflare.campaign.run_directory import DOCUMENT, RunDirectory, write_atomically
 from edgeflare.campaign.verification import REPETITIONS
 from edgeflare.errors import UserError
-from edgeflare.report.checking import read_document
+from edgeflare.report.checking import check_document, read_document
 from edgeflare.report.duplicates import duplicates_of
 from edgeflare.report.equal_arms import equal_arms
 from edgeflare.report.harm import count_harms, harm_of
@@ -58,11 +57,8 @@ def load_document(directory: RunDirectory) -> Document:
             return read_document(directory.inside(DOCUMENT))
         except UserError as error:
             raise UserError(f"{error}{_remedy(directory)}") from None
-    with closing(Journal.open(directory.journal)) as journal:
-        try:
-            return build_document(directory, journal)
-        except (sqlite3.DatabaseError, LookupError, TypeError, ValueError) as error:
-            raise damaged_journal(directory.journal, str(error)) from error
+    with closing(Journal.open(directory.journal)) as journal, damage_told(directory.journal):
+        return check_document(build_document(directory, journal), directory.journal)
 
 
 def _remedy(directory: RunDirectory) -> str:
