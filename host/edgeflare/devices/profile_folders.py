@@ -40,8 +40,9 @@ class ProfileFile:
 ProfileFiles = Mapping[str, Sequence[ProfileFile]]
 """The files of each name, the one that counts first."""
 
-TAKES_TRUST = ("python", "delegate", "address", "host", "tls_ca", "token_file")
-"""Keys that start a program, load a library, or say who is connected to and shown a token."""
+TAKES_TRUST = ("python", "delegate", "address", "host", "cache", "tls_ca", "token_file")
+"""Keys that start a program, load a library, or say who is connected to and shown a token, and the
+folder on a device that is made, filled and removed."""
 
 
 def profile_files() -> dict[str, list[ProfileFile]]:
@@ -97,7 +98,9 @@ def _folders() -> Iterator[tuple[Kept, Path]]:
     yield Kept.CONFIGURATION, Path(os.path.expanduser("~/.config/edgeflare/devices"))
     package = Path(__file__).resolve().parents[1]
     yield Kept.SHIPPED, package / "device_profiles"  # where a wheel puts them
-    yield Kept.SHIPPED, package.parents[1] / "device_profiles"  # where a checkout keeps them
+    checkout = package.parents[1]  # where a package is installed, this may be anybody's folder
+    if package.parent.name == "host" and (checkout / "pyproject.toml").is_file():
+        yield Kept.SHIPPED, checkout / "device_profiles"
 
 
 def _same(file: ProfileFile, shipped: ProfileFile) -> bool:
