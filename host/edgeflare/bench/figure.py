@@ -10,6 +10,7 @@ from edgeflare.bench.statistics import cumulative
 from edgeflare.bench.summary import queries_needed
 from edgeflare.campaign.run_directory import write_atomically
 from edgeflare.errors import UserError
+from edgeflare.report.nearness_figure import label_lines
 
 
 def draw_queries(bench: Bench, path: Path) -> None:
@@ -26,21 +27,24 @@ def draw_queries(bench: Bench, path: Path) -> None:
         raise UserError(f"{path.name} needs matplotlib: pip install 'edgeflare[plots]'") from None
     pairs = bench.by_pair()
     most = bench.grid.plan.max_queries
-    with mpl.rc_context({"svg.hashsalt": "edgeflare", "svg.fonttype": "none"}):
+    style = {"svg.hashsalt": "edgeflare", "svg.fonttype": "none", "text.parse_math": False}
+    with mpl.rc_context(style):
         figure = Figure(figsize=(5.0 * max(1, len(pairs)), 3.6), layout="constrained")
         panels = figure.subplots(1, max(1, len(pairs)), squeeze=False, sharey=True)[0]
         for panel, (pair, runs) in zip(panels, pairs.items(), strict=False):
-            for strategy, documents in runs.items():
+            for documents in runs.values():
                 if documents:
                     spent, rates = cumulative(queries_needed(documents))
                     # From one query on, since the axis is logarithmic, to the bound.
                     last = rates[-1] if rates.size else 0.0
                     x, y = [1.0, *spent, float(most)], [0.0, *rates, last]
-                    panel.step(x, y, where="post", label=strategy)
+                    panel.step(x, y, where="post")
             panel.set(title=pair, xlabel="queries", xscale="log", xlim=(1, most), ylim=(0, 1.02))
             panel.grid(alpha=0.3)
         panels[0].set_ylabel("share of the seeds with a finding")
-        panels[0].legend(loc="upper left", frameon=False)
+        first = next(iter(pairs.values()), {})
+        drawn_first = [strategy for strategy, documents in first.items() if documents]
+        label_lines(panels[0], drawn_first, "upper left")
         drawn = io.BytesIO()
         figure.savefig(drawn, format="svg", metadata={"Date": None})
     write_atomically(path, drawn.getvalue())

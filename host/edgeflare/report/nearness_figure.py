@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from edgeflare.campaign.run_directory import write_atomically
 from edgeflare.errors import UserError
 from edgeflare.report.document import Document
 from edgeflare.report.nearness import AREA_DB, linf_steps, psnr_steps, step_line
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 GRAY_LEVELS = 255.0
 
@@ -36,13 +40,14 @@ def draw_nearness(documents: Mapping[str, Document], path: Path) -> None:
     except ImportError:
         raise UserError(f"{path.name} needs matplotlib: pip install 'edgeflare[plots]'") from None
     low, high = AREA_DB
-    with mpl.rc_context({"svg.hashsalt": "edgeflare", "svg.fonttype": "none"}):
+    style = {"svg.hashsalt": "edgeflare", "svg.fonttype": "none", "text.parse_math": False}
+    with mpl.rc_context(style):
         figure = Figure(figsize=(10.0, 3.8), layout="constrained")
         left, right = figure.subplots(1, 2, sharey=True)
-        for name, document in documents.items():
-            left.step(*step_line(psnr_steps(document), high, low), where="post", label=name)
+        for document in documents.values():
+            left.step(*step_line(psnr_steps(document), high, low), where="post")
             line = step_line(linf_steps(document), 0.0, GRAY_LEVELS)
-            right.step(*line, where="post", label=name)
+            right.step(*line, where="post")
         left.set(
             xlim=(high, low), ylim=(0, 1.02), xlabel="PSNR to the seed, dB (nearer on the left)"
         )
@@ -50,7 +55,17 @@ def draw_nearness(documents: Mapping[str, Document], path: Path) -> None:
         right.set(xlim=(0.0, GRAY_LEVELS), xlabel="L∞ to the seed, gray levels")
         for panel in (left, right):
             panel.grid(alpha=0.3)
-        right.legend(loc="lower right", frameon=False)
+        label_lines(right, list(documents), "lower right")
         drawn = io.BytesIO()
         figure.savefig(drawn, format="svg", metadata={"Date": None})
     write_atomically(path, drawn.getvalue())
+
+
+def label_lines(panel: Axes, names: Sequence[str], loc: str) -> None:
+    """Add a legend of a panel's lines, with names that may begin with an underscore.
+
+    As labels, matplotlib leaves those out.
+    """
+    legend = panel.legend(panel.lines, [str(n) for n in range(len(names))], loc=loc, frameon=False)
+    for text, name in zip(legend.get_texts(), names, strict=True):
+        text.set_text(name)
