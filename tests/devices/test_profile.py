@@ -262,6 +262,14 @@ def test_a_file_that_cannot_be_read() -> None:
     assert refusal() == f"{path}: cannot be read: Is a directory"
 
 
+def test_a_profile_that_is_a_device_or_too_large_is_not_read() -> None:
+    path = write("# " + "x" * 2**20)
+    assert refusal().startswith(f"{path} is larger than 1 MiB")
+    path.unlink()
+    path.symlink_to("/dev/zero")
+    assert refusal().startswith(f"{path} is not a regular file")
+
+
 def test_a_broken_profile_does_not_stand_in_the_way_of_others() -> None:
     path = write("nonsense", "broken")
 

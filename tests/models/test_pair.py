@@ -10,11 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from edgeflare.errors import UserError
 from edgeflare.models.decode import Decoder, detect_outputs
 from edgeflare.models.evaluation import HostModel
 from edgeflare.models.original import open_original
 from edgeflare.models.pair import Pair, load_pair
-from edgeflare.models.pair_file import Settings
+from edgeflare.models.pair_file import Settings, read_settings
 from edgeflare.models.preprocess import PRESETS, Encoder, Preprocess
 from edgeflare.models.seeds import Seeds, load_seeds
 from edgeflare.models.signature import image_shape
@@ -172,6 +173,13 @@ def test_what_is_wrong_in_a_file_is_named(
     message = refusal(load_pair, write(folder, text))
     assert words in message
     assert "pair.toml" in message
+
+
+def test_a_pair_file_is_a_regular_file_of_bounded_size(folder: Path, refusal: Refusal) -> None:
+    write(folder, BASE + "# " + "x" * 2**20)
+    assert "is larger than 1 MiB" in refusal(load_pair, folder)
+    with pytest.raises(UserError, match="is not a regular file"):
+        read_settings(Path("/dev/zero"))
 
 
 def test_refuses_folders_that_hold_no_pair(folder: Path, refusal: Refusal) -> None:

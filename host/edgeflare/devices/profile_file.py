@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from edgeflare.errors import UserError
+from edgeflare.regular_file import read_regular
 from edgeflare.suggestion import suggestion
 from edgeflare_protos.limits import (
     LEAST_INPUT_TIMEOUT_SECONDS,
@@ -22,6 +23,9 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+MOST_BYTES = 2**20
+"""Of a profile, which may be a stranger's."""
+
 
 def read_profile_file(path: Path) -> dict[str, object]:
     """Return what a profile file says, every value checked; paths are relative to its folder.
@@ -31,7 +35,7 @@ def read_profile_file(path: Path) -> dict[str, object]:
 
     """
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        table = tomllib.loads(read_regular(path, MOST_BYTES).decode())
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

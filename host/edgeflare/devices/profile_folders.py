@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 
+from edgeflare.devices.profile_file import MOST_BYTES
+from edgeflare.regular_file import read_regular
 from edgeflare.trust.request import Request
 
 
@@ -85,7 +87,9 @@ def trust_needed(
         return None
     does = [f"sets {', '.join(keys)}"] if keys else []
     does += ["takes the place of a shipped profile"] if shadows else []
-    contents = {f"{at} {file.name}": file.path.read_bytes() for at, file in enumerate(line)}
+    contents = {
+        f"{at} {file.name}": read_regular(file.path, MOST_BYTES) for at, file in enumerate(line)
+    }
     # Paths are relative to the file, so that the same text elsewhere means other programs.
     contents |= {
         key: str(values[key]).encode() for key in ("python", "tls_ca", "token_file") if key in keys

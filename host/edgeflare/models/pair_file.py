@@ -17,9 +17,13 @@ from edgeflare.errors import UserError
 from edgeflare.models.decode import Outputs
 from edgeflare.models.original import is_callable
 from edgeflare.models.preprocess import PRESETS, Channels, Resize
+from edgeflare.regular_file import read_regular
 from edgeflare.suggestion import suggestion
 
 FILE = "pair.toml"
+
+MOST_BYTES = 2**20
+"""Of a `pair.toml`, which may be a stranger's."""
 
 _CHOICES = {
     "preset": tuple(PRESETS),
@@ -102,7 +106,7 @@ def read_settings(path: Path) -> Settings:
 
     """
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        table = tomllib.loads(read_regular(path, MOST_BYTES).decode())
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
