@@ -75,6 +75,17 @@ def test_a_bench_is_resumed_by_the_command_that_began_it(
         bencher.run(out, resume=True, max_queries=81)
 
 
+def test_a_bench_leaves_its_folder_by_no_link(
+    bencher: Bencher, whole: tuple[Path, Bench], tmp_path: Path
+) -> None:
+    shutil.copytree(whole[0] / "fashion_lenet4", tmp_path / "elsewhere")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "fashion_lenet4").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(UserError, match="outside of it"):
+        bencher.run(tmp_path / "out", resume=True)
+    assert not bencher.watched
+
+
 def test_a_folder_with_something_in_it_is_refused(tmp_path: Path) -> None:
     check_folder(tmp_path / "absent", resume=False)
     check_folder(tmp_path, resume=False)

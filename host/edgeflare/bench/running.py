@@ -12,7 +12,7 @@ from edgeflare.campaign.assembly import Assembly, assemble, first_seeds
 from edgeflare.campaign.campaign import Interrupt
 from edgeflare.campaign.journal import Journal
 from edgeflare.campaign.run import begin_run, resume_run
-from edgeflare.campaign.run_directory import RunDirectory
+from edgeflare.campaign.run_directory import DOCUMENT, RunDirectory
 from edgeflare.campaign.setting import Observer
 from edgeflare.devices.profile import find_profile
 from edgeflare.errors import UserError
@@ -40,7 +40,8 @@ def run_grid(
     not run again, and one that was stopped goes on. Once the user wants to stop, no other begins.
 
     Raises:
-        UserError: a pair is not what it should be, or `out` must not be written to.
+        UserError: a pair is not what it should be, or `out` must not be written to, or leads out of
+            itself by a link.
         InfrastructureError: the device or a worker process is lost for good.
 
     """
@@ -54,7 +55,8 @@ def run_grid(
             for cell in grid.cells(pair):
                 if interrupt.asked():
                     return
-                document = _run_cell(cell, assembly, out / cell.run, chains, watch, interrupt)
+                path = RunDirectory(out).inside(str(cell.run / DOCUMENT)).parent
+                document = _run_cell(cell, assembly, path, chains, watch, interrupt)
                 if document["stopped_by"] is None:
                     yield cell, document
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from edgeflare.bench.grid import Grid
 from edgeflare.bench.running import Watch, run_grid
 from edgeflare.campaign.campaign import Interrupt
+from edgeflare.campaign.run_directory import RunDirectory
 from edgeflare.models.pair import Pair
 from edgeflare.rank.measuring import Measured, check_labelled, measure, recall
 from edgeflare.rank.searched import Searched, read_runs
@@ -47,7 +48,7 @@ def measure_all(
     for pair in pairs:
         if interrupt.asked():
             return None
-        kept = out / pair.folder_name / KEPT
+        kept = RunDirectory(out).inside(f"{pair.folder_name}/{KEPT}")
         figures = recall(pair, grid.plan, labelled, kept)
         if figures is None:
             if unchecked is not None:
