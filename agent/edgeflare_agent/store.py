@@ -266,9 +266,22 @@ def _receive(file: IO[bytes], sha256: str, size_bytes: int, chunks: Iterable[byt
 
 
 def _remove_unused(path: Path) -> bool:
-    """Remove a file unless somebody holds a lock on it."""
-    with contextlib.suppress(FileNotFoundError, BlockingIOError), path.open("rb") as file:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        path.unlink()
+    """Remove a file unless somebody holds a lock on it; of a link, the link."""
+    try:
+        # Without O_NONBLOCK, opening a named pipe would wait for its writer.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        path.unlink(missing_ok=True)
         return True
-    return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        path.unlink()
+    except (FileNotFoundError, BlockingIOError):
+        return False
+    finally:
+        os.close(descriptor)
+    return True

@@ -268,3 +268,18 @@ def test_rechecking_hashes_what_seems_unchanged(tmp_path: Path) -> None:
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     store.recheck(sha(b"model"))
     assert not path.exists()
+
+
+def test_half_sent_files_that_are_links_or_pipes_are_cleared_away(tmp_path: Path) -> None:
+    store, kept = tmp_path / "store", tmp_path / "kept"
+    store.mkdir(mode=0o700)
+    kept.touch()
+    (store / ".upload-link").symlink_to(kept)
+    (store / ".upload-nowhere").symlink_to(tmp_path / "absent")
+    os.mkfifo(store / ".upload-pipe")
+    code = (
+        f"from edgeflare_agent.store import ModelStore, Path; ModelStore(Path({str(store)!r}), 9)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=30)  # a pipe may hang it
+    assert not list(store.iterdir())
+    assert kept.exists()
