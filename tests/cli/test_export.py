@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import json
 import re
 import shutil
@@ -12,12 +13,15 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import cv2
 import numpy as np
 import pytest
 from ai_edge_litert.interpreter import Interpreter
 from ai_edge_litert.interpreter import OpResolverType as Resolver
+
+from edgeflare.replay.reproduction import Reproduction
 
 Call = Callable[..., Any]
 
@@ -304,3 +308,18 @@ def test_no_path_of_the_user_is_in_it(
 
     assert str(example) not in told
     assert json.loads(told)["run"]["pair"]["compressed"] == "compressed.tflite"
+
+
+def test_the_name_of_an_operator_commands_no_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module = importlib.import_module("edgeflare.cli.export")
+    operator = {"name": "CONV\x1b[2J", "operator": 1, "what": "it \x1b]0;title\x07 begins"}
+    monkeypatch.setattr(module, "PastRun", MagicMock())
+    monkeypatch.setattr(module, "load_explanations", lambda *_: None)
+    made = Reproduction({}, operator)
+    monkeypatch.setattr(module, "write_reproduction", lambda *_, **__: made)
+    module.export(tmp_path, "1")
+    said = capsys.readouterr().out
+    assert r"CONV\x1b[2J" in said
+    assert "\x1b" not in said
