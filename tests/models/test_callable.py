@@ -117,7 +117,7 @@ def test_refuses_with_what_went_wrong(
 def test_refuses_what_is_not_there(refusal: Callable[..., str]) -> None:
     assert "no_such_module" in refusal(open_original, "no_such_module:predict", INPUT)
     assert "there is no Python file lost.py" in refusal(open_original, "lost.py:predict", INPUT)
-    assert "'model.pt'" in refusal(open_original, "model.pt", INPUT)
+    assert "there is no original model model.pt" in refusal(open_original, "model.pt", INPUT)
 
 
 def test_the_files_of_a_callable_are_found_without_importing_any(
