@@ -179,9 +179,14 @@ def assert_same(campaign: Campaign, expected: Document) -> None:
     """Nothing was lost, nothing doubled, and all is as in an undisturbed campaign but times."""
     document = campaign.document()
     assert untimed(document) == untimed(expected)
-    for key in ("findings", "deviating_seeds"):
-        stored = sorted(str(p.relative_to(campaign.out)) for p in campaign.out.glob(f"{key}/*.png"))
-        assert stored == [entry["image"] for entry in document[key]]
+    findings = document["findings"]
+    for folder, images in (
+        ("findings", [entry["refined"]["image_before"] for entry in findings]),
+        ("refined", [entry["image"] for entry in findings]),
+        ("deviating_seeds", [entry["image"] for entry in document["deviating_seeds"]]),
+    ):
+        stored = campaign.out.glob(f"{folder}/*.png")
+        assert sorted(str(path.relative_to(campaign.out)) for path in stored) == images
 
 
 def _kill_while_it_runs(

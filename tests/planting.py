@@ -361,6 +361,6 @@ def _count_inputs(path: Path) -> None:
 if __name__ == "__main__":
     _count_inputs(Path(sys.argv[1] + ".asked"))
     plant(Planted(**json.loads(Path(sys.argv[1]).read_text())))
-    module = sys.argv[3]
-    sys.argv = [module, *sys.argv[4:]]
-    runpy.run_module(module, run_name="__main__", alter_sys=True)
+    module = 4 if sys.argv[2] == "-c" else 3  # -c takes the code that runs the module, -m does not
+    sys.argv = sys.argv[module:]
+    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)

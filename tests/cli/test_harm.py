@@ -15,7 +15,10 @@ import numpy as np
 import pytest
 
 TEST = 40
-SMALL = ("--limit", "10", "--max-queries", "150", "--chains", "16")
+SMALL = (
+    *("--limit", "10", "--max-queries", "150", "--chains", "16"),
+    *("--shrink", "0", "--within", "none"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -150,7 +153,7 @@ def test_the_names_of_seed_files_are_kept(
     folder: Path, example: Path, tmp_path: Path, call: Callable[..., Any]
 ) -> None:
     run, again = tmp_path / "run", tmp_path / "again"
-    options = ("--seeds", folder, "--fail-on", "none", "--max-queries", "150", "--out", run)
+    options = ("--seeds", folder, *SMALL, "--fail-on", "none", "--out", run)
     assert "shoe" in call("search", example, *options).out
     entries = document(run)["findings"]
     assert [e["seed_name"] for e in entries] == [

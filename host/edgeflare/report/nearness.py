@@ -124,9 +124,9 @@ def counts(entry: Entry) -> bool:
     A failure always counts, and so does a seed that deviates itself: it was neither strengthened
     nor shrunk.
     """
-    if entry["kind"] != "deviation" or entry["distortion"]["l2"] == 0.0:
+    if entry.get("within") is not False and entry.get("strong") is not False:
         return True
-    return entry.get("within") is not False and entry.get("strong") is not False
+    return bool(entry["kind"] != "deviation" or entry["distortion"]["l2"] == 0.0)
 
 
 def judged(entry: Entry, plan: Plan) -> dict[str, bool | None]:
