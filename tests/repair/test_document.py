@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from edgeflare.models.pair import load_pair
+from edgeflare.models.pair_file import read_settings
 from edgeflare.repair.cost import Cost
 from edgeflare.repair.document import write_models, write_pair
 from edgeflare.repair.repairing import ALONE, MODEL, Repaired
@@ -58,7 +59,7 @@ def test_a_callable_stays_as_it_is_and_its_file_is_found(tmp_path: Path) -> None
         ("model.py:predict", f"{Path.cwd() / 'model.py'}:predict"),
     ):
         write_pair(tmp_path, replace(pair, original=typed), pair.seeds)
-        assert load_pair(tmp_path, trust=True).original == written
+        assert read_settings(tmp_path / "pair.toml").original == written
 
 
 def test_the_shifts_are_there_for_a_model_that_cannot_be_edited_too(tmp_path: Path) -> None:
