@@ -76,3 +76,9 @@ def who_was_right(entry: Mapping[str, Any]) -> str | None:
 def in_words(counts: Mapping[str, int]) -> str:
     """Return counts by harm as a line: "2 original right, 1 both wrong"."""
     return ", ".join(f"{count:,} {name.replace('-', ' ')}" for name, count in counts.items())
+
+
+def in_lines(document: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return to read who was right on the findings; nothing where no seed has a label."""
+    counts = document["totals"].get("harm", {}).get("findings")
+    return [("by their labels", in_words(counts))] if counts else []

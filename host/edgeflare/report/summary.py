@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from edgeflare.report.document import Document
 from edgeflare.report.duplicates import in_words
-from edgeflare.report.harm import in_words as harm_in_words
+from edgeflare.report.harm import in_lines as harm_in_lines
 from edgeflare.report.harm import who_was_right
 from edgeflare.report.naming import (
     ARMS,
@@ -75,7 +75,7 @@ def _facts(document: Document) -> list[tuple[str, str]]:
         ("seeds", f"{totals['seeds']:,}, of which {totals['deviating_seeds']:,} already deviate"),
         ("findings", f"{totals['findings']:,} of {searched:,} ({totals['success_rate']:.1%})"),
         ("causes", _causes(document)),
-        *_harms(document),
+        *harm_in_lines(document),
         (
             "queries for a finding",
             f"{number(totals['mean_queries'])} mean, {number(totals['median_queries'])} median; "
@@ -94,7 +94,7 @@ def _replay_facts(document: Document) -> list[tuple[str, str]]:
         ("mended", f"{len(replay['mended']):,}"),
         ("seeds that deviate only now", f"{len(replay['deviating_seeds']):,}"),
         ("causes", _causes(document)),
-        *_harms(document),
+        *harm_in_lines(document),
         *_duplicates(document),
     ]
     if replay["baseline"] is not None:
@@ -105,11 +105,6 @@ def _replay_facts(document: Document) -> list[tuple[str, str]]:
 def _duplicates(document: Document) -> list[tuple[str, str]]:
     line = in_words(document["totals"])
     return [("duplicates", line)] if line else []
-
-
-def _harms(document: Document) -> list[tuple[str, str]]:
-    counts = document["totals"].get("harm", {}).get("findings")
-    return [("by their labels", harm_in_words(counts))] if counts else []
 
 
 def _causes(document: Document) -> str:

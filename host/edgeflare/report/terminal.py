@@ -16,7 +16,7 @@ from edgeflare.campaign.about import About
 from edgeflare.campaign.first_look import FirstLook
 from edgeflare.report.document import Document
 from edgeflare.report.duplicates import in_words
-from edgeflare.report.harm import in_words as harm_in_words
+from edgeflare.report.harm import in_lines as harm_in_lines
 from edgeflare.report.harm import who_was_right
 from edgeflare.report.naming import class_name, order_of, seed_of, show_psnr, sort, worst_first
 from edgeflare.report.nearness import counts
@@ -153,7 +153,7 @@ def _totals(document: Document) -> Table:
         ("seeds", f"{totals['seeds']}, of which {totals['deviating_seeds']} already deviate"),
         ("findings", f"{totals['findings']} of {searched} ({totals['success_rate']:.1%})"),
         ("causes", _counted(map(sort, document["findings"])) or "–"),
-        *_harms(totals),
+        *harm_in_lines(document),
         (
             "queries for a finding",
             f"{_number(totals['mean_queries'])} mean, {_number(totals['median_queries'])} median; "
@@ -176,12 +176,6 @@ def _totals(document: Document) -> Table:
     for name, value in rows:
         table.add_row(name, value)
     return table
-
-
-def _harms(totals: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return who was right on the findings, where that is known."""
-    counts = totals.get("harm", {}).get("findings")
-    return [("by their labels", harm_in_words(counts))] if counts else []
 
 
 def _refined(entries: Sequence[Document]) -> str:
