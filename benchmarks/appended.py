@@ -23,8 +23,8 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from numpy.typing import NDArray
 
 from edgeflare.models.pair import load_pair
+from edgeflare.repair.model_to_repair import read_model_to_repair
 from edgeflare.repair.shifts import MOST, Shifts, append, standalone
-from edgeflare.repair.target import read_target
 
 _KERNELS = {
     "xnnpack": OpResolverType.AUTO,
@@ -61,7 +61,7 @@ def main() -> None:
 def _measure(folder: Path, seconds: float) -> None:
     pair = load_pair(folder)
     before = pair.compressed.read_bytes()
-    target = read_target(before, pair.name)
+    target = read_model_to_repair(before, pair.name)
     shifts = _shifts(target.classes)
     after, alone = append(before, shifts, target, pair.name), standalone(shifts, target)
     for kernels, resolver in _KERNELS.items():

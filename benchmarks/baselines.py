@@ -17,18 +17,18 @@ from pathlib import Path
 
 from rich.console import Console
 
-from edgeflare.bench.document import Bench, write_bench
+from edgeflare.bench.bench_document import Bench, write_bench
+from edgeflare.bench.bench_runs import run_grid
+from edgeflare.bench.bench_table import to_markdown
 from edgeflare.bench.grid import Grid
-from edgeflare.bench.running import run_grid
-from edgeflare.bench.table import to_markdown
 from edgeflare.campaign.campaign import Interrupt
-from edgeflare.campaign.plan import Plan
-from edgeflare.campaign.setting import CHAINS
+from edgeflare.campaign.campaign_context import CHAINS
 from edgeflare.cli.grid_progress import watch_runs
 from edgeflare.cli.interruptible import interruptible
+from edgeflare.core.goal import Find, Goal
 from edgeflare.errors import EdgeFlareError
 from edgeflare.models.pair import Pair, load_pair
-from edgeflare.search.goal import Find, Goal
+from edgeflare.run.plan import Plan
 
 STRATEGIES = ("dflare-published", "dflare", "dflare-r", "random")
 QUESTIONS = ((Find.ANY, "emulated-xnnpack"), (Find.KERNEL, "emulated-builtin"))

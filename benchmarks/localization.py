@@ -27,19 +27,19 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
+from edgeflare.core.arm import Arm
 from edgeflare.devices.device import Device, connect
-from edgeflare.diagnose.parting import PartingFinder
-from edgeflare.diagnose.quantization import LossFinder
-from edgeflare.diagnose.side import OpenProbe, State
+from edgeflare.diagnose.compression_localization import CompressionLocalizer
+from edgeflare.diagnose.kernel_localization import KernelLocalizer
+from edgeflare.diagnose.probed_arm import OpenProbe, State
 from edgeflare.diagnose.voting import ask_device, ask_host
-from edgeflare.models.graph import Graph
+from edgeflare.models.model_probe import HostProbe, Probe, ProbeRefused, Values
 from edgeflare.models.original import open_original
 from edgeflare.models.pair import Pair
 from edgeflare.models.preprocess import Encoder
-from edgeflare.models.probe import HostProbe, Probe, ProbeRefused, Values
 from edgeflare.models.tflite import open_tflite
+from edgeflare.models.tflite_graph import Graph
 from edgeflare.replay.past_run import PastRun
-from edgeflare.search.outcome import Arm
 from edgeflare.trust.trust import KEPT_ONLY
 
 STEPS = ("votes", "capture", "open", "bisection", "original")
@@ -116,12 +116,12 @@ class Watch:
 
     def _lose(self, graph: Graph, state: State, image: NDArray[np.uint8]) -> None:
         content = Path(str(self.pair.original)).read_bytes()
-        with closing(LossFinder(graph, Graph(content), content, self._on_host)) as finder:
+        with closing(CompressionLocalizer(graph, Graph(content), content, self._on_host)) as finder:
             finder.find(state, self.encode(Arm.ORIGINAL, image))
 
-    def _finder(self, graph: Graph, content: bytes, device: OpenProbe) -> PartingFinder:
+    def _finder(self, graph: Graph, content: bytes, device: OpenProbe) -> KernelLocalizer:
         limit = self.device.payload_limit_bytes
-        return PartingFinder(graph, content, device, self._on_host, limit)
+        return KernelLocalizer(graph, content, device, self._on_host, limit)
 
     def _on_host(self, content: bytes, capture: bool) -> HostProbe:
         return HostProbe(content, self.past.about.plan.ensemble[0], capture=capture)

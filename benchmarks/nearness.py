@@ -18,11 +18,11 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.campaign.run_directory import RunDirectory, write_atomically
 from edgeflare.errors import EdgeFlareError
-from edgeflare.report.document import Document, load_document
-from edgeflare.report.nearness import psnr_of
 from edgeflare.report.nearness_figure import draw_nearness
+from edgeflare.run.nearness import psnr_of
+from edgeflare.run.run_directory import RunDirectory, write_atomically
+from edgeflare.run.run_document import Document, load_document
 
 SHEET_DB = (45.0, 40.0, 35.0, 30.0, 27.5, 25.0, 22.5, 20.0)
 """Distances of the sheet's columns; each shows the finding that is the nearest to it."""

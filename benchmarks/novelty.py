@@ -19,7 +19,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.search.novelty import NEW, States
+from edgeflare.search.state_novelty import NEW, SeenStates
 
 SIZES = (100, 1000, 3000)
 CLASSES = 10
@@ -28,7 +28,7 @@ Stream = NDArray[np.float64]
 
 
 class Store(Protocol):
-    """What `States` can do."""
+    """What `SeenStates` can do."""
 
     def is_new(self, state: Stream) -> bool:
         """Whether no stored state is near."""
@@ -104,7 +104,7 @@ class Flann:
 
 
 WAYS: dict[str, Callable[[], Store]] = {
-    "exact, newest first (ours)": States,
+    "exact, newest first (ours)": SeenStates,
     "exact, all at once": Exact,
     "exact, matrix product": Product,
     "FLANN kd-tree of OpenCV": Flann,

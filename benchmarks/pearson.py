@@ -23,18 +23,18 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
+from edgeflare.bench.bench_runs import run_grid
 from edgeflare.bench.grid import Grid
-from edgeflare.bench.running import run_grid
 from edgeflare.campaign.campaign import Interrupt
-from edgeflare.campaign.plan import Plan
-from edgeflare.campaign.run_directory import write_atomically
-from edgeflare.campaign.setting import CHAINS
+from edgeflare.campaign.campaign_context import CHAINS
 from edgeflare.cli.grid_progress import watch_runs
 from edgeflare.cli.interruptible import interruptible
+from edgeflare.core.goal import Find, Goal
 from edgeflare.errors import EdgeFlareError
 from edgeflare.models.pair import Pair, load_pair
-from edgeflare.rank.searched import Searched, read_runs
-from edgeflare.search.goal import Find, Goal
+from edgeflare.rank.model_runs import ModelRuns, read_runs
+from edgeflare.run.plan import Plan
+from edgeflare.run.run_directory import write_atomically
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
@@ -135,7 +135,7 @@ def search(
     grid: Grid, pairs: list[Pair], out: Path, generators: int, interrupt: Interrupt
 ) -> Found | None:
     """Search every model; None if the user stopped it."""
-    found: list[Searched] = []
+    found: list[ModelRuns] = []
     for cell, _ in run_grid(
         grid,
         pairs,

@@ -25,14 +25,13 @@ from statistics import fmean, median
 
 from rich.console import Console
 
+from edgeflare.bench.bench_table import heading
 from edgeflare.bench.grid import Grid
-from edgeflare.bench.table import heading
 from edgeflare.campaign.campaign import Interrupt
-from edgeflare.campaign.plan import SHRINK, Plan
-from edgeflare.campaign.run_directory import RunDirectory, write_atomically
-from edgeflare.campaign.setting import CHAINS
+from edgeflare.campaign.campaign_context import CHAINS
 from edgeflare.cli.grid_progress import watch_runs
 from edgeflare.cli.interruptible import interruptible
+from edgeflare.core.goal import Find, Goal
 from edgeflare.errors import EdgeFlareError, UserError
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.models.pair_file import Settings
@@ -41,12 +40,13 @@ from edgeflare.models.seeds import load_seeds
 from edgeflare.models.signature import image_shape
 from edgeflare.models.tflite import open_tflite
 from edgeflare.rank.candidates import gather
+from edgeflare.rank.rank_runs import measure_all, search_all
+from edgeflare.rank.rank_sentences import sentences
+from edgeflare.rank.rank_table import to_markdown
 from edgeflare.rank.ranking import Candidate, Ranking, rank
-from edgeflare.rank.running import measure_all, search_all
-from edgeflare.rank.table import to_markdown
-from edgeflare.rank.wording import sentences
-from edgeflare.report.document import load_document
-from edgeflare.search.goal import Find, Goal
+from edgeflare.run.plan import SHRINK, Plan
+from edgeflare.run.run_directory import RunDirectory, write_atomically
+from edgeflare.run.run_document import load_document
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 

@@ -18,10 +18,10 @@ from statistics import median
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
-from edgeflare.campaign.run_directory import RunDirectory
-from edgeflare.report.document import Document, load_document
-from edgeflare.report.html.explanation import load_explanations
+from edgeflare.report.html.explanation_view import load_explanations
 from edgeflare.report.html.page import render_page
+from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_document import Document, load_document
 
 PAINT = """
 const [paint] = performance.getEntriesByName("first-contentful-paint");

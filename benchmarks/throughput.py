@@ -22,15 +22,16 @@ from statistics import median
 
 from edgeflare.campaign.assembly import assemble, first_seeds
 from edgeflare.campaign.campaign import Interrupt
-from edgeflare.campaign.plan import Plan
-from edgeflare.campaign.run import begin_run
-from edgeflare.campaign.setting import CHAINS, Unobserved
+from edgeflare.campaign.campaign_context import CHAINS
+from edgeflare.campaign.observer import Unobserved
+from edgeflare.campaign.recorded_campaign import run_recorded_campaign
+from edgeflare.core.goal import Find, Goal
 from edgeflare.devices.profile import find_profiles
 from edgeflare.errors import EdgeFlareError
 from edgeflare.models.pair import Pair, load_pair
-from edgeflare.report.document import Document
-from edgeflare.report.documented import run_documented
-from edgeflare.search.goal import Find, Goal
+from edgeflare.run.begin_or_resume import begin_run
+from edgeflare.run.plan import Plan
+from edgeflare.run.run_document import Document
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "fashion_lenet4"
 QUICK, SLOW = "emulated-builtin", "emulated-builtin-slow"
@@ -90,7 +91,9 @@ def measure(pair: Pair, devices: Sequence[str], max_queries: int, chains: int) -
         seeds = len(assembly.seeds)
         directory, journal = begin_run(folder / "run", assembly.about(plan), seeds, overwrite=False)
         stack.callback(journal.close)
-        return run_documented(assembly, plan, directory, journal, Unobserved(), Interrupt(), chains)
+        return run_recorded_campaign(
+            assembly, plan, directory, journal, Unobserved(), Interrupt(), chains
+        )
 
 
 if __name__ == "__main__":

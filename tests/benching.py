@@ -8,14 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from edgeflare.bench.document import Bench
-from edgeflare.bench.grid import Cell, Grid
-from edgeflare.bench.running import run_grid
+from edgeflare.bench.bench_document import Bench
+from edgeflare.bench.bench_runs import run_grid
+from edgeflare.bench.grid import BenchRun, Grid
 from edgeflare.campaign.campaign import Interrupt
-from edgeflare.campaign.plan import Plan
-from edgeflare.campaign.setting import Observer, Progress
+from edgeflare.campaign.observer import Observer, Progress
+from edgeflare.core.goal import Find, Goal
 from edgeflare.models.pair import Pair
-from edgeflare.search.goal import Find, Goal
+from edgeflare.run.plan import Plan
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "fashion_lenet4"
 PLAN = Plan("random", Goal(Find.ANY), ("emulated-builtin",), limit=8, max_queries=80)
@@ -40,7 +40,7 @@ class Bencher:
         self.watched = []
 
         @contextmanager
-        def watch(cell: Cell) -> Iterator[Observer]:
+        def watch(cell: BenchRun) -> Iterator[Observer]:
             stops = len(self.watched) == stop_in
             self.watched.append(cell.run.name)
             yield Watcher(interrupt if stops else Interrupt())

@@ -13,7 +13,7 @@ from ai_edge_litert import schema_py_generated as schema
 from numpy.typing import NDArray
 
 from edgeflare.errors import UserError
-from edgeflare.models.graph import Graph
+from edgeflare.models.tflite_graph import Graph
 from tampering import InterpreterProbe
 from weights import write_constant
 

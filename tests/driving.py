@@ -8,10 +8,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.search.bounds import UNBOUNDED, Bounds
-from edgeflare.search.goal import Goal
-from edgeflare.search.outcome import Answer, Arm, Failure, Image, Outcome
-from edgeflare.search.strategy import Donor, Query, Start, Tale, Told, Trigger
+from edgeflare.core.answer import Answer, Failure, Image
+from edgeflare.core.arm import Arm
+from edgeflare.core.bounds import UNBOUNDED, Bounds
+from edgeflare.core.goal import Goal
+from edgeflare.core.outcome import Outcome
+from edgeflare.core.query import Query
+from edgeflare.core.trigger import Trigger
+from edgeflare.search.strategy import Donor, GeneratorStrategy, Start, StrategyFunction
 
 Model = Callable[[Image], NDArray[np.float64]]
 """From an image to probabilities, (classes,)."""
@@ -132,9 +136,11 @@ class Bench:
             Donor(image, self.evaluate(image, tuple(self.models))) for image in (self.seed, *others)
         )
 
-    def drive(self, tale: Tale, goal: Goal, rng_seed: int = 0, steps: int = 200) -> Drive:
+    def drive(
+        self, tale: StrategyFunction, goal: Goal, rng_seed: int = 0, steps: int = 200
+    ) -> Drive:
         """Drive a strategy until it ends, or until it has asked about so many inputs."""
-        strategy, drive = Told(tale(self.start(goal, rng_seed))), Drive()
+        strategy, drive = GeneratorStrategy(tale(self.start(goal, rng_seed))), Drive()
         while strategy.finding is None:
             asked = strategy.ask()
             if not asked or drive.inputs + sum(not query.again for query in asked) > steps:

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.models.graph import Graph, Operator
 from edgeflare.models.pair import load_pair
 from edgeflare.models.preprocess import Encoder
 from edgeflare.models.seeds import load_seeds
 from edgeflare.models.signature import image_shape
 from edgeflare.models.tflite import open_tflite
+from edgeflare.models.tflite_graph import Graph, GraphOp
 from planting import BIASES, DEVICES, WEIGHTS, Planted, broken
 from tampering import InterpreterProbe
 
@@ -75,14 +75,14 @@ def base(pair: Path, where: str, fault: str) -> bytes:
     return (Path(known.original) if original else known.compressed).read_bytes()
 
 
-def in_layer(pair: Path, where: str, one: Operator, planted: Planted) -> Fault:
+def in_layer(pair: Path, where: str, one: GraphOp, planted: Planted) -> Fault:
     """A fault in a layer."""
     verdict = "compression" if where == "file" else "kernel"
     which = "thread count" if planted.threads > 1 else None
     return Fault(pair, where, planted, verdict, one.index, which)
 
 
-def named_layer(graph: Graph, one: Operator) -> str:
+def named_layer(graph: Graph, one: GraphOp) -> str:
     """The name that a fault's layer goes by."""
     return graph.tensors[one.outputs[0]].name
 
@@ -113,7 +113,7 @@ def tuned(given: Sequence[Path], mobilenet: Path) -> Iterator[Fault]:
     yield from _of_mobile_networks(given[0], mobilenet)
 
 
-def _rows(graph: Graph, one: Operator) -> int:
+def _rows(graph: Graph, one: GraphOp) -> int:
     """How many rows a convolution's filters have."""
     return graph.tensors[one.inputs[1]].shape[1]
 
@@ -204,7 +204,7 @@ def _drawn_in_a_layer(pair: Path, where: str, rng: np.random.Generator) -> Fault
             return in_layer(pair, where, one, planted)
 
 
-def _kinds(graph: Graph, one: Operator) -> list[str]:
+def _kinds(graph: Graph, one: GraphOp) -> list[str]:
     if one.name == "ADD":
         return ["sum cut off"]
     if one.name == "MAX_POOL_2D":

@@ -11,23 +11,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.campaign.about import About
 from edgeflare.campaign.campaign import Interrupt, StoppedBy, run_campaign
-from edgeflare.campaign.health.health import Health
-from edgeflare.campaign.health.record import Patient
+from edgeflare.campaign.campaign_context import CampaignContext
+from edgeflare.campaign.health.device_health import DeviceHealth
+from edgeflare.campaign.health.health_record import MonitoredDevice
+from edgeflare.campaign.observer import Progress
 from edgeflare.campaign.panel import ArmModel, Panel
-from edgeflare.campaign.plan import Plan
-from edgeflare.campaign.run import begin_run, resume_run
-from edgeflare.campaign.setting import Progress, Setting, Stopwatch
+from edgeflare.campaign.stopwatch import Stopwatch
+from edgeflare.core.arm import Arm
+from edgeflare.core.goal import Goal
 from edgeflare.models.decode import Decoder
-from edgeflare.models.evaluation import Evaluator, Signature, Tensor
+from edgeflare.models.evaluator import Evaluator, Signature, Tensor
 from edgeflare.models.in_process import InProcessModel
 from edgeflare.models.preprocess import Encoder, Preprocess
 from edgeflare.models.tflite import Kernels
-from edgeflare.report.document import Document, write_document
-from edgeflare.search.goal import Goal
-from edgeflare.search.outcome import Arm
-from edgeflare.search.registry import find_strategy
+from edgeflare.run.begin_or_resume import begin_run, resume_run
+from edgeflare.run.plan import Plan
+from edgeflare.run.run_document import Document, write_document
+from edgeflare.run.run_header import RunHeader
+from edgeflare.search.strategy_registry import find_strategy
 
 SIDE = 6
 CLASSES = 3
@@ -95,7 +97,7 @@ class Laboratory:
     members: dict[Kernels, Invoke] = field(default_factory=dict)
     more_devices: tuple[Invoke, ...] = ()
     recovered: list[int] = field(default_factory=list)
-    patients: tuple[Patient, ...] = ()
+    patients: tuple[MonitoredDevice, ...] = ()
     plan: Plan = field(
         default_factory=lambda: Plan(
             "random",
@@ -144,13 +146,15 @@ class Laboratory:
             stack.callback(journal.close)
             interrupt = Interrupt()
             observer = self.watched = Watched(interrupt, stop_after)
-            setting = Setting(
+            setting = CampaignContext(
                 plan=wanted,
                 images=self.images,
                 labels=None,
                 panel=panel,
                 recover=self.recovered.append,
-                health=Health.of(self.patients, self.images, journal, observer, interrupt.asked),
+                health=DeviceHealth.of(
+                    self.patients, self.images, journal, observer, interrupt.asked
+                ),
                 tale=find_strategy(wanted.strategy).tale,
                 journal=journal,
                 directory=directory,
@@ -162,7 +166,7 @@ class Laboratory:
             self.stopped: StoppedBy | None = run_campaign(setting, interrupt)
             return write_document(directory, journal)
 
-    def _about(self, plan: Plan, panel: Panel) -> About:
+    def _about(self, plan: Plan, panel: Panel) -> RunHeader:
         provenance = {
             "machine": "laboratory",
             "soc": "",
@@ -171,7 +175,7 @@ class Laboratory:
             "kernels": "builtin",
             "threads": 1,
         }
-        return About(
+        return RunHeader(
             version="test",
             pair={"name": "laboratory", "fingerprint": "0"},
             plan=plan,

@@ -23,10 +23,10 @@ import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 from numpy.typing import NDArray
 
-from edgeflare.models.graph import Graph, GraphTensor, Operator
+from edgeflare.models.tflite_graph import Graph, GraphOp, GraphTensor
 from edgeflare_agent.runtime import interpreter
 from edgeflare_agent.runtime.interpreter import LoadedModel
-from edgeflare_agent.runtime.options import Options
+from edgeflare_agent.runtime.session_options import Options
 from tampering import edited, with_constant
 
 
@@ -136,7 +136,7 @@ def broken(content: bytes, planted: Planted) -> bytes:
 # Faults of an operator.
 
 
-def _scale_off(content: bytes, graph: Graph, one: Operator, planted: Planted) -> bytes:
+def _scale_off(content: bytes, graph: Graph, one: GraphOp, planted: Planted) -> bytes:
     """Stretch the scales of the weights, by a quarter for an amount of 1."""
 
     def change(model: Any) -> None:
@@ -147,14 +147,14 @@ def _scale_off(content: bytes, graph: Graph, one: Operator, planted: Planted) ->
     return edited(content, change)
 
 
-def _rounds_down(content: bytes, graph: Graph, one: Operator, planted: Planted) -> bytes:
+def _rounds_down(content: bytes, graph: Graph, one: GraphOp, planted: Planted) -> bytes:
     """Round outputs down in place of to the nearest: as if half a unit less had been summed up."""
     (unit,) = graph.tensors[one.outputs[0]].scales
     steps = _steps_of_sums(graph, one)
     return _with_bias(content, graph, one, lambda bias: bias - unit / 2 / steps)
 
 
-def _misread_zero_point(content: bytes, graph: Graph, one: Operator, planted: Planted) -> bytes:
+def _misread_zero_point(content: bytes, graph: Graph, one: GraphOp, planted: Planted) -> bytes:
     """Take the input's zero point for another one, off by the amount."""
     weights = graph.values(one.inputs[1]).astype(np.float64)
     axis = graph.tensors[one.inputs[1]].axis
@@ -164,7 +164,7 @@ def _misread_zero_point(content: bytes, graph: Graph, one: Operator, planted: Pl
     return _with_bias(content, graph, one, lambda bias: bias + int(planted.amount) * sums)
 
 
-def _steps_of_sums(graph: Graph, one: Operator) -> NDArray[np.float64]:
+def _steps_of_sums(graph: Graph, one: GraphOp) -> NDArray[np.float64]:
     (given,) = graph.tensors[one.inputs[0]].scales
     return given * np.asarray(graph.tensors[one.inputs[1]].scales, np.float64)
 
@@ -172,14 +172,14 @@ def _steps_of_sums(graph: Graph, one: Operator) -> NDArray[np.float64]:
 def _with_bias(
     content: bytes,
     graph: Graph,
-    one: Operator,
+    one: GraphOp,
     change: Callable[[NDArray[np.float64]], NDArray[np.float64]],
 ) -> bytes:
     name = graph.tensors[one.inputs[2]].name
     return with_constant(content, name, lambda bias: np.round(change(bias.astype(np.float64))))
 
 
-def _cut_off(content: bytes, graph: Graph, one: Operator, planted: Planted) -> bytes:
+def _cut_off(content: bytes, graph: Graph, one: GraphOp, planted: Planted) -> bytes:
     """Apply another activation than the operator's own."""
 
     def change(model: Any) -> None:
@@ -189,7 +189,7 @@ def _cut_off(content: bytes, graph: Graph, one: Operator, planted: Planted) -> b
     return edited(content, change)
 
 
-def _other_pooling(content: bytes, graph: Graph, one: Operator, planted: Planted) -> bytes:
+def _other_pooling(content: bytes, graph: Graph, one: GraphOp, planted: Planted) -> bytes:
     """Take the mean in place of the largest."""
 
     def change(model: Any) -> None:
@@ -199,7 +199,7 @@ def _other_pooling(content: bytes, graph: Graph, one: Operator, planted: Planted
     return edited(content, change)
 
 
-def _half_precision(content: bytes, graph: Graph, one: Operator, planted: Planted) -> bytes:
+def _half_precision(content: bytes, graph: Graph, one: GraphOp, planted: Planted) -> bytes:
     """Compute a layer as a half-precision path does: weights, bias and scales rounded to float16.
 
     A quantized layer is dequantized, computed in float and quantized again.
@@ -269,7 +269,7 @@ def _code(model: Any, name: str, version: int) -> int:
     return len(model.operatorCodes) - 1
 
 
-OPERATORS: dict[str, Callable[[bytes, Graph, Operator, Planted], bytes]] = {
+OPERATORS: dict[str, Callable[[bytes, Graph, GraphOp, Planted], bytes]] = {
     "scale off": _scale_off,
     "rounds down": _rounds_down,
     "zero point of the input misread": _misread_zero_point,

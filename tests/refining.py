@@ -9,10 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driving import Bench, linear_model
+from edgeflare.core.answer import Image
+from edgeflare.core.arm import Arm
+from edgeflare.core.goal import Goal
+from edgeflare.core.outcome import Outcome
+from edgeflare.core.query import Query
+from edgeflare.core.trigger import Trigger
 from edgeflare.search.boundary import boundary
-from edgeflare.search.goal import Goal
-from edgeflare.search.outcome import Arm, Image, Outcome
-from edgeflare.search.strategy import Query, Start, Trigger
+from edgeflare.search.strategy import Start
 
 SIDE = 12
 CLASSES = 4

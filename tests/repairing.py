@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.models.evaluation import Tensor
-from edgeflare.repair.material import Material
+from edgeflare.models.evaluator import Tensor
 from edgeflare.repair.mixture import Mixture
-from edgeflare.repair.samples import Samples
+from edgeflare.repair.repair_samples import Samples
 from edgeflare.repair.shifts import Shifts
+from edgeflare.repair.training_inputs import TrainingInputs
 
 CLASSES = 4
 OUTPUT = Tensor("scores", (1, CLASSES), "int8", 1 / 256, -128)
@@ -51,7 +51,7 @@ class World:
         raw[np.arange(self._seeds), labels] = 127
         return self._samples(raw, np.arange(self._seeds), labels)
 
-    def material(self, near: int = 6000, mixture: Mixture | None = None) -> Material:
+    def material(self, near: int = 6000, mixture: Mixture | None = None) -> TrainingInputs:
         """Everything that a repairer is made of; each seed has one trigger."""
         led = self.near(near)
         deviating = led.take(led.deviating)
@@ -59,7 +59,7 @@ class World:
         rest = np.ones(len(deviating), bool)
         rest[firsts] = False
         agreeing, unled = led.take(~led.deviating), self.near(near)
-        return Material(
+        return TrainingInputs(
             deviating.take(firsts),
             self.seeds().take(ids),
             agreeing.take(np.isin(agreeing.seed_ids, ids)),

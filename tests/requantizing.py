@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.diagnose.matching import match_layers
-from edgeflare.models.graph import Graph, Operator
+from edgeflare.diagnose.layer_matching import match_layers
+from edgeflare.models.tflite_graph import Graph, GraphOp
 from tampering import edited
 from weights import write_constant
 
@@ -83,7 +83,7 @@ def _activation_scales(graph: Graph, converter: Converter) -> dict[int, np.float
     }
 
 
-def _quantize(model: Any, graph: Graph, one: Operator, given: np.float32, how: Converter) -> Any:
+def _quantize(model: Any, graph: Graph, one: GraphOp, given: np.float32, how: Converter) -> Any:
     """Return what writes an operator's weights and bias, and their scales."""
     weights = graph.tensors[one.inputs[1]]
     tensors = model.subgraphs[0].tensors

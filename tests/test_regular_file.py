@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from edgeflare.campaign.json_file import compiled, load_json
 from edgeflare.errors import UserError
 from edgeflare.regular_file import read_regular
+from edgeflare.run.json_file import compiled, load_json
 
 
 def test_what_is_read_is_bounded_and_a_regular_file(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from ai_edge_litert import schema_py_generated as schema
 from numpy.typing import NDArray
 
 from edgeflare.errors import UserError
-from edgeflare.models.graph import Graph
+from edgeflare.models.tflite_graph import Graph
 
 _WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
 

@@ -21,11 +21,11 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from edgeflare_agent import __version__
 from edgeflare_agent.idle import IdleWatch, wait_until
+from edgeflare_agent.model_store import ModelStore, UnsafeFolder
 from edgeflare_agent.runtime import RuntimeMissing, end_all_workers
 from edgeflare_agent.security import Refused, Security, TokenInterceptor, read_security
 from edgeflare_agent.server import AgentService
 from edgeflare_agent.sessions import MAX_SESSIONS, Sessions
-from edgeflare_agent.store import ModelStore, UnsafeFolder
 from edgeflare_protos import PROTOCOL_MAJOR, PROTOCOL_MINOR
 from edgeflare_protos.agent_pb2_grpc import add_AgentServicer_to_server
 from edgeflare_protos.limits import MOST_STORE_MB

@@ -11,6 +11,7 @@ from pathlib import Path
 import grpc
 
 from edgeflare_agent import __version__, machine
+from edgeflare_agent.model_store import BadName, Corrupted, ModelStore, StoreFull, UnknownModel
 from edgeflare_agent.requests import (
     KERNELS,
     check_batch,
@@ -27,7 +28,6 @@ from edgeflare_agent.runtime import (
     runtime_info,
 )
 from edgeflare_agent.sessions import Sessions, TooManySessions, UnknownSession
-from edgeflare_agent.store import BadName, Corrupted, ModelStore, StoreFull, UnknownModel
 from edgeflare_agent.tracebacks import Tracebacks
 from edgeflare_protos import (
     PROTOCOL_MAJOR,

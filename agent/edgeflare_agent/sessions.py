@@ -9,8 +9,8 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from edgeflare_agent.model_store import ModelStore, UnknownModel
 from edgeflare_agent.runtime import Batch, IsolatedModel, ModelChanged, Options
-from edgeflare_agent.store import ModelStore, UnknownModel
 
 MAX_SESSIONS = 8
 """A worker takes 40 MB and more, and a board's memory is small."""

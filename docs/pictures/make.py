@@ -13,9 +13,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from edgeflare.campaign.run_directory import RunDirectory
-from edgeflare.report.document import load_document
-from edgeflare.report.terminal import print_run
+from edgeflare.report.run_terminal import print_run
+from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_document import load_document
 
 COLUMNS = 100
 

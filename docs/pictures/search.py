@@ -17,13 +17,16 @@ from matplotlib.figure import Figure
 
 from edgeflare.campaign.assembly import Assembly, assemble, first_seeds
 from edgeflare.campaign.chain import chain_generator
-from edgeflare.campaign.plan import Plan
+from edgeflare.core.answer import Answer, Image
+from edgeflare.core.arm import Arm
+from edgeflare.core.goal import Find, Goal
+from edgeflare.core.outcome import Outcome
+from edgeflare.core.query import Query
 from edgeflare.devices.profile import find_profile
 from edgeflare.models.pair import load_pair
+from edgeflare.run.plan import Plan
 from edgeflare.search.boundary import boundary
-from edgeflare.search.goal import Find, Goal
-from edgeflare.search.outcome import Answer, Arm, Image, Outcome
-from edgeflare.search.strategy import Query, Start, Story
+from edgeflare.search.strategy import SearchGenerator, Start
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
 DEVICE = "emulated-builtin"
@@ -176,7 +179,7 @@ def _evaluate(assembly: Assembly, query: Query) -> Outcome:
     return evaluated.outcome
 
 
-def _stage(story: Story) -> str:
+def _stage(story: SearchGenerator) -> str:
     """Return the stage that a story stands in: a method of the search that it has delegated to."""
     frame: Any = story
     while frame is not None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from edgeflare.devices.device import Device
-    from edgeflare.report.document import Document
+    from edgeflare.run.run_document import Document
 
 __all__ = ["EdgeFlare", "Result", "assert_decides_alike"]
 
@@ -83,7 +83,7 @@ class Result:
     @property
     def deviations(self) -> list[Document]:
         """Seeds that deviate themselves, then findings; in each part failures come first."""
-        from edgeflare.report.naming import worst_first  # noqa: PLC0415
+        from edgeflare.report.entry_names import worst_first  # noqa: PLC0415
 
         seeds, findings = self.document["deviating_seeds"], self.document["findings"]
         return [*worst_first(seeds), *worst_first(findings)]
@@ -137,10 +137,10 @@ class EdgeFlare:
 
         """
         __tracebackhide__ = True
-        from edgeflare.campaign.json_file import MOST  # noqa: PLC0415
-        from edgeflare.campaign.plan import SHRINK, Plan, default_strengthen  # noqa: PLC0415
+        from edgeflare.core.goal import Find, Goal  # noqa: PLC0415
         from edgeflare.errors import EdgeFlareError  # noqa: PLC0415
-        from edgeflare.search.goal import Find, Goal  # noqa: PLC0415
+        from edgeflare.run.json_file import MOST  # noqa: PLC0415
+        from edgeflare.run.plan import SHRINK, Plan, default_strengthen  # noqa: PLC0415
 
         _check("rng_seed", rng_seed, 0, MOST, whole=True)
         _check("min_strength", min_strength, 0.0, 1.0)
@@ -224,8 +224,8 @@ def assert_decides_alike(
     _check("allow", allow, 0.0, 1.0)
     _check_choice("fail_on", fail_on, ("any", "harmful", "kernel"))
     from edgeflare.errors import UserError  # noqa: PLC0415
-    from edgeflare.report.gate import counting, deviation_rate  # noqa: PLC0415
-    from edgeflare.report.naming import worst_first  # noqa: PLC0415
+    from edgeflare.report.entry_names import worst_first  # noqa: PLC0415
+    from edgeflare.run.gate import counting, deviation_rate  # noqa: PLC0415
     from edgeflare.untrusted_text import for_terminal  # noqa: PLC0415
 
     if fail_on == "harmful" and "harm" not in result.document["totals"]:
@@ -255,12 +255,13 @@ def _search(
 
     from edgeflare.campaign.assembly import assemble, first_seeds  # noqa: PLC0415
     from edgeflare.campaign.campaign import Interrupt  # noqa: PLC0415
-    from edgeflare.campaign.run import begin_run  # noqa: PLC0415
-    from edgeflare.campaign.setting import CHAINS, Unobserved  # noqa: PLC0415
+    from edgeflare.campaign.campaign_context import CHAINS  # noqa: PLC0415
+    from edgeflare.campaign.observer import Unobserved  # noqa: PLC0415
+    from edgeflare.campaign.recorded_campaign import run_recorded_campaign  # noqa: PLC0415
     from edgeflare.devices.profile import find_profiles  # noqa: PLC0415
     from edgeflare.errors import UserError  # noqa: PLC0415
     from edgeflare.models.pair import load_pair  # noqa: PLC0415
-    from edgeflare.report.documented import run_documented  # noqa: PLC0415
+    from edgeflare.run.begin_or_resume import begin_run  # noqa: PLC0415
     from edgeflare.trust.trust import granted  # noqa: PLC0415
 
     loaded = load_pair(pair, trust=trust)
@@ -277,7 +278,9 @@ def _search(
             )
         directory, journal = begin_run(path, assembly.about(plan), count, overwrite=True)
         stack.callback(journal.close)
-        return run_documented(assembly, plan, directory, journal, Unobserved(), Interrupt(), CHAINS)
+        return run_recorded_campaign(
+            assembly, plan, directory, journal, Unobserved(), Interrupt(), CHAINS
+        )
 
 
 def _check(
@@ -314,7 +317,7 @@ def _unfinished(document: Document) -> str:
 
 
 def _message(result: Result, rate: float, allow: float, worst: Document) -> str:
-    from edgeflare.report.naming import sort  # noqa: PLC0415
+    from edgeflare.report.entry_names import sort  # noqa: PLC0415
 
     document = result.document
     names = ", ".join(device["name"] for device in document["devices"])

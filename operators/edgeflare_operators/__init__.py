@@ -12,6 +12,11 @@ A package that names it under the entry point group `edgeflare.operators` makes 
 search that draws from all operators.
 """
 
-from edgeflare_operators.registry import Operator, OperatorError, operator, operators
+from edgeflare_operators.operator_registry import (
+    MutationOperator,
+    OperatorError,
+    operator,
+    operators,
+)
 
-__all__ = ["Operator", "OperatorError", "operator", "operators"]
+__all__ = ["MutationOperator", "OperatorError", "operator", "operators"]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from benching import EXAMPLE, Bencher
-from edgeflare.bench.document import Bench
+from edgeflare.bench.bench_document import Bench
 from edgeflare.models.pair import load_pair
 
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from edgeflare.bench.grid import Grid, check_pairs
-from edgeflare.campaign.plan import Plan
+from edgeflare.core.goal import Find, Goal
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
 from edgeflare.models.preprocess import Preprocess
-from edgeflare.search.goal import Find, Goal
+from edgeflare.run.plan import Plan
 
 PLAN = Plan("dflare-r", Goal(Find.KERNEL), ("board",), rng_seed=9, max_queries=50)
 GRID = Grid(("dflare", "random"), (3, 0), "dflare", PLAN)

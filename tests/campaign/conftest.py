@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgeflare.search.outcome import Arm
+from edgeflare.core.arm import Arm
 from laboratory import CLASSES, SIDE, Laboratory, linear
 
 

@@ -11,13 +11,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from edgeflare.campaign.journal import Journal
-from edgeflare.campaign.run_directory import RunDirectory
+from edgeflare.core.arm import Arm
+from edgeflare.core.goal import Find, Goal
 from edgeflare.devices.connection import DeviceLost
 from edgeflare.errors import InfrastructureError, UserError
-from edgeflare.models.evaluation import Evaluator, RawBatch, Signature
-from edgeflare.search.goal import Find, Goal
-from edgeflare.search.outcome import Arm
+from edgeflare.models.evaluator import Evaluator, RawBatch, Signature
+from edgeflare.run.journal import Journal
+from edgeflare.run.run_directory import RunDirectory
 from laboratory import SIGNATURE, Laboratory, untimed
 
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from edgeflare.campaign.journal import Journal
-from edgeflare.campaign.run_directory import RunDirectory
+from edgeflare.core.arm import Arm
+from edgeflare.core.goal import Find, Goal
 from edgeflare.errors import UserError
-from edgeflare.report.document import load_document
-from edgeflare.search.goal import Find, Goal
-from edgeflare.search.outcome import Arm
+from edgeflare.run.journal import Journal
+from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_document import load_document
 from laboratory import CLASSES, SIDE, Laboratory, linear, untimed
 
 KERNEL = Goal(Find.KERNEL)

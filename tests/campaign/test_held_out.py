@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from edgeflare.campaign.held_out import HeldOut, note_held_out
-from edgeflare.campaign.journal import Journal
 from edgeflare.errors import UserError
 from edgeflare.models.seeds import Seeds
+from edgeflare.run.journal import Journal
 
 
 @pytest.fixture

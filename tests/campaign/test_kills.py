@@ -7,7 +7,7 @@ from typing import get_args
 
 import pytest
 
-from edgeflare.report.document import Document
+from edgeflare.run.run_document import Document
 from killing import Campaign, Victim, kill_many
 
 TIMES = 10

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from edgeflare.campaign.panel import ArmModel, Panel
 from edgeflare.campaign.pipeline import Pipeline
+from edgeflare.core.arm import Arm
+from edgeflare.core.query import Query
 from edgeflare.models.decode import Decoder
-from edgeflare.models.evaluation import Evaluator, RawBatch, Signature
+from edgeflare.models.evaluator import Evaluator, RawBatch, Signature
 from edgeflare.models.in_process import InProcessModel
 from edgeflare.models.preprocess import Encoder, Preprocess
-from edgeflare.search.outcome import Arm
-from edgeflare.search.strategy import Query
 from laboratory import CLASSES, SIDE, SIGNATURE, Invoke, Laboratory, linear
 
 

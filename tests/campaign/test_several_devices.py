@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from edgeflare.core.arm import Arm
 from edgeflare.devices.connection import DeviceLost
-from edgeflare.models.evaluation import Evaluator, RawBatch, Signature
-from edgeflare.search.outcome import Arm
+from edgeflare.models.evaluator import Evaluator, RawBatch, Signature
 from laboratory import CLASSES, SIDE, SIGNATURE, Invoke, Laboratory, linear, untimed
 
 pytestmark = pytest.mark.slow

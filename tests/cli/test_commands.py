@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 import edgeflare
-from edgeflare.campaign.run_directory import RunDirectory
-from edgeflare.report.document import load_document
+from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_document import load_document
 from laboratory import untimed
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import adbutils
 import pytest
 
-from edgeflare.devices import check as checking
+from edgeflare.devices import device_check as checking
 from edgeflare.devices.provenance import Provenance, Telemetry
 
 Call = Callable[..., Any]

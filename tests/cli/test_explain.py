@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 
-from edgeflare.diagnose import document as explain_document
+from edgeflare.diagnose import explain_document
 from stopping import started
 
 pytestmark = pytest.mark.slow

@@ -21,7 +21,7 @@ import pytest
 from ai_edge_litert.interpreter import Interpreter
 from ai_edge_litert.interpreter import OpResolverType as Resolver
 
-from edgeflare.replay.reproduction import Reproduction
+from edgeflare.replay.reproduction_archive import Reproduction
 
 Call = Callable[..., Any]
 

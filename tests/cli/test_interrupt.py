@@ -18,9 +18,9 @@ from typing import Any
 import jsonschema
 import pytest
 
-from edgeflare.campaign.run_directory import RunDirectory
-from edgeflare.report import document as report_document
-from edgeflare.report.document import Document, load_document
+from edgeflare.run import run_document as report_document
+from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_document import Document, load_document
 from laboratory import untimed
 from stopping import started
 

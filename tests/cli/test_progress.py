@@ -5,7 +5,7 @@ from math import inf
 
 from rich.console import Console
 
-from edgeflare.campaign.setting import Progress
+from edgeflare.campaign.observer import Progress
 from edgeflare.cli.progress import observe
 
 

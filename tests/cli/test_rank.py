@@ -16,12 +16,12 @@ import jsonschema
 import numpy as np
 import pytest
 
-from edgeflare.campaign.plan import SHRINK
-from edgeflare.campaign.run_directory import RunDirectory
 from edgeflare.cli.rank import rank
-from edgeflare.rank import document as rank_document
-from edgeflare.report import document as report_document
-from edgeflare.report.document import load_document
+from edgeflare.rank import rank_document
+from edgeflare.run import run_document as report_document
+from edgeflare.run.plan import SHRINK
+from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_document import load_document
 from ranking import SEEDS, Models, make_models
 from stopping import started
 

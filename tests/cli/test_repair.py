@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-from edgeflare.repair import document as repair_document
+from edgeflare.repair import repair_document
 
 pytest.importorskip("sklearn")
 

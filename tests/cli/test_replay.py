@@ -13,11 +13,11 @@ from typing import Any
 import jsonschema
 import pytest
 
-from edgeflare.campaign.run_directory import write_atomically
-from edgeflare.replay import replaying
-from edgeflare.replay.known import told_of
+from edgeflare.replay import replay_run
 from edgeflare.replay.past_run import PastRun
-from edgeflare.report import document as report_document
+from edgeflare.replay.replay_header import told_of
+from edgeflare.run import run_document as report_document
+from edgeflare.run.run_directory import write_atomically
 from laboratory import untimed
 
 UNREFINED = ("--shrink", "0", "--within", "none", "--fail-on", "none")
@@ -289,7 +289,7 @@ def test_a_replay_cut_off_while_images_are_copied_goes_on(
         write_atomically(path, data)
 
     with monkeypatch.context() as patched:
-        patched.setattr(replaying, "write_atomically", full)
+        patched.setattr(replay_run, "write_atomically", full)
         assert call("replay", finished.folder, "--out", out).code == 3
     assert len(list(out.glob("findings/*"))) == 1
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from edgeflare.campaign.about import About
-from edgeflare.campaign.journal import Journal
-from edgeflare.campaign.run import begin_run
+from edgeflare.run.begin_or_resume import begin_run
+from edgeflare.run.journal import Journal
+from edgeflare.run.run_header import RunHeader
 
 WRITTEN = {
     "--html": ("report.html", b"<!doctype html>"),
@@ -115,7 +115,7 @@ def test_a_run_in_which_nothing_was_evaluated_is_shown(
     finished: Any, call: Any, tmp_path: Path
 ) -> None:
     with closing(Journal.open(finished.folder / "run.db")) as journal:
-        about = About.from_json(journal.about())
+        about = RunHeader.from_json(journal.about())
     run = tmp_path / "run"
     begin_run(run, about, 6, overwrite=False)[1].close()
     shown = call("report", run)

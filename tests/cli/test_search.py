@@ -14,7 +14,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from edgeflare.report import document as report_document
+from edgeflare.run import run_document as report_document
 from laboratory import untimed
 
 KEYS = {

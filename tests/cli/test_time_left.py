@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeflare.campaign.setting import Progress
+from edgeflare.campaign.observer import Progress
 from edgeflare.cli.time_left import FIRST_FINDINGS, TimeLeft, expected_queries, in_words
 
 CAP = 100

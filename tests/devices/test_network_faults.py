@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 import edgeflare.report
 from edgeflare.campaign.assembly import assemble, first_seeds
 from edgeflare.campaign.campaign import Interrupt
-from edgeflare.campaign.plan import Plan
-from edgeflare.campaign.run import begin_run, resume_run
+from edgeflare.campaign.recorded_campaign import run_recorded_campaign
+from edgeflare.core.goal import Find, Goal
 from edgeflare.devices import connection, stream
 from edgeflare.devices import device as device_module
 from edgeflare.devices.connection import DeviceLost
@@ -31,9 +31,9 @@ from edgeflare.devices.session import open_request
 from edgeflare.devices.transports.address import AddressTransport
 from edgeflare.errors import InfrastructureError
 from edgeflare.models.pair import load_pair
-from edgeflare.report.document import Document
-from edgeflare.report.documented import run_documented
-from edgeflare.search.goal import Find, Goal
+from edgeflare.run.begin_or_resume import begin_run, resume_run
+from edgeflare.run.plan import Plan
+from edgeflare.run.run_document import Document
 from edgeflare_protos import agent_pb2 as wire
 from edgeflare_protos import message_crc32, set_seal
 from laboratory import Watched, untimed
@@ -81,7 +81,7 @@ def search(
         stack.callback(journal.close)
         opened()
         interrupt = Interrupt()
-        return run_documented(
+        return run_recorded_campaign(
             assembly, plan, directory, journal, observer or Watched(interrupt), interrupt, chains=16
         )
 

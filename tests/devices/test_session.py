@@ -17,7 +17,7 @@ from edgeflare.devices.connection import Connection, DeviceLost
 from edgeflare.devices.device import Device, connect
 from edgeflare.devices.profile import Profile, find_profile
 from edgeflare.errors import UserError
-from edgeflare.models.evaluation import Signature, Tensor
+from edgeflare.models.evaluator import Signature, Tensor
 
 
 @pytest.fixture(scope="module")

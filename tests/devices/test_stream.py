@@ -15,7 +15,7 @@ from edgeflare.devices import stream
 from edgeflare.devices.connection import DeviceLost
 from edgeflare.devices.device import connect
 from edgeflare.devices.profile import Profile
-from edgeflare.models.evaluation import RawBatch
+from edgeflare.models.evaluator import RawBatch
 from edgeflare_protos import agent_pb2 as wire
 from edgeflare_protos import crc32
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from edgeflare.diagnose.constants import ConstantDifference, compare_constants
-from edgeflare.models.graph import Graph
+from edgeflare.models.tflite_graph import Graph
 from requantizing import CONVERTERS, Converter, requantized
 from tampering import COMPRESSED, ORIGINAL, constant_of, edited, with_constant
 

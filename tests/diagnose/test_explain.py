@@ -12,7 +12,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from edgeflare.diagnose import document as explain_document
+from edgeflare.diagnose import explain_document
 from tampering import EXAMPLE, constant_of, weighted, with_constant
 
 pytestmark = pytest.mark.slow

@@ -21,11 +21,11 @@ import numpy as np
 import pytest
 from ai_edge_litert import schema_py_generated as schema
 
-from edgeflare.diagnose.loss import Loss
-from edgeflare.diagnose.parting import Parting, PartingFinder
-from edgeflare.diagnose.quantization import LossFinder
-from edgeflare.models.graph import Graph, Part
-from edgeflare.models.probe import Probe, ProbeRefused, Values
+from edgeflare.diagnose.compression_error import CompressionError
+from edgeflare.diagnose.compression_localization import CompressionLocalizer
+from edgeflare.diagnose.kernel_localization import KernelLocalizer, KernelOnset
+from edgeflare.models.model_probe import Probe, ProbeRefused, Values
+from edgeflare.models.tflite_graph import Graph, Part
 from networks import Kind, pair_of, write_pair
 from tampering import (
     EXAMPLE,
@@ -101,11 +101,11 @@ class Delegate:
         return InterpreterProbe(self._change(content))
 
 
-def find(content: bytes, device: Opens) -> Parting:
+def find(content: bytes, device: Opens) -> KernelOnset:
     def twin(part: bytes, capture: bool) -> Probe:
         return InterpreterProbe(part, capture=capture)
 
-    with closing(PartingFinder(Graph(content), content, device, twin, 3 << 20)) as finder:
+    with closing(KernelLocalizer(Graph(content), content, device, twin, 3 << 20)) as finder:
         return finder.find(example_input())[0]
 
 
@@ -153,13 +153,13 @@ def test_a_residual_connection_crosses_the_cut(kind: Kind) -> None:
     assert crossed >= 4
 
 
-def loss(original: bytes, compressed: bytes, seed: int = 0) -> Loss:
+def loss(original: bytes, compressed: bytes, seed: int = 0) -> CompressionError:
     graph = Graph(compressed)
 
     def opens(part: bytes, capture: bool) -> Probe:
         return InterpreterProbe(part, capture=capture)
 
-    with closing(LossFinder(graph, Graph(original), original, opens)) as finder:
+    with closing(CompressionLocalizer(graph, Graph(original), original, opens)) as finder:
         twin = whole(graph, example_input(seed), "xnnpack", compressed)
         return finder.find(twin, original_input(seed))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from edgeflare.diagnose.evidence import MOST_DEVICE_QUERIES
-from edgeflare.models.graph import Graph
+from edgeflare.models.tflite_graph import Graph
 from faults import OTHER_RUNTIME, WEIGHTED, Fault, base, in_layer, named_layer
 from judging import Healthy, judge, judge_healthy
 from networks import write_pair

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeflare.diagnose.evidence import Disagreement, Evidence, Vote, Way
+from edgeflare.core.arm import Arm
+from edgeflare.diagnose.evidence import Disagreement, Evidence, ExecutionMode, Vote
 from edgeflare.diagnose.verdict import Name, Which, judge
 from edgeflare.models.tflite import Kernels
-from edgeflare.search.outcome import Arm
 
 CLASSES = 4
 SETS: tuple[Kernels, ...] = ("xnnpack", "builtin", "reference")
@@ -33,7 +33,7 @@ def vote(
     if label is not None:
         spread[label] = 0.7
     return Vote(
-        Way(arm, kernels, threads, delegated),
+        ExecutionMode(arm, kernels, threads, delegated),
         (label,) * times,
         (hash((label, kernels)) & 0xFFFF,) * times,
         tied,

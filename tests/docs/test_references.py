@@ -20,7 +20,7 @@ from edgeflare.devices.profile import Profile
 from edgeflare.devices.provenance import Provenance
 from edgeflare.models.pair_file import Settings
 from edgeflare.models.preprocess import PRESETS
-from edgeflare.search.registry import strategies
+from edgeflare.search.strategy_registry import strategies
 from edgeflare_operators import operators
 
 ROOT = Path(__file__).parents[2]

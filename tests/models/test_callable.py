@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from edgeflare.models.callable import callable_file, callable_files, open_callable
-from edgeflare.models.evaluation import Tensor
+from edgeflare.models.evaluator import Tensor
 from edgeflare.models.original import open_original
 
 INPUT = Tensor("image", (1, 2, 2, 1), "int8", 1 / 255, -128)

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
+from edgeflare.core import answer
 from edgeflare.models.decode import Decoder, Failure, Outputs, detect_outputs, softmax
-from edgeflare.models.evaluation import RawBatch, Tensor
-from edgeflare.search import outcome
+from edgeflare.models.evaluator import RawBatch, Tensor
 
 FLOAT = Tensor("out", (1, 4), "float32")
 SOFTMAX8 = Tensor("out", (1, 4), "int8", 1 / 256, -128)
@@ -88,7 +88,7 @@ def test_an_empty_batch() -> None:
 
 
 def test_kinds_of_failure_are_those_of_the_search() -> None:
-    assert set(get_args(Failure)) == set(get_args(outcome.Failure))
+    assert set(get_args(Failure)) == set(get_args(answer.Failure))
 
 
 def test_detection_by_operators() -> None:

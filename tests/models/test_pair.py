@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from edgeflare.errors import UserError
 from edgeflare.models.decode import Decoder, detect_outputs
-from edgeflare.models.evaluation import HostModel
+from edgeflare.models.evaluator import HostModel
 from edgeflare.models.original import open_original
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.models.pair_file import Settings, read_settings

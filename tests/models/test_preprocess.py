@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from edgeflare.models.evaluation import Tensor
+from edgeflare.models.evaluator import Tensor
 from edgeflare.models.preprocess import (
     PRESETS,
     Channels,

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from edgeflare.models.decode import Decoded, Decoder, detect_outputs
-from edgeflare.models.evaluation import RawBatch, Tensor
+from edgeflare.models.evaluator import RawBatch, Tensor
 from edgeflare.models.pair import load_pair
 from edgeflare.models.preprocess import Encoder, Preprocess
 from edgeflare.models.sanity import sanity_warnings

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from numpy.typing import NDArray
 
-from edgeflare_operators import Operator, operators
+from edgeflare_operators import MutationOperator, operators
 from edgeflare_operators.image import (
     average_blur,
     gaussian_blur,
@@ -51,7 +51,7 @@ reals = arrays(np.float64, array_shapes(), elements=st.floats(-1e6, 1e6))
 @settings(deadline=None)
 @given(image=images, seed=seeds)
 def test_gives_a_new_image_of_the_same_kind_and_leaves_its_input(
-    op: Operator, image: Image, seed: int
+    op: MutationOperator, image: Image, seed: int
 ) -> None:
     before = image.copy()
     mutant = op(image, np.random.default_rng(seed))
@@ -64,7 +64,7 @@ def test_gives_a_new_image_of_the_same_kind_and_leaves_its_input(
 @pytest.mark.parametrize("op", ALL, ids=lambda op: op.name)
 @settings(deadline=None)
 @given(image=images, seed=seeds)
-def test_the_generator_alone_decides(op: Operator, image: Image, seed: int) -> None:
+def test_the_generator_alone_decides(op: MutationOperator, image: Image, seed: int) -> None:
     mutant = op(image, np.random.default_rng(seed))
     assert np.array_equal(mutant, op(image.copy(), np.random.default_rng(seed)))
     # The layout in memory is no part of the image.
@@ -72,7 +72,7 @@ def test_the_generator_alone_decides(op: Operator, image: Image, seed: int) -> N
 
 
 @pytest.mark.parametrize("op", ALL, ids=lambda op: op.name)
-def test_mutates(op: Operator) -> None:
+def test_mutates(op: MutationOperator) -> None:
     rng = np.random.default_rng(0)
     image = rng.integers(256, size=(28, 28, 3), dtype=np.uint8)
     mutants = {op(image, rng).tobytes() for _ in range(30)}
@@ -116,14 +116,16 @@ def test_salt_and_pepper_are_half_and_half() -> None:
 @pytest.mark.parametrize("op", BLURS, ids=lambda op: op.name)
 @settings(deadline=None)
 @given(image=images, seed=seeds)
-def test_a_blur_stays_within_the_range_of_the_image(op: Operator, image: Image, seed: int) -> None:
+def test_a_blur_stays_within_the_range_of_the_image(
+    op: MutationOperator, image: Image, seed: int
+) -> None:
     mutant = op(image, np.random.default_rng(seed))
     assert mutant.min() >= image.min()
     assert mutant.max() <= image.max()
 
 
 @pytest.mark.parametrize(("op", "windows"), list(zip(BLURS, (5, 4, 4), strict=True)))
-def test_a_blur_has_as_many_windows_as_the_paper_says(op: Operator, windows: int) -> None:
+def test_a_blur_has_as_many_windows_as_the_paper_says(op: MutationOperator, windows: int) -> None:
     rng = np.random.default_rng(0)
     image = rng.integers(256, size=(28, 28, 1), dtype=np.uint8)
     mutants = {op(image, rng).tobytes() for _ in range(200)}
@@ -182,7 +184,9 @@ def test_clipping_and_wrapping_agree_on_gray_levels(image: Image) -> None:
     ],
     ids=["gaussian", "multiplicative"],
 )
-def test_only_the_published_noise_wraps(clipping: Operator, wrapping: Operator) -> None:
+def test_only_the_published_noise_wraps(
+    clipping: MutationOperator, wrapping: MutationOperator
+) -> None:
     white = np.full((64, 64, 1), 255, np.uint8)
     parted = 0
     for seed in range(20):

@@ -14,7 +14,7 @@ import pytest
 
 from edgeflare.errors import UserError
 from edgeflare.pytest_plugin import EdgeFlare, Result, assert_decides_alike
-from edgeflare.report.naming import worst_first
+from edgeflare.report.entry_names import worst_first
 
 pytestmark = pytest.mark.slow
 

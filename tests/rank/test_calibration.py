@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration import recalibrated
-from edgeflare.models.graph import Graph
 from edgeflare.models.preprocess import Encoder, dequantize, preset
 from edgeflare.models.tflite import open_tflite
+from edgeflare.models.tflite_graph import Graph
 from ranking import EXAMPLE
 
 COMPRESSED = EXAMPLE / "compressed.tflite"

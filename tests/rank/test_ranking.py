@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
 from edgeflare.models.preprocess import Preprocess
-from edgeflare.rank.measuring import Labelled, Measured
+from edgeflare.rank.model_measurements import Labelled, ModelMeasurements
+from edgeflare.rank.model_runs import CorrectCounts, ModelRuns
+from edgeflare.rank.rank_sentences import sentences
 from edgeflare.rank.ranking import Candidate, rank
-from edgeflare.rank.searched import Right, Searched
-from edgeflare.rank.wording import sentences
 
 BUDGET = 1000
 SEEDS = 60
@@ -24,7 +24,7 @@ def candidate(
     name: str,
     queries: NDArray[np.float64],
     deviating: set[int] = set(),  # noqa: B006 - never changed
-    right: Right | None = None,
+    right: CorrectCounts | None = None,
     cut: int = 0,
     wrong: int = 2,
     rises: NDArray[np.float64] | None = None,
@@ -32,7 +32,7 @@ def candidate(
     path = folder / f"{name}.tflite"
     path.write_bytes(name.encode())
     pair = Pair(name, None, path, path, Preprocess())
-    searched = Searched(
+    searched = ModelRuns(
         seeds=len(queries),
         searched=frozenset(range(len(queries))) - deviating,
         tied=0,
@@ -44,7 +44,7 @@ def candidate(
         cut_by_time=cut,
     )
     labelled = Labelled(100, wrong, 0, right) if right else None
-    return Candidate(pair, Measured(path.stat().st_size, 0.5, 201, labelled), searched)
+    return Candidate(pair, ModelMeasurements(path.stat().st_size, 0.5, 201, labelled), searched)
 
 
 def spread(mean: float) -> NDArray[np.float64]:
@@ -150,8 +150,8 @@ def test_all_generators_count(tmp_path: Path) -> None:
 def test_accuracy_and_what_the_clock_decided_are_said(tmp_path: Path) -> None:
     ranking = rank(
         [
-            candidate(tmp_path, "a", spread(100.0), right=Right(50, 45, 44)),
-            candidate(tmp_path, "b", spread(300.0), right=Right(50, 45, 40), cut=3),
+            candidate(tmp_path, "a", spread(100.0), right=CorrectCounts(50, 45, 44)),
+            candidate(tmp_path, "b", spread(300.0), right=CorrectCounts(50, 45, 40), cut=3),
         ],
         BUDGET,
     )
@@ -166,7 +166,7 @@ def test_accuracy_and_what_the_clock_decided_are_said(tmp_path: Path) -> None:
 
 
 def test_what_the_labelled_set_tells_otherwise_is_said(tmp_path: Path) -> None:
-    right = Right(100, 90, 88)
+    right = CorrectCounts(100, 90, 88)
     ranking = rank(
         [
             candidate(tmp_path, "hard", spread(300.0), right=right, wrong=40),

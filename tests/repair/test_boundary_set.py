@@ -1,4 +1,4 @@
-"""Tests of edgeflare.repair.boundary_set and edgeflare.repair.subject."""
+"""Tests of edgeflare.repair.boundary_set and edgeflare.repair.run_to_repair."""
 
 from __future__ import annotations
 
@@ -13,18 +13,24 @@ import pytest
 
 from edgeflare.campaign.assembly import assemble, first_seeds
 from edgeflare.campaign.campaign import Interrupt
-from edgeflare.campaign.plan import Plan
-from edgeflare.campaign.run import begin_run
-from edgeflare.campaign.setting import Unobserved
+from edgeflare.campaign.observer import Unobserved
+from edgeflare.campaign.recorded_campaign import run_recorded_campaign
+from edgeflare.core.goal import Find, Goal
 from edgeflare.devices.profile import find_profiles
 from edgeflare.errors import UserError
 from edgeflare.models.pair import load_pair
 from edgeflare.repair.boundary_set import NEAR, BoundarySet, gather
-from edgeflare.repair.fresh import Fresh, ask_fresh, load_fresh
-from edgeflare.repair.subject import Known, Subject, ask_known, open_subject, require_enough
+from edgeflare.repair.fresh_inputs import FreshInputs, ask_fresh, load_fresh
+from edgeflare.repair.run_to_repair import (
+    KnownInputs,
+    RunToRepair,
+    evaluate_known_inputs,
+    open_run_to_repair,
+    require_enough,
+)
 from edgeflare.replay.past_run import PastRun
-from edgeflare.report.documented import run_documented
-from edgeflare.search.goal import Find, Goal
+from edgeflare.run.begin_or_resume import begin_run
+from edgeflare.run.plan import Plan
 
 pytestmark = pytest.mark.slow
 
@@ -33,7 +39,7 @@ SEEDS = 30
 
 
 @pytest.fixture(scope="module")
-def subject(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Subject]:
+def subject(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunToRepair]:
     run = tmp_path_factory.mktemp("run") / "run"
     pair, profiles = load_pair(EXAMPLE), find_profiles(["emulated-xnnpack"])
     plan = Plan("boundary", Goal(), ("emulated-xnnpack",), limit=SEEDS)
@@ -41,23 +47,23 @@ def subject(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Subject]:
         assembly = assemble(pair, first_seeds(pair, SEEDS), Find.ANY, profiles, stack)
         directory, journal = begin_run(run, assembly.about(plan), SEEDS, overwrite=False)
         stack.callback(journal.close)
-        run_documented(assembly, plan, directory, journal, Unobserved(), Interrupt(), 64)
+        run_recorded_campaign(assembly, plan, directory, journal, Unobserved(), Interrupt(), 64)
     past = PastRun.open(run)
     with ExitStack() as stack:
-        yield open_subject(past, past.pair(), profiles, stack)
+        yield open_run_to_repair(past, past.pair(), profiles, stack)
 
 
 @pytest.fixture(scope="module")
-def known(subject: Subject) -> Known:
-    return ask_known(subject)
+def known(subject: RunToRepair) -> KnownInputs:
+    return evaluate_known_inputs(subject)
 
 
 @pytest.fixture(scope="module")
-def near(subject: Subject, known: Known) -> BoundarySet:
+def near(subject: RunToRepair, known: KnownInputs) -> BoundarySet:
     return gather(subject, known, 1, lambda _done, _total: None)
 
 
-def test_triggers_deviate_and_their_seeds_do_not(known: Known) -> None:
+def test_triggers_deviate_and_their_seeds_do_not(known: KnownInputs) -> None:
     assert len(known.triggers) == len(known.seeds) == SEEDS - known.not_reproduced
     assert known.triggers.deviating.all()
     assert not known.seeds.deviating.any()
@@ -80,7 +86,9 @@ def test_a_search_for_triggers_finds_more_of_them_than_come_by_themselves(
     assert near.led.deviating.mean() > 2 * strict.deviating.mean()
 
 
-def test_the_same_run_gives_the_same_set(subject: Subject, known: Known, near: BoundarySet) -> None:
+def test_the_same_run_gives_the_same_set(
+    subject: RunToRepair, known: KnownInputs, near: BoundarySet
+) -> None:
     told: list[tuple[int, int]] = []
     again = gather(subject, known, 1, lambda *far: told.append(far))
     assert again.queries == near.queries
@@ -92,11 +100,11 @@ def test_the_same_run_gives_the_same_set(subject: Subject, known: Known, near: B
     assert all(a <= b for (a, _), (b, _) in pairwise(told))
 
 
-def fresh_of(subject: Subject, path: Path) -> Fresh:
+def fresh_of(subject: RunToRepair, path: Path) -> FreshInputs:
     return ask_fresh(subject, path, load_fresh(subject, path), lambda _done, _total: None)
 
 
-def test_fresh_data_before_and_after(subject: Subject, tmp_path: Path) -> None:
+def test_fresh_data_before_and_after(subject: RunToRepair, tmp_path: Path) -> None:
     with np.load(EXAMPLE / "seeds.npz") as arrays:
         np.savez(tmp_path / "test.npz", images=arrays["images"], labels=arrays["labels"])
     fresh = fresh_of(subject, tmp_path / "test.npz")
@@ -110,7 +118,7 @@ def test_fresh_data_before_and_after(subject: Subject, tmp_path: Path) -> None:
 
 
 def test_an_image_without_a_label_is_neither_right_nor_wrong(
-    subject: Subject, tmp_path: Path
+    subject: RunToRepair, tmp_path: Path
 ) -> None:
     path = tmp_path / "test.npz"
     with np.load(EXAMPLE / "seeds.npz") as arrays:
@@ -130,7 +138,7 @@ def test_too_few_triggers_are_refused() -> None:
         require_enough(24, "runs/a")
 
 
-def _only(subject: Subject, rows: list[int]) -> Subject:
+def _only(subject: RunToRepair, rows: list[int]) -> RunToRepair:
     return replace(
         subject,
         entries=[subject.entries[row] for row in rows],
@@ -140,23 +148,23 @@ def _only(subject: Subject, rows: list[int]) -> Subject:
 
 
 def test_one_class_only_is_refused(
-    subject: Subject, known: Known, monkeypatch: pytest.MonkeyPatch
+    subject: RunToRepair, known: KnownInputs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("edgeflare.repair.subject.LEAST_TRIGGERS", 1)
+    monkeypatch.setattr("edgeflare.repair.run_to_repair.LEAST_TRIGGERS", 1)
     # Whatever the original says of the triggers: of these it gives another class.
     moved = known.triggers.originals != known.seeds.originals
     label = int(known.seeds.originals[moved][0])
     kept = set(known.seeds.seed_ids[known.seeds.originals == label].tolist())
     rows = [row for row, seed_id in enumerate(subject.seed_ids.tolist()) if seed_id in kept]
     with pytest.raises(UserError, match="one class only"):
-        ask_known(_only(subject, rows))
+        evaluate_known_inputs(_only(subject, rows))
 
 
 def test_a_trigger_that_no_longer_deviates_is_left_out_with_its_seed(
-    subject: Subject, known: Known
+    subject: RunToRepair, known: KnownInputs
 ) -> None:
     images = subject.trigger_images.copy()
     images[0] = subject.seed_images[0]
-    found = ask_known(replace(subject, trigger_images=images))
+    found = evaluate_known_inputs(replace(subject, trigger_images=images))
     assert found.not_reproduced == known.not_reproduced + 1
     assert int(subject.seed_ids[0]) not in found.seeds.seed_ids

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from edgeflare.repair.mixture import Mixture, Tally, tally
+from edgeflare.repair.mixture import Mixture, MixtureCounts, count_mixture
 
 
-def told(repaired: list[float], induced: list[float], seeds: list[float]) -> Tally:
+def told(repaired: list[float], induced: list[float], seeds: list[float]) -> MixtureCounts:
     ids = np.arange(len(repaired))
     ones = np.ones(len(repaired))
     parts = [(ids, ones, np.array(done)) for done in (repaired, induced, seeds)]
-    return tally(ids, (parts[0], parts[1], parts[2]))
+    return count_mixture(ids, (parts[0], parts[1], parts[2]))
 
 
 def test_the_net_is_what_is_repaired_less_what_is_induced_by_share() -> None:
@@ -27,7 +27,7 @@ def test_weights_count_as_so_many_inputs() -> None:
     ids = np.array([3, 5])
     one = (ids, np.ones(2), np.zeros(2))
     weighted = (np.array([3, 5, 5]), np.array([3.0, 0.5, 0.5]), np.array([0.0, 1.0, 0.0]))
-    assert tally(ids, (one, weighted, one)).ratios.tolist() == [0.0, 0.125, 0.0]
+    assert count_mixture(ids, (one, weighted, one)).ratios.tolist() == [0.0, 0.125, 0.0]
 
 
 def test_the_interval_knows_that_inputs_of_one_seed_are_no_independent_evidence() -> None:
@@ -35,7 +35,9 @@ def test_the_interval_knows_that_inputs_of_one_seed_are_no_independent_evidence(
     per_seed = rng.integers(0, 2, 20).astype(float)
     ids = np.arange(20)
     nothing = (ids, np.ones(20), np.zeros(20))
-    once = tally(ids, ((ids, np.ones(20), per_seed), nothing, nothing))
-    many = tally(ids, ((ids.repeat(50), np.ones(1000), per_seed.repeat(50)), nothing, nothing))
+    once = count_mixture(ids, ((ids, np.ones(20), per_seed), nothing, nothing))
+    many = count_mixture(
+        ids, ((ids.repeat(50), np.ones(1000), per_seed.repeat(50)), nothing, nothing)
+    )
     assert once.net(Mixture()) == many.net(Mixture())
     assert once.net(Mixture()).low < once.net(Mixture()).value < once.net(Mixture()).high

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from edgeflare.errors import UserError
-from edgeflare.models.elsewhere import open_elsewhere
-from edgeflare.models.evaluation import Tensor
+from edgeflare.models.evaluator import Tensor
+from edgeflare.models.other_runtime import open_in_other_runtime
 from edgeflare.models.tflite import Kernels, TFLiteModel, open_tflite
+from edgeflare.repair.model_to_repair import ModelToRepair, read_model_to_repair
 from edgeflare.repair.shifts import MOST, STEP, Shifts, append, standalone
-from edgeflare.repair.target import Target, read_target
 from tampering import InterpreterProbe
 
 CLASSES = 10
@@ -54,8 +54,8 @@ def raw_from(vectors: NDArray[np.float64], output: Tensor) -> NDArray[np.generic
     return np.clip(steps, limits.min, limits.max).astype(output.dtype)
 
 
-def target_of(output: Tensor) -> Target:
-    return Target("model.tflite", "0" * 64, output, ())
+def target_of(output: Tensor) -> ModelToRepair:
+    return ModelToRepair("model.tflite", "0" * 64, output, ())
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -150,7 +150,7 @@ def repaired(tmp_path_factory: pytest.TempPathFactory) -> Repaired:
     shifts = shifts_from(np.random.default_rng(4))
     content = MODEL.read_bytes()
     after = tmp_path_factory.mktemp("repaired") / "repaired.tflite"
-    after.write_bytes(append(content, shifts, read_target(content)))
+    after.write_bytes(append(content, shifts, read_model_to_repair(content)))
     return Repaired(MODEL, after, shifts)
 
 
@@ -182,8 +182,8 @@ def test_a_repaired_model_takes_and_gives_what_it_did_and_shifts_it(
 def test_so_does_an_old_runtime(repaired: Repaired, old_board_python: Path) -> None:
     there = f"builtin@{old_board_python}"
     with (
-        open_elsewhere(repaired.before, there) as before,
-        open_elsewhere(repaired.after, there) as after,
+        open_in_other_runtime(repaired.before, there) as before,
+        open_in_other_runtime(repaired.after, there) as after,
     ):
         check(repaired, before, after)
 
@@ -192,7 +192,7 @@ def test_a_file_keeps_its_signatures_and_says_what_it_was(repaired: Repaired) ->
     before, after = (Interpreter(str(path)) for path in (repaired.before, repaired.after))
     assert after.get_signature_list() == before.get_signature_list()
     with pytest.raises(UserError, match="has been repaired already"):
-        read_target(repaired.after.read_bytes())
+        read_model_to_repair(repaired.after.read_bytes())
 
 
 def test_shifts_of_another_model_are_refused(repaired: Repaired) -> None:

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from edgeflare.campaign.journal import Journal
 from edgeflare.errors import UserError
 from edgeflare.replay import past_run
 from edgeflare.replay.past_run import PastRun
+from edgeflare.run.journal import Journal
 
 ABOUT: dict[str, Any] = {
     "version": "0",
@@ -27,6 +27,6 @@ def test_a_finding_of_a_seed_without_its_label_is_damage(
     Journal.create(tmp_path / "run.db", ABOUT).close()
     document = {"findings": [{"seed_id": 1}], "deviating_seeds": []}
     monkeypatch.setattr(past_run, "load_document", lambda _: document)
-    monkeypatch.setattr("edgeflare.campaign.about.Plan.from_json", lambda _: None)
+    monkeypatch.setattr("edgeflare.run.run_header.Plan.from_json", lambda _: None)
     with pytest.raises(UserError, match=r"run\.db is damaged \(.*out of range"):
         PastRun.open(tmp_path)

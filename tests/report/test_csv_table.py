@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from edgeflare.report.csv_table import COLUMNS, csv_table
-from edgeflare.report.document import Document
+from edgeflare.run.run_document import Document
 
 
 @pytest.fixture

@@ -11,21 +11,21 @@ from rich.console import Console
 
 from edgeflare.report.divergence_bars import divergence_bars
 from edgeflare.report.divergence_picture import divergence_picture
-from edgeflare.report.html.explanation import Explanation, Layer
+from edgeflare.report.html.explanation_view import ExplanationView, LayerView
 
 pytestmark = pytest.mark.slow
 
 NETWORK = tuple(
-    Layer(f"{place} DEPTHWISE_CONV_2D", place % 4 or None, place / 7, begins=place == 5)
+    LayerView(f"{place} DEPTHWISE_CONV_2D", place % 4 or None, place / 7, begins=place == 5)
     for place in range(40)
 )
 
 
-def explanation(*layers: Layer) -> Explanation:
-    return Explanation("kernel (delegate)", layers=layers)
+def explanation(*layers: LayerView) -> ExplanationView:
+    return ExplanationView("kernel (delegate)", layers=layers)
 
 
-def printed(one: Explanation, width: int = 80) -> list[str]:
+def printed(one: ExplanationView, width: int = 80) -> list[str]:
     file = io.StringIO()
     Console(file=file, width=width, color_system=None).print(divergence_bars(one))
     lines = file.getvalue().splitlines()
@@ -39,7 +39,7 @@ def row(lines: list[str], name: str) -> str:
 
 
 def test_the_longest_bar_is_that_of_the_largest_difference() -> None:
-    lines = printed(explanation(Layer("0 CONV_2D", 8.0, 0.0), Layer("1 ADD", 2.0, 3.5)))
+    lines = printed(explanation(LayerView("0 CONV_2D", 8.0, 0.0), LayerView("1 ADD", 2.0, 3.5)))
     first, second = row(lines, "0 CONV_2D"), row(lines, "1 ADD")
     assert first.count("█") == 16
     assert second.count("█") == 4 + 16
@@ -49,7 +49,9 @@ def test_the_longest_bar_is_that_of_the_largest_difference() -> None:
 
 def test_any_difference_shows_and_none_does_not() -> None:
     lines = printed(
-        explanation(Layer("0 CONV_2D", 1000.0), Layer("1 ADD", 1e-9), Layer("2 MUL", 0.0))
+        explanation(
+            LayerView("0 CONV_2D", 1000.0), LayerView("1 ADD", 1e-9), LayerView("2 MUL", 0.0)
+        )
     )
     assert "▏ 1e-09" in row(lines, "1 ADD")
     assert "█" not in row(lines, "2 MUL")
@@ -85,12 +87,14 @@ def test_where_it_begins_stands_out() -> None:
     assert "5 DEPTHWISE_CONV_2D" in bold[0]
 
 
-@pytest.mark.parametrize("layers", [(Layer("0 CONV_2D"),), (Layer("0 CONV_2D", 0.0, 0.0),)])
-def test_a_network_of_which_nothing_differs_or_is_known_is_drawn(layers: tuple[Layer, ...]) -> None:
+@pytest.mark.parametrize("layers", [(LayerView("0 CONV_2D"),), (LayerView("0 CONV_2D", 0.0, 0.0),)])
+def test_a_network_of_which_nothing_differs_or_is_known_is_drawn(
+    layers: tuple[LayerView, ...],
+) -> None:
     assert "0 CONV_2D" in texts(divergence_picture(explanation(*layers), "seed 0"))
 
 
-def _text_elements(one: Explanation) -> list[str]:
+def _text_elements(one: ExplanationView) -> list[str]:
     root = ElementTree.fromstring(divergence_picture(one, "seed 0"))  # noqa: S314 - ours
     return [
         ElementTree.tostring(node, "unicode")
@@ -99,7 +103,7 @@ def _text_elements(one: Explanation) -> list[str]:
 
 
 def test_what_is_not_quantized_has_its_figure_and_no_bar() -> None:
-    one = explanation(Layer("0 CONV_2D", 8.0), Layer("1 DEQUANTIZE", real=0.25))
+    one = explanation(LayerView("0 CONV_2D", 8.0), LayerView("1 DEQUANTIZE", real=0.25))
     line = row(printed(one), "1 DEQUANTIZE")
     assert "▏ 0.25 in real values" in line
     assert "█" not in line
@@ -107,7 +111,7 @@ def test_what_is_not_quantized_has_its_figure_and_no_bar() -> None:
 
 
 def test_real_values_are_not_called_units() -> None:
-    one = Explanation("kernel", layers=(Layer("0 CONV_2D", 0.5, 0.1),), unit="real values")
+    one = ExplanationView("kernel", layers=(LayerView("0 CONV_2D", 0.5, 0.1),), unit="real values")
     said = " ".join(" ".join(printed(one, 160)).split())
     assert "largest differences in real values" in said
     assert "new in twin – original in units of the layer" in said

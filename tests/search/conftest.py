@@ -5,7 +5,8 @@ import pytest
 from numpy.typing import NDArray
 
 from driving import Bench, linear_model
-from edgeflare.search.outcome import Arm, Image
+from edgeflare.core.answer import Image
+from edgeflare.core.arm import Arm
 
 
 @pytest.fixture(scope="session")

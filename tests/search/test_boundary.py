@@ -12,13 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driving import Bench, Drive, Model, linear_model, quantized
+from edgeflare.core.answer import Image
+from edgeflare.core.arm import Arm
+from edgeflare.core.bounds import Bounds
+from edgeflare.core.goal import Find, Goal
+from edgeflare.core.outcome import Outcome
 from edgeflare.search.boundary import boundary, boundary_mh
-from edgeflare.search.bounds import Bounds
 from edgeflare.search.dflare import dflare
-from edgeflare.search.doubt import EnsembleForDevice, TwinThenNearTies
-from edgeflare.search.goal import Find, Goal
-from edgeflare.search.outcome import Arm, Image, Outcome
-from edgeflare.search.strategy import Tale
+from edgeflare.search.strategy import StrategyFunction
+from edgeflare.search.surrogates.device_surrogate import EnsembleForDevice, TwinThenNearTies
 from edgeflare_operators import operators
 
 TALES = pytest.mark.parametrize("tale", [boundary, boundary_mh])
@@ -52,7 +54,7 @@ def kernels(seed: Image = SEEDS[0], *, device: Model, **members: Model) -> Bench
     return Bench(seed, models, members)
 
 
-def drives(tale: Tale, goal: Goal, benches: Iterator[Bench], steps: int) -> list[Drive]:
+def drives(tale: StrategyFunction, goal: Goal, benches: Iterator[Bench], steps: int) -> list[Drive]:
     return [bench.drive(tale, goal, k, steps) for k, bench in enumerate(benches)]
 
 
@@ -62,7 +64,7 @@ def on_all_seeds(bench: Bench) -> Iterator[Bench]:
 
 @TALES
 @pytest.mark.parametrize("model", COMPRESSED)
-def test_finds_what_compression_changed(tale: Tale, model: str) -> None:
+def test_finds_what_compression_changed(tale: StrategyFunction, model: str) -> None:
     bench = compression(COMPRESSED[model])
     for drive in drives(tale, Goal(), on_all_seeds(bench), 300):
         assert drive.finding is not None
@@ -85,7 +87,7 @@ def test_takes_far_fewer_queries_than_dflare(model: str) -> None:
 
 
 @TALES
-def test_the_device_confirms_and_is_asked_nothing_else(tale: Tale) -> None:
+def test_the_device_confirms_and_is_asked_nothing_else(tale: StrategyFunction) -> None:
     goal = Goal(Find.COMPRESSION)
     bench = compression(COMPRESSED["quantized"])
     for drive in drives(tale, goal, on_all_seeds(bench), 300):
@@ -120,7 +122,9 @@ def test_a_device_that_is_not_the_twin_is_asked_wherever_the_twin_deviates() -> 
 
 
 @TALES
-def test_what_the_kernels_alone_cause_is_found_though_the_twin_is_the_original(tale: Tale) -> None:
+def test_what_the_kernels_alone_cause_is_found_though_the_twin_is_the_original(
+    tale: StrategyFunction,
+) -> None:
     models = {Arm.ORIGINAL: ORIGINAL, Arm.TWIN: ORIGINAL, Arm.DEVICE: bent(2)}
     found = drives(tale, Goal(), on_all_seeds(Bench(SEEDS[0], models)), 1500)
     assert sum(drive.finding is not None for drive in found) >= len(SEEDS) - 1
@@ -130,7 +134,9 @@ def test_what_the_kernels_alone_cause_is_found_though_the_twin_is_the_original(t
 
 
 @TALES
-def test_a_search_that_the_kernels_take_no_part_in_leaves_them_alone(tale: Tale) -> None:
+def test_a_search_that_the_kernels_take_no_part_in_leaves_them_alone(
+    tale: StrategyFunction,
+) -> None:
     goal = Goal(Find.COMPRESSION)
     models = {Arm.ORIGINAL: ORIGINAL, Arm.TWIN: ORIGINAL, Arm.DEVICE: bent(2)}
     drive = Bench(SEEDS[0], models).drive(tale, goal, steps=600)
@@ -146,7 +152,7 @@ def test_a_search_that_the_kernels_take_no_part_in_leaves_them_alone(tale: Tale)
 )
 @settings(max_examples=15, deadline=None)
 def test_every_query_keeps_the_bounds(
-    tale: Tale, find: Find, rng_seed: int, linf: float | None, l2: float | None
+    tale: StrategyFunction, find: Find, rng_seed: int, linf: float | None, l2: float | None
 ) -> None:
     bounds = Bounds(linf, l2)
     bench = replace(kernels(device=bent(2), reference=bent(3)), bounds=bounds)
@@ -157,7 +163,7 @@ def test_every_query_keeps_the_bounds(
 
 @TALES
 @pytest.mark.parametrize("find", list(Find))
-def test_the_same_start_is_the_same_search(tale: Tale, find: Find) -> None:
+def test_the_same_start_is_the_same_search(tale: StrategyFunction, find: Find) -> None:
     bench = kernels(device=bent(2), reference=bent(3))
     once, again = (bench.drive(tale, Goal(find), 5, steps=300) for _ in range(2))
     assert once.images == again.images
@@ -166,7 +172,7 @@ def test_the_same_start_is_the_same_search(tale: Tale, find: Find) -> None:
 
 
 @TALES
-def test_the_trigger_names_the_operators_that_led_to_it(tale: Tale) -> None:
+def test_the_trigger_names_the_operators_that_led_to_it(tale: StrategyFunction) -> None:
     installed = {operator.name for operator in operators()}
     for drive in drives(tale, Goal(), on_all_seeds(compression(COMPRESSED["linear"])), 300):
         assert drive.finding is not None
@@ -184,7 +190,7 @@ EQUAL = {
 @TALES
 @pytest.mark.parametrize("find", EQUAL)
 def test_arms_that_never_differ_are_searched_to_the_end_of_the_budget(
-    tale: Tale, find: str
+    tale: StrategyFunction, find: str
 ) -> None:
     goal, bench = EQUAL[find]
     drive = bench.drive(tale, goal, steps=1500)
@@ -199,7 +205,7 @@ def test_arms_that_never_differ_are_searched_to_the_end_of_the_budget(
 
 
 @TALES
-def test_a_constant_model_is_searched_to_the_end_of_the_budget(tale: Tale) -> None:
+def test_a_constant_model_is_searched_to_the_end_of_the_budget(tale: StrategyFunction) -> None:
     def constant(_image: Image) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         return np.array([0.7, 0.2, 0.1])
 

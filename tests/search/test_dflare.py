@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from edgeflare.core.goal import Find, Goal
 from edgeflare.search.dflare import TABLE_3, dflare, dflare_d, dflare_r
-from edgeflare.search.goal import Find, Goal
-from edgeflare.search.strategy import Tale
+from edgeflare.search.strategy import StrategyFunction
 from edgeflare_operators import operators
 
 
@@ -66,7 +66,7 @@ VARIANTS = [
 @pytest.mark.parametrize("find", [Find.ANY, Find.KERNEL])
 @pytest.mark.parametrize(("tale", "variant"), VARIANTS, ids=["dflare", "dflare-d", "dflare-r"])
 def test_asks_what_the_paper_asks(
-    bench: Any, agreeing_bench: Any, tale: Tale, variant: dict[str, Any], find: Find
+    bench: Any, agreeing_bench: Any, tale: StrategyFunction, variant: dict[str, Any], find: Find
 ) -> None:
     goal = Goal(find, ties=True)
     for models in (bench, agreeing_bench):

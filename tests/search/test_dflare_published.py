@@ -6,13 +6,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from edgeflare.core.answer import Answer
+from edgeflare.core.arm import Arm
+from edgeflare.core.goal import Goal
+from edgeflare.core.outcome import Outcome
 from edgeflare.search.dflare_published import (
     PublishedAcceptance,
     PublishedSelection,
     dflare_published,
 )
-from edgeflare.search.goal import Goal
-from edgeflare.search.outcome import Answer, Arm, Outcome
 
 DRAWS = 20_000
 

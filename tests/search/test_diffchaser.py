@@ -7,7 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edgeflare.search.bounds import Bounds
+from edgeflare.core.answer import Answer
+from edgeflare.core.arm import Arm
+from edgeflare.core.bounds import Bounds
+from edgeflare.core.goal import Find, Goal
+from edgeflare.core.outcome import Outcome
 from edgeflare.search.dflare import TABLE_3
 from edgeflare.search.diffchaser import (
     CROSSOVER,
@@ -17,9 +21,7 @@ from edgeflare.search.diffchaser import (
     diffchaser,
     k_certainty,
 )
-from edgeflare.search.goal import Find, Goal
-from edgeflare.search.outcome import Answer, Arm, Outcome
-from edgeflare.search.strategy import Start, Story
+from edgeflare.search.strategy import SearchGenerator, Start
 
 
 def answer(*probabilities: float) -> Answer:
@@ -96,7 +98,7 @@ def test_parents_are_among_the_least_sure() -> None:
     "bounds", [Bounds(max_linf=20.0), Bounds(max_l2=100.5), Bounds(30.0, 150.5)]
 )
 def test_every_query_keeps_the_bounds(agreeing_bench: Any, bounds: Bounds) -> None:
-    def bounded(start: Start) -> Story:
+    def bounded(start: Start) -> SearchGenerator:
         return diffchaser(replace(start, bounds=bounds))
 
     drive = agreeing_bench.drive(bounded, Goal(), steps=3 * POPULATION)

@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from edgeflare.search.bounds import Bounds
+from edgeflare.core.answer import Answer
+from edgeflare.core.arm import Arm
+from edgeflare.core.bounds import Bounds
+from edgeflare.core.goal import Find, Goal
+from edgeflare.core.outcome import Outcome
 from edgeflare.search.donor import donor
-from edgeflare.search.goal import Find, Goal
-from edgeflare.search.outcome import Answer, Arm, Outcome
-from edgeflare.search.strategy import Donor, Start, Story, Told
+from edgeflare.search.strategy import Donor, GeneratorStrategy, SearchGenerator, Start
 
 Image = NDArray[np.uint8]
 
@@ -51,8 +53,8 @@ class Ramp:
         rng = np.random.default_rng(0)
         return Start(seed, self.outcome(seed), goal or Goal(), rng, bounds or Bounds(), donors=lent)
 
-    def drive(self, start: Start) -> tuple[Told, list[Image]]:
-        strategy, asked = Told(donor(start)), list[Image]()
+    def drive(self, start: Start) -> tuple[GeneratorStrategy, list[Image]]:
+        strategy, asked = GeneratorStrategy(donor(start)), list[Image]()
         while queries := strategy.ask():
             asked += [query.image for query in queries]
             strategy.tell([self.outcome(query.image) for query in queries])
@@ -146,7 +148,7 @@ def test_the_line_ends_where_the_bounds_do() -> None:
     "bounds", [Bounds(100.0, None), Bounds(None, 1500.5), Bounds(200.0, 1500.5)]
 )
 def test_every_query_keeps_the_bounds(bench: Any, bounds: Bounds) -> None:
-    def bounded(start: Start) -> Story:
+    def bounded(start: Start) -> SearchGenerator:
         return donor(replace(start, bounds=bounds))
 
     drive = bench.drive(bounded, Goal(min_strength=0.9), steps=300)

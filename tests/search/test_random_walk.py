@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from edgeflare.search.goal import Goal
+from edgeflare.core.goal import Goal
 from edgeflare.search.random_walk import random_walk
 from edgeflare_operators import operators
 

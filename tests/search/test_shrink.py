@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driving import Bench, linear_model
-from edgeflare.search.bounds import Bounds
-from edgeflare.search.goal import Find, Goal, strength
-from edgeflare.search.outcome import Arm
+from edgeflare.core.arm import Arm
+from edgeflare.core.bounds import Bounds
+from edgeflare.core.goal import Find, Goal
+from edgeflare.core.strength import strength
+from edgeflare.core.trigger import Trigger
 from edgeflare.search.shrink import shrink
-from edgeflare.search.strategy import Trigger
 from refining import SEEDS, WEIGHTS, bench, contradicted, distance, everyone, like_the_twin, refined
 
 GOALS = st.builds(Goal, st.sampled_from(list(Find)), st.just(False), st.just(0.0))

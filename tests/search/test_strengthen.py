@@ -11,11 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driving import Bench
-from edgeflare.search.bounds import Bounds
-from edgeflare.search.goal import Find, Goal, strength
-from edgeflare.search.outcome import Arm, Image
-from edgeflare.search.refining.witnesses import compared
+from edgeflare.core.answer import Image
+from edgeflare.core.arm import Arm
+from edgeflare.core.bounds import Bounds
+from edgeflare.core.goal import Find, Goal
+from edgeflare.core.strength import strength
 from edgeflare.search.strengthen import strengthen
+from edgeflare.search.surrogates.refinement_surrogate import compared
 from refining import SEEDS, bench, contradicted, everyone, like_the_twin, refined
 
 

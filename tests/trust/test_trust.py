@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from edgeflare.errors import UserError
 from edgeflare.trust.request import Request
-from edgeflare.trust.store import is_trusted, keep, store_path
 from edgeflare.trust.trust import KEPT_ONLY, Trust, granted
+from edgeflare.trust.trust_store import is_trusted, keep, store_path
 
 contents = st.dictionaries(st.text(max_size=3), st.binary(max_size=3), max_size=3)
 

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
         WorkerLost,
     )
     from edgeflare_agent.runtime.isolated import IsolatedModel
-    from edgeflare_agent.runtime.options import Delegate, Kernels, Options
     from edgeflare_agent.runtime.packages import RuntimeInfo, RuntimeMissing, runtime_info
     from edgeflare_agent.runtime.process import end_all_workers
+    from edgeflare_agent.runtime.session_options import Delegate, Kernels, Options
 
 __all__ = [
     "Batch",
@@ -45,7 +45,7 @@ __all__ = [
     "runtime_info",
 ]
 
-_MODULES = ("answers", "isolated", "options", "packages", "process")
+_MODULES = ("answers", "isolated", "session_options", "packages", "process")
 
 
 def __getattr__(name: str) -> Any:

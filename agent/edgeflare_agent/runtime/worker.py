@@ -30,8 +30,8 @@ import numpy as np
 from edgeflare_agent.runtime.answers import ModelChanged, ModelRejected, TensorSpec
 from edgeflare_agent.runtime.channel import Channel
 from edgeflare_agent.runtime.interpreter import LoadedModel
-from edgeflare_agent.runtime.options import Delegate, Options
 from edgeflare_agent.runtime.packages import RuntimeMissing, interpreter_module, runtime_info
+from edgeflare_agent.runtime.session_options import Delegate, Options
 from edgeflare_agent.runtime.shared import SharedBatch
 
 

@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from edgeflare.campaign.plan import Plan
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
-from edgeflare.search.registry import find_strategy
+from edgeflare.run.plan import Plan
+from edgeflare.search.strategy_registry import find_strategy
 from edgeflare.trust.trust import KEPT_ONLY, Trust
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class BenchRun:
     """One campaign of a bench."""
 
     pair: Pair
@@ -63,11 +63,11 @@ class Grid:
         """The device's name."""
         return self.plan.devices[0]
 
-    def cells(self, pair: Pair) -> Iterator[Cell]:
+    def cells(self, pair: Pair) -> Iterator[BenchRun]:
         """Yield the campaigns on a pair."""
         for strategy in self.strategies:
             for rng_seed in self.rng_seeds:
-                yield Cell(pair, replace(self.plan, strategy=strategy, rng_seed=rng_seed))
+                yield BenchRun(pair, replace(self.plan, strategy=strategy, rng_seed=rng_seed))
 
     def to_json(self) -> dict[str, Any]:
         """Return the grid as plain JSON values."""

@@ -12,18 +12,18 @@ from typing import Any, Final
 import numpy as np
 
 from edgeflare import __version__
-from edgeflare.campaign.about import About
 from edgeflare.campaign.panel import ArmModel, Panel
-from edgeflare.campaign.plan import Plan
+from edgeflare.core.arm import Arm
+from edgeflare.core.goal import Find
 from edgeflare.devices.device import Device, connect
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.session import DeviceSession
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.decode import Decoder, Outputs, detect_outputs
-from edgeflare.models.elsewhere import open_elsewhere
-from edgeflare.models.evaluation import Evaluator, HostModel
-from edgeflare.models.host import describe_host
+from edgeflare.models.evaluator import Evaluator, HostModel
+from edgeflare.models.host_description import describe_host
 from edgeflare.models.original import is_callable, open_original
+from edgeflare.models.other_runtime import open_in_other_runtime
 from edgeflare.models.pair import Pair
 from edgeflare.models.preprocess import Encoder
 from edgeflare.models.seeds import Seeds, load_seeds
@@ -35,8 +35,8 @@ from edgeflare.models.tflite import (
     check_model_file,
     open_tflite,
 )
-from edgeflare.search.goal import Find
-from edgeflare.search.outcome import Arm
+from edgeflare.run.plan import Plan
+from edgeflare.run.run_header import RunHeader
 
 TWIN_KERNELS: Final = "xnnpack"
 """The host's kernels that run the twin: what a runtime does by itself."""
@@ -80,10 +80,10 @@ class Assembly:
         size = int(np.prod(self.seeds.images.shape[1:]))
         return plan.settled(self.ensemble, size)
 
-    def about(self, plan: Plan) -> About:
+    def about(self, plan: Plan) -> RunHeader:
         """Return what the journal is told at its beginning."""
         labels = self.seeds.labels
-        return About(
+        return RunHeader(
             version=__version__,
             pair=_describe(self.pair),
             plan=self.settle(plan),
@@ -156,7 +156,7 @@ def assemble(
         for kernels in ensemble[1:]
     }
     for member in elsewhere:
-        model = stack.enter_context(open_elsewhere(pair.compressed, member))
+        model = stack.enter_context(open_in_other_runtime(pair.compressed, member))
         members[member] = replace(hosts[Arm.TWIN], evaluator=model)
     panel = Panel(hosts, on_devices, members)
     return Assembly(pair, seeds, panel, devices, ensemble, time.monotonic() - begun)

@@ -7,11 +7,11 @@ from typing import Literal
 
 from threadpoolctl import threadpool_limits
 
+from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.held_out import evaluate_held_out
-from edgeflare.campaign.refinement import refine
+from edgeflare.campaign.refinement_phase import refine
 from edgeflare.campaign.screening import screen, warn
 from edgeflare.campaign.search_phase import SearchPhase
-from edgeflare.campaign.setting import Setting
 from edgeflare.campaign.verification import verify
 from edgeflare.errors import InfrastructureError
 
@@ -38,7 +38,7 @@ class Interrupt:
         return self._times > 1
 
 
-def run_campaign(setting: Setting, interrupt: Interrupt) -> StoppedBy | None:
+def run_campaign(setting: CampaignContext, interrupt: Interrupt) -> StoppedBy | None:
     """Run a campaign to its end, or go on with one that was stopped.
 
     Whatever happens, the journal holds all that was answered.
@@ -62,7 +62,7 @@ def run_campaign(setting: Setting, interrupt: Interrupt) -> StoppedBy | None:
     return stopped
 
 
-def _run(setting: Setting, interrupt: Interrupt) -> StoppedBy | None:
+def _run(setting: CampaignContext, interrupt: Interrupt) -> StoppedBy | None:
     setting.health.thermometer.look()
     outcomes = screen(setting)
     tested = evaluate_held_out(setting)

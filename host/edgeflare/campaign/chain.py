@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from edgeflare.campaign.panel import Evaluated
-from edgeflare.campaign.rows import ChainRow, Ended
-from edgeflare.search.goal import Goal
-from edgeflare.search.outcome import Arm
-from edgeflare.search.strategy import Query, Strategy, Trigger
+from edgeflare.core.arm import Arm
+from edgeflare.core.evaluated_query import EvaluatedQuery
+from edgeflare.core.goal import Goal
+from edgeflare.core.query import Query
+from edgeflare.core.trigger import Trigger
+from edgeflare.run.journal_rows import ChainRow, Ended
+from edgeflare.search.strategy import Strategy
 
 
 def chain_generator(rng_seed: int, seed_id: int) -> np.random.Generator:
@@ -48,7 +50,7 @@ class Chain:
     ties: int = 0
     seconds: float = 0.0
 
-    def tell(self, evaluated: Sequence[Evaluated]) -> None:
+    def tell(self, evaluated: Sequence[EvaluatedQuery]) -> None:
         """Count what was evaluated, and tell it to the strategy."""
         self.steps += len(evaluated)
         self.queries += _inputs(self.strategy.ask())

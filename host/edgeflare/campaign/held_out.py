@@ -12,17 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.campaign.journal import Journal
+from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.pipeline import Pipeline
-from edgeflare.campaign.recall import to_row
-from edgeflare.campaign.setting import Setting
+from edgeflare.core.query import Query
 from edgeflare.errors import UserError
 from edgeflare.models.preprocess import Resize
 from edgeflare.models.seeds import Seeds, load_seeds
-from edgeflare.search.strategy import Query
-
-NOTE = "test"
-"""The key under which the journal says what the images are."""
+from edgeflare.run.journal import HELD_OUT_KEY, Journal
+from edgeflare.run.stored_answers import to_row
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +69,9 @@ def note_held_out(journal: Journal, held_out: HeldOut | None, *, resumed: bool) 
     """
     told = None if held_out is None else held_out.to_json()
     if not resumed:
-        journal.note(NOTE, told)
+        journal.note(HELD_OUT_KEY, told)
         return
-    begun = journal.about().get(NOTE)
+    begun = journal.about().get(HELD_OUT_KEY)
     before, now = (one and (one["sha256"], one["labels"]) for one in (begun, told))
     if before != now:
         how = f"with --test {begun['path']}" if begun else "without --test"
@@ -84,7 +81,7 @@ def note_held_out(journal: Journal, held_out: HeldOut | None, *, resumed: bool) 
         )
 
 
-def evaluate_held_out(setting: Setting) -> bool:
+def evaluate_held_out(setting: CampaignContext) -> bool:
     """Evaluate the held-out images that were not evaluated yet; return False if it was stopped."""
     if setting.held_out is None:
         return True
@@ -105,7 +102,7 @@ def evaluate_held_out(setting: Setting) -> bool:
 
 
 def _batches(
-    setting: Setting, images: NDArray[np.uint8], missing: list[int]
+    setting: CampaignContext, images: NDArray[np.uint8], missing: list[int]
 ) -> Iterator[tuple[list[int], list[Query], list[int]]]:
     size = min(setting.batch_size(0.0), 64)
     for begin in range(0, len(missing), size):

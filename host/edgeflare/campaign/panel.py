@@ -9,12 +9,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.core.answer import Answer
+from edgeflare.core.arm import Arm
+from edgeflare.core.evaluated_query import EvaluatedQuery
+from edgeflare.core.outcome import Outcome
+from edgeflare.core.query import Query
 from edgeflare.devices.connection import DeviceLost
 from edgeflare.models.decode import Decoder
-from edgeflare.models.evaluation import Evaluator, RawBatch
+from edgeflare.models.evaluator import Evaluator, RawBatch
+from edgeflare.models.output_decoders import OutputDecoders, read_answers
 from edgeflare.models.preprocess import Encoder
-from edgeflare.search.outcome import Answer, Arm, Outcome
-from edgeflare.search.strategy import Query
+from edgeflare.run.device_assignment import device_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,49 +31,13 @@ class ArmModel:
     decoder: Decoder
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """How the raw outputs of a panel, or of a journal, are read.
-
-    Attributes:
-        decoders: by arm.
-        members: kernel sets of the twin's ensemble, in the order of their outputs in a row.
-
-    """
-
-    decoders: Mapping[Arm, Decoder]
-    members: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Evaluated:
-    """The answers about one query.
-
-    Attributes:
-        outcome: what a strategy reads.
-        raw: raw output vectors as bytes in the models' dtypes, by arm, or by kernel set for members
-            of the twin's ensemble.
-        seconds: this query's share of the evaluation time that its own arms and device spent.
-
-    """
-
-    outcome: Outcome
-    raw: Mapping[Arm | str, bytes]
-    seconds: float
-
-
-class Lost(Exception):  # noqa: N818 - a state to recover from, not a mistake
+class PanelDeviceLost(Exception):  # noqa: N818 - a state to recover from, not a mistake
     """One of the devices was lost, for the reason that is this exception's cause."""
 
     def __init__(self, index: int, why: DeviceLost) -> None:
         """Say which one, by its place among the devices."""
         super().__init__(str(why))
         self.index = index
-
-
-def device_of(seed_id: int, devices: int) -> int:
-    """Return which of so many devices a seed is given to."""
-    return seed_id % devices
 
 
 class Panel:
@@ -112,10 +81,10 @@ class Panel:
         return tuple(self._members)
 
     @property
-    def reading(self) -> Reading:
+    def reading(self) -> OutputDecoders:
         """How the raw outputs are read."""
         decoders = {arm: model.decoder for arm, model in self._hosts.items()}
-        return Reading({**decoders, Arm.DEVICE: self._devices[0].decoder}, self.members)
+        return OutputDecoders({**decoders, Arm.DEVICE: self._devices[0].decoder}, self.members)
 
     def submit(self, queries: Sequence[Query], seed_ids: Sequence[int]) -> Pending:
         """Begin to evaluate a batch, each query on the arms that it names.
@@ -179,7 +148,7 @@ class Pending:
         self._parts = parts
         self.device_busy_seconds = 0.0
 
-    def collect(self) -> list[Evaluated]:
+    def collect(self) -> list[EvaluatedQuery]:
         """Wait for the answers of all arms, and return them in the order of the queries.
 
         Raises:
@@ -207,7 +176,7 @@ class Pending:
                 raw[row][key] = output.tobytes()
                 seconds[row] += share
         return [
-            Evaluated(Outcome(a, m), r, s)
+            EvaluatedQuery(Outcome(a, m), r, s)
             for a, m, r, s in zip(answers, members, raw, seconds, strict=True)
         ]
 
@@ -216,22 +185,8 @@ def _result(part: _Part) -> RawBatch:
     try:
         return part.raw.result()
     except DeviceLost as lost:
-        raise Lost(part.index, lost) from lost
+        raise PanelDeviceLost(part.index, lost) from lost
 
 
 def _asks(query: Query, key: Arm | str) -> bool:
     return key in (query.arms if isinstance(key, Arm) else query.kernels)
-
-
-def read_answers(decoder: Decoder, batch: RawBatch) -> Iterator[Answer]:
-    """Yield the answers that a batch of raw outputs means."""
-    decoded = decoder.decode(batch)
-    for label, tied, probabilities, scores, failure in zip(
-        decoded.labels.tolist(),
-        decoded.tied.tolist(),
-        decoded.probabilities,
-        decoded.scores,
-        decoded.failures,
-        strict=True,
-    ):
-        yield Answer(None if failure else label, tied, probabilities, scores, failure)

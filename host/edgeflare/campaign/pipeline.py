@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Generic, TypeVar
 
-from edgeflare.campaign.panel import Evaluated, Lost, Panel, Pending
+from edgeflare.campaign.panel import Panel, PanelDeviceLost, Pending
+from edgeflare.core.evaluated_query import EvaluatedQuery
+from edgeflare.core.query import Query
 from edgeflare.errors import InfrastructureError
-from edgeflare.search.strategy import Query
 
 Ticket = TypeVar("Ticket")
 
@@ -28,7 +29,7 @@ class Landed(Generic[Ticket]):
     """A batch that was answered."""
 
     ticket: Ticket
-    evaluated: list[Evaluated]
+    evaluated: list[EvaluatedQuery]
     device_busy_seconds: float
 
     @property
@@ -87,7 +88,7 @@ class Pipeline(Generic[Ticket]):
             flight = self._flights[0]
             try:
                 evaluated = flight.pending.collect()
-            except Lost as lost:
+            except PanelDeviceLost as lost:
                 last = lost
                 self._recover(lost.index)
                 for lost_too in self._flights:

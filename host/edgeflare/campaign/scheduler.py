@@ -6,13 +6,13 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
+from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.chain import Chain
 from edgeflare.campaign.pipeline import Landed, Pipeline
-from edgeflare.campaign.recall import from_rows, image_crc32, to_row
-from edgeflare.campaign.rows import Role
-from edgeflare.campaign.setting import Setting
+from edgeflare.core.query import Query
 from edgeflare.errors import UserError
-from edgeflare.search.strategy import Query
+from edgeflare.run.journal_rows import Role
+from edgeflare.run.stored_answers import from_rows, image_crc32, to_row
 
 _Batch = list[tuple[Chain, Sequence[Query]]]
 
@@ -41,7 +41,7 @@ class ChainPhase(Protocol):
 
 
 def run_chains(
-    setting: Setting, phase: ChainPhase, seed_ids: Iterable[int], most_open: int
+    setting: CampaignContext, phase: ChainPhase, seed_ids: Iterable[int], most_open: int
 ) -> None:
     """Run a phase's chains until each is placed aside, or the phase is stopped.
 
@@ -82,7 +82,7 @@ def run_chains(
         phase.report()
 
 
-def tell_again(setting: Setting, role: Role, chain: Chain) -> None:
+def tell_again(setting: CampaignContext, role: Role, chain: Chain) -> None:
     """Tell a new chain the answers that the journal holds of it.
 
     Raises:
@@ -116,7 +116,7 @@ def _next_batch(ready: deque[Chain], size: int) -> _Batch:
     return batch
 
 
-def _put(setting: Setting, batch: _Batch, pipeline: Pipeline[_Batch]) -> None:
+def _put(setting: CampaignContext, batch: _Batch, pipeline: Pipeline[_Batch]) -> None:
     """Begin to evaluate what chains ask, and the canaries that are due."""
     queries = [query for _, asked in batch for query in asked]
     seed_ids = [chain.seed_id for chain, asked in batch for _ in asked]
@@ -124,7 +124,7 @@ def _put(setting: Setting, batch: _Batch, pipeline: Pipeline[_Batch]) -> None:
     pipeline.put(batch, [*queries, *canaries], [*seed_ids, *canary_ids])
 
 
-def _tell(setting: Setting, role: Role, landed: Landed[_Batch]) -> int:
+def _tell(setting: CampaignContext, role: Role, landed: Landed[_Batch]) -> int:
     """Tell the chains of a batch their answers, and write these down; return how many."""
     rows = []
     begin = 0

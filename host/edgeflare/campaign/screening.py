@@ -6,22 +6,24 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from edgeflare.campaign.panel import Evaluated
+from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.pipeline import Pipeline
-from edgeflare.campaign.recall import from_rows, to_row
-from edgeflare.campaign.rows import Answers
-from edgeflare.campaign.setting import Setting
-from edgeflare.campaign.triggers import store_trigger
+from edgeflare.campaign.trigger_files import store_trigger
+from edgeflare.core.arm import Arm
+from edgeflare.core.evaluated_query import EvaluatedQuery
+from edgeflare.core.outcome import Outcome
+from edgeflare.core.query import Query
+from edgeflare.core.trigger import Trigger
 from edgeflare.models.decode import Decoded, Decoder
-from edgeflare.models.evaluation import RawBatch
+from edgeflare.models.evaluator import RawBatch
 from edgeflare.models.sanity import sanity_warnings
-from edgeflare.search.outcome import Arm, Outcome
-from edgeflare.search.strategy import Query, Trigger
+from edgeflare.run.journal_rows import AnswerRow
+from edgeflare.run.stored_answers import from_rows, to_row
 
 FOLDER = "deviating_seeds"
 
 
-def screen(setting: Setting) -> dict[int, Outcome]:
+def screen(setting: CampaignContext) -> dict[int, Outcome]:
     """Evaluate the seeds, and record those that deviate.
 
     Returns:
@@ -40,7 +42,7 @@ def screen(setting: Setting) -> dict[int, Outcome]:
     return outcomes
 
 
-def warn(setting: Setting) -> None:
+def warn(setting: CampaignContext) -> None:
     """Note what looks wrong in the answers of the host's models on the seeds, and show it."""
     decoders = setting.panel.reading.decoders
     rows = [rows[0] for rows in setting.journal.answers("seed").values()]
@@ -57,7 +59,7 @@ def warn(setting: Setting) -> None:
         setting.observer.warned(line)
 
 
-def _decode(decoder: Decoder, arm: Arm, rows: Sequence[Answers]) -> Decoded:
+def _decode(decoder: Decoder, arm: Arm, rows: Sequence[AnswerRow]) -> Decoded:
     outputs = np.frombuffer(b"".join(row.raw(arm) or b"" for row in rows), decoder.tensor.dtype)
     failures = {
         i: row.failures[arm.value] for i, row in enumerate(rows) if arm.value in row.failures
@@ -65,8 +67,8 @@ def _decode(decoder: Decoder, arm: Arm, rows: Sequence[Answers]) -> Decoded:
     return decoder.decode(RawBatch(outputs.reshape(len(rows), -1), failures))
 
 
-def _known(setting: Setting) -> Mapping[int, Evaluated]:
-    rows: list[Answers] = [rows[0] for rows in setting.journal.answers("seed").values()]
+def _known(setting: CampaignContext) -> Mapping[int, EvaluatedQuery]:
+    rows: list[AnswerRow] = [rows[0] for rows in setting.journal.answers("seed").values()]
     return {
         row.seed_id: one
         for row, one in zip(rows, from_rows(setting.panel.reading, rows), strict=True)
@@ -74,7 +76,7 @@ def _known(setting: Setting) -> Mapping[int, Evaluated]:
 
 
 def _batches(
-    setting: Setting, seed_ids: Sequence[int]
+    setting: CampaignContext, seed_ids: Sequence[int]
 ) -> Iterator[tuple[list[int], list[Query], list[int]]]:
     size = min(setting.batch_size(0.0), 16)  # nothing is known of the device's speed yet
     for begin in range(0, len(seed_ids), size):
@@ -85,7 +87,9 @@ def _batches(
         yield part, [Query(setting.images[i], panel.arms, panel.members) for i in part], part
 
 
-def _record(setting: Setting, seed_ids: Sequence[int], evaluated: Sequence[Evaluated]) -> None:
+def _record(
+    setting: CampaignContext, seed_ids: Sequence[int], evaluated: Sequence[EvaluatedQuery]
+) -> None:
     with setting.journal.transaction():
         for seed_id, one in zip(seed_ids, evaluated, strict=True):
             image = setting.images[seed_id]

@@ -6,13 +6,14 @@ import math
 from collections.abc import Iterable, Mapping
 
 from edgeflare.campaign.budget import Spent, first_allowance, next_allowance
+from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.chain import Chain, chain_generator
-from edgeflare.campaign.rows import ChainRow, Ended, Role
+from edgeflare.campaign.observer import Progress
 from edgeflare.campaign.scheduler import run_chains, tell_again
-from edgeflare.campaign.setting import Progress, Setting
-from edgeflare.campaign.triggers import store_trigger
-from edgeflare.search.outcome import Outcome
-from edgeflare.search.strategy import Donor, Start, Told
+from edgeflare.campaign.trigger_files import store_trigger
+from edgeflare.core.outcome import Outcome
+from edgeflare.run.journal_rows import ChainRow, Ended, Role
+from edgeflare.search.strategy import Donor, GeneratorStrategy, Start
 
 FOLDER = "findings"
 
@@ -26,7 +27,7 @@ class SearchPhase:
 
     role: Role = "step"
 
-    def __init__(self, setting: Setting, seeds: Mapping[int, Outcome]) -> None:
+    def __init__(self, setting: CampaignContext, seeds: Mapping[int, Outcome]) -> None:
         """Prepare the search; `seeds` are the outcomes of the seeds to search from, by id."""
         self._setting = setting
         self._seeds = seeds
@@ -72,7 +73,7 @@ class SearchPhase:
             setting.panel.members,
             self._donors,
         )
-        chain = Chain(seed_id, Told(setting.tale(start)), goal)
+        chain = Chain(seed_id, GeneratorStrategy(setting.tale(start)), goal)
         tell_again(setting, self.role, chain)
         self._open[seed_id] = chain
         return chain

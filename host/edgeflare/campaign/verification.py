@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.pipeline import Pipeline
-from edgeflare.campaign.recall import to_row
-from edgeflare.campaign.setting import Setting
-from edgeflare.search.outcome import Image
-from edgeflare.search.strategy import Query
-
-REPETITIONS = 3
-"""Once could be chance; three times in three different batches hardly is."""
-
+from edgeflare.core.answer import Image
+from edgeflare.core.query import Query
+from edgeflare.run.journal_rows import REPETITIONS
+from edgeflare.run.stored_answers import to_row
 
 _Ticket = list[tuple[int, int, Image]]
 """Seed ids, repetitions and images of a batch."""
 
 
-def verify(setting: Setting) -> bool:
+def verify(setting: CampaignContext) -> bool:
     """Verify what has not been verified yet; return False if it was stopped before the end."""
     done = {seed_id: len(rows) for seed_id, rows in setting.journal.answers("verify").items()}
     paths = {seed_id: row.image for seed_id, row in setting.journal.triggers().items()}
@@ -41,7 +38,7 @@ def verify(setting: Setting) -> bool:
 
 
 def _batches(
-    setting: Setting, rounds: Sequence[Sequence[tuple[int, int]]], paths: Mapping[int, str]
+    setting: CampaignContext, rounds: Sequence[Sequence[tuple[int, int]]], paths: Mapping[int, str]
 ) -> Iterator[tuple[_Ticket, list[Query], list[int]]]:
     size = min(setting.batch_size(0.0), 16)
     for part in (left[at : at + size] for left in rounds for at in range(0, len(left), size)):

@@ -9,7 +9,7 @@ from typing import cast
 
 from typer import Abort, BadParameter
 
-from edgeflare.cli.wording import reworded
+from edgeflare.cli.typer_messages import reworded
 from edgeflare.crash_report import keep_traceback
 from edgeflare.errors import EdgeFlareError
 from edgeflare.untrusted_text import for_terminal

@@ -9,25 +9,25 @@ from typing import Annotated
 
 import typer
 
-from edgeflare.bench.document import Bench, write_bench
-from edgeflare.bench.figure import draw_queries
+from edgeflare.bench.bench_document import Bench, write_bench
+from edgeflare.bench.bench_runs import Watch, check_folder, open_pair, run_grid
+from edgeflare.bench.bench_table import print_table
 from edgeflare.bench.grid import Grid, check_pairs
-from edgeflare.bench.running import Watch, check_folder, open_pair, run_grid
-from edgeflare.bench.table import print_table
-from edgeflare.campaign.plan import MAX_QUERIES, TIME_LIMIT_SECONDS, Plan
-from edgeflare.campaign.setting import CHAINS
-from edgeflare.cli import options
+from edgeflare.bench.queries_figure import draw_queries
+from edgeflare.campaign.campaign_context import CHAINS
+from edgeflare.cli import search_options
 from edgeflare.cli.completion import complete_strategy
 from edgeflare.cli.console import Console
 from edgeflare.cli.grid_progress import say, watch_runs
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
+from edgeflare.cli.option_values import read_bound, read_ensemble, read_parts, read_whole_numbers
 from edgeflare.cli.quiet import Quiet, result
-from edgeflare.cli.values import read_bound, read_ensemble, read_parts, read_whole_numbers
+from edgeflare.core.bounds import DEFAULT_LINF
+from edgeflare.core.goal import Find, Goal
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.pair import Pair, load_pair
-from edgeflare.search.bounds import DEFAULT_LINF
-from edgeflare.search.goal import Find, Goal
-from edgeflare.search.registry import strategies as known_strategies
+from edgeflare.run.plan import MAX_QUERIES, TIME_LIMIT_SECONDS, Plan
+from edgeflare.search.strategy_registry import strategies as known_strategies
 from edgeflare.trust.asking import decided_by_user
 
 Pairs = Annotated[list[Path], typer.Argument(metavar="PAIR", help="Folders that hold a pair.toml.")]
@@ -65,19 +65,19 @@ def bench(
     strategy: Strategies = None,
     baseline: Baseline = None,
     rng_seeds: RngSeeds = "0,1,2",
-    limit: options.Limit = None,
-    device: options.Device = "emulated-builtin",
-    find: options.FindWhat = Find.ANY,
-    ties: options.WithTies = options.Ties.EXCLUDE,
-    max_queries: options.MaxQueries = MAX_QUERIES,
-    time_limit: options.TimeLimit = TIME_LIMIT_SECONDS,
-    max_linf: options.MaxLinf = f"{DEFAULT_LINF:g}",
-    max_l2: options.MaxL2 = "default",
-    ensemble: options.Ensemble = None,
-    chains: options.Chains = CHAINS,
+    limit: search_options.Limit = None,
+    device: search_options.Device = "emulated-builtin",
+    find: search_options.FindWhat = Find.ANY,
+    ties: search_options.WithTies = search_options.Ties.EXCLUDE,
+    max_queries: search_options.MaxQueries = MAX_QUERIES,
+    time_limit: search_options.TimeLimit = TIME_LIMIT_SECONDS,
+    max_linf: search_options.MaxLinf = f"{DEFAULT_LINF:g}",
+    max_l2: search_options.MaxL2 = "default",
+    ensemble: search_options.Ensemble = None,
+    chains: search_options.Chains = CHAINS,
     resume: Resume = False,
-    dry_run: options.DryRun = False,
-    trust: options.Trust = False,
+    dry_run: search_options.DryRun = False,
+    trust: search_options.Trust = False,
     strategies: SeparatedStrategies = None,
     _quiet: Quiet = False,
 ) -> int:
@@ -97,7 +97,7 @@ def bench(
         baseline=names[0] if baseline is None else baseline,
         plan=Plan(
             strategy=names[0],
-            goal=Goal(find, ties is options.Ties.INCLUDE),
+            goal=Goal(find, ties is search_options.Ties.INCLUDE),
             devices=(device,),
             limit=limit,
             max_queries=max_queries,

@@ -12,15 +12,15 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
-from edgeflare.campaign.run_directory import RunDirectory
 from edgeflare.cli.completion import complete_run
 from edgeflare.cli.console import Console
-from edgeflare.replay.comparing import Column, Comparison
-from edgeflare.replay.comparing import compare as set_side_by_side
-from edgeflare.report.document import load_document
-from edgeflare.report.harm import in_words
-from edgeflare.report.naming import last_parts
+from edgeflare.replay.run_comparison import ComparedRun, RunComparison
+from edgeflare.replay.run_comparison import compare as set_side_by_side
+from edgeflare.report.entry_names import last_parts
 from edgeflare.report.nearness_figure import draw_nearness
+from edgeflare.run.harm import in_words
+from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_document import load_document
 from edgeflare.untrusted_text import printable
 
 Runs = Annotated[
@@ -62,7 +62,7 @@ def compare(runs: Runs, as_json: AsJson = False, figure: Figure = None) -> None:
         console.print(f"{len(comparison.shared_seeds)} seeds deviate, or lead to it, in every run")
 
 
-_ROWS: tuple[tuple[str, Callable[[Column], str]], ...] = (
+_ROWS: tuple[tuple[str, Callable[[ComparedRun], str]], ...] = (
     ("devices", lambda one: "\n".join(one.devices)),
     ("compressed model", lambda one: last_parts(one.compressed)),
     ("strategy, find", lambda one: f"{one.strategy}, {one.find}"),
@@ -80,7 +80,7 @@ _ROWS: tuple[tuple[str, Callable[[Column], str]], ...] = (
 )
 
 
-def _table(comparison: Comparison) -> Table:
+def _table(comparison: RunComparison) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column()
     for column in comparison.columns:
@@ -91,7 +91,7 @@ def _table(comparison: Comparison) -> Table:
     return table
 
 
-def _nearness(column: Column) -> str:
+def _nearness(column: ComparedRun) -> str:
     return "\n".join(f"{level}: {share:.1%}" for level, share in column.nearness.items())
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from glob import escape, iglob
 from pathlib import Path
 
-from edgeflare.campaign.run_directory import DOCUMENT, JOURNAL
 from edgeflare.devices.profile import list_profiles
-from edgeflare.search.registry import strategies
+from edgeflare.run.run_directory import DOCUMENT, JOURNAL
+from edgeflare.search.strategy_registry import strategies
 
 _SCHEMES = ("adb://", "ssh://", "grpc://")
 

@@ -10,13 +10,13 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from edgeflare.cli import options
+from edgeflare.cli import search_options
 from edgeflare.cli.completion import complete_device
 from edgeflare.cli.console import Console
-from edgeflare.devices.attached import look_around
-from edgeflare.devices.check import check_device
 from edgeflare.devices.cpu_features import features_for_kernels
 from edgeflare.devices.device import connect
+from edgeflare.devices.device_check import check_device
+from edgeflare.devices.discovery import look_around
 from edgeflare.devices.profile import find_profile, list_profiles
 from edgeflare.trust.asking import decided_by_user
 from edgeflare.untrusted_text import printable
@@ -73,7 +73,7 @@ def show(
             autocompletion=complete_device,
         ),
     ],
-    trust: options.Trust = False,
+    trust: search_options.Trust = False,
 ) -> None:
     """Show what a profile says, and what its device says of itself (starts its agent)."""
     profile = find_profile(name, decided_by_user(trust))
@@ -97,7 +97,7 @@ def check(
             autocompletion=complete_device,
         ),
     ],
-    trust: options.Trust = False,
+    trust: search_options.Trust = False,
 ) -> None:
     """Try a device: put the agent there if needed, start it, run a small model, and stop it.
 

@@ -6,7 +6,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from edgeflare.cli.console import Console
-from edgeflare.devices.doctor import examine
+from edgeflare.devices.installation_check import examine
 from edgeflare.untrusted_text import printable
 
 

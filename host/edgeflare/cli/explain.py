@@ -11,9 +11,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from edgeflare.campaign.journal import Journal
-from edgeflare.campaign.run_directory import RunDirectory, write_atomically
-from edgeflare.cli import moved, options
+from edgeflare.cli import moved_models, search_options
 from edgeflare.cli.completion import complete_device, complete_run
 from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import INTERRUPTED, as_ctrl_c
@@ -22,19 +20,21 @@ from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.warning import unless_damaged, warn
 from edgeflare.devices.device import connect
 from edgeflare.devices.profile import Profile
-from edgeflare.diagnose.document import (
+from edgeflare.diagnose.explain_document import (
     EXPLANATIONS,
     Explanations,
     left_over,
     load_explanations,
 )
-from edgeflare.diagnose.explaining import Explanation, Subject
-from edgeflare.diagnose.explaining import explain as explain_findings
-from edgeflare.diagnose.terminal import print_explanations
+from edgeflare.diagnose.explain_findings import Explanation, FindingToExplain
+from edgeflare.diagnose.explain_findings import explain as explain_findings
+from edgeflare.diagnose.explanation_terminal import print_explanations
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.replay.past_run import PastRun, seed_id_of
 from edgeflare.report.divergence_bars import divergence_bars
-from edgeflare.report.html.explanation import read_explanation
+from edgeflare.report.html.explanation_view import read_explanation
+from edgeflare.run.journal import Journal
+from edgeflare.run.run_directory import RunDirectory, write_atomically
 from edgeflare.trust.asking import decided_by_user
 
 PICTURES = "explain"
@@ -70,9 +70,9 @@ def explain(
     run: Run,
     finding: Findings = None,
     device: Devices = None,
-    original: moved.Original = None,
-    compressed: moved.Compressed = None,
-    trust: options.Trust = False,
+    original: moved_models.Original = None,
+    compressed: moved_models.Compressed = None,
+    trust: search_options.Trust = False,
     _quiet: Quiet = False,
 ) -> int:
     """Say why findings deviate, and where in the network it begins.
@@ -109,7 +109,9 @@ def explain(
         for entries in (everything, chosen)
     )
     pair = past.pair(original, compressed)
-    subject = Subject(past.directory, past.about, pair, _seed_rows(past), past.searched_seeds(pair))
+    subject = FindingToExplain(
+        past.directory, past.about, pair, _seed_rows(past), past.searched_seeds(pair)
+    )
     profiles = _profiles(past.profiles(device, decided_by_user(trust)), chosen, elsewhere)
     pending = left_over(before, elsewhere) if finding else [entry["seed_id"] for entry in chosen]
     kept = Explanations(past.directory, past.about, before, pending, elsewhere)
@@ -136,7 +138,7 @@ class _Session:
 
     def __init__(
         self,
-        subject: Subject,
+        subject: FindingToExplain,
         kept: Explanations,
         everything: Sequence[dict[str, Any]],
         chosen: Sequence[dict[str, Any]],

@@ -7,15 +7,15 @@ from typing import Annotated
 
 import typer
 
-from edgeflare.cli import moved
+from edgeflare.cli import moved_models
 from edgeflare.cli.completion import complete_run
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.warning import unless_damaged
-from edgeflare.diagnose.document import load_explanations
+from edgeflare.diagnose.explain_document import load_explanations
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.replay.past_run import PastRun, seed_id_of
-from edgeflare.replay.reproduction import SCRIPT
-from edgeflare.replay.reproduction import export as write_reproduction
+from edgeflare.replay.reproduction_archive import SCRIPT
+from edgeflare.replay.reproduction_archive import export as write_reproduction
 from edgeflare.untrusted_text import printable
 
 Run = Annotated[
@@ -36,8 +36,8 @@ def export(
     finding: Finding,
     out: Out = None,
     no_models: NoModels = False,
-    original: moved.Original = None,
-    compressed: moved.Compressed = None,
+    original: moved_models.Original = None,
+    compressed: moved_models.Compressed = None,
     _quiet: Quiet = False,
 ) -> None:
     """Write a finding as a zip that shows the deviation with nothing but numpy and a runtime.

@@ -7,18 +7,18 @@ from contextlib import contextmanager
 
 from rich.console import Console
 
-from edgeflare.bench.grid import Cell
-from edgeflare.bench.running import Watch
-from edgeflare.campaign.setting import Observer
+from edgeflare.bench.bench_runs import Watch
+from edgeflare.bench.grid import BenchRun
+from edgeflare.campaign.observer import Observer
 from edgeflare.cli.progress import observe
 from edgeflare.untrusted_text import printable
 
 
-def watch_runs(console: Console, line: Callable[[Cell], str]) -> Watch:
+def watch_runs(console: Console, line: Callable[[BenchRun], str]) -> Watch:
     """Return what shows the progress of one run after the other; `line` announces each."""
 
     @contextmanager
-    def watch(cell: Cell) -> Iterator[Observer]:
+    def watch(cell: BenchRun) -> Iterator[Observer]:
         say(console, line(cell))
         with observe(console) as observer:
             yield observer

@@ -22,7 +22,7 @@ from rich.progress import (
     Progress as Bars,
 )
 
-from edgeflare.campaign.setting import Progress
+from edgeflare.campaign.observer import Progress
 from edgeflare.cli.time_left import TimeLeft
 
 LINE_SECONDS: Final = 5.0

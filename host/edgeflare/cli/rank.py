@@ -9,33 +9,33 @@ from typing import Annotated
 
 import typer
 
+from edgeflare.bench.bench_runs import Watch, check_folder, open_pair
+from edgeflare.bench.bench_table import heading
 from edgeflare.bench.grid import Grid
-from edgeflare.bench.running import Watch, check_folder, open_pair
-from edgeflare.bench.table import heading
 from edgeflare.campaign.campaign import Interrupt
-from edgeflare.campaign.plan import MAX_QUERIES, SHRINK, TIME_LIMIT_SECONDS, Plan
-from edgeflare.campaign.setting import CHAINS
-from edgeflare.cli import options
+from edgeflare.campaign.campaign_context import CHAINS
+from edgeflare.cli import search_options
 from edgeflare.cli.completion import complete_strategy
 from edgeflare.cli.console import Console
 from edgeflare.cli.grid_progress import say, watch_runs
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
+from edgeflare.cli.option_values import read_bound, read_numbers, read_whole_numbers
 from edgeflare.cli.quiet import Quiet, result
-from edgeflare.cli.values import read_bound, read_numbers, read_whole_numbers
+from edgeflare.core.bounds import DEFAULT_LINF
+from edgeflare.core.goal import Find, Goal
 from edgeflare.errors import InfrastructureError
 from edgeflare.models.pair import Pair
 from edgeflare.models.pair_file import Settings
 from edgeflare.rank.candidates import gather
-from edgeflare.rank.document import write_ranking
-from edgeflare.rank.measuring import check_labelled
+from edgeflare.rank.model_measurements import check_labelled
+from edgeflare.rank.rank_document import write_ranking
+from edgeflare.rank.rank_runs import measure_all, search_all
+from edgeflare.rank.rank_sentences import sentences
+from edgeflare.rank.rank_table import print_ranking
 from edgeflare.rank.ranking import Candidate
 from edgeflare.rank.ranking import rank as put_in_order
-from edgeflare.rank.running import measure_all, search_all
-from edgeflare.rank.table import print_ranking
-from edgeflare.rank.wording import sentences
-from edgeflare.search.bounds import DEFAULT_LINF
-from edgeflare.search.goal import Find, Goal
-from edgeflare.search.registry import find_strategy
+from edgeflare.run.plan import MAX_QUERIES, SHRINK, TIME_LIMIT_SECONDS, Plan
+from edgeflare.search.strategy_registry import find_strategy
 from edgeflare.trust.asking import decided_by_user
 
 DEFAULT_STRATEGY = "dflare-published"
@@ -99,31 +99,31 @@ Resume = Annotated[
 def rank(
     out: Out,
     pairs: Pairs = None,
-    original: options.Original = None,
+    original: search_options.Original = None,
     compressed: Compressed = None,
-    seeds: options.Seeds = None,
-    preset: options.Preset = None,
-    scale: options.Scale = None,
-    mean: options.Mean = None,
-    std: options.Std = None,
-    resize: options.Resize = None,
-    channels: options.Channels = None,
-    outputs: options.Outputs = None,
+    seeds: search_options.Seeds = None,
+    preset: search_options.Preset = None,
+    scale: search_options.Scale = None,
+    mean: search_options.Mean = None,
+    std: search_options.Std = None,
+    resize: search_options.Resize = None,
+    channels: search_options.Channels = None,
+    outputs: search_options.Outputs = None,
     labelled: Labelled = None,
-    limit: options.Limit = None,
-    device: options.Device = "emulated-builtin",
-    ties: options.WithTies = options.Ties.EXCLUDE,
+    limit: search_options.Limit = None,
+    device: search_options.Device = "emulated-builtin",
+    ties: search_options.WithTies = search_options.Ties.EXCLUDE,
     strategy: Strategy = DEFAULT_STRATEGY,
     rng_seeds: RngSeeds = "0",
-    max_queries: options.MaxQueries = MAX_QUERIES,
-    time_limit: options.TimeLimit = TIME_LIMIT_SECONDS,
-    max_linf: options.MaxLinf = f"{DEFAULT_LINF:g}",
-    max_l2: options.MaxL2 = "default",
+    max_queries: search_options.MaxQueries = MAX_QUERIES,
+    time_limit: search_options.TimeLimit = TIME_LIMIT_SECONDS,
+    max_linf: search_options.MaxLinf = f"{DEFAULT_LINF:g}",
+    max_l2: search_options.MaxL2 = "default",
     shrink: Shrink = SHRINK,
-    chains: options.Chains = CHAINS,
+    chains: search_options.Chains = CHAINS,
     resume: Resume = False,
-    dry_run: options.DryRun = False,
-    trust: options.Trust = False,
+    dry_run: search_options.DryRun = False,
+    trust: search_options.Trust = False,
     _quiet: Quiet = False,
 ) -> int:
     """Rank compressed models of one original: the more queries a deviation takes, the better.
@@ -143,7 +143,7 @@ def rank(
         baseline=strategy,
         plan=Plan(
             strategy=strategy,
-            goal=Goal(Find.ANY, ties is options.Ties.INCLUDE),
+            goal=Goal(Find.ANY, ties is search_options.Ties.INCLUDE),
             devices=(device,),
             limit=limit,
             max_queries=max_queries,

@@ -10,31 +10,31 @@ from typing import Annotated
 
 import typer
 
-from edgeflare.cli import moved, options
+from edgeflare.cli import moved_models, search_options
 from edgeflare.cli.completion import complete_device, complete_run
 from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import INTERRUPTED, as_ctrl_c, interruptible
+from edgeflare.cli.option_values import read_ensemble
 from edgeflare.cli.progress import observe
 from edgeflare.cli.quiet import Quiet, result
-from edgeflare.cli.values import read_ensemble
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
 from edgeflare.repair.boundary_set import ROUNDS
-from edgeflare.repair.document import to_document, write_document, write_models, write_pair
 from edgeflare.repair.mixture import Mixture
-from edgeflare.repair.repairing import MODEL, Wanted
-from edgeflare.repair.repairing import repair as repair_run
-from edgeflare.repair.search_again import (
+from edgeflare.repair.repair_document import to_document, write_document, write_models, write_pair
+from edgeflare.repair.repair_run import MODEL, RepairRequest
+from edgeflare.repair.repair_run import repair as repair_run
+from edgeflare.repair.repair_terminal import print_again, print_repair
+from edgeflare.repair.repaired_search import (
     FOLDER,
     compared,
     require_same_ensemble,
     require_same_seeds,
     search_again,
 )
-from edgeflare.repair.terminal import print_again, print_repair
 from edgeflare.replay.past_run import PastRun
-from edgeflare.report.document import Document
+from edgeflare.run.run_document import Document
 from edgeflare.trust.asking import decided_by_user
 
 Run = Annotated[
@@ -114,9 +114,9 @@ def repair(
     mixture: MixtureOf = "1,1,1",
     again: Again = False,
     ensemble: Ensemble = None,
-    original: moved.Original = None,
-    compressed: moved.Compressed = None,
-    trust: options.Trust = False,
+    original: moved_models.Original = None,
+    compressed: moved_models.Compressed = None,
+    trust: search_options.Trust = False,
     _quiet: Quiet = False,
 ) -> int:
     """Move the boundaries of a compressed model back to where its original has them.
@@ -129,7 +129,7 @@ def repair(
     Exit codes: 0 done, with a repaired model or without; 2 the command has to be mended; 3 a
     device, a process or a disk failed; 130 Ctrl-C.
     """
-    wanted = Wanted(rounds, _mixture(mixture), test)
+    wanted = RepairRequest(rounds, _mixture(mixture), test)
     _check_folder(out)
     past = PastRun.open(run)
     pair = past.pair(original, compressed)

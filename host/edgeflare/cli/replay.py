@@ -13,29 +13,29 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from edgeflare.campaign.journal import Journal, damaged_journal, is_damage
-from edgeflare.campaign.run_directory import RunDirectory
-from edgeflare.cli import moved, options
+from edgeflare.cli import moved_models, search_options
 from edgeflare.cli.completion import complete_device, complete_run
 from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
 from edgeflare.cli.progress import observe
 from edgeflare.cli.quiet import Quiet, result
+from edgeflare.core.arm import Arm
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.replay.past_run import PastRun
-from edgeflare.replay.replaying import (
+from edgeflare.replay.replay_run import (
     Replay,
     begin_replay,
     open_replay,
     resume_replay,
     run_replay,
 )
-from edgeflare.report.document import Document
-from edgeflare.report.gate import require_labels
-from edgeflare.report.harm import is_harmful
-from edgeflare.report.replayed import regressed
-from edgeflare.report.terminal import print_run
-from edgeflare.search.outcome import Arm
+from edgeflare.report.run_terminal import print_run
+from edgeflare.run.gate import require_labels
+from edgeflare.run.harm import is_harmful
+from edgeflare.run.journal import Journal, damaged_journal, is_damage
+from edgeflare.run.replay_outcome import regressed
+from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_document import Document
 from edgeflare.trust.asking import decided_by_user
 
 Run = Annotated[
@@ -68,7 +68,7 @@ Baseline = Annotated[
 ]
 
 
-class FailOn(str, Enum):
+class ReplayFailOn(str, Enum):
     """Which deviations of a replay make the exit code 1."""
 
     ANY = "any"
@@ -76,7 +76,7 @@ class FailOn(str, Enum):
 
 
 FailOnWhat = Annotated[
-    FailOn,
+    ReplayFailOn,
     typer.Option(
         "--fail-on",
         help="Which deviations make the exit code 1; harmful: as for `edgeflare search`.",
@@ -88,13 +88,13 @@ def replay(
     run: Run,
     device: Devices = None,
     compressed: Compressed = None,
-    original: moved.Original = None,
+    original: moved_models.Original = None,
     baseline: Baseline = None,
-    fail_on: FailOnWhat = FailOn.ANY,
-    out: options.Out = None,
-    overwrite: options.Overwrite = False,
-    resume: options.Resume = False,
-    trust: options.Trust = False,
+    fail_on: FailOnWhat = ReplayFailOn.ANY,
+    out: search_options.Out = None,
+    overwrite: search_options.Overwrite = False,
+    resume: search_options.Resume = False,
+    trust: search_options.Trust = False,
     _quiet: Quiet = False,
 ) -> int:
     """Try what a run found again: on another device or firmware, or with a new compressed model.
@@ -110,7 +110,7 @@ def replay(
     if resume and out is None:
         raise UserError("--resume has to know which replay: add --out REPLAY")
     past = PastRun.open(run)
-    if fail_on is FailOn.HARMFUL:
+    if fail_on is ReplayFailOn.HARMFUL:
         require_labels(past.about.labels, past.about.arms[Arm.DEVICE].classes)
     against = None if baseline is None else PastRun.open(baseline)
     profiles = past.profiles(device, decided_by_user(trust))
@@ -138,9 +138,9 @@ def replay(
     return int(regressed(document, _COUNTS[fail_on]))
 
 
-_COUNTS: Mapping[FailOn, Callable[[Mapping[str, Any]], bool]] = {
-    FailOn.ANY: lambda _entry: True,
-    FailOn.HARMFUL: is_harmful,
+_COUNTS: Mapping[ReplayFailOn, Callable[[Mapping[str, Any]], bool]] = {
+    ReplayFailOn.ANY: lambda _entry: True,
+    ReplayFailOn.HARMFUL: is_harmful,
 }
 
 

@@ -8,17 +8,17 @@ from typing import Annotated
 
 import typer
 
-from edgeflare.campaign.run_directory import RunDirectory, write_atomically
 from edgeflare.cli.completion import complete_run
 from edgeflare.cli.console import Console
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.warning import unless_damaged
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.report.csv_table import csv_table
-from edgeflare.report.document import Document, load_document
-from edgeflare.report.junit import junit_xml
-from edgeflare.report.summary import summary
-from edgeflare.report.terminal import print_run
+from edgeflare.report.junit_xml import junit_xml
+from edgeflare.report.markdown_summary import summary
+from edgeflare.report.run_terminal import print_run
+from edgeflare.run.run_directory import RunDirectory, write_atomically
+from edgeflare.run.run_document import Document, load_document
 
 Run = Annotated[
     Path,
@@ -81,7 +81,7 @@ def report(
 
 def _page(document: Document, directory: RunDirectory) -> bytes:
     try:
-        from edgeflare.report.html.explanation import load_explanations  # noqa: PLC0415
+        from edgeflare.report.html.explanation_view import load_explanations  # noqa: PLC0415
         from edgeflare.report.html.page import render_page  # noqa: PLC0415 - needs an extra
     except ImportError as error:
         raise UserError(

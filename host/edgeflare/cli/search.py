@@ -10,10 +10,28 @@ from pathlib import Path
 from rich.markup import escape
 
 from edgeflare.campaign.assembly import Assembly, assemble, first_seeds
-from edgeflare.campaign.first_look import first_look
+from edgeflare.campaign.campaign_context import CHAINS
+from edgeflare.campaign.dry_run import evaluate_first_seeds
 from edgeflare.campaign.held_out import HeldOut, note_held_out
-from edgeflare.campaign.journal import Journal, damaged_journal, is_damage
-from edgeflare.campaign.plan import (
+from edgeflare.campaign.recorded_campaign import run_recorded_campaign
+from edgeflare.cli import search_options
+from edgeflare.cli.console import Console
+from edgeflare.cli.interruptible import INTERRUPTED, interruptible
+from edgeflare.cli.option_values import read_bound, read_ensemble, read_numbers, read_within
+from edgeflare.cli.progress import observe
+from edgeflare.cli.quiet import Quiet, result
+from edgeflare.core.arm import Arm
+from edgeflare.core.bounds import DEFAULT_LINF
+from edgeflare.core.goal import Find, Goal
+from edgeflare.devices.profile import find_profiles
+from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.models.pair import load_pair
+from edgeflare.models.pair_file import Settings
+from edgeflare.report.run_terminal import print_dry_run, print_run
+from edgeflare.run.begin_or_resume import begin_run, resume_run
+from edgeflare.run.gate import deviation_rate, exceeds, require_labels, searched_nothing
+from edgeflare.run.journal import Journal, damaged_journal, is_damage
+from edgeflare.run.plan import (
     MAX_QUERIES,
     SHRINK,
     TIME_LIMIT_SECONDS,
@@ -21,69 +39,51 @@ from edgeflare.campaign.plan import (
     Plan,
     default_strengthen,
 )
-from edgeflare.campaign.run import begin_run, resume_run
-from edgeflare.campaign.run_directory import RunDirectory
-from edgeflare.campaign.setting import CHAINS
-from edgeflare.cli import options
-from edgeflare.cli.console import Console
-from edgeflare.cli.interruptible import INTERRUPTED, interruptible
-from edgeflare.cli.progress import observe
-from edgeflare.cli.quiet import Quiet, result
-from edgeflare.cli.values import read_bound, read_ensemble, read_numbers, read_within
-from edgeflare.devices.profile import find_profiles
-from edgeflare.errors import InfrastructureError, UserError
-from edgeflare.models.pair import load_pair
-from edgeflare.models.pair_file import Settings
-from edgeflare.report.document import Document
-from edgeflare.report.documented import run_documented
-from edgeflare.report.gate import deviation_rate, exceeds, require_labels, searched_nothing
-from edgeflare.report.terminal import print_dry_run, print_run
-from edgeflare.search.bounds import DEFAULT_LINF
-from edgeflare.search.goal import Find, Goal
-from edgeflare.search.outcome import Arm
-from edgeflare.search.registry import find_strategy
+from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_document import Document
+from edgeflare.search.strategy_registry import find_strategy
 from edgeflare.trust.asking import decided_by_user
 from edgeflare.untrusted_text import printable
 
 
 def search(
-    pair: options.PairFolder = None,
-    original: options.Original = None,
-    compressed: options.Compressed = None,
-    seeds: options.Seeds = None,
-    test: options.Test = None,
-    preset: options.Preset = None,
-    scale: options.Scale = None,
-    mean: options.Mean = None,
-    std: options.Std = None,
-    resize: options.Resize = None,
-    channels: options.Channels = None,
-    outputs: options.Outputs = None,
-    limit: options.Limit = None,
-    device: options.Devices = ["emulated-builtin"],  # noqa: B006 - never changed
-    find: options.FindWhat = Find.ANY,
-    ties: options.WithTies = options.Ties.EXCLUDE,
-    min_strength: options.MinStrength = 0.0,
-    within: options.Within = f"{WITHIN_DB:g}",
-    strategy: options.StrategyName = "boundary",
-    rng_seed: options.RngSeed = 0,
-    max_queries: options.MaxQueries = MAX_QUERIES,
-    time_limit: options.TimeLimit = TIME_LIMIT_SECONDS,
-    total_queries: options.TotalQueries = None,
-    total_time: options.TotalTime = None,
-    max_linf: options.MaxLinf = f"{DEFAULT_LINF:g}",
-    max_l2: options.MaxL2 = "default",
-    ensemble: options.Ensemble = None,
-    strengthen: options.Strengthen = None,
-    shrink: options.Shrink = SHRINK,
-    chains: options.Chains = CHAINS,
-    out: options.Out = None,
-    overwrite: options.Overwrite = False,
-    resume: options.Resume = False,
-    dry_run: options.DryRun = False,
-    fail_on: options.FailOnWhat = options.FailOn.ANY,
-    allow: options.Allow = 0.0,
-    trust: options.Trust = False,
+    pair: search_options.PairFolder = None,
+    original: search_options.Original = None,
+    compressed: search_options.Compressed = None,
+    seeds: search_options.Seeds = None,
+    test: search_options.Test = None,
+    preset: search_options.Preset = None,
+    scale: search_options.Scale = None,
+    mean: search_options.Mean = None,
+    std: search_options.Std = None,
+    resize: search_options.Resize = None,
+    channels: search_options.Channels = None,
+    outputs: search_options.Outputs = None,
+    limit: search_options.Limit = None,
+    device: search_options.Devices = ["emulated-builtin"],  # noqa: B006 - never changed
+    find: search_options.FindWhat = Find.ANY,
+    ties: search_options.WithTies = search_options.Ties.EXCLUDE,
+    min_strength: search_options.MinStrength = 0.0,
+    within: search_options.Within = f"{WITHIN_DB:g}",
+    strategy: search_options.StrategyName = "boundary",
+    rng_seed: search_options.RngSeed = 0,
+    max_queries: search_options.MaxQueries = MAX_QUERIES,
+    time_limit: search_options.TimeLimit = TIME_LIMIT_SECONDS,
+    total_queries: search_options.TotalQueries = None,
+    total_time: search_options.TotalTime = None,
+    max_linf: search_options.MaxLinf = f"{DEFAULT_LINF:g}",
+    max_l2: search_options.MaxL2 = "default",
+    ensemble: search_options.Ensemble = None,
+    strengthen: search_options.Strengthen = None,
+    shrink: search_options.Shrink = SHRINK,
+    chains: search_options.Chains = CHAINS,
+    out: search_options.Out = None,
+    overwrite: search_options.Overwrite = False,
+    resume: search_options.Resume = False,
+    dry_run: search_options.DryRun = False,
+    fail_on: search_options.FailOnWhat = search_options.FailOn.ANY,
+    allow: search_options.Allow = 0.0,
+    trust: search_options.Trust = False,
     _quiet: Quiet = False,
 ) -> int:
     """Find the inputs on which a compressed model on its device decides differently.
@@ -114,7 +114,7 @@ def search(
     kernels, elsewhere = read_ensemble(ensemble)
     plan = Plan(
         strategy=find_strategy(strategy).name,
-        goal=Goal(find, ties is options.Ties.INCLUDE),
+        goal=Goal(find, ties is search_options.Ties.INCLUDE),
         devices=tuple(profile.name for profile in profiles),
         rng_seed=rng_seed,
         limit=limit,
@@ -149,11 +149,11 @@ def search(
                 elsewhere,
             )
         about = assembly.about(plan)
-        if fail_on is options.FailOn.HARMFUL:
+        if fail_on is search_options.FailOn.HARMFUL:
             require_labels(about.labels, about.arms[Arm.DEVICE].classes)
         held_out = _held_out(test, assembly)
         if dry_run:
-            look = first_look(assembly)
+            look = evaluate_first_seeds(assembly)
             seeds_there = len(assembly.seeds)
             print_dry_run(Console(), about, look, seeds_there, str(path), loaded.notes)
             return 0
@@ -169,7 +169,7 @@ def search(
     if document["stopped_by"] == "interrupt":
         return INTERRUPTED
     if not exceeds(document, fail_on.value, allow):
-        if fail_on is not options.FailOn.NONE and searched_nothing(document):
+        if fail_on is not search_options.FailOn.NONE and searched_nothing(document):
             raise UserError(
                 f"--total-time {total_time:g} ended before the search from any of"
                 f" {document['totals']['seeds']} seeds did, so nothing can pass: give it more time,"
@@ -202,7 +202,7 @@ def _run(
 ) -> Document:
     try:
         with observe(console) as observer, interruptible() as interrupt:
-            return run_documented(
+            return run_recorded_campaign(
                 assembly, plan, directory, journal, observer, interrupt, chains, held_out
             )
     except (InfrastructureError, OSError, sqlite3.Error) as error:

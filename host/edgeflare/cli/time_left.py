@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
-from edgeflare.campaign.setting import Progress
+from edgeflare.campaign.observer import Progress
 
 FIRST_SECONDS: Final = 3.0
 """Before that, start-up decides how fast it seems to go."""

@@ -11,12 +11,12 @@ from types import TracebackType
 from typing import get_args
 
 from edgeflare.devices.connection import Connection, DeviceLost
+from edgeflare.devices.device_probe import DeviceProbe
 from edgeflare.devices.handshake import shake_hands
-from edgeflare.devices.probe import DeviceProbe
 from edgeflare.devices.profile import Kernels, Profile
 from edgeflare.devices.provenance import Provenance, Telemetry
 from edgeflare.devices.remote.deployment import cache_of
-from edgeflare.devices.remote.transport import RemoteTransport
+from edgeflare.devices.remote.remote_transport import RemoteTransport
 from edgeflare.devices.session import DeviceSession
 from edgeflare.devices.transports.adb import AdbRemote
 from edgeflare.devices.transports.address import AddressTransport
@@ -25,7 +25,7 @@ from edgeflare.devices.transports.qemu import QemuTransport
 from edgeflare.devices.transports.ssh import SshRemote
 from edgeflare.devices.transports.transport import Transport
 from edgeflare.errors import EdgeFlareError, InfrastructureError
-from edgeflare.models.probe import ProbeRefused
+from edgeflare.models.model_probe import ProbeRefused
 from edgeflare_protos import agent_pb2 as wire
 
 REOPEN_PAUSES_SECONDS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)

@@ -16,7 +16,7 @@ from edgeflare.devices.connection import Connection
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.stream import InferenceStream
 from edgeflare.errors import InfrastructureError, UserError
-from edgeflare.models.evaluation import RawBatch, Signature, Tensor
+from edgeflare.models.evaluator import RawBatch, Signature, Tensor
 from edgeflare_protos import agent_pb2 as wire
 from edgeflare_protos.limits import MOST_INPUTS
 

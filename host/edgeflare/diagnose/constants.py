@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.models.graph import Graph, GraphTensor
+from edgeflare.models.tflite_graph import Graph, GraphTensor
 
 Real = NDArray[np.float64]
 """Real values of a constant, in its shape."""

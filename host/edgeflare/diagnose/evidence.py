@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from edgeflare.core.arm import Arm
 from edgeflare.models.tflite import Kernels
-from edgeflare.search.outcome import Arm
 
 REPEATS = 3
 """Of the device as it is; once could be chance. Everything else is asked twice."""
@@ -17,7 +17,7 @@ MOST_DEVICE_QUERIES = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class ExecutionMode:
     """A way of running the model.
 
     Attributes:
@@ -60,7 +60,7 @@ class Vote:
 
     """
 
-    way: Way
+    way: ExecutionMode
     labels: tuple[int | None, ...]
     outputs: tuple[int, ...] = ()
     tied: bool = False

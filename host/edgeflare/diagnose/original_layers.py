@@ -11,9 +11,9 @@ from contextlib import ExitStack, closing
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.diagnose.side import OpenProbe, State
-from edgeflare.models.graph import Graph, Part
-from edgeflare.models.probe import Probe, Values
+from edgeflare.diagnose.probed_arm import OpenProbe, State
+from edgeflare.models.model_probe import Probe, Values
+from edgeflare.models.tflite_graph import Graph, Part
 
 Real = NDArray[np.float64]
 """Real values of a tensor, in its shape."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from edgeflare.diagnose.constants import constants_in_pairs, rounding_variance
 from edgeflare.diagnose.original_layers import OriginalLayers, Real
-from edgeflare.models.graph import Graph, GraphTensor
+from edgeflare.models.tflite_graph import Graph, GraphTensor
 
 WEIGHTED = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV"})
 """Operators that are linear in a constant, which is their second tensor but for one."""

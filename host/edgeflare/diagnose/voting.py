@@ -13,14 +13,15 @@ from typing import Final, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.campaign.panel import read_answers
+from edgeflare.core.answer import Answer
+from edgeflare.core.arm import Arm
 from edgeflare.devices.device import Device
-from edgeflare.diagnose.evidence import REPEATS, Vote, Way
+from edgeflare.diagnose.evidence import REPEATS, ExecutionMode, Vote
 from edgeflare.errors import UserError
 from edgeflare.models.decode import Decoder
-from edgeflare.models.evaluation import Evaluator
+from edgeflare.models.evaluator import Evaluator
+from edgeflare.models.output_decoders import read_answers
 from edgeflare.models.tflite import Kernels, open_tflite
-from edgeflare.search.outcome import Answer, Arm
 
 OTHER_REPEATS: Final = 2
 """Of everything but the device as it is: enough to see that it is steady."""
@@ -33,7 +34,11 @@ _AT_ONCE = 2
 
 
 def ask(
-    way: Way, evaluator: Evaluator, decoder: Decoder, inputs: NDArray[np.generic], times: int
+    way: ExecutionMode,
+    evaluator: Evaluator,
+    decoder: Decoder,
+    inputs: NDArray[np.generic],
+    times: int,
 ) -> list[Vote]:
     """Ask a model about inputs several times, each time in a batch of its own.
 
@@ -60,8 +65,8 @@ def ask_host(
     path: Path,
     decoder: Decoder,
     inputs: NDArray[np.generic],
-    opened: Mapping[Way, Evaluator] | None = None,
-) -> dict[Way, list[Vote]]:
+    opened: Mapping[ExecutionMode, Evaluator] | None = None,
+) -> dict[ExecutionMode, list[Vote]]:
     """Ask the twin under all the host's kernels, on one thread and on several.
 
     Ways in which the host's runtime refuses the model are left out.
@@ -74,7 +79,7 @@ def ask_host(
 
     """
 
-    def votes(way: Way) -> tuple[Way, list[Vote]] | None:
+    def votes(way: ExecutionMode) -> tuple[ExecutionMode, list[Vote]] | None:
         if opened and way in opened:
             return way, ask(way, opened[way], decoder, inputs, OTHER_REPEATS)
         try:
@@ -85,7 +90,7 @@ def ask_host(
             return way, ask(way, model, decoder, inputs, OTHER_REPEATS)
 
     ways = [
-        Way(Arm.TWIN, kernels, threads)
+        ExecutionMode(Arm.TWIN, kernels, threads)
         for kernels in get_args(Kernels)
         for threads in (1, MANY_THREADS)
     ]
@@ -95,7 +100,7 @@ def ask_host(
 
 def ask_device(
     device: Device, path: Path, decoder: Decoder, inputs: NDArray[np.generic]
-) -> tuple[list[Vote], Mapping[Way, list[Vote]]]:
+) -> tuple[list[Vote], Mapping[ExecutionMode, list[Vote]]]:
     """Ask the device as it is, then under its other kernels and with other threads.
 
     Ways that it refuses are left out; vendors' delegates know no other threads.
@@ -110,16 +115,16 @@ def ask_device(
     """
     profile = device.profile
     with closing(device.open(path)) as session:
-        way = Way(Arm.DEVICE, profile.kernels, profile.threads, session.delegated_nodes)
+        way = ExecutionMode(Arm.DEVICE, profile.kernels, profile.threads, session.delegated_nodes)
         own = ask(way, session, decoder, inputs, REPEATS)
-    others: dict[Way, list[Vote]] = {}
+    others: dict[ExecutionMode, list[Vote]] = {}
     threads = 1 if profile.threads > 1 else MANY_THREADS
     wanted = [(kernels, profile.threads) for kernels in device.kernels]
     for kernels, count in [*wanted, (profile.kernels, threads)]:
         if (kernels, count) == (profile.kernels, profile.threads):
             continue
         with suppress(UserError), closing(device.open_as(path, kernels, count)) as other:
-            way = Way(Arm.DEVICE, kernels, count, other.delegated_nodes)
+            way = ExecutionMode(Arm.DEVICE, kernels, count, other.delegated_nodes)
             others[way] = ask(way, other, decoder, inputs, OTHER_REPEATS)
     return own, others
 
@@ -128,7 +133,7 @@ def _named(kernels: Kernels | None) -> Kernels:
     return kernels or "xnnpack"
 
 
-def _vote(way: Way, answers: Sequence[Answer], checksums: Sequence[int]) -> Vote:
+def _vote(way: ExecutionMode, answers: Sequence[Answer], checksums: Sequence[int]) -> Vote:
     first = answers[0]
     return Vote(
         way=way,

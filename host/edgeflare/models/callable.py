@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.errors import UserError
-from edgeflare.models.evaluation import Signature, Tensor
+from edgeflare.models.evaluator import Signature, Tensor
 from edgeflare.models.in_process import InProcessModel, reason
 from edgeflare.models.signature import classifier_signature, image_shape
 

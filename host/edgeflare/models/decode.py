@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.models.evaluation import RawBatch, Tensor
+from edgeflare.models.evaluator import RawBatch, Tensor
 from edgeflare.models.preprocess import dequantize
 from edgeflare.models.signature import class_count
 

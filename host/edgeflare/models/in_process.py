@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.models.evaluation import RawBatch, Signature
+from edgeflare.models.evaluator import RawBatch, Signature
 from edgeflare.models.signature import class_count
 
 Invoke = Callable[[NDArray[np.generic]], NDArray[np.generic]]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from edgeflare.errors import UserError
 from edgeflare.models.callable import open_callable
-from edgeflare.models.evaluation import HostModel, Tensor
+from edgeflare.models.evaluator import HostModel, Tensor
 from edgeflare.models.onnx import open_onnx
 from edgeflare.models.tflite import open_tflite
 from edgeflare.suggestion import path_suggestion

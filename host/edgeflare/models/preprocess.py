@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.errors import UserError
-from edgeflare.models.evaluation import Tensor
+from edgeflare.models.evaluator import Tensor
 from edgeflare.models.signature import image_shape
 from edgeflare.suggestion import suggestion
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 
 from edgeflare.errors import UserError
-from edgeflare.models.evaluation import Signature, Tensor
+from edgeflare.models.evaluator import Signature, Tensor
 
 DTYPES = ("float32", "int8", "uint8")
 """Types that an input or output may have."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.errors import InfrastructureError, UserError
-from edgeflare.models.evaluation import RawBatch, Signature, Tensor
+from edgeflare.models.evaluator import RawBatch, Signature, Tensor
 from edgeflare.models.signature import classifier_signature
 from edgeflare.suggestion import path_suggestion
 from edgeflare_agent.runtime import (

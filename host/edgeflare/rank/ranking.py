@@ -11,12 +11,12 @@ from statistics import median
 
 import numpy as np
 
-from edgeflare.bench.statistics import Estimate, mean, success_rate
+from edgeflare.bench.bench_statistics import Estimate, mean, success_rate
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
-from edgeflare.rank.measuring import Measured
-from edgeflare.rank.searched import Right, Searched
-from edgeflare.rank.statistics import Comparison, Values, compare_all, places, share
+from edgeflare.rank.model_measurements import ModelMeasurements
+from edgeflare.rank.model_runs import CorrectCounts, ModelRuns
+from edgeflare.rank.rank_statistics import ModelComparison, Values, compare_all, places, share
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +63,10 @@ class Ranked:
     deviation_rate: Estimate
     tied_seeds: int
     seed_accuracy: Estimate | None
-    right: Right | None
+    right: CorrectCounts | None
     labelled: int | None
     labelled_accuracy: Estimate | None
-    labelled_right: Right | None
+    labelled_right: CorrectCounts | None
     labelled_deviation_rate: Estimate | None
     labelled_tied: int | None
     searches: int
@@ -95,8 +95,8 @@ class Ranking:
     seeds: int
     shared_seeds: tuple[int, ...]
     models: tuple[Ranked, ...]
-    comparisons: tuple[Comparison, ...]
-    area_comparisons: tuple[Comparison, ...]
+    comparisons: tuple[ModelComparison, ...]
+    area_comparisons: tuple[ModelComparison, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +104,8 @@ class Candidate:
     """One model with what was measured and searched."""
 
     pair: Pair
-    measured: Measured
-    searched: Searched
+    measured: ModelMeasurements
+    searched: ModelRuns
 
 
 def rank(candidates: Sequence[Candidate], budget: int) -> Ranking:
@@ -178,7 +178,7 @@ def _ranked(candidate: Candidate, place: int, needed: Values, shared: Sequence[i
     )
 
 
-def _accuracy(right: Right | None) -> Estimate | None:
+def _accuracy(right: CorrectCounts | None) -> Estimate | None:
     return None if right is None else share(right.compressed, right.images)
 
 
@@ -198,7 +198,7 @@ def _certain(estimate: Estimate | None) -> Estimate:
     return estimate
 
 
-def original_right(ranking: Ranking) -> Mapping[str, Right]:
+def original_right(ranking: Ranking) -> Mapping[str, CorrectCounts]:
     """Return on which labelled images the original was right: "seeds" and "labelled", if any."""
     first = ranking.models[0]
     known = {"seeds": first.right, "labelled": first.labelled_right}

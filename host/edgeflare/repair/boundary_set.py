@@ -7,7 +7,8 @@ generators of their own, and every look with a small margin is kept. The device 
 twin's place, so each look asks the original and the device.
 
 How many of such inputs deviate depends on how they were come by: a search for triggers is led
-there. So a fourth set is gathered by searches that the original does not lead (`crossing`), in
+there. So a fourth set is gathered by searches that the original does not lead (`cross_boundary`),
+in
 which they are as many as among test images of the same margin: what a repairer does to inputs as
 they come.
 """
@@ -19,14 +20,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgeflare.campaign.panel import Evaluated
-from edgeflare.repair.crossing import crossing
-from edgeflare.repair.samples import Samples
-from edgeflare.repair.subject import Known, Subject
+from edgeflare.core.answer import Image
+from edgeflare.core.arm import Arm
+from edgeflare.core.evaluated_query import EvaluatedQuery
+from edgeflare.core.goal import Goal
+from edgeflare.core.outcome import Outcome
+from edgeflare.repair.boundary_crossing import cross_boundary
+from edgeflare.repair.repair_samples import Samples
+from edgeflare.repair.run_to_repair import KnownInputs, RunToRepair
 from edgeflare.search.boundary import boundary
-from edgeflare.search.goal import Goal
-from edgeflare.search.outcome import Arm, Image, Outcome
-from edgeflare.search.strategy import Start, Tale, Told
+from edgeflare.search.strategy import GeneratorStrategy, Start, StrategyFunction
 
 NEAR = 0.25
 """The largest margin of probabilities that is near. Triggers have .003 to .1."""
@@ -44,7 +47,7 @@ class BoundarySet:
 
     Attributes:
         led: those that boundary bisection came by, without a tie; some deviate.
-        unled: those that `crossing` came by, ties of the device among them; some deviate.
+        unled: those that `cross_boundary` came by, ties of the device among them; some deviate.
         queries: inputs that were looked at, each by original and device.
 
     """
@@ -55,7 +58,7 @@ class BoundarySet:
 
 
 def gather(
-    subject: Subject, known: Known, rounds: int, tell: Callable[[int, int], None]
+    subject: RunToRepair, known: KnownInputs, rounds: int, tell: Callable[[int, int], None]
 ) -> BoundarySet:
     """Gather inputs near the boundary, the same ones for the same run and device.
 
@@ -73,11 +76,14 @@ def gather(
         _Search(subject, known, row, number, tale)
         for number in range(rounds)
         for row in range(len(known.seeds))
-        for tale in (boundary, crossing)
+        for tale in (boundary, cross_boundary)
     ]
     total, queries = len(searches), 0
     ids = known.seeds.seed_ids.tolist()
-    kept: dict[Tale, list[tuple[int, Evaluated]]] = {boundary: [], crossing: []}
+    kept: dict[StrategyFunction, list[tuple[int, EvaluatedQuery]]] = {
+        boundary: [],
+        cross_boundary: [],
+    }
     tell(0, total)
     for _ in range(MOST_LOOKS):
         asked = [(search, image) for search in searches for image in search.asks()]
@@ -87,16 +93,18 @@ def gather(
         for (search, _), evaluated in zip(asked, answers, strict=True):
             queries += 1
             search.tell(evaluated)
-            if _is_near(evaluated.outcome, ties=search.tale is crossing):
+            if _is_near(evaluated.outcome, ties=search.tale is cross_boundary):
                 kept[search.tale].append((search.row, evaluated))
         searches = [search for search in searches if not search.ended]
         tell(total - len(searches), total)
     tell(total, total)
-    led, unled = (_samples(subject, known, kept[tale]) for tale in (boundary, crossing))
+    led, unled = (_samples(subject, known, kept[tale]) for tale in (boundary, cross_boundary))
     return BoundarySet(led, unled, queries)
 
 
-def _samples(subject: Subject, known: Known, kept: list[tuple[int, Evaluated]]) -> Samples:
+def _samples(
+    subject: RunToRepair, known: KnownInputs, kept: list[tuple[int, EvaluatedQuery]]
+) -> Samples:
     rows = [row for row, _ in kept]
     seeds = known.seeds.take(np.array(rows, np.int64))
     return subject.samples([one for _, one in kept], seeds.seed_ids, seeds.labels)
@@ -105,14 +113,21 @@ def _samples(subject: Subject, known: Known, kept: list[tuple[int, Evaluated]]) 
 class _Search:
     """One search, in which the device answers in its twin's place too, input after input."""
 
-    def __init__(self, subject: Subject, known: Known, row: int, number: int, tale: Tale) -> None:
+    def __init__(
+        self,
+        subject: RunToRepair,
+        known: KnownInputs,
+        row: int,
+        number: int,
+        tale: StrategyFunction,
+    ) -> None:
         self.row, self.tale = row, tale
         plan = subject.past.about.plan
         seed_id = int(known.seeds.seed_ids[row])
-        rng = np.random.default_rng([plan.rng_seed, number, seed_id, tale is crossing])
+        rng = np.random.default_rng([plan.rng_seed, number, seed_id, tale is cross_boundary])
         outcome = _as_asked(known.seed_answers[row])
         start = Start(known.seed_images[row], outcome, Goal(), rng, plan.bounds)
-        self._told = Told(tale(start))
+        self._told = GeneratorStrategy(tale(start))
 
     @property
     def ended(self) -> bool:
@@ -123,7 +138,7 @@ class _Search:
         """Return what is to be looked at next."""
         return [query.image for query in self._told.ask()]
 
-    def tell(self, evaluated: Evaluated) -> None:
+    def tell(self, evaluated: EvaluatedQuery) -> None:
         """Tell what was answered, and again where the device is asked about that very input."""
         outcome = _as_asked(evaluated)
         self._told.tell([outcome])
@@ -131,7 +146,7 @@ class _Search:
             self._told.tell([outcome])
 
 
-def _as_asked(evaluated: Evaluated) -> Outcome:
+def _as_asked(evaluated: EvaluatedQuery) -> Outcome:
     """Return an outcome in which the device is its own twin."""
     answers = evaluated.outcome.answers
     return Outcome({**answers, Arm.TWIN: answers[Arm.DEVICE]})

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.bench.statistics import BOOTSTRAP_SEED, RESAMPLES, Estimate
-from edgeflare.repair.samples import Labels
+from edgeflare.bench.bench_statistics import BOOTSTRAP_SEED, RESAMPLES, Estimate
+from edgeflare.repair.repair_samples import Labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Mixture:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class MixtureCounts:
     """What a repairer did to the three kinds of inputs, seed by seed.
 
     Attributes:
@@ -61,14 +61,14 @@ class Tally:
         return Estimate(float(signs @ self.ratios), float(low), float(high))
 
 
-def tally(
+def count_mixture(
     seed_ids: Labels,
     parts: tuple[
         tuple[Labels, NDArray[np.float64], NDArray[np.float64]],
         tuple[Labels, NDArray[np.float64], NDArray[np.float64]],
         tuple[Labels, NDArray[np.float64], NDArray[np.float64]],
     ],
-) -> Tally:
+) -> MixtureCounts:
     """Add up what was done, seed by seed.
 
     Args:
@@ -82,4 +82,4 @@ def tally(
         places = np.searchsorted(seed_ids, ids)
         counts[row] = np.bincount(places, weights, len(seed_ids))
         changed[row] = np.bincount(places, weights * done, len(seed_ids))
-    return Tally(counts, changed)
+    return MixtureCounts(counts, changed)

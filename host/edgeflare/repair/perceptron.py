@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.errors import UserError
-from edgeflare.repair.material import Material, Repair
-from edgeflare.repair.samples import Labels, Samples, together
+from edgeflare.repair.repair_samples import Labels, Samples, together
+from edgeflare.repair.training_inputs import Repair, TrainingInputs
 
 if TYPE_CHECKING:
     from sklearn.neural_network import MLPClassifier
@@ -42,7 +42,7 @@ def require_scikit_learn() -> None:
         ) from None
 
 
-def train(material: Material, generator: int) -> Repair:
+def train(material: TrainingInputs, generator: int) -> Repair:
     """Train the paper's perceptron on seeds and triggers."""
     network = _network(material, generator)
 
@@ -52,7 +52,7 @@ def train(material: Material, generator: int) -> Repair:
     return repair
 
 
-def train_abstaining(material: Material, generator: int) -> Repair:
+def train_abstaining(material: TrainingInputs, generator: int) -> Repair:
     """Train the perceptron, and calibrate the confidence from which it may answer."""
     folds = material.folds(generator)
     inner = _network(material.part(folds, lambda fold: fold != 0), generator)
@@ -71,7 +71,7 @@ def second_class(samples: Samples) -> Labels:
     return samples.seconds
 
 
-def _network(material: Material, generator: int) -> MLPClassifier:
+def _network(material: TrainingInputs, generator: int) -> MLPClassifier:
     from sklearn.exceptions import ConvergenceWarning  # noqa: PLC0415 - an extra, slow to import
     from sklearn.neural_network import MLPClassifier  # noqa: PLC0415
 
@@ -89,7 +89,7 @@ def _answers(network: MLPClassifier, samples: Samples) -> tuple[Labels, NDArray[
     return network.classes_[confidence.argmax(axis=1)], confidence.max(axis=1)
 
 
-def _calibrated(network: MLPClassifier, material: Material) -> float:
+def _calibrated(network: MLPClassifier, material: TrainingInputs) -> float:
     """Return the threshold with the best net; one that nothing exceeds where none has any."""
     mixture = material.mixture
     weights = material.weights()

@@ -23,10 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.errors import UserError
-from edgeflare.models.evaluation import Tensor
-from edgeflare.models.graph import Graph
-from edgeflare.models.writing import Writer
-from edgeflare.repair.target import NOTE, Target, note_of, read_target
+from edgeflare.models.evaluator import Tensor
+from edgeflare.models.tflite_graph import Graph
+from edgeflare.models.tflite_writer import Writer
+from edgeflare.repair.model_to_repair import NOTE, ModelToRepair, note_of, read_model_to_repair
 
 STEP = 1 / 64
 """Shifts are multiples of this."""
@@ -85,7 +85,7 @@ class Shifts:
         return rounded
 
 
-def append(model: bytes, shifts: Shifts, target: Target, name: str = "the model") -> bytes:
+def append(model: bytes, shifts: Shifts, target: ModelToRepair, name: str = "the model") -> bytes:
     """Return the model with shifts behind its operators.
 
     It takes and gives what it did before: the same inputs, and an output of the same shape, type
@@ -101,7 +101,7 @@ def append(model: bytes, shifts: Shifts, target: Target, name: str = "the model"
         UserError: the shifts are for another model, or this one cannot be repaired.
 
     """
-    found = read_target(model, name)
+    found = read_model_to_repair(model, name)
     if found.sha256 != target.sha256 or found.classes != len(shifts.steps):
         raise UserError(
             f"{name} is not the model that this repairer is for (sha256 {found.sha256[:12]}…, but "
@@ -114,7 +114,7 @@ def append(model: bytes, shifts: Shifts, target: Target, name: str = "the model"
     return writer.content()
 
 
-def standalone(shifts: Shifts, target: Target) -> bytes:
+def standalone(shifts: Shifts, target: ModelToRepair) -> bytes:
     """Return the shifts alone, to run after a model that cannot be edited: raw vector to vector."""
     writer = Writer()
     vector = writer.tensor(target.output)

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.errors import UserError
-from edgeflare.models.graph import Graph
-from edgeflare.models.probe import HostProbe, ProbeFailed
+from edgeflare.models.model_probe import HostProbe, ProbeFailed
 from edgeflare.models.tflite import Kernels
-from edgeflare.report.document import Document
+from edgeflare.models.tflite_graph import Graph
+from edgeflare.run.run_document import Document
 
 
 def where_it_begins(explanation: Document) -> Document | None:

@@ -13,18 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from edgeflare.campaign.about import About
 from edgeflare.campaign.assembly import ImageShape
-from edgeflare.campaign.journal import Journal, damage_told
-from edgeflare.campaign.run_directory import RunDirectory
-from edgeflare.campaign.triggers import SEEDS_FOLDER
+from edgeflare.campaign.trigger_files import SEEDS_FOLDER
 from edgeflare.devices.profile import Profile, find_profiles, find_run_profiles
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.original import is_callable
 from edgeflare.models.pair import Pair
 from edgeflare.models.preprocess import Preprocess
 from edgeflare.models.seeds import Seeds
-from edgeflare.report.document import Document, load_document
+from edgeflare.run.journal import Journal, damage_told
+from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_document import Document, load_document
+from edgeflare.run.run_header import RunHeader
 from edgeflare.trust.trust import Trust
 
 MOST_MODEL_BYTES = 2**31
@@ -45,7 +45,7 @@ class PastRun:
 
     directory: RunDirectory
     document: Document
-    about: About
+    about: RunHeader
     searched: frozenset[int]
 
     @classmethod
@@ -60,7 +60,7 @@ class PastRun:
         document = load_document(directory)
         journal = Journal.open(directory.journal)
         with closing(journal), damage_told(directory.journal):
-            about = About.from_json(journal.about())
+            about = RunHeader.from_json(journal.about())
             past = cls(directory, document, about, frozenset(journal.chains()))
             for entry in past.suite:
                 about.seed_label(entry["seed_id"])  # of each there is one, or none of any

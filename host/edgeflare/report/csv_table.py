@@ -6,9 +6,9 @@ import csv
 import io
 from typing import Any
 
-from edgeflare.report.document import Document
-from edgeflare.report.harm import rank
-from edgeflare.report.naming import ARMS, class_name
+from edgeflare.report.entry_names import ARMS, class_name
+from edgeflare.run.harm import rank
+from edgeflare.run.run_document import Document
 from edgeflare.untrusted_text import for_csv
 
 LISTS = {

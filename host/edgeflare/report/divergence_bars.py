@@ -6,13 +6,13 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from edgeflare.report.html.explanation import Explanation
+from edgeflare.report.html.explanation_view import ExplanationView
 
 _LONGEST = 16
 """Characters of the longest bar: two of them, with their figures and a name, fit 80 columns."""
 
 
-def divergence_bars(explanation: Explanation) -> Table:
+def divergence_bars(explanation: ExplanationView) -> Table:
     """Return a table with a bar for each layer, for the two differences each to its own scale."""
     units = explanation.unit == "quantization units"
     other = "" if units else ", new in twin – original in units of the layer"

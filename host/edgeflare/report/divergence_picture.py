@@ -10,7 +10,7 @@ import matplotlib as mpl
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
-from edgeflare.report.html.explanation import Explanation
+from edgeflare.report.html.explanation_view import ExplanationView
 
 _WIDTH = 8.0
 """Inches, as all that follows."""
@@ -33,7 +33,7 @@ _STYLE = {
 }
 
 
-def divergence_picture(explanation: Explanation, title: str) -> bytes:
+def divergence_picture(explanation: ExplanationView, title: str) -> bytes:
     """Draw how far the arms are apart after each operator, in the network's order from the top.
 
     The operator in which the deviation begins has its name in bold and a band across.

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from edgeflare.campaign.run_directory import write_atomically
 from edgeflare.errors import UserError
-from edgeflare.report.document import Document
-from edgeflare.report.nearness import AREA_DB, linf_steps, psnr_steps, step_line
+from edgeflare.run.nearness import AREA_DB, linf_steps, psnr_steps, step_line
+from edgeflare.run.run_directory import write_atomically
+from edgeflare.run.run_document import Document
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -45,11 +45,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.search.doubt import surrogate
+from edgeflare.core.answer import Answer, Image
+from edgeflare.core.arm import Arm
+from edgeflare.core.outcome import Outcome
+from edgeflare.core.query import Query
+from edgeflare.core.trigger import Trigger
 from edgeflare.search.mutation import mutated
-from edgeflare.search.outcome import Answer, Arm, Image, Outcome
-from edgeflare.search.selection import MetropolisHastings, Selection, Uniform, image_operators
-from edgeflare.search.strategy import Query, Start, Story, Trigger
+from edgeflare.search.operator_selection import (
+    MetropolisHastings,
+    Selection,
+    Uniform,
+    image_operators,
+)
+from edgeflare.search.strategy import SearchGenerator, Start
+from edgeflare.search.surrogates.device_surrogate import surrogate
 
 FIRST_LEAP = 8
 LONGEST_LEAP = 64
@@ -72,21 +81,21 @@ PUSH_WITHIN = 0.12
 PUSH_TO = 0.02
 
 Real = NDArray[np.float64]
-Step = Generator[Sequence[Query], Sequence[Outcome], "Seen"]
+Step = Generator[Sequence[Query], Sequence[Outcome], "BoundaryPoint"]
 """A stage of the search that ends at an image."""
 
 
-def boundary(start: Start) -> Story:
+def boundary(start: Start) -> SearchGenerator:
     """Search by boundary bisection."""
     return _story(start, Uniform(image_operators(), start.rng))
 
 
-def boundary_mh(start: Start) -> Story:
+def boundary_mh(start: Start) -> SearchGenerator:
     """Search by boundary bisection, operators chosen by Metropolis-Hastings (the ablation)."""
     return _story(start, MetropolisHastings(image_operators(), start.rng))
 
 
-def _story(start: Start, selection: Selection) -> Story:
+def _story(start: Start, selection: Selection) -> SearchGenerator:
     search = Search(start, selection)
     try:
         while True:
@@ -104,7 +113,7 @@ class Found(Exception):  # noqa: N818 - the end of a story, not an error
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class BoundaryPoint:
     """An image and how the two sides of the surrogate stand to it.
 
     Attributes:
@@ -135,7 +144,7 @@ class Search:
         self._label = self._surrogate.sides(start.outcome)[0].label
         self._seed = self._seen(start.image, start.outcome)
         self._names: list[str] = []
-        self._descent: tuple[Seen, list[str]] = self._seed, []
+        self._descent: tuple[BoundaryPoint, list[str]] = self._seed, []
         self._failed = 0
 
     def attempt(self) -> Generator[Sequence[Query], Sequence[Outcome], None]:
@@ -156,7 +165,7 @@ class Search:
         yield from self._follow(near, way, slope)
         self._failed += 1
 
-    def _leap(self, here: Seen) -> Step:
+    def _leap(self, here: BoundaryPoint) -> Step:
         """Mutate harder and harder until the label changes; keep what brings it nearer.
 
         Returns:
@@ -174,7 +183,7 @@ class Search:
             size = min(2 * size, LONGEST_LEAP)
         return here
 
-    def _descend(self, here: Seen) -> Step:
+    def _descend(self, here: BoundaryPoint) -> Step:
         """Bring the margin down block by block where no leap within the bounds changes the label.
 
         Returns:
@@ -191,7 +200,7 @@ class Search:
         return here
 
     def _weigh(
-        self, here: Seen, far: Seen, blocks: tuple[int, int]
+        self, here: BoundaryPoint, far: BoundaryPoint, blocks: tuple[int, int]
     ) -> Generator[Sequence[Query], Sequence[Outcome], tuple[Real, float]]:
         """Weigh the blocks of a change by what each does to the margin for its length.
 
@@ -214,7 +223,7 @@ class Search:
                 gain += drop**2 / length
         return direction, here.margin / gain if gain > 0.0 else 0.0
 
-    def _reach(self, here: Seen, direction: Real, pace: float) -> Step:
+    def _reach(self, here: BoundaryPoint, direction: Real, pace: float) -> Step:
         """Go along a direction until the label changes, within the bounds.
 
         Returns:
@@ -235,8 +244,8 @@ class Search:
         return best
 
     def _locate(
-        self, way: Real, guess: float, far: Seen
-    ) -> Generator[Sequence[Query], Sequence[Outcome], tuple[Seen, Real, float]]:
+        self, way: Real, guess: float, far: BoundaryPoint
+    ) -> Generator[Sequence[Query], Sequence[Outcome], tuple[BoundaryPoint, Real, float]]:
         """Find the boundary along a way from the seed, guided by the margin.
 
         Args:
@@ -275,7 +284,7 @@ class Search:
         return seen, at * way, min(slope * at, -1e-3)
 
     def _follow(
-        self, here: Seen, way: Real, slope: float
+        self, here: BoundaryPoint, way: Real, slope: float
     ) -> Generator[Sequence[Query], Sequence[Outcome], None]:
         """Walk along the boundary, between the two arms' sides of it.
 
@@ -330,10 +339,10 @@ class Search:
                 raise Found(Trigger(image, kind, whole, tuple(self._names)))
         return self._seen(image, outcome)
 
-    def _seen(self, image: Image, outcome: Outcome) -> Seen:
+    def _seen(self, image: Image, outcome: Outcome) -> BoundaryPoint:
         first, second = self._surrogate.sides(outcome)
         margins = _margin(first, self._label), _margin(second, self._label)
-        return Seen(image, first.label, *margins, second.tied)
+        return BoundaryPoint(image, first.label, *margins, second.tied)
 
     def _mutate(self, image: Image, times: int) -> Image:
         for _ in range(times):
@@ -353,7 +362,7 @@ def _margin(answer: Answer, label: int | None) -> float:
     return float(answer.scores[label or 0] - others.max())
 
 
-def _stretch(begin: Seen, end: Seen) -> float:
+def _stretch(begin: BoundaryPoint, end: BoundaryPoint) -> float:
     """Return by how much to go on beyond `end` so that the margin should be past 0."""
     drop = begin.margin - end.margin
     return min(2.5, max(1.1, 1.1 * begin.margin / drop)) if drop > 0.0 else 2.0

@@ -31,9 +31,9 @@ from __future__ import annotations
 from functools import partial
 
 from edgeflare.search.fitness import AtLeastAsFit, DistanceAndNovelty, distance
-from edgeflare.search.selection import MetropolisHastings, Uniform, image_operators
-from edgeflare.search.strategy import Start, Story
-from edgeflare.search.walk import walk
+from edgeflare.search.mutation_loop import walk
+from edgeflare.search.operator_selection import MetropolisHastings, Uniform, image_operators
+from edgeflare.search.strategy import SearchGenerator, Start
 
 TABLE_3 = (
     "pixel-change",
@@ -46,21 +46,21 @@ TABLE_3 = (
 """The paper's operators."""
 
 
-def dflare(start: Start) -> Story:
+def dflare(start: Start) -> SearchGenerator:
     """Search as the paper's Algorithms 1 and 2 do."""
     selection = MetropolisHastings(image_operators(TABLE_3), start.rng)
     fitness = DistanceAndNovelty(start.goal)
     return walk(start, selection, AtLeastAsFit(fitness, start.outcome))
 
 
-def dflare_d(start: Start) -> Story:
+def dflare_d(start: Start) -> SearchGenerator:
     """Search as the ablation DFlare_D does: H = D, blind to states."""
     selection = MetropolisHastings(image_operators(TABLE_3), start.rng)
     fitness = partial(distance, goal=start.goal)
     return walk(start, selection, AtLeastAsFit(fitness, start.outcome))
 
 
-def dflare_r(start: Start) -> Story:
+def dflare_r(start: Start) -> SearchGenerator:
     """Search as the ablation DFlare_R does: every operator as likely, always."""
     selection = Uniform(image_operators(TABLE_3), start.rng)
     fitness = DistanceAndNovelty(start.goal)

@@ -38,21 +38,21 @@ from __future__ import annotations
 
 import numpy as np
 
+from edgeflare.core.goal import Goal
+from edgeflare.core.outcome import Outcome
 from edgeflare.search.fitness import distance, state
-from edgeflare.search.goal import Goal
-from edgeflare.search.novelty import States
-from edgeflare.search.outcome import Outcome
-from edgeflare.search.selection import Tally, draw_rank, image_operators
-from edgeflare.search.strategy import Start, Story
-from edgeflare.search.walk import walk
-from edgeflare_operators import Operator
+from edgeflare.search.mutation_loop import walk
+from edgeflare.search.operator_selection import Tally, draw_rank, image_operators
+from edgeflare.search.state_novelty import SeenStates
+from edgeflare.search.strategy import SearchGenerator, Start
+from edgeflare_operators import MutationOperator
 from edgeflare_operators.image.noise import wrapping_gaussian_noise, wrapping_multiplicative_noise
 
 PREVIOUS_RANK = -1
 CHANGE = 1e-3
 
 
-def dflare_published(start: Start) -> Story:
+def dflare_published(start: Start) -> SearchGenerator:
     """Search as the published code does."""
     selection = PublishedSelection(start.rng)
     return walk(start, selection, PublishedAcceptance(start.goal, start.outcome))
@@ -73,7 +73,7 @@ class PublishedSelection:
         self._tally = Tally(len(self._pool))
         self._last = 0
 
-    def choose(self) -> Operator:
+    def choose(self) -> MutationOperator:
         """Choose the next operator."""
         count = len(self._pool)
         ties = self._rng.random(count)
@@ -93,7 +93,7 @@ class PublishedAcceptance:
     def __init__(self, goal: Goal, seed: Outcome) -> None:
         self._goal = goal
         self._last = 0.0
-        self._known = States()
+        self._known = SeenStates()
         self._known.add(state(seed, goal))
 
     def __call__(self, mutant: Outcome) -> bool:

@@ -39,11 +39,14 @@ from math import inf
 
 import numpy as np
 
+from edgeflare.core.answer import Image
+from edgeflare.core.goal import Goal
+from edgeflare.core.outcome import Outcome
+from edgeflare.core.query import Query
+from edgeflare.core.trigger import Trigger
 from edgeflare.search.dflare import TABLE_3
-from edgeflare.search.goal import Goal
-from edgeflare.search.outcome import Image, Outcome
-from edgeflare.search.selection import image_operators
-from edgeflare.search.strategy import Query, Start, Story, Trigger
+from edgeflare.search.operator_selection import image_operators
+from edgeflare.search.strategy import SearchGenerator, Start
 
 POPULATION = 100
 K = 2
@@ -68,7 +71,7 @@ class Individual:
     trail: tuple[str, ...] = ()
 
 
-def diffchaser(start: Start) -> Story:
+def diffchaser(start: Start) -> SearchGenerator:
     """Search by breeding inputs of which the models are unsure."""
     breeding = Breeding(start.rng)
     pool = [Individual(start.image)] * POPULATION

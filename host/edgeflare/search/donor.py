@@ -24,14 +24,18 @@ from collections.abc import Generator, Sequence
 
 import numpy as np
 
-from edgeflare.search.outcome import Arm, Image, Outcome
-from edgeflare.search.strategy import Donor, Query, Start, Story, Trigger
+from edgeflare.core.answer import Image
+from edgeflare.core.arm import Arm
+from edgeflare.core.outcome import Outcome
+from edgeflare.core.query import Query
+from edgeflare.core.trigger import Trigger
+from edgeflare.search.strategy import Donor, SearchGenerator, Start
 
 OPERATOR = "donor"
 FINEST = 2.0**-20
 
 
-def donor(start: Start) -> Story:
+def donor(start: Start) -> SearchGenerator:
     """Search on the lines to the donors of another class, until none is left."""
     for index in start.rng.permutation(len(start.donors)):
         chosen = start.donors[index]
@@ -42,7 +46,7 @@ def donor(start: Start) -> Story:
     return None
 
 
-def _bisect(start: Start, chosen: Donor) -> Story:
+def _bisect(start: Start, chosen: Donor) -> SearchGenerator:
     """Search on one line, up to where it leaves the bounds."""
     end = start.bounds.project(chosen.image, start.image)
     if end is not chosen.image:

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.search.goal import Goal
-from edgeflare.search.novelty import States
-from edgeflare.search.outcome import Outcome
+from edgeflare.core.goal import Goal
+from edgeflare.core.outcome import Outcome
+from edgeflare.search.state_novelty import SeenStates
 
 DELTA = 1e-3
 """Distances closer than this count as equal, and novelty decides between them."""
@@ -45,7 +45,7 @@ class DistanceAndNovelty:
 
     def __init__(self, goal: Goal) -> None:
         self._goal = goal
-        self._known = States()
+        self._known = SeenStates()
 
     def __call__(self, outcome: Outcome) -> float:
         """Return H of an input that is not triggering."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from edgeflare.core.answer import Image
 from edgeflare.errors import UserError
-from edgeflare.search.outcome import Image
-from edgeflare_operators import Operator, OperatorError
+from edgeflare_operators import MutationOperator, OperatorError
 
 
-def mutated(operator: Operator, image: Image, rng: np.random.Generator) -> Image:
+def mutated(operator: MutationOperator, image: Image, rng: np.random.Generator) -> Image:
     """Return a mutant of an image.
 
     Raises:

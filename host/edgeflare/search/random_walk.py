@@ -13,13 +13,13 @@ Parameters and their reasons
 
 from __future__ import annotations
 
-from edgeflare.search.outcome import Outcome
-from edgeflare.search.selection import Uniform, image_operators
-from edgeflare.search.strategy import Start, Story
-from edgeflare.search.walk import walk
+from edgeflare.core.outcome import Outcome
+from edgeflare.search.mutation_loop import walk
+from edgeflare.search.operator_selection import Uniform, image_operators
+from edgeflare.search.strategy import SearchGenerator, Start
 
 
-def random_walk(start: Start) -> Story:
+def random_walk(start: Start) -> SearchGenerator:
     """Search by mutating at random."""
     return walk(start, Uniform(image_operators(), start.rng), accept)
 

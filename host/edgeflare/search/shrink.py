@@ -11,12 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from edgeflare.search.outcome import Image, Outcome
-from edgeflare.search.refining.border import Border, cross, far, nearer
-from edgeflare.search.refining.slope import Slope
-from edgeflare.search.refining.strip import met_near
-from edgeflare.search.refining.trial import BudgetSpentError, Part, Seen, Trial
-from edgeflare.search.strategy import Start, Trigger
+from edgeflare.core.answer import Image
+from edgeflare.core.outcome import Outcome
+from edgeflare.core.trigger import Trigger
+from edgeflare.search.refining.between_boundaries import met_near
+from edgeflare.search.refining.decision_boundary import DecisionBoundary, cross, far, nearer
+from edgeflare.search.refining.gradient_estimate import GradientEstimate
+from edgeflare.search.refining.trigger_refinement import (
+    BudgetSpentError,
+    EvaluatedInput,
+    Part,
+    TriggerRefinement,
+)
+from edgeflare.search.strategy import Start
 
 TRIES = 40
 """Inputs looked at around one place on the border."""
@@ -44,12 +51,12 @@ contradicts the host few are lost."""
 Index = tuple[Any, ...]
 """What an array is indexed with."""
 
-MOVES: tuple[Callable[[Trial], Part[None]], ...]
+MOVES: tuple[Callable[[TriggerRefinement], Part[None]], ...]
 
 
 def shrink(trigger: Trigger, start: Start, budget: int) -> Part[Trigger]:
     """Bring a trigger nearer to its seed with at most so many queries; returns the nearest."""
-    trial = Trial(trigger, start, budget)
+    trial = TriggerRefinement(trigger, start, budget)
     try:
         for move in MOVES:
             yield from move(trial)
@@ -58,7 +65,7 @@ def shrink(trigger: Trigger, start: Start, budget: int) -> Part[Trigger]:
     return trial.trigger
 
 
-def along_the_line(trial: Trial) -> Part[None]:
+def along_the_line(trial: TriggerRefinement) -> Part[None]:
     """Halve the change for as long as that deviates."""
     share = 0.5
     while share < 0.99:
@@ -67,13 +74,13 @@ def along_the_line(trial: Trial) -> Part[None]:
             share = (1.0 + share) / 2
 
 
-def along_the_border(trial: Trial) -> Part[None]:
+def along_the_border(trial: TriggerRefinement) -> Part[None]:
     """Walk along the first side's border to where it is nearest, and find the deviation there."""
     seed = trial.at_seed()
     classes = len(seed.first.scores)
     home = int(seed.first.scores.argmax())
-    border = Border(home, tuple(label for label in range(classes) if label != home))
-    slope = Slope(trial.start.image, classes)
+    border = DecisionBoundary(home, tuple(label for label in range(classes) if label != home))
+    slope = GradientEstimate(trial.start.image, classes)
     here = trial.at_trigger()
     way = here.image.astype(np.float64) - trial.start.image
     here = (yield from cross(trial, border, slope, way, far(trial, here))) or here
@@ -89,7 +96,7 @@ def along_the_border(trial: Trial) -> Part[None]:
         yield from _meet(trial, border, slope, here, LAST_TRIES)
 
 
-def by_blocks(trial: Trial) -> Part[None]:
+def by_blocks(trial: TriggerRefinement) -> Part[None]:
     """Set blocks of the image back to the seed, large ones first."""
     side = max(trial.start.image.shape[:2]) // 2
     while side > 1:
@@ -97,7 +104,7 @@ def by_blocks(trial: Trial) -> Part[None]:
         side //= 2
 
 
-def by_pixels(trial: Trial) -> Part[None]:
+def by_pixels(trial: TriggerRefinement) -> Part[None]:
     """Set single pixels back to the seed, those that changed least first."""
     change = np.abs(trial.trigger.image.astype(np.int16) - trial.start.image).sum(axis=2)
     order = np.argsort(change, axis=None, kind="stable")
@@ -108,19 +115,25 @@ def by_pixels(trial: Trial) -> Part[None]:
 MOVES = (along_the_line, along_the_border, by_blocks, by_pixels)
 
 
-def _keep(trial: Trial, seen: Seen) -> Part[bool]:
+def _keep(trial: TriggerRefinement, seen: EvaluatedInput) -> Part[bool]:
     def is_nearer(_: Outcome) -> bool:
         return far(trial, seen) < _distance(trial)
 
     return is_nearer(seen.outcome) and (yield from trial.keep(seen, is_nearer))
 
 
-def _meet(trial: Trial, border: Border, slope: Slope, here: Seen, tries: int) -> Part[None]:
+def _meet(
+    trial: TriggerRefinement,
+    border: DecisionBoundary,
+    slope: GradientEstimate,
+    here: EvaluatedInput,
+    tries: int,
+) -> Part[None]:
     for seen in (yield from met_near(trial, border, slope, here, tries)):
         yield from _keep(trial, seen)
 
 
-def _set_back(trial: Trial, parts: Iterable[Index]) -> Part[None]:
+def _set_back(trial: TriggerRefinement, parts: Iterable[Index]) -> Part[None]:
     """Set one part after another back to the seed, as far as that deviates."""
     here, unconfirmed = trial.at_trigger(), 0
     for part in parts:
@@ -140,7 +153,7 @@ def _set_back(trial: Trial, parts: Iterable[Index]) -> Part[None]:
         yield from _keep(trial, here)
 
 
-def _blend(trial: Trial, share: float) -> Image:
+def _blend(trial: TriggerRefinement, share: float) -> Image:
     seed = trial.start.image.astype(np.float64)
     return np.rint(seed + share * (trial.trigger.image - seed)).astype(np.uint8)
 
@@ -151,5 +164,5 @@ def _blocks(shape: tuple[int, int], side: int) -> Iterator[Index]:
             yield slice(row, row + side), slice(column, column + side)
 
 
-def _distance(trial: Trial) -> float:
+def _distance(trial: TriggerRefinement) -> float:
     return float(np.linalg.norm(trial.trigger.image.astype(np.float64) - trial.start.image))

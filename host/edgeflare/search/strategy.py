@@ -1,8 +1,8 @@
 """The seam between a search and whatever evaluates for it: ask and tell.
 
-A strategy is written as a *story*: a generator that yields the queries it wants evaluated, is
-sent their outcomes, and returns the trigger that it found (or None if it gives up). It reads like
-the algorithm in its paper. `Told` turns a story into the `Strategy` that the engine drives.
+A strategy is written as a generator: it yields the queries that it wants evaluated, is sent their
+outcomes, and returns the trigger that it found, or None if it gives up. So it reads like the
+algorithm in its paper. `GeneratorStrategy` makes a generator the `Strategy` that the engine drives.
 """
 
 from __future__ import annotations
@@ -13,46 +13,12 @@ from typing import Protocol
 
 import numpy as np
 
-from edgeflare.search.bounds import UNBOUNDED, Bounds
-from edgeflare.search.goal import Goal, Kind
-from edgeflare.search.outcome import Arm, Image, Outcome
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """One mutated input to be evaluated on some arms.
-
-    Attributes:
-        image: the input, HWC uint8.
-        arms: which arms are asked; may be empty where kernel sets are named.
-        kernels: further kernel sets of the twin that are asked, members of its ensemble.
-        again: the input is one that was asked before, in a search the one just before, now on
-            further arms: no query of its own.
-
-    """
-
-    image: Image
-    arms: tuple[Arm, ...]
-    kernels: tuple[str, ...] = ()
-    again: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Trigger:
-    """A triggering input, and how the search came to it.
-
-    Attributes:
-        image: the input, HWC uint8.
-        kind: what makes it a finding.
-        outcome: what the arms answered.
-        operators: names of the mutation operators that lead from the seed to it, in order.
-
-    """
-
-    image: Image
-    kind: Kind
-    outcome: Outcome
-    operators: tuple[str, ...]
+from edgeflare.core.answer import Image
+from edgeflare.core.bounds import UNBOUNDED, Bounds
+from edgeflare.core.goal import Goal
+from edgeflare.core.outcome import Outcome
+from edgeflare.core.query import Query
+from edgeflare.core.trigger import Trigger
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,36 +73,38 @@ class Strategy(Protocol):
         """The triggering input, once there is one."""
 
 
-Story = Generator[Sequence[Query], Sequence[Outcome], Trigger | None]
-Tale = Callable[[Start], Story]
-"""A strategy as it is written: from a start to the story of its search."""
+SearchGenerator = Generator[Sequence[Query], Sequence[Outcome], Trigger | None]
+StrategyFunction = Callable[[Start], SearchGenerator]
+"""A strategy as it is written: from a start to the generator of its search."""
 
 
-class Told:
-    """Drives a story as a `Strategy`."""
+class GeneratorStrategy:
+    """Drives a generator as a `Strategy`."""
 
-    def __init__(self, story: Story) -> None:
-        self._story = story
+    def __init__(self, generator: SearchGenerator) -> None:
+        self._generator = generator
         self._finding: Trigger | None = None
         self._asked: Sequence[Query] = ()
         self._advance(None)
 
     def ask(self) -> Sequence[Query]:
-        """Return the queries that the story waits for."""
+        """Return the queries that the generator waits for."""
         return self._asked
 
     def tell(self, outcomes: Sequence[Outcome]) -> None:
-        """Send the outcomes into the story and let it run to its next question."""
+        """Send the outcomes into the generator and let it run to its next queries."""
         self._advance(outcomes)
 
     @property
     def finding(self) -> Trigger | None:
-        """What the story returned."""
+        """What the generator returned."""
         return self._finding
 
     def _advance(self, outcomes: Sequence[Outcome] | None) -> None:
         try:
-            self._asked = next(self._story) if outcomes is None else self._story.send(outcomes)
+            self._asked = (
+                next(self._generator) if outcomes is None else self._generator.send(outcomes)
+            )
         except StopIteration as end:
             self._asked = ()
             self._finding = end.value

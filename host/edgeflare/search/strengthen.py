@@ -10,14 +10,20 @@ from math import log, sqrt
 
 import numpy as np
 
-from edgeflare.search.goal import strength
-from edgeflare.search.outcome import Outcome
-from edgeflare.search.refining.border import Border, Real
-from edgeflare.search.refining.slope import Slope, dithered
-from edgeflare.search.refining.strip import BATCH, aside, partly_aside, steepest
-from edgeflare.search.refining.trial import BudgetSpentError, Part, Seen, Trial
-from edgeflare.search.refining.witnesses import compared
-from edgeflare.search.strategy import Start, Trigger
+from edgeflare.core.outcome import Outcome
+from edgeflare.core.strength import strength
+from edgeflare.core.trigger import Trigger
+from edgeflare.search.refining.between_boundaries import BATCH, aside, partly_aside, steepest
+from edgeflare.search.refining.decision_boundary import DecisionBoundary, Real
+from edgeflare.search.refining.gradient_estimate import GradientEstimate, dithered
+from edgeflare.search.refining.trigger_refinement import (
+    BudgetSpentError,
+    EvaluatedInput,
+    Part,
+    TriggerRefinement,
+)
+from edgeflare.search.strategy import Start
+from edgeflare.search.surrogates.refinement_surrogate import compared
 
 ENOUGH = 0.85
 """Share of the two labels at which other classes are no longer in the way."""
@@ -46,12 +52,12 @@ def strengthen(trigger: Trigger, start: Start, budget: int, enough: float = 1.0)
         enough: the strength at which it ends.
 
     """
-    trial = Trial(trigger, start, budget)
+    trial = TriggerRefinement(trigger, start, budget)
     first, second = compared(start.goal, trigger.outcome)
     if first.label is None or second.label is None:
         return trigger
-    border = Border(first.label, (second.label,))
-    slope = Slope(start.image, len(first.scores))
+    border = DecisionBoundary(first.label, (second.label,))
+    slope = GradientEstimate(start.image, len(first.scores))
     found = trial.at_trigger()
     slope.learn(trial.at_seed(), found)
     if _strength(trial, trigger.outcome) >= enough:
@@ -67,7 +73,12 @@ def strengthen(trigger: Trigger, start: Start, budget: int, enough: float = 1.0)
     return trial.trigger
 
 
-def away_from_others(trial: Trial, border: Border, slope: Slope, here: Seen) -> Part[Seen]:
+def away_from_others(
+    trial: TriggerRefinement,
+    border: DecisionBoundary,
+    slope: GradientEstimate,
+    here: EvaluatedInput,
+) -> Part[EvaluatedInput]:
     """Go along the border to where the two labels have nearly all of the probability."""
     for _ in range(ROUNDS):
         if share(border, here) >= ENOUGH:
@@ -86,8 +97,13 @@ def away_from_others(trial: Trial, border: Border, slope: Slope, here: Seen) -> 
 
 
 def uphill(
-    trial: Trial, border: Border, slope: Slope, here: Seen, until: int, enough: float
-) -> Part[Seen]:
+    trial: TriggerRefinement,
+    border: DecisionBoundary,
+    slope: GradientEstimate,
+    here: EvaluatedInput,
+    until: int,
+    enough: float,
+) -> Part[EvaluatedInput]:
     """Climb, a few steps aside at once, from the highest place so far.
 
     Where the two labels do not stand against each other yet, the first side is held just within
@@ -100,7 +116,7 @@ def uphill(
     """
     rng = trial.start.rng
 
-    def rank(seen: Seen) -> tuple[float, float]:
+    def rank(seen: EvaluatedInput) -> tuple[float, float]:
         return height(border, seen), -abs(border.margin(seen.first) - RISE)
 
     while trial.left > until and _strength(trial, trial.trigger.outcome) < enough:
@@ -120,7 +136,7 @@ def uphill(
     return here
 
 
-def height(border: Border, seen: Seen) -> float:
+def height(border: DecisionBoundary, seen: EvaluatedInput) -> float:
     """Return what is climbed: the strength with which the two labels stand against each other."""
     (rival,) = border.rivals
     if seen.first.label != border.home or seen.second.label != rival:
@@ -128,12 +144,14 @@ def height(border: Border, seen: Seen) -> float:
     return strength(seen.first, seen.second) or 0.0
 
 
-def share(border: Border, seen: Seen) -> float:
+def share(border: DecisionBoundary, seen: EvaluatedInput) -> float:
     """Return the first side's probability of the two labels together."""
     return float(seen.first.probabilities[[border.home, *border.rivals]].sum())
 
 
-def escape(border: Border, slope: Slope, here: Seen) -> tuple[Real, Real]:
+def escape(
+    border: DecisionBoundary, slope: GradientEstimate, here: EvaluatedInput
+) -> tuple[Real, Real]:
     """Return the way along the border on which the other classes should vanish, and its gradient.
 
     The logarithm of the share of the two labels grows fastest along the combination of scores
@@ -153,7 +171,7 @@ def escape(border: Border, slope: Slope, here: Seen) -> tuple[Real, Real]:
     return rising / length * min(1.5 * wanted, LONGEST * sqrt(rising.size)), gradient
 
 
-def _keep(trial: Trial, border: Border, seen: Seen) -> Part[bool]:
+def _keep(trial: TriggerRefinement, border: DecisionBoundary, seen: EvaluatedInput) -> Part[bool]:
     def is_stronger(outcome: Outcome) -> bool:
         labels = [answer.label for answer in compared(trial.start.goal, outcome)]
         return labels == [border.home, *border.rivals] and _strength(trial, outcome) > _strength(
@@ -165,5 +183,5 @@ def _keep(trial: Trial, border: Border, seen: Seen) -> Part[bool]:
     return (yield from trial.keep(seen, is_stronger))
 
 
-def _strength(trial: Trial, outcome: Outcome) -> float:
+def _strength(trial: TriggerRefinement, outcome: Outcome) -> float:
     return strength(*compared(trial.start.goal, outcome)) or 0.0

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from edgeflare.errors import UserError
 from edgeflare.trust.request import Request
-from edgeflare.trust.store import is_trusted, keep
+from edgeflare.trust.trust_store import is_trusted, keep
 
 
 @dataclass(frozen=True, slots=True)

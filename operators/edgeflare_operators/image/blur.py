@@ -5,7 +5,7 @@ from __future__ import annotations
 import cv2
 import numpy as np
 
-from edgeflare_operators.registry import Image, Sample, operator
+from edgeflare_operators.operator_registry import Image, Sample, operator
 
 AVERAGE_SIDES = (1, 2, 3, 4, 5)
 ODD_SIDES = (1, 3, 5, 7)

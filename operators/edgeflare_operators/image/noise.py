@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare_operators.registry import Image, Operator, operator
+from edgeflare_operators.operator_registry import Image, MutationOperator, operator
 
 Real = NDArray[np.float64]
 
@@ -40,8 +40,10 @@ def _wrapping_multiplicative_noise(image: Image, rng: np.random.Generator) -> Im
 
 
 # Not registered: no search but `dflare-published` should draw them.
-wrapping_gaussian_noise = Operator("wrapping-gaussian-noise", "image", _wrapping_gaussian_noise)
-wrapping_multiplicative_noise = Operator(
+wrapping_gaussian_noise = MutationOperator(
+    "wrapping-gaussian-noise", "image", _wrapping_gaussian_noise
+)
+wrapping_multiplicative_noise = MutationOperator(
     "wrapping-multiplicative-noise", "image", _wrapping_multiplicative_noise
 )
 

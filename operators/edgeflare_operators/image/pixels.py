@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from edgeflare_operators.registry import Image, operator
+from edgeflare_operators.operator_registry import Image, operator
 
 MOST = 9
 """At most so many entries change; the number is drawn uniformly from 0 ... MOST."""

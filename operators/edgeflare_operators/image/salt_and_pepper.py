@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from edgeflare_operators.registry import Image, operator
+from edgeflare_operators.operator_registry import Image, operator
 
 AMOUNT = 0.004
 """The share of entries that is drawn, half of it salt (255), half pepper (0)."""

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from edgeflare.campaign.run_directory import RunDirectory
 from edgeflare.errors import InfrastructureError
-from edgeflare.models.evaluation import Evaluator, RawBatch, Signature
+from edgeflare.models.evaluator import Evaluator, RawBatch, Signature
 from edgeflare.models.preprocess import Encoder, Preprocess
-from edgeflare.report.document import load_document
+from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_document import load_document
 from laboratory import SIGNATURE, Laboratory, untimed
 from patients import patient
 

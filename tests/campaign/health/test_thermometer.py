@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from edgeflare.campaign.health.record import Record
+from edgeflare.campaign.health.health_record import HealthRecord
 from edgeflare.campaign.health.thermometer import COOLING_SECONDS, LOOK_SECONDS, Thermometer
-from edgeflare.campaign.journal import Journal
 from edgeflare.devices.connection import DeviceLost
 from edgeflare.devices.device import connect
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.provenance import Telemetry
 from edgeflare.errors import InfrastructureError
+from edgeflare.run.journal import Journal
 from patients import Patient, patient
 
 
@@ -58,7 +58,7 @@ class Ward:
 
     def __post_init__(self) -> None:
         self.thermometer = Thermometer(
-            Record((self.patient,), self.journal, self.nurse),
+            HealthRecord((self.patient,), self.journal, self.nurse),
             lambda: self.stopped,
             self.clock,
             self.clock.sleep,
@@ -207,7 +207,7 @@ def test_a_real_agent_tells_its_temperature_and_is_waited_for(
 
     with connect(profile) as device:
         nurse = Nurse()
-        record = Record((device,), journal, nurse)
+        record = HealthRecord((device,), journal, nurse)
         Thermometer(record, lambda: False, sleep=sleep).breathe()
     assert len(slept) == 3  # 81, 77, 73
     assert nurse.told == [

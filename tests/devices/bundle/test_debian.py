@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from edgeflare.devices.bundle.bundle_target import find_target
 from edgeflare.devices.bundle.debian import fetch_python
-from edgeflare.devices.bundle.target import find_target
 from edgeflare.errors import InfrastructureError, UserError
 
 AARCH64 = find_target("linux-aarch64")

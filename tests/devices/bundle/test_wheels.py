@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from edgeflare.devices.bundle.target import find_target
+from edgeflare.devices.bundle.bundle_target import find_target
 from edgeflare.devices.bundle.wheels import fetch_wheels, wheel_files, wheel_licences
 from edgeflare.errors import InfrastructureError, UserError
 

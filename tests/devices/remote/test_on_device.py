@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from edgeflare.devices.remote import on_device
-from edgeflare.devices.remote.remote import CommandFailed
+from edgeflare.devices.remote.remote import RemoteCommandFailed
 from edgeflare.errors import InfrastructureError, UserError
 from here import Here
 
@@ -150,7 +150,9 @@ def test_what_nobody_will_come_back_for_is_removed(here: Here, cache: Path) -> N
 def test_what_arrived_damaged_is_refused_and_gone(here: Here, cache: Path) -> None:
     on_device.prepare(here, str(cache))
     (cache / "incoming" / "host-1-1-a").write_bytes(packed(READY)[:-9])
-    with pytest.raises(CommandFailed, match="unpack failed there: arrived as sha256") as refused:
+    with pytest.raises(
+        RemoteCommandFailed, match="unpack failed there: arrived as sha256"
+    ) as refused:
         on_device.unpack(here, str(cache), "0" * 64, "host-1-1-a")
     assert refused.value.status == 1
     assert list((cache / "incoming").iterdir()) == []
@@ -243,7 +245,7 @@ def test_an_agent_that_cannot_be_killed_is_told(here: Here, cache: Path, tmp_pat
     try:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(here, "run", lambda script, *rest: run(deaf + script, *rest))
-            with pytest.raises(CommandFailed, match=rf"process {pid}\) does not end"):
+            with pytest.raises(RemoteCommandFailed, match=rf"process {pid}\) does not end"):
                 on_device.halt(here, str(cache), "host-1-1-a")
         assert on_device.survey(here, str(cache)).traces == ("host-1-1-a",)
     finally:
@@ -376,7 +378,7 @@ def test_a_folder_that_holds_other_things_is_refused(here: Here, cache: Path) ->
     (cache / "models").mkdir()
     with pytest.raises(UserError, match="holds other things"):
         on_device.prepare(here, str(cache))
-    with pytest.raises(CommandFailed):
+    with pytest.raises(RemoteCommandFailed):
         on_device.remove(here, str(cache))
     assert (cache / "models").exists()
 

@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from edgeflare.campaign.run_directory import RunDirectory
 from edgeflare.devices.bundle.build import build_bundle
-from edgeflare.report.document import Document, load_document
+from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_document import Document, load_document
 from laboratory import untimed
 from phone_parts import Missing
 from phones import AdbServer, Phone, unauthorized_phone

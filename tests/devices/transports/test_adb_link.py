@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from edgeflare.devices.profile import Profile
-from edgeflare.devices.remote.remote import CommandFailed
+from edgeflare.devices.remote.remote import RemoteCommandFailed
 from edgeflare.devices.transports import adb
 
 SERIAL = "0123456789"
@@ -119,7 +119,7 @@ def test_a_push_that_takes_too_long_is_said_to(start: Callable[..., Server], bun
     start(push_seconds=20.0)
     with adb.AdbRemote(PROFILE) as phone:
         began = time.monotonic()
-        with pytest.raises(CommandFailed, match="push did not end in time there"):
+        with pytest.raises(RemoteCommandFailed, match="push did not end in time there"):
             phone.push(bundle, "/data/x", 0.7)
         assert time.monotonic() - began < 10
 

@@ -20,14 +20,14 @@ import pytest
 from numpy.typing import NDArray
 
 from boards import Board, Missing
-from edgeflare.campaign.run_directory import RunDirectory
+from edgeflare.devices.agent_installation import install_agent, uninstall_agent
 from edgeflare.devices.device import connect
 from edgeflare.devices.profile import Profile
-from edgeflare.devices.reach import install_agent, uninstall_agent
-from edgeflare.devices.remote.remote import CommandFailed, RemoteLost
+from edgeflare.devices.remote.remote import RemoteCommandFailed, RemoteLost
 from edgeflare.devices.transports.ssh import SshRemote
 from edgeflare.errors import EdgeFlareError, InfrastructureError, UserError
-from edgeflare.report.document import Document, load_document
+from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_document import Document, load_document
 from laboratory import untimed
 
 pytestmark = pytest.mark.sshd
@@ -223,7 +223,7 @@ def test_a_command_answers_with_its_output_and_exit_code(board: Board, pi: Profi
     with SshRemote(pi) as remote:
         done = remote.run('echo out; echo "it\'s" >&2; exit 7', 10, "try")
         assert (done.stdout, done.stderr, done.exit_code) == ("out\n", "it's\n", 7)
-        with pytest.raises(CommandFailed, match=r"sleep did not end within 0\.3 s") as slow:
+        with pytest.raises(RemoteCommandFailed, match=r"sleep did not end within 0\.3 s") as slow:
             remote.run("sleep 20", 0.3, "sleep")
         assert slow.value.command == "sleep"
 
@@ -233,7 +233,7 @@ def test_a_file_arrives_as_it_is_under_any_name(board: Board, pi: Profile, tmp_p
     (tmp_path / "file").write_bytes(content)
     with SshRemote(pi) as remote:
         remote.push(tmp_path / "file", f"{board.home}/it's $HOME", 20)
-        with pytest.raises(CommandFailed, match="cannot be written there") as refused:
+        with pytest.raises(RemoteCommandFailed, match="cannot be written there") as refused:
             remote.push(tmp_path / "file", f"{board.home}/no/such/folder", 20)
     assert (board.home / "it's $HOME").read_bytes() == content
     assert refused.value.status == 1
@@ -267,8 +267,8 @@ def test_the_users_configuration_holds_but_for_what_would_be_in_the_way(
     ("disturb", "change", "kind", "words"),
     [
         (Board.stop, {}, RemoteLost, "cannot be reached: .*Connection refused; is it on"),
-        (Board.lose_the_key, {}, CommandFailed, "ssh-copy-id board"),
-        (Board.forget, {}, CommandFailed, "run `ssh board` once by hand"),
+        (Board.lose_the_key, {}, RemoteCommandFailed, "ssh-copy-id board"),
+        (Board.forget, {}, RemoteCommandFailed, "run `ssh board` once by hand"),
         (None, {"host": "nowhere.invalid"}, RemoteLost, "resolve hostname"),
         (None, {"host": None}, UserError, "host is missing"),
         (None, {"cache": "/edgeflare"}, UserError, "at least two deep"),

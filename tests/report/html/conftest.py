@@ -12,10 +12,10 @@ import pytest
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
-from edgeflare.campaign.run_directory import RunDirectory
-from edgeflare.report.document import Document
-from edgeflare.report.html.explanation import Explanation
+from edgeflare.report.html.explanation_view import ExplanationView
 from edgeflare.report.html.page import render_page
+from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_document import Document
 
 CLASSES = ("ankle boot", "<script>alert('bag')</script>", '"><img src="http://localhost/x">')
 """Names that a page must show as they are; the last two would act if it did not."""
@@ -44,7 +44,7 @@ def page(run: Any, directory: RunDirectory) -> str:
 def rendered(document: Document, directory: RunDirectory) -> Callable[..., str]:
     """Render the document, perhaps changed, with explanations by seed id."""
 
-    def render(explanations: dict[int, Explanation] | None = None, **changes: Any) -> str:
+    def render(explanations: dict[int, ExplanationView] | None = None, **changes: Any) -> str:
         return render_page({**document, **changes}, directory, explanations or {})
 
     return render

@@ -15,10 +15,10 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
-from edgeflare.campaign.run_directory import RunDirectory
-from edgeflare.report.document import Document
-from edgeflare.report.html.explanation import Explanation, Layer
+from edgeflare.report.html.explanation_view import ExplanationView, LayerView
 from edgeflare.report.html.page import render_page
+from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_document import Document
 
 pytestmark = pytest.mark.browser
 
@@ -80,11 +80,11 @@ def many(run: Any) -> Document:
 @pytest.fixture(scope="module")
 def report(many: Document, run: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     first = many["findings"][0]["seed_id"]
-    found = Explanation(
+    found = ExplanationView(
         "kernel (delegate)",
         onset="Device and twin part at 0 CONV_2D",
         votes=(("twin, xnnpack, 1 thread", "bag (3 times)"),),
-        layers=(Layer("0 CONV_2D", 1.0, begins=True), Layer("1 SOFTMAX", 7.0, 2.0)),
+        layers=(LayerView("0 CONV_2D", 1.0, begins=True), LayerView("1 SOFTMAX", 7.0, 2.0)),
     )
     path = tmp_path_factory.mktemp("report") / "report.html"
     path.write_text(render_page(many, RunDirectory(run.folder), {first: found}), encoding="utf-8")

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edgeflare.campaign.run_directory import RunDirectory
-from edgeflare.report.document import Document
 from edgeflare.report.html.card import Card, make_card
+from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_document import Document
 
 
 def entry_of(directory: RunDirectory, **changes: Any) -> Document:

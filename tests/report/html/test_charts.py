@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edgeflare.report.document import Document
 from edgeflare.report.html.chart import Chart
 from edgeflare.report.html.charts import charts_of
+from edgeflare.run.run_document import Document
 
 
 @pytest.fixture(scope="session")

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from edgeflare.campaign.run_directory import RunDirectory
-from edgeflare.report.document import Document
-from edgeflare.report.html.explanation import Explanation, Layer
+from edgeflare.report.entry_names import number
+from edgeflare.report.html.explanation_view import ExplanationView, LayerView
 from edgeflare.report.html.page import render_page
-from edgeflare.report.naming import number
+from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_document import Document
 
 pytestmark = pytest.mark.slow
 
@@ -182,15 +182,15 @@ def test_its_policy_lets_its_own_script_run_and_no_other(page: str) -> None:
 
 def test_what_explain_found_is_shown(document: Document, rendered: Render) -> None:
     first, second, *_ = document["findings"]
-    found = Explanation(
+    found = ExplanationView(
         "kernel (delegate)",
         why="only XNNPACK decides so",
         onset="Device and twin part at 1 CONV_2D",
         votes=(("twin, builtin", "ankle boot"), ("device", "the same")),
         layers=(
-            Layer("0 CONV_2D", 0.0),
-            Layer("1 CONV_2D", 3.0, 1.5, begins=True),
-            Layer("2 FULLY_CONNECTED", 12.0, 6.0),
+            LayerView("0 CONV_2D", 0.0),
+            LayerView("1 CONV_2D", 3.0, 1.5, begins=True),
+            LayerView("2 FULLY_CONNECTED", 12.0, 6.0),
         ),
     )
     page = rendered({first["seed_id"]: found})
@@ -214,7 +214,7 @@ def test_without_an_explanation_there_is_no_word_of_one(rendered: Render) -> Non
 
 def test_a_verdict_alone_is_enough(document: Document, rendered: Render) -> None:
     (first, *_) = document["findings"]
-    page = rendered({first["seed_id"]: Explanation("compression")})
+    page = rendered({first["seed_id"]: ExplanationView("compression")})
     assert "Verdict: compression." in Parsed(page).text
     assert 'class="divergence"' not in page
     assert "Who decided what" not in page
@@ -371,7 +371,7 @@ def test_the_device_of_an_explanation_is_named_where_it_is_not_the_runs(
 ) -> None:
     (first, *_) = document["findings"]
     told = "Looked at on a board, which is not the run's device."
-    elsewhere = rendered({first["seed_id"]: Explanation("kernel", device="a board")})
+    elsewhere = rendered({first["seed_id"]: ExplanationView("kernel", device="a board")})
     assert told in Parsed(elsewhere).text
-    own = rendered({first["seed_id"]: Explanation("kernel", device=first["device"])})
+    own = rendered({first["seed_id"]: ExplanationView("kernel", device=first["device"])})
     assert "Looked at on" not in own

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from edgeflare.campaign.run_directory import RunDirectory
-from edgeflare.report.document import Document
+from edgeflare.core.answer import Image
 from edgeflare.report.html.pictures import (
     BUDGET,
     GAINS,
@@ -24,7 +23,8 @@ from edgeflare.report.html.pictures import (
     difference,
     pictures_of,
 )
-from edgeflare.search.outcome import Image
+from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_document import Document
 
 
 def data(picture: Picture) -> bytes:

@@ -14,16 +14,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.campaign.health.record import Record
+from edgeflare.campaign.health.health_record import HealthRecord
 from edgeflare.campaign.health.thermometer import Thermometer
-from edgeflare.campaign.journal import Journal
-from edgeflare.campaign.panel import Evaluated, Reading, device_of
-from edgeflare.campaign.recall import from_rows, to_row
+from edgeflare.core.arm import Arm
+from edgeflare.core.evaluated_query import EvaluatedQuery
+from edgeflare.core.query import Query
 from edgeflare.errors import InfrastructureError
-from edgeflare.search.outcome import Arm
-from edgeflare.search.strategy import Query
+from edgeflare.models.output_decoders import OutputDecoders
+from edgeflare.run.device_assignment import device_of
+from edgeflare.run.journal import Journal
+from edgeflare.run.stored_answers import from_rows, to_row
 
-Ask = Callable[[int], Evaluated]
+Ask = Callable[[int], EvaluatedQuery]
 """Asks the device of a seed, given its id, about the seed's image, on its own."""
 
 
@@ -41,7 +43,7 @@ class Canaries:
 
     def __init__(
         self,
-        record: Record,
+        record: HealthRecord,
         thermometer: Thermometer,
         journal: Journal,
         images: NDArray[np.uint8],
@@ -60,11 +62,11 @@ class Canaries:
         self._journal = journal
         self._images = images
         self._asked: Counter[int] = Counter()
-        self._references: dict[int, tuple[int, Evaluated]] = {}
+        self._references: dict[int, tuple[int, EvaluatedQuery]] = {}
         self._under_way: deque[list[_Canary]] = deque()
-        self._landed: list[tuple[_Canary, Evaluated]] = []
+        self._landed: list[tuple[_Canary, EvaluatedQuery]] = []
 
-    def begin(self, reading: Reading) -> None:
+    def begin(self, reading: OutputDecoders) -> None:
         """Learn what the canaries answered in the beginning, and where the search stands."""
         if not self._record.patients:
             return
@@ -89,7 +91,7 @@ class Canaries:
         asked = [Query(self._images[canary.seed_id], (Arm.DEVICE,)) for canary in due]
         return asked, [canary.seed_id for canary in due]
 
-    def write(self, evaluated: Sequence[Evaluated]) -> None:
+    def write(self, evaluated: Sequence[EvaluatedQuery]) -> None:
         """Write down what the canaries of the oldest batch under way answered."""
         self._landed = list(zip(self._under_way.popleft(), evaluated, strict=True))
         for canary, one in self._landed:
@@ -132,7 +134,7 @@ class Canaries:
         seed_id = self._references[index][0]
         return [_Canary(index, seed_id, n) for n in range(first + 1, last + 1)]
 
-    def _judge(self, canary: _Canary, one: Evaluated, ask: Ask) -> None:
+    def _judge(self, canary: _Canary, one: EvaluatedQuery, ask: Ask) -> None:
         record, reference = self._record, self._references[canary.index][1]
         vitals, name = record.vitals[canary.index], record.patients[canary.index].profile.name
         self._thermometer.glance(canary.index)
@@ -160,7 +162,7 @@ class Canaries:
             )
         record.keep()
 
-    def _changed(self, canary: _Canary, reference: Evaluated, now: Evaluated) -> str:
+    def _changed(self, canary: _Canary, reference: EvaluatedQuery, now: EvaluatedQuery) -> str:
         profile = self._record.patients[canary.index].profile
         before = (canary.n - 1) * profile.canary_every
         return (
@@ -169,7 +171,7 @@ class Canaries:
             " it answered since then is not to be trusted; look after the device"
         )
 
-    def _write(self, n: int, canary: _Canary, one: Evaluated) -> None:
+    def _write(self, n: int, canary: _Canary, one: EvaluatedQuery) -> None:
         row = to_row("canary", canary.seed_id, n, self._images[canary.seed_id], one)
         self._journal.write_answers([row])
 
@@ -177,6 +179,6 @@ class Canaries:
         return device_of(seed_id, len(self._record.patients))
 
 
-def _label(one: Evaluated) -> str:
+def _label(one: EvaluatedQuery) -> str:
     answer = one.outcome[Arm.DEVICE]
     return answer.failure or f"class {answer.label}"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
 from math import isnan, nan
 
-from edgeflare.campaign.health.record import Record
+from edgeflare.campaign.health.health_record import HealthRecord
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import InfrastructureError
 
@@ -31,7 +31,7 @@ class Thermometer:
 
     def __init__(
         self,
-        record: Record,
+        record: HealthRecord,
         stopped: Callable[[], bool],
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,

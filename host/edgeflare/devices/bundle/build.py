@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from edgeflare import __version__
+from edgeflare.devices.bundle.bundle_target import BundleTarget, find_target
 from edgeflare.devices.bundle.contents import OWN_PACKAGES, Observer, bundle_contents, own_sources
 from edgeflare.devices.bundle.requirements import pin_runtime
-from edgeflare.devices.bundle.target import Target, find_target
 from edgeflare.devices.bundle.tree import pack_tree, unpack_tree
 from edgeflare.errors import InfrastructureError
 from edgeflare.models.agent_code import package_folder
@@ -77,7 +77,7 @@ def build_bundle(
     return Bundle(path, hashlib.sha256(path.read_bytes()).hexdigest(), target, pinned)
 
 
-def _make(target: Target, runtime: str, path: Path, apt: Path, observe: Observer) -> None:
+def _make(target: BundleTarget, runtime: str, path: Path, apt: Path, observe: Observer) -> None:
     tree = bundle_contents(target, runtime, apt, observe)
     observe("packing")
     pack_tree(tree, path)

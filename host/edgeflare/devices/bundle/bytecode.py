@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from edgeflare.devices.bundle.command import run
+from edgeflare.devices.bundle.build_command import run
 from edgeflare.devices.bundle.tree import write_tree
 
 # The hash of the source takes the place of its time, and nobody checks it, since no source comes

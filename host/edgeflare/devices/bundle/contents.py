@@ -17,12 +17,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from edgeflare import __version__
+from edgeflare.devices.bundle.bundle_target import BundleTarget, native_target
 from edgeflare.devices.bundle.bytecode import compile_modules
 from edgeflare.devices.bundle.debian import Debian, fetch_python
-from edgeflare.devices.bundle.interpreter import python_files, python_version
+from edgeflare.devices.bundle.debian_python import python_files, python_version
 from edgeflare.devices.bundle.libraries import system_libraries
 from edgeflare.devices.bundle.requirements import requirements
-from edgeflare.devices.bundle.target import Target, native_target
 from edgeflare.devices.bundle.wheels import fetch_wheels, wheel_files, wheel_licences
 from edgeflare.models.agent_code import package_folder
 
@@ -41,7 +41,7 @@ their source code.
 """
 
 
-def bundle_contents(target: Target, runtime: str, apt: Path, observe: Observer) -> Tree:
+def bundle_contents(target: BundleTarget, runtime: str, apt: Path, observe: Observer) -> Tree:
     """Fetch everything that goes into a bundle, and return it laid out.
 
     Args:
@@ -97,12 +97,12 @@ def own_sources(package: Path) -> Tree:
     }
 
 
-def _fetch_python(target: Target, apt: Path, observe: Observer) -> Debian:
+def _fetch_python(target: BundleTarget, apt: Path, observe: Observer) -> Debian:
     observe(f"fetching Debian's Python for {target.debian}")
     return fetch_python(target, apt / target.debian)
 
 
-def _interpreter(debian: Debian, packages: Tree, target: Target) -> tuple[Tree, set[str]]:
+def _interpreter(debian: Debian, packages: Tree, target: BundleTarget) -> tuple[Tree, set[str]]:
     """Return Python with the libraries that it and the packages need, and Debian's paths."""
     places = python_files(debian.files)
     tree = {f"python/{place}": debian.files[path] for place, path in places.items()}
@@ -123,7 +123,7 @@ def _own_packages() -> Tree:
     }
 
 
-def _script(target: Target) -> bytes:
+def _script(target: BundleTarget) -> bytes:
     script = Path(__file__).with_name("agent.sh").read_text(encoding="utf-8")
     return script.replace("@LOADER@", target.loader).encode()
 

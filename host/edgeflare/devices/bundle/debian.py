@@ -17,8 +17,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from edgeflare.devices.bundle.command import CommandFailed, run
-from edgeflare.devices.bundle.target import Target
+from edgeflare.devices.bundle.build_command import BuildCommandFailed, run
+from edgeflare.devices.bundle.bundle_target import BundleTarget
 from edgeflare.errors import InfrastructureError, UserError
 
 # Besides Python: the C++ libraries of the runtimes, and the licences that many packages share.
@@ -97,7 +97,7 @@ class Debian:
                     self.owners[path] = package
 
 
-def fetch_python(target: Target, folder: Path) -> Debian:
+def fetch_python(target: BundleTarget, folder: Path) -> Debian:
     """Fetch Debian's Python for a target, with all that it depends on.
 
     Args:
@@ -118,7 +118,7 @@ def fetch_python(target: Target, folder: Path) -> Debian:
     try:
         plan = run([*install, "--simulate"], environment)
         run([*install, "--download-only"], environment)
-    except CommandFailed as error:
+    except BuildCommandFailed as error:
         if _ABSENT.search(error.output) and not _UNREACHABLE.search(updated):
             raise UserError(
                 f"this machine's apt sources have no Python for {target.debian}; {_INSTEAD}"
@@ -142,14 +142,14 @@ def _update(environment: dict[str, str], stamp: Path) -> str:
         return ""
     try:
         said = run(["apt-get", "update"], environment)
-    except CommandFailed as error:
+    except BuildCommandFailed as error:
         return error.output
     if not _UNREACHABLE.search(said):
         stamp.touch()
     return said
 
 
-def _configure(target: Target, folder: Path) -> Path:
+def _configure(target: BundleTarget, folder: Path) -> Path:
     """Write apt's configuration, with folders of its own for all that it writes."""
     for path in ("state/lists/partial", "cache/archives/partial"):
         (folder / path).mkdir(parents=True, exist_ok=True)

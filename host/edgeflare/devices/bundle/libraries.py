@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from edgeflare.devices.bundle.bundle_target import BundleTarget
 from edgeflare.devices.bundle.elf import is_elf, needed_libraries
-from edgeflare.devices.bundle.target import Target
 from edgeflare.errors import InfrastructureError
 
 
 def system_libraries(
-    binaries: Mapping[str, bytes], debian: Mapping[str, bytes], target: Target
+    binaries: Mapping[str, bytes], debian: Mapping[str, bytes], target: BundleTarget
 ) -> dict[str, str]:
     """Return what programs and libraries ask for that is not among themselves, and the loader.
 
@@ -44,7 +44,7 @@ def system_libraries(
     return found
 
 
-def _offered(debian: Mapping[str, bytes], target: Target) -> dict[str, str]:
+def _offered(debian: Mapping[str, bytes], target: BundleTarget) -> dict[str, str]:
     folders = (f"lib/{target.multiarch}/", f"usr/lib/{target.multiarch}/", "lib64/", "usr/lib64/")
     offered = {}
     for path in debian:

@@ -9,8 +9,8 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from edgeflare.devices.bundle.command import CommandFailed, run
-from edgeflare.devices.bundle.target import Target
+from edgeflare.devices.bundle.build_command import BuildCommandFailed, run
+from edgeflare.devices.bundle.bundle_target import BundleTarget
 from edgeflare.errors import InfrastructureError, UserError
 
 # Paths in a wheel that the agent has no use for, wherever they are.
@@ -45,7 +45,7 @@ _LICENCE = re.compile(r"(^|/)(licen[cs]e|copying|notice|authors)[^/]*$", re.IGNO
 
 def fetch_wheels(
     requirements: Sequence[str],
-    target: Target,
+    target: BundleTarget,
     python: tuple[int, int],
     glibc: tuple[int, int],
     folder: Path,
@@ -79,7 +79,7 @@ def fetch_wheels(
         run(
             [*command, *requirements], cwd=folder
         )  # `-m` imports what lies in the working directory
-    except CommandFailed as error:
+    except BuildCommandFailed as error:
         if "No module named pip" in error.output:
             raise UserError(
                 f"{sys.executable} has no pip, and bundles need it: {sys.executable} -m ensurepip"
@@ -112,7 +112,7 @@ def wheel_licences(path: Path) -> Iterator[tuple[str, bytes]]:
             yield name.rpartition("/")[2], wheel.read(name)
 
 
-def _platforms(target: Target, glibc: tuple[int, int]) -> Iterator[str]:
+def _platforms(target: BundleTarget, glibc: tuple[int, int]) -> Iterator[str]:
     """Yield the tags of wheels that run there; pip takes those of other machines by name only."""
     major, minor = glibc
     for lesser in range(minor, 4, -1):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from edgeflare.devices.remote.remote import CommandFailed, Output, Remote
+from edgeflare.devices.remote.remote import Output, Remote, RemoteCommandFailed
 from edgeflare.errors import InfrastructureError, UserError
 
 SHORT_SECONDS = 20.0
@@ -183,7 +183,7 @@ def halt(remote: Remote, cache: str, *names: str) -> str:
     calls = "\n".join(shlex.join(["halt", cache, name]) for name in names)
     said = _run(remote, HALT_SECONDS * len(names), calls, "halt")
     if "stuck" in said:
-        raise CommandFailed(
+        raise RemoteCommandFailed(
             f"{remote.place}: an agent there (process {said['stuck'][0]}) does not end, not even"
             " when killed; start the device anew",
             "halt",
@@ -227,7 +227,7 @@ def _checked(remote: Remote, output: Output, command: str) -> Output:
     if output.exit_code:
         text = output.stderr.strip() or output.stdout.strip()
         reason = text.splitlines()[-1] if text else f"exit code {output.exit_code}"
-        raise CommandFailed(
+        raise RemoteCommandFailed(
             f"{remote.place}: {command} failed there: {reason}", command, text, output.exit_code
         )
     return output

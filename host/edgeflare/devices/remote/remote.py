@@ -47,7 +47,7 @@ class RemoteError(InfrastructureError):
         self.status = status
 
 
-class CommandFailed(RemoteError):  # noqa: N818 - what happened
+class RemoteCommandFailed(RemoteError):  # noqa: N818 - what happened
     """The device is there, but a command on it failed; trying again would not help."""
 
 

@@ -17,7 +17,13 @@ from pathlib import Path
 import adbutils
 
 from edgeflare.devices.profile import Profile
-from edgeflare.devices.remote.remote import CommandFailed, Output, Remote, RemoteError, RemoteLost
+from edgeflare.devices.remote.remote import (
+    Output,
+    Remote,
+    RemoteCommandFailed,
+    RemoteError,
+    RemoteLost,
+)
 from edgeflare.errors import InfrastructureError, UserError
 
 SERVER_SECONDS = 20.0
@@ -136,7 +142,7 @@ class AdbRemote(Remote):
             except adbutils.AdbError as error:
                 if not self._is_there():
                     raise
-                raise CommandFailed(
+                raise RemoteCommandFailed(
                     f"{self.place}: {target} cannot be written there: {error}", "push", str(error)
                 ) from None
 
@@ -178,7 +184,7 @@ class AdbRemote(Remote):
             yield
         except (TimeoutError, adbutils.AdbTimeout):
             if self._is_there():
-                raise CommandFailed(
+                raise RemoteCommandFailed(
                     f"{self.place}: {command} did not end in time there", command
                 ) from None
             raise self._lost(command, "does not answer") from None
@@ -218,7 +224,7 @@ class AdbRemote(Remote):
     def _unusable(self, state: str, found: list[Attached]) -> InfrastructureError:
         cure = _CURES.get(state)
         if cure is None:
-            return CommandFailed(
+            return RemoteCommandFailed(
                 f"{self.place}: is in the state {state}, not started up", "devices"
             )
         message = f"{self.place}: {cure}"
@@ -226,7 +232,7 @@ class AdbRemote(Remote):
             others = ", ".join(one.serial for one in found)
             message += f"; attached {'are ' + others if others else 'is none'}"
         if state == "unauthorized":
-            return CommandFailed(message, "devices")
+            return RemoteCommandFailed(message, "devices")
         return RemoteLost(message, "devices")
 
 

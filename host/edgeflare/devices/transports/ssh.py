@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from edgeflare.devices.profile import Profile
-from edgeflare.devices.remote.remote import CommandFailed, Output, Remote, RemoteLost
+from edgeflare.devices.remote.remote import Output, Remote, RemoteCommandFailed, RemoteLost
 from edgeflare.devices.transports.scratch import ScratchFolder
 from edgeflare.errors import UserError
 
@@ -118,7 +118,7 @@ class SshRemote(Remote):
             )
         if done.returncode:
             reason = _last_line(_text(done.stderr)) or f"exit code {done.returncode}"
-            raise CommandFailed(
+            raise RemoteCommandFailed(
                 f"{self.place}: {target} cannot be written there: {reason}",
                 "push",
                 _text(done.stderr),
@@ -132,7 +132,7 @@ class SshRemote(Remote):
         try:
             yield local
         finally:
-            with suppress(RemoteLost, CommandFailed):  # with the connection it is gone anyway
+            with suppress(RemoteLost, RemoteCommandFailed):  # with the connection it is gone anyway
                 self._slave(["-O", "cancel", "-L", way, "device"], CLOSE_SECONDS, "unforward")
 
     def _forward(self, port: int) -> tuple[int, str]:
@@ -144,7 +144,7 @@ class SshRemote(Remote):
             if not done.returncode:
                 return local, way
         reason = _last_line(_text(done.stderr))
-        raise CommandFailed(
+        raise RemoteCommandFailed(
             f"{self.place}: no port can be forwarded there: {reason}",
             "forward",
             _text(done.stderr),
@@ -196,7 +196,7 @@ class SshRemote(Remote):
                 raise self._refused(master.returncode)
             heard = (heard + part)[-4096:]
 
-    def _refused(self, code: int) -> RemoteLost | CommandFailed:
+    def _refused(self, code: int) -> RemoteLost | RemoteCommandFailed:
         """Return what it means that ssh did not come in, and what to do."""
         log = self._said_all()
         said = _last_line(log) or f"ssh ended with exit code {code}"
@@ -204,7 +204,7 @@ class SshRemote(Remote):
         for sign, cure in _CURES.items():
             if sign in log:
                 advice = cure.format(host=self._profile.host)
-                return CommandFailed(f"{self.place}: {said}; {advice}", "ssh", log, code)
+                return RemoteCommandFailed(f"{self.place}: {said}; {advice}", "ssh", log, code)
         return RemoteLost(
             f"{self.place}: cannot be reached: {said}; is it on, and does"
             f" `ssh {' '.join(_destination(self._profile.host or ''))}` work?",
@@ -232,7 +232,7 @@ class SshRemote(Remote):
                 **given,
             )
         except subprocess.TimeoutExpired:
-            raise CommandFailed(
+            raise RemoteCommandFailed(
                 f"{self.place}: {command} did not end within {seconds:g} s there", command
             ) from None
         if done.returncode == _SSH_FAILED and self._is_lost():

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from edgeflare.campaign.run_directory import RunDirectory
-from edgeflare.report.document import Document
-from edgeflare.report.harm import rank
-from edgeflare.report.html.divergence import Divergence, divergence_of
-from edgeflare.report.html.explanation import Explanation
+from edgeflare.report.entry_names import ARMS, class_name, decisions, seed_of, sort
+from edgeflare.report.html.divergence_plot import Divergence, divergence_of
+from edgeflare.report.html.explanation_view import ExplanationView
 from edgeflare.report.html.pictures import Picture, pictures_of
-from edgeflare.report.naming import ARMS, class_name, decisions, seed_of, sort
-from edgeflare.report.nearness import counts
+from edgeflare.run.harm import rank
+from edgeflare.run.nearness import counts
+from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_document import Document
 
 TOP = 5
 
@@ -22,7 +22,7 @@ LEAST = 0.0005
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class CardCell:
     """What an arm gives a class: its probability in percent, and whether that is its decision."""
 
     percent: float
@@ -30,11 +30,11 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CardRow:
     """A class, and what each arm gives it."""
 
     name: str
-    cells: tuple[Cell, ...]
+    cells: tuple[CardCell, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +73,10 @@ class Card:
     seed_class: str | None
     labels: tuple[int, ...]
     arms: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[CardRow, ...]
     operators: tuple[str, ...]
     pictures: tuple[Picture, ...]
-    explanation: Explanation | None
+    explanation: ExplanationView | None
     divergence: Divergence | None
 
 
@@ -85,7 +85,7 @@ def make_card(
     entry: Document,
     directory: RunDirectory,
     most: int,
-    explanation: Explanation | None = None,
+    explanation: ExplanationView | None = None,
 ) -> Card:
     """Make the card of an entry.
 
@@ -133,7 +133,7 @@ def _title(document: Document, entry: Document) -> str:
     )
 
 
-def _rows(entry: Document, arms: Sequence[str], classes: Sequence[str]) -> tuple[Row, ...]:
+def _rows(entry: Document, arms: Sequence[str], classes: Sequence[str]) -> tuple[CardRow, ...]:
     given = [entry["probabilities"][arm] for arm in arms]
     shown = {
         label
@@ -142,10 +142,10 @@ def _rows(entry: Document, arms: Sequence[str], classes: Sequence[str]) -> tuple
         if probabilities[label] >= LEAST
     } | {label for arm in arms if (label := entry["labels"].get(arm)) is not None}
     return tuple(
-        Row(
+        CardRow(
             class_name(classes, label),
             tuple(
-                Cell(100 * probabilities[label], entry["labels"].get(arm) == label)
+                CardCell(100 * probabilities[label], entry["labels"].get(arm) == label)
                 for arm, probabilities in zip(arms, given, strict=True)
             ),
         )

@@ -17,11 +17,11 @@ from matplotlib.ticker import (
     PercentFormatter,
 )
 
-from edgeflare.report.document import Document
+from edgeflare.report.entry_names import SORTS, number, sort
 from edgeflare.report.html.chart import Chart, finish, lines_across, new_panel
 from edgeflare.report.html.nearness_charts import by_largest_change, by_psnr
 from edgeflare.report.html.svg import COLOURS, page_style
-from edgeflare.report.naming import SORTS, number, sort
+from edgeflare.run.run_document import Document
 from edgeflare.untrusted_text import for_html
 
 HATCHES = {"compression": "", "kernel": "////", "mixed": "....", "failure": "xxxx"}

@@ -7,10 +7,10 @@ from typing import Any
 
 from matplotlib.ticker import PercentFormatter
 
-from edgeflare.report.document import Document
 from edgeflare.report.html.chart import Chart, finish, lines_across, new_panel
 from edgeflare.report.html.svg import COLOURS
-from edgeflare.report.nearness import AREA_DB, linf_steps, psnr_steps, step_line
+from edgeflare.run.nearness import AREA_DB, linf_steps, psnr_steps, step_line
+from edgeflare.run.run_document import Document
 
 GRAY_LEVELS = 255.0
 

@@ -12,18 +12,18 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from edgeflare.campaign.run_directory import RunDirectory
-from edgeflare.report.document import Document
-from edgeflare.report.harm import UNLABELLED, count_harms
+from edgeflare.report.arm_lines import arm_lines, details
+from edgeflare.report.entry_names import SORTS, class_name, number, worst_first
 from edgeflare.report.html.card import Card, make_card
 from edgeflare.report.html.charts import charts_of
-from edgeflare.report.html.explanation import Explanation
+from edgeflare.report.html.explanation_view import ExplanationView
 from edgeflare.report.html.pictures import allowance
-from edgeflare.report.html.replay import replay_of
-from edgeflare.report.naming import SORTS, class_name, number, worst_first
-from edgeflare.report.nearness import in_lines as nearness_in_lines
-from edgeflare.report.ran import details, what_ran
-from edgeflare.report.unmutated import in_lines
+from edgeflare.report.html.replay_view import replay_of
+from edgeflare.run.harm import UNLABELLED, count_harms
+from edgeflare.run.nearness import in_lines as nearness_in_lines
+from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_document import Document
+from edgeflare.run.unmutated import in_lines
 from edgeflare.untrusted_text import for_html
 
 STOPPED = {
@@ -39,7 +39,7 @@ LISTS = ("deviating_seeds", "findings", "flaky", "unverified")
 def render_page(
     document: Document,
     directory: RunDirectory,
-    explanations: Mapping[int, Explanation],
+    explanations: Mapping[int, ExplanationView],
 ) -> str:
     """Return a run as an HTML document.
 
@@ -72,7 +72,7 @@ def render_page(
         run=document,
         totals=document["totals"],
         replay=replay,
-        ran=what_ran(document),
+        ran=arm_lines(document),
         details=details,
         stopped=STOPPED.get(document["stopped_by"]),
         charts=charts_of(document),
@@ -102,7 +102,7 @@ def _cards(
     entries: Sequence[Document],
     directory: RunDirectory,
     most: int,
-    explanations: Mapping[int, Explanation],
+    explanations: Mapping[int, ExplanationView],
 ) -> list[Card]:
     return [
         make_card(document, entry, directory, most, explanations.get(entry["seed_id"]))

@@ -1,0 +1,75 @@
+"""The result of a bench: `bench.json`, schema `edgeflare.bench/v1`, and its table in Markdown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from edgeflare import __version__
+from edgeflare.bench.bench_table import to_markdown
+from edgeflare.bench.grid import BenchRun, Grid
+from edgeflare.bench.strategy_figures import StrategyFigures, summarize
+from edgeflare.run.run_directory import write_atomically
+from edgeflare.run.run_document import Document
+
+SCHEMA = "edgeflare.bench/v1"
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """A bench as far as it has come.
+
+    Attributes:
+        grid: what was asked.
+        runs: the campaigns that reached their end; grows.
+
+    """
+
+    grid: Grid
+    runs: list[tuple[BenchRun, Document]]
+
+    def by_pair(self) -> dict[str, dict[str, list[Document]]]:
+        """Return the runs by the pair's name, then by strategy, in the order of the grid."""
+        found: dict[str, dict[str, list[Document]]] = {}
+        for cell, document in self.runs:
+            strategies = found.setdefault(
+                cell.pair.name, {name: [] for name in self.grid.strategies}
+            )
+            strategies[cell.plan.strategy].append(document)
+        return found
+
+    def rows(self) -> list[StrategyFigures]:
+        """Return a row for each strategy on each pair."""
+        return [
+            row
+            for pair, runs in self.by_pair().items()
+            for row in summarize(pair, runs, self.grid.baseline)
+        ]
+
+
+def write_bench(bench: Bench, rows: Sequence[StrategyFigures], out: Path) -> None:
+    """Write `bench.json` and `table.md` into the bench's folder."""
+    document = {
+        "schema": SCHEMA,
+        "edgeflare": __version__,
+        **bench.grid.to_json(),
+        "runs": [_run(cell, document) for cell, document in bench.runs],
+        "rows": [asdict(row) for row in rows],
+    }
+    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
+    write_atomically(out / "bench.json", text.encode() + b"\n")
+    write_atomically(out / "table.md", to_markdown(bench.grid, rows).encode())
+
+
+def _run(cell: BenchRun, document: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "pair": cell.pair.name,
+        "strategy": cell.plan.strategy,
+        "rng_seed": cell.plan.rng_seed,
+        "run": cell.run.as_posix(),
+        "devices": document["devices"],
+        "totals": document["totals"],
+    }

@@ -1,0 +1,120 @@
+"""Running the campaigns of a bench, each in a run directory of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing
+from pathlib import Path
+
+from edgeflare.bench.grid import BenchRun, Grid, check_pairs
+from edgeflare.campaign.assembly import Assembly, assemble, first_seeds
+from edgeflare.campaign.campaign import Interrupt
+from edgeflare.campaign.observer import Observer
+from edgeflare.campaign.recorded_campaign import run_recorded_campaign
+from edgeflare.devices.profile import find_profile
+from edgeflare.errors import UserError
+from edgeflare.models.pair import Pair
+from edgeflare.run.begin_or_resume import begin_run, resume_run
+from edgeflare.run.journal import Journal
+from edgeflare.run.run_directory import DOCUMENT, RunDirectory
+from edgeflare.run.run_document import Document, load_document
+from edgeflare.run.run_header import RunHeader
+
+Watch = Callable[[BenchRun], AbstractContextManager[Observer]]
+"""Shows the progress of a campaign while the context lasts."""
+
+
+def run_grid(
+    grid: Grid,
+    pairs: Sequence[Pair],
+    out: Path,
+    *,
+    resume: bool,
+    chains: int,
+    watch: Watch,
+    interrupt: Interrupt,
+) -> Iterator[tuple[BenchRun, Document]]:
+    """Run the campaigns of a bench one after the other; yield each that reached its end.
+
+    Models and device are opened once for each pair. With `resume`, campaigns that have ended are
+    not run again, and one that was stopped goes on. Once the user wants to stop, no other begins.
+
+    Raises:
+        UserError: a pair is not what it should be, or `out` must not be written to, or leads out of
+            itself by a link.
+        InfrastructureError: the device or a worker process is lost for good.
+
+    """
+    check_pairs(pairs)
+    check_folder(out, resume=resume)
+    for pair in pairs:
+        if interrupt.asked():
+            return
+        with ExitStack() as stack:
+            assembly = open_pair(grid, pair, stack)
+            for cell in grid.cells(pair):
+                if interrupt.asked():
+                    return
+                path = RunDirectory(out).inside(str(cell.run / DOCUMENT)).parent
+                document = _run_cell(cell, assembly, path, chains, watch, interrupt)
+                if document["stopped_by"] is None:
+                    yield cell, document
+
+
+def open_pair(grid: Grid, pair: Pair, stack: ExitStack) -> Assembly:
+    """Open what the campaigns on a pair share: its models and the device; see `assemble`."""
+    plan = grid.plan
+    profile = find_profile(grid.device, grid.trust)
+    return assemble(
+        pair,
+        first_seeds(pair, plan.limit),
+        plan.goal.find,
+        [profile],
+        stack,
+        plan.ensemble,
+        plan.elsewhere,
+    )
+
+
+def check_folder(out: Path, *, resume: bool, holds: str = "bench") -> None:
+    """Refuse a folder that a bench, or what else consists of its runs, must not write to.
+
+    Raises:
+        UserError: it is a file, or holds something and that is not to go on.
+
+    """
+    if out.exists() and not out.is_dir():
+        raise UserError(f"{out} is a file: name a folder with --out")
+    if not resume and out.is_dir() and any(out.iterdir()):
+        raise UserError(
+            f"{out} is not empty: go on with the {holds} in it with --resume, or name another "
+            "folder with --out"
+        )
+
+
+def _run_cell(
+    cell: BenchRun, assembly: Assembly, path: Path, chains: int, watch: Watch, interrupt: Interrupt
+) -> Document:
+    about = assembly.about(cell.plan)
+    if (finished := _finished(RunDirectory(path), about)) is not None:
+        return finished
+    if RunDirectory(path).journal.exists():
+        directory, journal = resume_run(path, about)
+    else:
+        directory, journal = begin_run(path, about, len(assembly.seeds), overwrite=False)
+    with closing(journal), watch(cell) as observer:
+        return run_recorded_campaign(
+            assembly, cell.plan, directory, journal, observer, interrupt, chains
+        )
+
+
+def _finished(directory: RunDirectory, about: RunHeader) -> Document | None:
+    """Return the document of a run that reached its end, or None."""
+    if not directory.document.exists():
+        return None
+    document = load_document(directory)
+    if document["stopped_by"] is not None:
+        return None
+    with closing(Journal.open(directory.journal)) as journal:
+        RunHeader.from_json(journal.about()).require_same(about, str(directory.path))
+    return document

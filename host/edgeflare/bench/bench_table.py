@@ -1,0 +1,132 @@
+"""The table of a bench, strategies side by side: for a terminal, and as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from math import floor, log10
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from edgeflare.bench.bench_statistics import Estimate
+from edgeflare.bench.grid import Grid
+from edgeflare.bench.strategy_figures import StrategyFigures
+from edgeflare.untrusted_text import printable
+
+COLUMNS = (
+    "strategy",
+    "success %",
+    "mean queries",
+    "median queries",
+    "device queries",
+    "× baseline",
+    "s evaluation",
+    "s wall",
+    "ties",
+    "L2",
+    "strength",
+)
+
+LEGEND = (
+    "In brackets: 95 % bootstrap intervals over the seeds. Queries, device queries, L2 (median, "
+    "gray levels) and strength (median) are of findings. × baseline: mean queries over {baseline}'s"
+    ", where both found. s evaluation: evaluation time of a finding's own search; s wall: wall time"
+    " of the campaign over its findings. ties: deviations by a tie, in all searches."
+)
+
+
+def print_table(console: Console, grid: Grid, rows: Sequence[StrategyFigures]) -> None:
+    """Print what was asked, and a table for each pair, a column for each strategy."""
+    console.print(heading(grid), highlight=False, markup=False)
+    for pair, group in groupby(rows, key=lambda row: row.pair):
+        title = escape(printable(pair))
+        table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD)
+        for label, *values in zip(COLUMNS, *map(shown, group), strict=True):
+            if label == "strategy":
+                for column in ("", *values):
+                    table.add_column(column, justify="right" if column else "left")
+            else:
+                table.add_row(label, *values)
+        console.print(table)
+    console.print(LEGEND.format(baseline=grid.baseline), style="dim", highlight=False)
+
+
+def to_markdown(grid: Grid, rows: Sequence[StrategyFigures]) -> str:
+    """Return what was asked, one table over all pairs, and what its columns mean."""
+    lines = [
+        heading(grid),
+        "",
+        _line(("pair", *COLUMNS)),
+        _line(["---"] * 2 + ["--:"] * (len(COLUMNS) - 1)),
+    ]
+    lines += [_line((row.pair, *shown(row))) for row in rows]
+    return "\n".join([*lines, "", LEGEND.format(baseline=grid.baseline), ""])
+
+
+def heading(grid: Grid) -> str:
+    """Return one line that says what was asked, but for the strategies."""
+    plan = grid.plan
+    seeds = (
+        "all seeds"
+        if plan.limit is None
+        else f"the first {plan.limit} seed{'s' * (plan.limit != 1)}"
+    )
+    rng_seeds = ", ".join(map(str, grid.rng_seeds))
+    return " · ".join(
+        (
+            f"find {plan.goal.find} on {grid.device}",
+            f"ties {'included' if plan.goal.ties else 'excluded'}",
+            f"{seeds} of each pair",
+            f"run seed{'s' if len(grid.rng_seeds) > 1 else ''} {rng_seeds}",
+            f"at most {plan.max_queries:,} queries for each seed",
+            f"bounds: L∞ {_bound(plan.max_linf)}, L2 {_bound(plan.max_l2)}",
+        )
+    )
+
+
+def shown(row: StrategyFigures) -> tuple[str, ...]:
+    """Return a row as it is shown, in the order of `COLUMNS`."""
+    return (
+        row.strategy,
+        show_estimate(row.success, 100.0),
+        show_estimate(row.mean_queries),
+        show_estimate(row.median_queries),
+        show_estimate(row.mean_device_queries),
+        show_estimate(row.times_baseline),
+        show_number(row.evaluation_seconds),
+        show_number(row.wall_seconds),
+        f"{row.ties:,}",
+        show_number(row.median_l2),
+        show_number(row.median_strength),
+    )
+
+
+def show_estimate(estimate: Estimate | None, unit: float = 1.0) -> str:
+    """Return a figure with its interval in brackets, where that is not the figure itself."""
+    if estimate is None:
+        return "–"
+    value, low, high = (
+        show_number(one * unit) for one in (estimate.value, estimate.low, estimate.high)
+    )
+    return value if low == value == high else f"{value} ({low}–{high})"
+
+
+def show_number(value: float | None) -> str:
+    """Return a number in three significant digits, or in all those before the point."""
+    if value is None:
+        return "–"
+    digits = 0 if value == 0.0 else min(4, max(0, 2 - floor(log10(abs(value)))))
+    return f"{value:,.{digits}f}"
+
+
+def _bound(bound: float | str | None) -> str:
+    if bound is None:
+        return "none"
+    return bound if isinstance(bound, str) else f"{bound:g}"
+
+
+def _line(values: Sequence[str]) -> str:
+    return f"| {' | '.join(value.replace('|', '/') for value in values)} |"

@@ -1,0 +1,131 @@
+"""What a strategy did on a pair, over all generator seeds: a row of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from statistics import median as middle
+
+import numpy as np
+
+from edgeflare.bench.bench_statistics import (
+    Estimate,
+    Values,
+    mean,
+    median,
+    ratio_of_means,
+    success_rate,
+)
+from edgeflare.run.run_document import Document
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyFigures:
+    """A strategy on a pair; means and medians are over findings, and None where there is none.
+
+    Attributes:
+        pair: the pair's name.
+        strategy: the strategy's name.
+        runs: campaigns that it sums up, one for each generator seed.
+        searches: seeds searched, over all of them.
+        findings: findings, over all of them.
+        success: share of the searches that ended in a finding.
+        mean_queries: queries for a finding.
+        median_queries: queries for a finding.
+        mean_device_queries: device queries for a finding.
+        times_baseline: mean queries over the baseline's, over the searches in which both found.
+        evaluation_seconds: evaluation time of a finding's own chain, mean.
+        wall_seconds: wall time of the campaigns over their findings, failed searches included.
+        ties: queries whose labels differ by a tie only, over all campaigns.
+        median_l2: distance of a triggering input from its seed, in gray levels.
+        median_strength: strength of a finding.
+
+    """
+
+    pair: str
+    strategy: str
+    runs: int
+    searches: int
+    findings: int
+    success: Estimate | None
+    mean_queries: Estimate | None
+    median_queries: Estimate | None
+    mean_device_queries: Estimate | None
+    times_baseline: Estimate | None
+    evaluation_seconds: float | None
+    wall_seconds: float | None
+    ties: int
+    median_l2: float | None
+    median_strength: float | None
+
+
+def summarize(
+    pair: str, runs: Mapping[str, Sequence[Document]], baseline: str
+) -> list[StrategyFigures]:
+    """Sum up the campaigns on a pair.
+
+    Args:
+        pair: the pair's name.
+        runs: finished campaigns by strategy, in the order of their generator seeds.
+        baseline: the strategy that the others are compared with.
+
+    """
+    return [
+        _row(pair, strategy, documents, runs.get(baseline, ()))
+        for strategy, documents in runs.items()
+        if documents
+    ]
+
+
+def queries_needed(documents: Sequence[Document], key: str = "queries") -> Values:
+    """Return what each search needed: (seeds, runs), NaN where it found nothing.
+
+    Seeds that deviate themselves are not searched and have no row.
+    """
+    total = documents[0]["totals"]["seeds"]
+    deviating = {entry["seed_id"] for one in documents for entry in one["deviating_seeds"]}
+    values = np.full((total, len(documents)), np.nan)
+    for column, document in enumerate(documents):
+        for finding in document["findings"]:
+            values[finding["seed_id"], column] = finding[key]
+    return values[[seed_id for seed_id in range(total) if seed_id not in deviating]]
+
+
+def _row(
+    pair: str, strategy: str, documents: Sequence[Document], baseline: Sequence[Document]
+) -> StrategyFigures:
+    queries = queries_needed(documents)
+    findings = [finding for document in documents for finding in document["findings"]]
+    totals = [document["totals"] for document in documents]
+    strengths = [one["strength"] for one in findings if one["strength"] is not None]
+    return StrategyFigures(
+        pair,
+        strategy,
+        runs=len(documents),
+        searches=queries.size,
+        findings=len(findings),
+        success=success_rate(queries),
+        mean_queries=mean(queries),
+        median_queries=median(queries),
+        mean_device_queries=mean(queries_needed(documents, "device_queries")),
+        times_baseline=_times_baseline(documents, baseline),
+        evaluation_seconds=fmean(one["seconds"] for one in findings) if findings else None,
+        wall_seconds=(
+            sum(total["wall_seconds"] for total in totals) / len(findings) if findings else None
+        ),
+        ties=sum(total["ties"] for total in totals),
+        median_l2=middle(one["distortion"]["l2"] for one in findings) if findings else None,
+        median_strength=middle(strengths) if strengths else None,
+    )
+
+
+def _times_baseline(documents: Sequence[Document], baseline: Sequence[Document]) -> Estimate | None:
+    """Compare the generator seeds that both have run."""
+    known = {document["rng_seed"]: document for document in baseline}
+    shared = [document for document in documents if document["rng_seed"] in known]
+    if not shared:
+        return None
+    theirs = [known[document["rng_seed"]] for document in shared]
+    queries = queries_needed([*shared, *theirs])
+    return ratio_of_means(queries[:, : len(shared)], queries[:, len(shared) :])

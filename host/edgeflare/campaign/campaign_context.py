@@ -1,0 +1,92 @@
+"""What the phases of a campaign share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.campaign.health.device_health import DeviceHealth
+from edgeflare.campaign.observer import Observer
+from edgeflare.campaign.panel import Panel
+from edgeflare.campaign.pipeline import DEPTH, Pipeline
+from edgeflare.campaign.stopwatch import Stopwatch
+from edgeflare.core.arm import Arm
+from edgeflare.core.evaluated_query import EvaluatedQuery
+from edgeflare.core.query import Query
+from edgeflare.run.journal import Journal
+from edgeflare.run.plan import Plan
+from edgeflare.run.run_directory import RunDirectory
+from edgeflare.search.strategy import StrategyFunction
+
+CHAINS = 512
+"""Chains that are open at once unless told otherwise: four batches of 128 under way. A batch of 64
+hardly shows its fixed costs; twice that keeps a quick device busy behind 20 ms of link
+(`benchmarks/throughput.py`). A chain costs the memory of a few images."""
+
+BATCH_SECONDS = 0.25
+"""The longest that a batch should take on one device, so that progress is seen and Ctrl-C is heeded
+on one that needs a tenth of a second for one input."""
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignContext:
+    """What the phases of a campaign share.
+
+    Attributes:
+        plan: what is asked.
+        images: (seeds, H, W, C) uint8, the seed inputs, limited as the plan says.
+        labels: (seeds,) int64, or None.
+        panel: the arms.
+        recover: brings a lost device back, by its place among the devices, or raises
+            InfrastructureError.
+        health: watches over the devices.
+        tale: the strategy.
+        journal: the truth.
+        directory: where images are stored.
+        stopwatch: the times of this process.
+        observer: sees progress.
+        chains: the most chains that are open at once.
+        stopped: whether the user wants to stop.
+        held_out: (images, H, W, C) uint8, images that are only evaluated, or None.
+
+    """
+
+    plan: Plan
+    images: NDArray[np.uint8]
+    labels: NDArray[np.int64] | None
+    panel: Panel
+    recover: Callable[[int], None]
+    health: DeviceHealth
+    tale: StrategyFunction
+    journal: Journal
+    directory: RunDirectory
+    stopwatch: Stopwatch
+    observer: Observer
+    chains: int
+    stopped: Callable[[], bool]
+    held_out: NDArray[np.uint8] | None = None
+
+    def pipeline(self) -> Pipeline[Any]:
+        """Return an empty pipeline over the panel."""
+        return Pipeline(self.panel, self.recover, self.health.thermometer.breathe)
+
+    def ask_device(self, seed_id: int) -> EvaluatedQuery:
+        """Ask the device of a seed about the seed's image, on its own."""
+        pipeline = self.pipeline()
+        pipeline.put(None, [Query(self.images[seed_id], (Arm.DEVICE,))], [seed_id])
+        (one,) = pipeline.take().evaluated
+        return one
+
+    def batch_size(self, seconds_for_each: float) -> int:
+        """Return how many queries make a batch, given the time that one takes.
+
+        Several devices work on a batch at once, so that it may hold as many times more.
+        """
+        most = max(1, self.chains // DEPTH)
+        if seconds_for_each <= 0.0:
+            return most
+        return max(1, min(most, int(BATCH_SECONDS * self.panel.devices / seconds_for_each)))

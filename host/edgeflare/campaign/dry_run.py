@@ -1,0 +1,101 @@
+"""A look at some seeds before a search: how often the arms are right, and how often they agree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from edgeflare.campaign.assembly import Assembly
+from edgeflare.campaign.panel import PanelDeviceLost
+from edgeflare.core.arm import Arm
+from edgeflare.core.evaluated_query import EvaluatedQuery
+from edgeflare.core.query import Query
+from edgeflare.errors import InfrastructureError
+from edgeflare.models.decode import Decoded, Decoder
+from edgeflare.models.evaluator import RawBatch
+from edgeflare.models.sanity import sanity_warnings
+
+MOST_SEEDS: Final = 64
+"""Enough to see wrong preprocessing by, and few enough for a slow device to answer in seconds."""
+
+_TOGETHER = 16
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """What the arms make of the first seeds.
+
+    Attributes:
+        seeds: how many were looked at.
+        labelled: how many of them have a label.
+        right: of those, how many each arm gives that label; empty where none has one.
+        deviating: on how many device and original, or device and twin where there is no original,
+            differ.
+        warnings: what looks wrong, a line each.
+
+    """
+
+    seeds: int
+    labelled: int
+    right: Mapping[Arm, int]
+    deviating: int
+    warnings: Sequence[str]
+
+
+def evaluate_first_seeds(assembly: Assembly) -> DryRun:
+    """Ask all arms about the first seeds, once each.
+
+    Raises:
+        InfrastructureError: a device or an arm of the host was lost.
+
+    """
+    evaluated = _evaluated(assembly)
+    decoders = assembly.panel.reading.decoders
+    known = assembly.seeds.labels
+    labels = [] if known is None else known[: len(evaluated)].tolist()
+    labelled = [i for i, label in enumerate(labels) if 0 <= label < decoders[Arm.TWIN].classes]
+    first = Arm.ORIGINAL if Arm.ORIGINAL in decoders else Arm.TWIN
+    decoded = {
+        arm: _decoded(decoders[arm], arm, evaluated)
+        for arm in (Arm.ORIGINAL, Arm.TWIN)
+        if arm in decoders
+    }
+    return DryRun(
+        seeds=len(evaluated),
+        labelled=len(labelled),
+        right={
+            arm: sum(evaluated[i].outcome[arm].label == labels[i] for i in labelled)
+            for arm in (assembly.panel.arms if labelled else ())
+        },
+        deviating=sum(
+            one.outcome[first].label != one.outcome[Arm.DEVICE].label for one in evaluated
+        ),
+        warnings=sanity_warnings(
+            decoded.get(Arm.ORIGINAL), decoded[Arm.TWIN], np.array(labels) if labels else None
+        ),
+    )
+
+
+def _evaluated(assembly: Assembly) -> list[EvaluatedQuery]:
+    panel, images = assembly.panel, assembly.seeds.images[:MOST_SEEDS]
+    evaluated: list[EvaluatedQuery] = []
+    for begin in range(0, len(images), _TOGETHER):
+        seed_ids = range(begin, min(begin + _TOGETHER, len(images)))
+        try:
+            asked = panel.submit([Query(images[i], panel.arms) for i in seed_ids], seed_ids)
+            evaluated += asked.collect()
+        except PanelDeviceLost as lost:
+            raise InfrastructureError(str(lost)) from lost
+    return evaluated
+
+
+def _decoded(decoder: Decoder, arm: Arm, evaluated: Sequence[EvaluatedQuery]) -> Decoded:
+    """Return the answers of one arm as a batch."""
+    outputs = np.frombuffer(b"".join(one.raw[arm] for one in evaluated), decoder.tensor.dtype)
+    failures = {
+        i: failure for i, one in enumerate(evaluated) if (failure := one.outcome[arm].failure)
+    }
+    return decoder.decode(RawBatch(outputs.reshape(len(evaluated), -1), failures))

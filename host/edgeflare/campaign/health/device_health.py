@@ -1,0 +1,51 @@
+"""What watches over the devices of a campaign."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.campaign.health.canaries import Canaries
+from edgeflare.campaign.health.health_record import HealthRecord, MonitoredDevice, WarningSink
+from edgeflare.campaign.health.thermometer import Thermometer
+from edgeflare.run.journal import Journal
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceHealth:
+    """What watches over the devices of a campaign.
+
+    Attributes:
+        thermometer: pauses the search while a device is too hot.
+        canaries: end it where a device has changed its mind.
+
+    """
+
+    thermometer: Thermometer
+    canaries: Canaries
+
+    @classmethod
+    def of(
+        cls,
+        patients: Sequence[MonitoredDevice],
+        images: NDArray[np.uint8],
+        journal: Journal,
+        nurse: WarningSink,
+        stopped: Callable[[], bool],
+    ) -> DeviceHealth:
+        """Watch over devices.
+
+        Args:
+            patients: the devices, in their order in the panel; with none, nothing is watched.
+            images: (seeds, H, W, C), the seeds of the campaign.
+            journal: where what was seen is noted.
+            nurse: is told of pauses and of what looks wrong.
+            stopped: whether the user wants to stop; ends a pause.
+
+        """
+        record = HealthRecord(patients, journal, nurse)
+        thermometer = Thermometer(record, stopped)
+        return cls(thermometer, Canaries(record, thermometer, journal, images))

@@ -1,0 +1,78 @@
+"""Who watches a campaign, and what is shown of its progress."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far the search is.
+
+    Attributes:
+        seeds: seeds of the campaign.
+        deviating_seeds: those that deviate themselves.
+        ended: chains that have ended.
+        findings: chains that ended in a finding.
+        queries: queries so far.
+        device_queries: device queries so far.
+        seconds: wall seconds so far.
+        most_queries_left: queries that the chains which have not ended may still spend.
+        seconds_left: wall seconds until the search is stopped; infinite where they have no bound.
+
+    """
+
+    seeds: int
+    deviating_seeds: int
+    ended: int
+    findings: int
+    queries: int
+    device_queries: int
+    seconds: float
+    most_queries_left: int
+    seconds_left: float
+
+
+class Observer(Protocol):
+    """Whoever wants to see how far a campaign is."""
+
+    def warned(self, line: str) -> None:
+        """See that something looks wrong with the pair."""
+
+    def screened(self, done: int, total: int) -> None:
+        """See that so many of the seeds have been evaluated."""
+
+    def tested(self, done: int, total: int) -> None:
+        """See that so many of the held-out images have been evaluated."""
+
+    def searched(self, progress: Progress) -> None:
+        """See how far the search is."""
+
+    def refined(self, done: int, total: int) -> None:
+        """See that so many of the findings have been refined."""
+
+    def verified(self, done: int, total: int) -> None:
+        """See that so many evaluations of findings have been repeated."""
+
+
+class Unobserved:
+    """An observer that looks away."""
+
+    def warned(self, line: str) -> None:
+        """Look away."""
+
+    def screened(self, done: int, total: int) -> None:
+        """Look away."""
+
+    def tested(self, done: int, total: int) -> None:
+        """Look away."""
+
+    def searched(self, progress: Progress) -> None:
+        """Look away."""
+
+    def refined(self, done: int, total: int) -> None:
+        """Look away."""
+
+    def verified(self, done: int, total: int) -> None:
+        """Look away."""

@@ -1,0 +1,181 @@
+"""Findings made stronger and nearer, once the search is over; none of it counts as searching."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from edgeflare.campaign.campaign_context import CampaignContext
+from edgeflare.campaign.chain import Chain
+from edgeflare.campaign.scheduler import run_chains, tell_again
+from edgeflare.campaign.trigger_files import store_trigger
+from edgeflare.core.arm import Arm
+from edgeflare.core.outcome import Outcome
+from edgeflare.core.query import Query
+from edgeflare.core.strength import strength
+from edgeflare.core.trigger import Trigger
+from edgeflare.run.journal_rows import RefinementRow, Role, TriggerRow
+from edgeflare.run.plan import Plan
+from edgeflare.search.shrink import shrink
+from edgeflare.search.strategy import GeneratorStrategy, SearchGenerator, Start
+from edgeflare.search.strengthen import strengthen
+from edgeflare.search.surrogates.refinement_surrogate import compared
+
+FOLDER = "refined"
+
+OPEN = 64
+"""Findings that are refined at once: each asks about four inputs at a time or more, and remembers
+up to six megabytes of what it was told, where there are 1,000 classes."""
+
+KEPT_STRENGTH = 0.75
+"""Share of the strength that strengthening reached which shrinking has to keep, where no least
+strength was asked for."""
+
+
+def refine(setting: CampaignContext, seeds: Mapping[int, Outcome]) -> bool:
+    """Refine the findings as the plan says; return False if the user stopped it before its end.
+
+    Each finding has a number of queries of its own, and no time limit cuts in: what becomes of a
+    finding depends on itself and the run seed alone.
+
+    Args:
+        setting: the campaign.
+        seeds: outcomes of the seeds that were searched from, by id.
+
+    """
+    if not setting.plan.strengthen and not setting.plan.shrink:
+        return True
+    phase = RefinementPhase(setting, seeds)
+    run_chains(setting, phase, phase.left, min(OPEN, setting.chains))
+    return not phase.left
+
+
+@dataclass(slots=True)
+class _Refinement:
+    """A finding being refined, and its strength before; None until it showed again."""
+
+    found: TriggerRow
+    strength: float | None = None
+
+
+class RefinementPhase:
+    """Refines each deviation that was searched for and found."""
+
+    role: Role = "refine"
+
+    def __init__(self, setting: CampaignContext, seeds: Mapping[int, Outcome]) -> None:
+        """Prepare the refinement; `seeds` are the outcomes of the seeds that were searched from."""
+        self._setting = setting
+        self._seeds = seeds
+        done = setting.journal.refinements()
+        self._under_way = {
+            row.seed_id: _Refinement(row)
+            for row in setting.journal.triggers().values()
+            if row.seed_id in seeds and row.seed_id not in done and row.kind == "deviation"
+        }
+        self._all = len(self._under_way)
+
+    @property
+    def left(self) -> list[int]:
+        """The seeds of the findings that are not refined yet."""
+        return list(self._under_way)
+
+    def open(self, seed_id: int) -> Chain:
+        """Return the refinement of a finding, told what the journal has of it."""
+        setting = self._setting
+        plan = setting.plan
+        start = Start(
+            setting.images[seed_id],
+            self._seeds[seed_id],
+            plan.goal,
+            np.random.default_rng([plan.rng_seed, seed_id, 1]),
+            plan.bounds,
+            setting.panel.members,
+        )
+        chain = Chain(
+            seed_id, GeneratorStrategy(self._story(self._under_way[seed_id], start)), plan.goal
+        )
+        tell_again(setting, self.role, chain)
+        return chain
+
+    def place(self, chain: Chain) -> bool:
+        """Let a refinement go on, or store what became of the finding."""
+        if chain.strategy.ask():
+            return True
+        self._end(chain)
+        return False
+
+    def stopped(self) -> bool:
+        """Return whether the user wants to stop."""
+        return self._setting.stopped()
+
+    def landed(self, _device_busy_seconds: float) -> None:
+        """Count the time of a batch as refining."""
+        self._setting.stopwatch.lap("refine")
+
+    def report(self) -> None:
+        """Show how many findings are refined."""
+        self._setting.observer.refined(self._all - len(self._under_way), self._all)
+
+    def _story(self, refinement: _Refinement, start: Start) -> SearchGenerator:
+        """Strengthen first, then shrink; nothing is refined that does not show again."""
+        setting, found, goal = self._setting, refinement.found, start.goal
+        image = setting.directory.load_image(found.image)
+        (outcome,) = yield (Query(image, setting.panel.arms, setting.panel.members),)
+        if goal.met(outcome) != found.kind:
+            return None
+        plan = setting.plan
+        trigger = Trigger(image, "deviation", outcome, found.operators)
+        refinement.strength = _strength(start, trigger)
+        if plan.strengthen:
+            trigger = yield from strengthen(
+                trigger, start, plan.strengthen, enough=plan.min_strength or 1.0
+            )
+        if plan.shrink:
+            kept = _strength_to_keep(plan, refinement.strength, _strength(start, trigger))
+            goal = replace(goal, min_strength=max(goal.min_strength, kept))
+            rng = np.random.default_rng([plan.rng_seed, found.seed_id, 2])
+            trigger = yield from shrink(trigger, replace(start, goal=goal, rng=rng), plan.shrink)
+        return trigger
+
+    def _end(self, chain: Chain) -> None:
+        """Store what became of a finding in a file of its own: a kill leaves the one or the other.
+
+        The file is written before the transaction ends that makes it the finding's.
+        """
+        refinement = self._under_way.pop(chain.seed_id)
+        found = refinement.found
+        if chain.trigger is not None:
+            store_trigger(self._setting, FOLDER, found.seed_id, chain.trigger)
+        self._setting.journal.end_refinement(
+            RefinementRow(
+                found.seed_id,
+                chain.queries,
+                chain.device_queries,
+                chain.evaluations[Arm.ORIGINAL],
+                chain.evaluations[Arm.TWIN],
+                chain.member_evaluations,
+                refinement.strength,
+                found.image,
+                found.l2,
+                found.linf,
+                found.mean_abs,
+                found.changed,
+            )
+        )
+
+
+def _strength_to_keep(plan: Plan, before: float, reached: float) -> float:
+    """Return the strength below which shrinking must not fall.
+
+    It is the least that was asked for, where that is reached, and what the finding had elsewhere.
+    """
+    if plan.min_strength:
+        return plan.min_strength if reached >= plan.min_strength else reached
+    return max(before, KEPT_STRENGTH * reached) if plan.strengthen else 0.0
+
+
+def _strength(start: Start, trigger: Trigger) -> float:
+    return strength(*compared(start.goal, trigger.outcome)) or 0.0

@@ -1,0 +1,33 @@
+"""Storing a triggering input: its image, its seed's image, and how far the two are apart."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from edgeflare.campaign.campaign_context import CampaignContext
+from edgeflare.core.trigger import Trigger
+from edgeflare.run.journal_rows import TriggerRow
+
+SEEDS_FOLDER = "seeds"
+
+
+def store_trigger(setting: CampaignContext, folder: str, seed_id: int, trigger: Trigger) -> None:
+    """Store a triggering input in a folder of the run directory, and note it in the journal."""
+    seed = setting.images[seed_id]
+    stored = setting.directory.store_image(folder, seed_id, trigger.image)
+    stored_seed = setting.directory.store_image(SEEDS_FOLDER, seed_id, seed)
+    change = np.abs(trigger.image.astype(np.float64) - seed)
+    setting.journal.write_trigger(
+        TriggerRow(
+            seed_id,
+            trigger.kind,
+            trigger.operators,
+            stored.path,
+            stored.sha256,
+            stored_seed.path,
+            l2=float(np.sqrt((change**2).sum())),
+            linf=float(change.max()),
+            mean_abs=float(change.mean()),
+            changed=int(change.any(axis=2).sum()),
+        )
+    )

@@ -1,0 +1,124 @@
+"""Reading the values of options that are more than a word or a number."""
+
+from __future__ import annotations
+
+import math
+from typing import cast, get_args
+
+from edgeflare.errors import UserError
+from edgeflare.models.other_runtime import SEPARATOR, split_member
+from edgeflare.models.tflite import Kernels
+from edgeflare.suggestion import suggestion
+
+
+def read_numbers(option: str, text: str | None) -> tuple[float, ...] | None:
+    """Return one number, or one for each channel; None where nothing was said.
+
+    Raises:
+        UserError: it is something else.
+
+    """
+    if text is None:
+        return None
+    try:
+        return tuple(float(part) for part in text.replace(",", " ").split())
+    except ValueError:
+        raise UserError(
+            f"{option} {text!r}: expected one number, or one for each channel as in 0.49,0.48,0.45"
+        ) from None
+
+
+def read_parts(option: str, text: str) -> list[str]:
+    """Return values that are separated by commas.
+
+    Raises:
+        UserError: one is empty.
+
+    """
+    parts = [part.strip() for part in text.split(",")]
+    if not all(parts):
+        raise UserError(f"{option} {text!r}: expected values separated by commas")
+    return parts
+
+
+def read_whole_numbers(option: str, text: str) -> tuple[int, ...]:
+    """Return whole numbers from 0 on that are separated by commas.
+
+    Raises:
+        UserError: one is something else.
+
+    """
+    parts = read_parts(option, text)
+    for part in parts:
+        if not part.isdecimal():
+            raise UserError(f"{option} {part!r}: expected whole numbers from 0, as in 0,1,2")
+    return tuple(map(int, parts))
+
+
+def read_bound(option: str, text: str) -> float | None:
+    """Return a bound in gray levels; None for "none".
+
+    Raises:
+        UserError: it is neither a number above 0 nor none.
+
+    """
+    if text == "none":
+        return None
+    try:
+        bound = float(text)
+    except ValueError:
+        bound = 0.0
+    if not (bound > 0.0 and math.isfinite(bound)):
+        raise UserError(f"{option} {text}: expected a number of gray levels above 0, or none")
+    return bound
+
+
+def read_within(option: str, text: str) -> float | None:
+    """Return a PSNR in dB; None for "none".
+
+    Raises:
+        UserError: it is neither a number from 0 on nor none.
+
+    """
+    if text == "none":
+        return None
+    try:
+        level = float(text)
+    except ValueError:
+        level = -1.0
+    if not (level >= 0.0 and math.isfinite(level)):
+        raise UserError(f"{option} {text}: expected a PSNR in dB, such as 30, or none")
+    return level
+
+
+def read_ensemble(text: str | None) -> tuple[tuple[Kernels, ...], tuple[str, ...]]:
+    """Return the kernel sets of an ensemble, and its members of other runtimes.
+
+    Both are empty where the default is wanted.
+
+    Raises:
+        UserError: one is unknown, or named twice, or the first is of another runtime.
+
+    """
+    if text is None:
+        return (), ()
+    names = [name.strip() for name in text.split(",")]
+    elsewhere = [name for name in names if SEPARATOR in name]
+    here = [name for name in names if SEPARATOR not in name]
+    known = get_args(Kernels)
+    for name in here:
+        if name not in known:
+            raise UserError(
+                f"--ensemble: there is no kernel set {name!r}{suggestion(name, known)}; "
+                f"known are {', '.join(known)}"
+            )
+    if names[0] in elsewhere:
+        raise UserError(
+            f"--ensemble {text}: the first is the twin's own, on this Python's runtime: put"
+            f" {' or '.join(known)} before {names[0]}"
+        )
+    for name in elsewhere:
+        split_member(name)
+    if len(set(names)) < len(names):
+        raise UserError(f"--ensemble {text}: name each kernel set once")
+    return cast("tuple[Kernels, ...]", tuple(here)), tuple(elsewhere)

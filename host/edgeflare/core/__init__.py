@@ -1,0 +1,1 @@
+"""What every room speaks of: arms, answers, outcomes, queries, triggers, goals and bounds."""

@@ -1,0 +1,84 @@
+"""What counts as a finding: which two arms are compared, and what of their difference counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal
+
+from edgeflare.core.answer import Failure
+from edgeflare.core.arm import Arm
+from edgeflare.core.outcome import Outcome
+from edgeflare.core.strength import strength
+
+Kind = Literal["deviation"] | Failure
+
+
+class Find(str, Enum):
+    """Which deviations a campaign looks for."""
+
+    ANY = "any"
+    COMPRESSION = "compression"
+    KERNEL = "kernel"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What a search looks for.
+
+    Attributes:
+        find: which arms are compared.
+        ties: whether a deviation in which a compared arm has a tie counts.
+        min_strength: deviations weaker than this do not count.
+
+    """
+
+    find: Find = Find.ANY
+    ties: bool = False
+    min_strength: float = 0.0
+
+    @property
+    def compared(self) -> tuple[Arm, Arm]:
+        """The two arms whose labels are compared."""
+        if self.find is Find.KERNEL:
+            return (Arm.TWIN, Arm.DEVICE)
+        return (Arm.ORIGINAL, Arm.DEVICE)
+
+    @property
+    def needed(self) -> tuple[Arm, ...]:
+        """The arms that have to answer before a deviation can be judged."""
+        if self.find is Find.COMPRESSION:
+            return (Arm.ORIGINAL, Arm.TWIN, Arm.DEVICE)
+        return self.compared
+
+    def met(self, outcome: Outcome) -> Kind | None:
+        """Judge an outcome: the kind of finding that it is, or None."""
+        first, second = (outcome[arm] for arm in self.compared)
+        failure = second.failure or first.failure
+        if failure is not None:
+            return failure
+        if first.label == second.label:
+            return None
+        if not self.ties and (first.tied or second.tied):
+            return None
+        if self.find is Find.COMPRESSION and outcome[Arm.TWIN].label != second.label:
+            return None
+        confidence = strength(first, second)
+        if confidence is None or confidence < self.min_strength:
+            return None
+        return "deviation"
+
+    def tied_deviation(self, outcome: Outcome) -> bool:
+        """Whether the compared arms answered, and differ by a tie on one side or both."""
+        first, second = (outcome.answers.get(arm) for arm in self.compared)
+        return (
+            first is not None
+            and second is not None
+            and first.label is not None
+            and second.label is not None
+            and first.label != second.label
+            and (first.tied or second.tied)
+        )

@@ -1,0 +1,26 @@
+"""What the arms answered about one input, together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from edgeflare.core.answer import Answer
+from edgeflare.core.arm import Arm
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The answers about one input.
+
+    Attributes:
+        answers: by arm; an arm that was not asked is absent.
+        members: answers of the twin's ensemble, by kernel set.
+
+    """
+
+    answers: Mapping[Arm, Answer]
+    members: Mapping[str, Answer] = field(default_factory=dict)
+
+    def __getitem__(self, arm: Arm) -> Answer:
+        return self.answers[arm]

@@ -1,0 +1,93 @@
+"""How far two arms' values of one tensor are apart."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from math import inf, log10
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.models.model_probe import Values
+from edgeflare.models.tflite_graph import GraphTensor
+
+FLOAT_NOISE = 1e-5
+"""Of the largest value of a float tensor: the same sum taken in another order differs by less."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How far values are from those that they should be.
+
+    Attributes:
+        max_units: largest difference in quantization units; None for tensors not quantized.
+        max_real: largest difference of the real values.
+        cosine: of the angle between the two, as vectors; 1 where both are zeros.
+        snr_db: signal to noise in decibels; infinite where they are equal.
+        rms_real: root mean square of the difference of the real values.
+        parted: they differ, and by more than the order of summing explains.
+
+    """
+
+    max_units: float | None
+    max_real: float
+    cosine: float
+    snr_db: float
+    rms_real: float
+    parted: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON values, which have no infinity."""
+        fields = asdict(self)
+        fields["snr_db"] = None if self.snr_db == inf else round(self.snr_db, 3)
+        return fields
+
+
+def difference(tensor: GraphTensor, wanted: Values, got: Values) -> Difference:
+    """Measure how far `got` is from `wanted`, both raw values of a tensor.
+
+    Values that are not finite are infinitely far from those that are.
+    """
+    equal = wanted.tobytes() == got.tobytes()
+    units = None
+    if tensor.scales:
+        units = float(np.abs(got.astype(np.int64) - wanted.astype(np.int64)).max(initial=0))
+    signal, seen = tensor.real(wanted).ravel(), tensor.real(got).ravel()
+    if equal:
+        return Difference(units, 0.0, 1.0, inf, 0.0, parted=False)
+    if not (np.isfinite(signal).all() and np.isfinite(seen).all()):
+        return Difference(units, _LARGEST, 0.0, -_LARGEST_DB, _LARGEST, parted=True)
+    noise = seen - signal
+    largest = float(np.abs(noise).max(initial=0.0))
+    power, noise_power = float((signal**2).mean()), float((noise**2).mean())
+    threshold = 0.0 if tensor.scales else FLOAT_NOISE * float(np.abs(signal).max(initial=0.0))
+    return Difference(
+        units,
+        largest,
+        _cosine(signal, seen),
+        _decibels(power, noise_power),
+        float(np.sqrt(noise_power)),
+        parted=largest > threshold,
+    )
+
+
+_LARGEST = float(np.finfo(np.float64).max)
+_LARGEST_DB = 999.0
+"""Where one of the two is zero: JSON has no infinity."""
+
+
+def _cosine(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+    # Sums in place of BLAS, whose threads cost more than they save, and decide the last digit.
+    lengths = float(np.sqrt((a * a).sum()) * np.sqrt((b * b).sum()))
+    if not lengths:
+        return float(not a.any() and not b.any())
+    return float(np.clip((a * b).sum() / lengths, -1.0, 1.0))
+
+
+def _decibels(power: float, noise_power: float) -> float:
+    if not noise_power:
+        return inf
+    if not power:
+        return -_LARGEST_DB
+    return float(np.clip(10 * log10(power / noise_power), -_LARGEST_DB, _LARGEST_DB))

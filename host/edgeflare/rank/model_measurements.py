@@ -1,0 +1,306 @@
+"""What is measured of a model beside its searches: size, latency, answers to labelled images."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from edgeflare.campaign.assembly import Assembly, ImageShape, assemble, first_seeds
+from edgeflare.campaign.pipeline import Pipeline
+from edgeflare.core.arm import Arm
+from edgeflare.core.goal import Goal
+from edgeflare.core.outcome import Outcome
+from edgeflare.core.query import Query
+from edgeflare.devices.profile import find_profile
+from edgeflare.errors import UserError
+from edgeflare.models.pair import Pair
+from edgeflare.models.preprocess import Encoder
+from edgeflare.models.seeds import Seeds, is_labelled, load_seeds
+from edgeflare.models.signature import class_count, image_shape
+from edgeflare.models.tflite import open_tflite
+from edgeflare.rank.model_runs import CorrectCounts, count_right
+from edgeflare.run.json_file import compiled, load_json
+from edgeflare.run.plan import Plan
+from edgeflare.run.run_directory import write_atomically
+from edgeflare.trust.trust import KEPT_ONLY, Trust
+
+WARM_UPS = 10
+"""Runs before the first that is timed: caches, and a governor that wakes up."""
+
+TIMED_RUNS = 201
+"""Runs of one input each, of which the median is taken."""
+
+TIMED_SECONDS = 5.0
+"""Of computing, after which no further run is timed: slow models need fewer."""
+
+LEAST_RUNS = 11
+"""Timed in any case."""
+
+BATCH = 64
+"""Labelled images in one message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """What both models answered to a set of labelled images.
+
+    Attributes:
+        images: number of the images.
+        deviating: those on which the labels differ, ties apart as the goal has it.
+        tied: those on which they differ by a tie alone.
+        right: how often both were right.
+
+    """
+
+    images: int
+    deviating: int
+    tied: int
+    right: CorrectCounts
+
+
+@dataclass(frozen=True, slots=True)
+class ModelMeasurements:
+    """What was measured of one model.
+
+    Attributes:
+        size_bytes: of the file.
+        latency_ms: median time of one input on the device, as its agent tells it.
+        timed_runs: runs that it is the median of.
+        labelled: of the labelled set; None where none was named.
+
+    """
+
+    size_bytes: int
+    latency_ms: float
+    timed_runs: int
+    labelled: Labelled | None
+
+
+_COUNT = {"type": "integer", "minimum": 0}
+_RIGHT = ("images", "original", "compressed")
+_KEPT: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "about": {"type": "object"},
+        "size_bytes": _COUNT,
+        "latency_ms": {"type": "number", "minimum": 0},
+        "timed_runs": _COUNT,
+        "labelled": {
+            "type": ["object", "null"],
+            "properties": {
+                **dict.fromkeys(("images", "deviating", "tied"), _COUNT),
+                "right": {
+                    "type": "object",
+                    "properties": dict.fromkeys(_RIGHT, _COUNT),
+                    "required": list(_RIGHT),
+                    "additionalProperties": False,
+                },
+            },
+            "required": ["images", "deviating", "tied", "right"],
+            "additionalProperties": False,
+        },
+    },
+    "required": ["about", "size_bytes", "latency_ms", "timed_runs", "labelled"],
+}
+"""The schema of the file in which the figures of a model are kept."""
+
+
+def load_measurements(
+    pair: Pair, plan: Plan, labelled: Path | None, kept: Path
+) -> ModelMeasurements | None:
+    """Return what was measured before of this model, on this device and set, if it was.
+
+    Args:
+        pair: the model.
+        plan: what its searches are asked; names the device.
+        labelled: a set of labelled images, or None.
+        kept: the file in which the figures are kept.
+
+    Raises:
+        UserError: a model or the labelled set cannot be read.
+
+    """
+    about = _about(pair, plan, labelled)
+    if not kept.exists():
+        return None
+    try:
+        known = load_json(kept, compiled(_KEPT))
+    except UserError as error:
+        raise UserError(f"{error}; remove it, and it is measured anew") from None
+    return _from_json(known) if known["about"] == about else None
+
+
+def measure(
+    pair: Pair,
+    plan: Plan,
+    labelled: Path | None,
+    kept: Path,
+    stopped: Callable[[], bool],
+    trust: Trust = KEPT_ONLY,
+) -> ModelMeasurements | None:
+    """Measure a model on its device, and keep the figures; see `load_measurements`.
+
+    Args:
+        pair: the model.
+        plan: what its searches are asked; names the device.
+        labelled: a set of labelled images, or None.
+        kept: the file in which the figures are kept.
+        stopped: whether the user wants to stop.
+        trust: the user's decision on the device's profile.
+
+    Returns:
+        The figures; None if the user stopped it.
+
+    Raises:
+        UserError: a model or the labelled set is not what it should be.
+        InfrastructureError: the device or a worker process is lost for good.
+
+    """
+    about = _about(pair, plan, labelled)
+    with ExitStack() as stack:
+        opened = open_models(pair, plan, labelled, stack, trust)
+        latency, runs = _latency(opened)
+        answers = None if labelled is None else _answers(opened, plan.goal, stopped)
+        if stopped():
+            return None
+    measured = ModelMeasurements(pair.compressed.stat().st_size, latency, runs, answers)
+    text = json.dumps({"about": about, **asdict(measured)}, indent=1)
+    write_atomically(kept, text.encode() + b"\n")
+    return measured
+
+
+def open_models(
+    pair: Pair, plan: Plan, labelled: Path | None, stack: ExitStack, trust: Trust = KEPT_ONLY
+) -> Assembly:
+    """Open a pair's models with the labelled set, or else with its own seeds; see `assemble`.
+
+    Raises:
+        UserError: the set has no labels, or something else is not what it should be.
+
+    """
+    seeds_for = (
+        first_seeds(pair, plan.limit) if labelled is None else partial(_load, pair, labelled)
+    )
+    profile = find_profile(plan.devices[0], trust)
+    return assemble(
+        pair, seeds_for, plan.goal.find, [profile], stack, plan.ensemble, plan.elsewhere
+    )
+
+
+def check_labelled(pair: Pair, labelled: Path) -> int:
+    """Return how many labelled images there are, before anything is measured with them.
+
+    Raises:
+        UserError: the set cannot be read, has no labels, or none of the model's classes.
+
+    """
+    _sha256(labelled)
+    with closing(open_tflite(pair.compressed)) as model:
+        signature = model.signature
+    seeds = _load(pair, labelled, image_shape(signature.input))
+    classes = class_count(signature.output)
+    if seeds.labels is None or not is_labelled(seeds.labels, classes).any():
+        raise UserError(
+            f"--labelled {labelled} has no label from 0 to {classes - 1}: number the classes"
+        )
+    return len(seeds)
+
+
+def _load(pair: Pair, labelled: Path, shape: ImageShape) -> Seeds:
+    try:
+        seeds = load_seeds(labelled, shape, pair.preprocess.resize)
+    except UserError as error:
+        raise UserError(f"--labelled: {error}") from None
+    if seeds.labels is None:
+        raise UserError(
+            f"--labelled {labelled} has no labels: write it with numpy.savez(path, images=..., "
+            "labels=...)"
+        )
+    return seeds
+
+
+def _about(pair: Pair, plan: Plan, labelled: Path | None) -> dict[str, Any]:
+    """Return what the figures depend on, as plain JSON values."""
+    return {
+        "models": pair.model_hashes(),
+        "device": plan.devices[0],
+        "ties": plan.goal.ties,
+        "labelled": None if labelled is None else _sha256(labelled),
+    }
+
+
+def _sha256(labelled: Path) -> str:
+    try:
+        return hashlib.sha256(labelled.read_bytes()).hexdigest()
+    except OSError as error:
+        raise UserError(
+            f"--labelled {labelled} cannot be read: {error.strerror}; give an .npz with images and "
+            "labels"
+        ) from None
+
+
+def _latency(opened: Assembly) -> tuple[float, int]:
+    """Return the median milliseconds of one input on the device, and of how many runs."""
+    device, pair = opened.devices[0], opened.pair
+    profile = device.profile
+    with closing(device.open_as(pair.compressed, profile.kernels, profile.threads)) as session:
+        encoder = Encoder(pair.preprocess, session.signature.input)
+        one = encoder.encode(opened.seeds.images[:1])
+        for _ in range(WARM_UPS):
+            session.submit(one).result()
+        seconds: list[float] = []
+        while len(seconds) < TIMED_RUNS and not (
+            len(seconds) >= LEAST_RUNS and sum(seconds) > TIMED_SECONDS
+        ):
+            seconds.append(session.submit(one).result().busy_seconds)
+    return median(seconds) * 1000.0, len(seconds)
+
+
+def _answers(opened: Assembly, goal: Goal, stopped: Callable[[], bool]) -> Labelled | None:
+    outcomes: list[Outcome] = []
+    pipeline: Pipeline[None] = Pipeline(
+        opened.panel, lambda index: opened.devices[index].reopen(stopped), lambda: None
+    )
+    for landed in pipeline.stream(_batches(opened, stopped)):
+        outcomes += [one.outcome for one in landed.evaluated]
+    labels = opened.seeds.labels
+    if labels is None or len(outcomes) < len(labels):
+        return None
+    classes = opened.panel.reading.decoders[Arm.DEVICE].classes
+    right = count_right(outcomes, labels.tolist(), classes)
+    if right is None:
+        raise UserError(
+            f"no labelled image has both a label from 0 to {classes - 1} and answers of the "
+            "models: number the classes, or look at the models' outputs"
+        )
+    deviating = sum(goal.met(outcome) is not None for outcome in outcomes)
+    tied = 0 if goal.ties else sum(map(goal.tied_deviation, outcomes))
+    return Labelled(len(outcomes), deviating, tied, right)
+
+
+def _batches(
+    opened: Assembly, stopped: Callable[[], bool]
+) -> Iterator[tuple[None, list[Query], list[int]]]:
+    images = opened.seeds.images
+    for begin in range(0, len(images), BATCH):
+        if stopped():
+            return
+        part = images[begin : begin + BATCH]
+        arms = (Arm.ORIGINAL, Arm.DEVICE)
+        yield None, [Query(image, arms) for image in part], [0] * len(part)
+
+
+def _from_json(known: dict[str, Any]) -> ModelMeasurements:
+    labelled = known["labelled"]
+    if labelled is not None:
+        labelled = Labelled(**{**labelled, "right": CorrectCounts(**labelled["right"])})
+    return ModelMeasurements(
+        known["size_bytes"], known["latency_ms"], known["timed_runs"], labelled
+    )

@@ -1,0 +1,175 @@
+"""What the runs of one model tell: which seeds deviate, and what each search needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.core.arm import Arm
+from edgeflare.core.outcome import Outcome
+from edgeflare.errors import UserError
+from edgeflare.models.seeds import is_labelled
+from edgeflare.run.journal import Journal
+from edgeflare.run.nearness import psnr_of, rise
+from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_document import Document, load_document
+from edgeflare.run.run_header import RunHeader
+from edgeflare.run.stored_answers import from_rows
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectCounts:
+    """How often both models were right on labelled images.
+
+    Attributes:
+        images: labelled images that both answered.
+        original: those on which the original was right.
+        compressed: those on which the compressed model, on its device, was right.
+
+    """
+
+    images: int
+    original: int
+    compressed: int
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRuns:
+    """The finished runs of one model, one for each generator seed.
+
+    Attributes:
+        seeds: number of the seeds.
+        searched: ids of those that were searched from in every run; the others deviate themselves.
+        tied: number of the seeds on which the labels differ by a tie alone.
+        right: on the labelled seeds; None where there are none.
+        queries: (seeds, runs), of searches that ended in a verified finding; NaN elsewhere.
+        seconds: (seeds, runs), evaluation time of all searches; NaN for seeds that deviate.
+        strengths: of the findings as the search found them, not as shrinking left them.
+        rises: (seeds, runs), share of the range of PSNR over which a seed counts in the curve of
+            nearness: 1 where it deviates itself, 0 where nothing was found; None where findings
+            were not shrunk.
+        cut_by_time: searches that the time limit ended, not the budget.
+
+    """
+
+    seeds: int
+    searched: frozenset[int]
+    tied: int
+    right: CorrectCounts | None
+    queries: NDArray[np.float64]
+    seconds: NDArray[np.float64]
+    strengths: tuple[float, ...]
+    rises: NDArray[np.float64] | None
+    cut_by_time: int
+
+    def needed(self, seed_ids: Sequence[int], budget: int) -> NDArray[np.float64]:
+        """Return the queries of the searches from some seeds, the budget where it was not enough.
+
+        Returns:
+            (seeds named, runs).
+
+        """
+        queries = self.queries[list(seed_ids)]
+        return np.where(np.isfinite(queries), queries, float(budget))
+
+
+def read_runs(runs: Sequence[Path]) -> ModelRuns:
+    """Read the finished runs of one model, at least one.
+
+    Raises:
+        UserError: there is no run in one of the folders, or the images of its findings are gone.
+
+    """
+    found = [_read(run) for run in runs]
+    first = found[0]
+    return ModelRuns(
+        first.seeds,
+        frozenset.intersection(*(one.searched for one in found)),
+        first.tied,
+        first.right,
+        np.concatenate([one.queries for one in found], axis=1),
+        np.concatenate([one.seconds for one in found], axis=1),
+        tuple(strength for one in found for strength in one.strengths),
+        _joined([one.rises for one in found]),
+        sum(one.cut_by_time for one in found),
+    )
+
+
+def count_right(
+    outcomes: Sequence[Outcome], labels: Sequence[int], classes: int
+) -> CorrectCounts | None:
+    """Count where the models are right; None where nothing is labelled."""
+    known = is_labelled(np.array(labels, np.int64), classes)
+    answered = [
+        (outcome[Arm.ORIGINAL].label, outcome[Arm.DEVICE].label, label)
+        for outcome, label, labelled in zip(outcomes, labels, known.tolist(), strict=True)
+        if labelled and None not in (outcome[Arm.ORIGINAL].label, outcome[Arm.DEVICE].label)
+    ]
+    if not answered:
+        return None
+    return CorrectCounts(
+        len(answered),
+        sum(original == label for original, _, label in answered),
+        sum(compressed == label for _, compressed, label in answered),
+    )
+
+
+def _read(run: Path) -> ModelRuns:
+    directory = RunDirectory(run)
+    document = load_document(directory)
+    with closing(Journal.open(directory.journal)) as journal:
+        about = RunHeader.from_json(journal.about())
+        chains = journal.chains()
+        rows = [rows[0] for _, rows in sorted(journal.answers("seed").items())]
+    outcomes = [one.outcome for one in from_rows(about.reading, rows)]
+    findings = document["findings"]
+    strengths = map(_strength, findings)
+    queries, seconds = np.full((2, len(outcomes), 1), np.nan)
+    for finding in findings:
+        queries[finding["seed_id"], 0] = finding["queries"]
+    for seed_id, chain in chains.items():
+        seconds[seed_id, 0] = chain.seconds
+    return ModelRuns(
+        len(outcomes),
+        frozenset(chains),
+        sum(map(about.plan.goal.tied_deviation, outcomes)),
+        None
+        if about.labels is None
+        else count_right(outcomes, about.labels, about.arms[Arm.DEVICE].classes),
+        queries,
+        seconds,
+        tuple(strength for strength in strengths if strength is not None),
+        _rises(run, document, len(outcomes)) if about.plan.shrink else None,
+        sum(chain.ended == "time-limit" for chain in chains.values()),
+    )
+
+
+def _strength(finding: Document) -> float | None:
+    """Return the strength that the search found; one that did not show again was left as it was."""
+    before: float | None = (finding["refined"] or {}).get("strength_before")
+    strength: float | None = finding["strength"]
+    return strength if before is None else before
+
+
+def _rises(run: Path, document: Document, seeds: int) -> NDArray[np.float64]:
+    """Return how each seed counts in the curve of nearness of one run: (seeds, 1)."""
+    values = np.zeros((seeds, 1))
+    for entry in (*document["deviating_seeds"], *document["findings"]):
+        distance = psnr_of(entry)
+        if distance is None:
+            raise UserError(
+                f"{run} has none of the images that it stored: remove it, and the same command "
+                "with --resume searches again"
+            )
+        values[entry["seed_id"], 0] = rise(distance)
+    return values
+
+
+def _joined(parts: Sequence[NDArray[np.float64] | None]) -> NDArray[np.float64] | None:
+    known = [part for part in parts if part is not None]
+    return np.concatenate(known, axis=1) if len(known) == len(parts) else None

@@ -1,0 +1,253 @@
+"""What a ranking says and does not say, in plain sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from itertools import combinations
+
+from edgeflare.bench.bench_table import show_number
+from edgeflare.rank.rank_statistics import ModelComparison, seeds_needed
+from edgeflare.rank.ranking import Ranking
+
+
+def sentences(ranking: Ranking, strategy: str, budget: int) -> list[str]:
+    """Return what is significant, what is not, and what makes the figures less than they seem."""
+    return [
+        _first(ranking, strategy),
+        *_told_apart(ranking),
+        *_not_told_apart(ranking),
+        *_too_few(ranking),
+        *_area(ranking),
+        *_accuracy(ranking),
+        *_labelled_set(ranking),
+        *_deviating(ranking),
+        *_capped(ranking, budget),
+        *_unfound(ranking),
+        *_cut_by_time(ranking),
+    ]
+
+
+def _first(ranking: Ranking, strategy: str) -> str:
+    best = [one for one in ranking.models if one.place == 1]
+    names = _list([one.name for one in best])
+    seeds = _count(len(ranking.shared_seeds), "seed")
+    basis = f"by {strategy}, on the {seeds} on which all of them agree"
+    if len(best) == len(ranking.models):
+        return (
+            f"Nothing is significant: no model takes more queries than another beyond chance, "
+            f"{basis}."
+        )
+    if len(best) > 1:
+        return f"{names} share the first place: of them none is beaten, {basis}."
+    need = show_number(best[0].mean_queries.value)
+    return f"{names} is hardest to make deviate: {need} queries on the mean, {basis}."
+
+
+def _told_apart(ranking: Ranking) -> Iterator[str]:
+    significant = [one for one in ranking.comparisons if one.significant]
+    if not significant:
+        return
+    worst = max(one.p_corrected for one in significant)
+    count = len(ranking.comparisons)
+    yield (
+        f"Significant (p at most {_p(worst)}, corrected for {_count(count, 'comparison')}): "
+        f"{_over(ranking, [(one.first, one.second) for one in significant])}."
+    )
+
+
+def _over(ranking: Ranking, pairs: Sequence[tuple[int, int]]) -> str:
+    """Say which models are better than which, given the positions of the better and the worse."""
+    beaten: dict[str, list[str]] = {}
+    for better, worse in sorted(pairs):
+        beaten.setdefault(_name(ranking, better), []).append(_name(ranking, worse))
+    winners: dict[tuple[str, ...], list[str]] = {}
+    for winner, losers in beaten.items():
+        winners.setdefault(tuple(losers), []).append(winner)
+    return "; ".join(f"{_list(names)} over {_list(over)}" for over, names in winners.items())
+
+
+def _too_few(ranking: Ranking) -> Iterator[str]:
+    """Say where not even the clearest difference could be told from chance."""
+    seeds, comparisons = len(ranking.shared_seeds), len(ranking.comparisons)
+    needed = seeds_needed(comparisons)
+    if seeds < needed:
+        area_may = ranking.area_comparisons and ranking.seeds >= needed
+        what = "no difference in queries" if area_may else "nothing"
+        yield (
+            f"With {_count(seeds, 'seed')} {what} can be significant: "
+            f"{_count(comparisons, 'comparison')} "
+            f"take{'s' * (comparisons == 1)} at least {needed}; raise --limit, or give more seeds."
+        )
+
+
+def _area(ranking: Ranking) -> Iterator[str]:
+    areas = [(one.area.value, one.name) for one in ranking.models if one.area is not None]
+    if not ranking.area_comparisons:
+        yield "The area is left out: with --shrink 0 no finding is brought near to its seed."
+        return
+    (low, best), (high, worst) = min(areas), max(areas)
+    found = sum(one.significant for one in ranking.area_comparisons)
+    yield (
+        f"Area, on all {_count(ranking.seeds, 'seed')}: from {best} with {show_number(low)} to "
+        f"{worst} with {show_number(high)}. Significant by area: {found} of "
+        f"{_count(len(ranking.area_comparisons), 'comparison')}; by queries: "
+        f"{sum(one.significant for one in ranking.comparisons)}."
+    )
+    yield from _area_and_queries(ranking)
+
+
+def _area_and_queries(ranking: Ranking) -> Iterator[str]:
+    """Say where one of the two measures tells models apart that the other does not."""
+    area_alone, queries_alone, contrary = [], [], []
+    for queries, area in zip(ranking.comparisons, ranking.area_comparisons, strict=True):
+        by_queries = (area.first, area.second)  # The better one, then the worse one.
+        by_area = by_queries if area.difference.value < 0.0 else by_queries[::-1]
+        if area.significant and not queries.significant:
+            area_alone.append(by_area)
+        elif queries.significant and not area.significant:
+            queries_alone.append(by_queries)
+        elif area.significant and by_area != by_queries:
+            contrary.append(by_area)
+    for what, pairs in (
+        ("Significant by area, not by queries", area_alone),
+        ("Significant by queries, not by area", queries_alone),
+        ("Significant by area, the contrary of queries", contrary),
+    ):
+        if pairs:
+            yield f"{what}: {_over(ranking, pairs)}."
+
+
+def _not_told_apart(ranking: Ranking) -> Iterator[str]:
+    others = {(one.first, one.second): one for one in ranking.comparisons if not one.significant}
+    groups = []
+    for first, last in _neighbours(others, len(ranking.models)):
+        names = [_name(ranking, position) for position in range(first, last + 1)]
+        inside = [
+            others.pop(pair) for pair in combinations(range(first, last + 1), 2) if pair in others
+        ]
+        groups.append(f"{_list(names)} ({_chance(inside)})")
+    for (first, second), one in others.items():
+        groups.append(f"{_name(ranking, first)} and {_name(ranking, second)} ({_chance([one])})")
+    if groups:
+        yield f"Not significant, so their order means nothing: {'; '.join(groups)}."
+
+
+def _neighbours(pairs: Collection[tuple[int, int]], models: int) -> Iterator[tuple[int, int]]:
+    """Yield the longest stretches of the order in which no two models are told apart."""
+    reached = 0
+    for first in range(models):
+        last = first
+        while last + 1 < models and all((i, last + 1) in pairs for i in range(first, last + 1)):
+            last += 1
+        if last > max(first, reached):
+            yield first, last
+        reached = max(reached, last)
+
+
+def _accuracy(ranking: Ranking) -> Iterator[str]:
+    models = ranking.models
+    for what, rights in (
+        ("labelled seed{}", [one.right for one in models]),
+        ("image{} of the labelled set", [one.labelled_right for one in models]),
+    ):
+        known = [right for right in rights if right is not None]
+        if len(known) == len(models):
+            shares = [right.compressed / right.images for right in known]
+            images = known[0].images
+            original = known[0].original / images
+            yield (
+                f"Accuracy on the {images:,} {what.format('s' * (images != 1))}: "
+                f"{_span(min(shares), max(shares))}, the original {original:.2%}."
+            )
+
+
+def _labelled_set(ranking: Ranking) -> Iterator[str]:
+    """Say where the deviations on the labelled set tell what the queries do not, or the contrary.
+
+    Two models differ on the set where their intervals do not overlap.
+    """
+    silent, contrary = [], []
+    for one in ranking.comparisons:
+        first, second = ranking.models[one.first], ranking.models[one.second]
+        a, b = first.labelled_deviation_rate, second.labelled_deviation_rate
+        if a is None or b is None or (a.low <= b.high and b.low <= a.high):
+            continue
+        rates = f"{first.name} {a.value:.2%} and {second.name} {b.value:.2%}"
+        if not one.significant:
+            silent.append(rates)
+        elif a.value > b.value:
+            contrary.append(rates)
+    if silent:
+        yield f"Told apart by deviations on the labelled set, not by queries: {'; '.join(silent)}."
+    if contrary:
+        yield f"Deviations on the labelled set say the contrary of queries: {'; '.join(contrary)}."
+
+
+def _deviating(ranking: Ranking) -> Iterator[str]:
+    parts = [
+        f"{one.name} on {one.deviating_seeds}" for one in ranking.models if one.deviating_seeds
+    ]
+    if parts:
+        yield (
+            f"Of {ranking.seeds} seeds some deviate unmutated and are outside the rank, look at "
+            f"them first: {_list(parts)}."
+        )
+
+
+def _capped(ranking: Ranking, budget: int) -> Iterator[str]:
+    parts = [
+        f"{one.searches - one.findings} of {one.searches} of {one.name}"
+        for one in ranking.models
+        if one.findings < one.searches
+    ]
+    if parts:
+        yield (
+            f"Searches that found nothing count as {budget:,} queries, though they would have "
+            f"needed more: {_list(parts)}."
+        )
+
+
+def _unfound(ranking: Ranking) -> Iterator[str]:
+    for one in ranking.models:
+        if not one.findings:
+            yield (
+                f"Nothing was found on {one.name}: with 95 % confidence at most "
+                f"{one.success.high:.1%} of such seeds lead to a deviation within the budget."
+            )
+
+
+def _cut_by_time(ranking: Ranking) -> Iterator[str]:
+    cut = [one for one in ranking.models if one.cut_by_time]
+    if cut:
+        yield (
+            f"The time limit ended searches of {_list([one.name for one in cut])} before their "
+            "budget: the rank depends on this machine's speed; raise --time-limit."
+        )
+
+
+def _name(ranking: Ranking, position: int) -> str:
+    return ranking.models[position].name
+
+
+def _chance(compared: Sequence[ModelComparison]) -> str:
+    if all(one.difference.low == one.difference.high == 0.0 for one in compared):
+        return "the same queries from every seed"
+    least = min(one.p_corrected for one in compared)
+    alone = len(compared) == 1 or _p(least) == "1"
+    return f"p = {_p(least)}" if alone else f"p at least {_p(least)}"
+
+
+def _span(low: float, high: float) -> str:
+    return f"{low:.2%} to {high:.2%}" if f"{low:.2%}" != f"{high:.2%}" else f"all {low:.2%}"
+
+
+def _p(p: float) -> str:
+    return "1" if p >= 0.995 else f"{p:.2g}"
+
+
+def _count(count: int, what: str) -> str:
+    return f"{count:,} {what}{'s' * (count != 1)}"
+
+
+def _list(parts: Sequence[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -1,0 +1,120 @@
+"""The compressed model that a repairer is for: what it answers with, and which file it is."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+
+from edgeflare.errors import UserError
+from edgeflare.models.decode import Decoder
+from edgeflare.models.evaluator import Tensor
+from edgeflare.models.signature import class_count
+from edgeflare.models.tflite_graph import Graph, GraphTensor
+from edgeflare.models.tflite_writer import notes
+
+NOTE = "edgeflare.repair"
+"""The entry of a repaired file's metadata, JSON: name and sha256 of the model as it was before."""
+
+
+@dataclass(frozen=True)
+class ModelToRepair:
+    """A model that can be repaired.
+
+    Attributes:
+        name: what the user calls it.
+        sha256: of its file, in hexadecimal.
+        output: its one output, (1, classes) or (1, 1, 1, classes): int8, uint8 or float32.
+        inputs: all its inputs.
+
+    """
+
+    name: str
+    sha256: str
+    output: Tensor
+    inputs: tuple[Tensor, ...]
+
+    @property
+    def classes(self) -> int:
+        """Number of classes."""
+        return self.output.shape[-1]
+
+
+def read_model_to_repair(content: bytes, name: str = "the model") -> ModelToRepair:
+    """Read a model that is to be repaired.
+
+    Args:
+        content: the compressed model's file.
+        name: what the user calls it.
+
+    Raises:
+        UserError: it cannot be read, has several outputs, is repaired already, or its output is of
+            a type that a repairer cannot mend.
+
+    """
+    graph = Graph(content, name)
+    before = earlier_repair(content)
+    if before is not None:
+        raise UserError(
+            f"{name} has been repaired already (before that its sha256 was {before.sha256[:12]}…): "
+            f"repair the model that it was made from, {before.name}"
+        )
+    if len(graph.outputs) != 1:
+        raise UserError(
+            f"{name} has {len(graph.outputs)} outputs, but only models with one can be repaired: "
+            "export it with its class scores as its only output"
+        )
+    output = _tensor(graph.tensors[graph.outputs[0]])
+    class_count(output, name)
+    if output.dtype not in ("int8", "uint8", "float32"):
+        raise UserError(
+            f"{name}: output {output.name!r} is {output.dtype or 'of an unknown type'}, but a "
+            "repairer takes int8, uint8 or float32: convert the model so"
+        )
+    inputs = tuple(_tensor(graph.tensors[index]) for index in graph.inputs)
+    return ModelToRepair(name, hashlib.sha256(content).hexdigest(), output, inputs)
+
+
+@dataclass(frozen=True)
+class EarlierRepair:
+    """Which model a repaired one was made from."""
+
+    name: str
+    sha256: str
+
+
+def earlier_repair(content: bytes) -> EarlierRepair | None:
+    """Return which model a repaired one was made from; None for one that is not repaired."""
+    note = notes(content).get(NOTE)
+    if note is None:
+        return None
+    said = json.loads(note)
+    return EarlierRepair(str(said["name"]), str(said["sha256"]))
+
+
+def note_of(target: ModelToRepair) -> bytes:
+    """Return what a repaired file says of the model that it was made from."""
+    return json.dumps({"name": target.name, "sha256": target.sha256}, sort_keys=True).encode()
+
+
+def require_probabilities(decoder: Decoder, name: str) -> None:
+    """Refuse a model that gives logits.
+
+    Args:
+        decoder: how its raw outputs are read.
+        name: what the user calls the model.
+
+    Raises:
+        UserError: it does.
+
+    """
+    if decoder.outputs != "probabilities":
+        raise UserError(
+            f"{name} gives logits, and shifts are made of probabilities: convert it with a softmax"
+            " as its last layer"
+        )
+
+
+def _tensor(tensor: GraphTensor) -> Tensor:
+    scale, zero_point = (*tensor.scales, 0.0)[0], (*tensor.zero_points, 0)[0]
+    return Tensor(tensor.name, tensor.shape, tensor.dtype, scale, zero_point)

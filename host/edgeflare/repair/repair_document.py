@@ -1,0 +1,157 @@
+"""`repair.json`, schema `edgeflare.repair/v1`: what was tried, and what came of it.
+
+`repair.schema.json` beside this file describes it; docs/repair.md says what each figure means.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from edgeflare import __version__
+from edgeflare.models.pair import Pair
+from edgeflare.models.pair_file import FILE, is_callable_module
+from edgeflare.repair.folds import FOLDS, SPLITS
+from edgeflare.repair.input_matching import matched_share
+from edgeflare.repair.repair_run import ALONE, MODEL, Repair, Repaired, RepairRequest
+from edgeflare.repair.shifts import STEP
+from edgeflare.replay.past_run import PastRun
+from edgeflare.run.run_directory import write_atomically
+from edgeflare.run.run_document import Document
+
+SCHEMA = "edgeflare.repair/v1"
+DOCUMENT = "repair.json"
+
+
+def to_document(past: PastRun, repair: Repair, wanted: RepairRequest) -> Document:
+    """Return everything as plain JSON values; docs/repair.md says what each figure means."""
+    known, near = repair.known, repair.near
+    tested = 0 if repair.fresh is None else len(repair.fresh[0].samples) + repair.fresh[0].failed
+    asked = 2 * (len(known.triggers) + known.not_reproduced)
+    return {
+        "schema": SCHEMA,
+        "edgeflare": __version__,
+        "run": {
+            "path": str(past.directory.path),
+            "pair": past.document["pair"]["name"],
+            "fingerprint": past.document["pair"]["fingerprint"],
+            "sha256": past.document["pair"]["sha256"],
+            "strategy": past.document["strategy"],
+            "find": past.document["find"],
+            "rng_seed": past.document["rng_seed"],
+        },
+        "devices": list(repair.devices),
+        "classes": list(past.about.classes),
+        "inputs": {
+            "triggers": len(known.triggers),
+            "seeds": len(known.seeds),
+            "not_reproduced": known.not_reproduced,
+            "rounds": wanted.rounds,
+            "near_boundary_agreeing": len(repair.material.agreeing),
+            "near_boundary_deviating": len(repair.material.further),
+            "unled": len(near.unled),
+            "unled_deviating": int(near.unled.deviating.sum()),
+            "matched_share": matched_share(known.triggers, repair.material.weights()),
+        },
+        "queries": {
+            "known": asked,
+            "near_boundary": near.queries,
+            "test": tested,
+            "repaired": repair.verified,
+        },
+        "mixture": asdict(wanted.mixture),
+        "folds": FOLDS,
+        "splits": SPLITS,
+        "repairers": {name: asdict(column) for name, column in repair.columns.items()},
+        "ceiling": repair.ceiling,
+        "shifts": _shifts(repair),
+        "test": _test(repair),
+        "written": repair.repaired is not None,
+        "why": repair.why,
+        "repaired": None if repair.repaired is None else _repaired(repair.repaired),
+        "again": None,
+    }
+
+
+def write_document(out: Path, document: Document) -> None:
+    """Write `repair.json` into a folder, which is made if it is not there."""
+    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
+    write_atomically(out / DOCUMENT, text.encode() + b"\n")
+
+
+def write_models(out: Path, repaired: Repaired) -> None:
+    """Write the repaired model and the shifts alone into a folder, made if it is not there."""
+    write_atomically(out / MODEL, repaired.model)
+    write_atomically(out / ALONE, repaired.alone)
+
+
+def write_pair(out: Path, pair: Pair, seeds: Path) -> None:
+    """Write a `pair.toml` beside the repaired model, so that the folder is a pair to search.
+
+    Wherever it is searched from: a path that was typed relative to another folder is absolute.
+    """
+    original = pair.original
+    if original is not None and not is_callable_module(original):
+        original = str(Path(original).expanduser().absolute())
+    preprocess = asdict(pair.preprocess)
+    lines = [
+        f"name = {_toml(pair.name + '-repaired')}",
+        f"original = {_toml(original)}",
+        f"compressed = {_toml(MODEL)}",
+        f"seeds = {_toml(str(seeds.absolute()))}",
+        *([f"classes = {_toml(pair.classes)}"] if pair.classes else []),
+        *([f"outputs = {_toml(pair.outputs)}"] if pair.outputs else []),
+        "",
+        "[preprocess]",
+        *(f"{key} = {_toml(value)}" for key, value in preprocess.items()),
+    ]
+    write_atomically(out / FILE, ("\n".join(lines) + "\n").encode())
+
+
+def _toml(value: object) -> str:
+    """Return a text, a number, or a list of them as TOML, which here is what JSON is."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _shifts(repair: Repair) -> dict[str, Any]:
+    steps = repair.fitted.shifts.steps
+    return {
+        "strength": repair.fitted.strength,
+        "step": STEP,
+        "pairs": [
+            {"classes": [a, b], "steps": int(steps[a, b])}
+            for a in range(len(steps))
+            for b in range(a + 1, len(steps))
+            if steps[a, b]
+        ],
+    }
+
+
+def _test(repair: Repair) -> dict[str, Any] | None:
+    if repair.fresh is None:
+        return None
+    fresh, counted = repair.fresh
+    return {
+        "path": str(fresh.path),
+        "inputs": len(fresh.samples),
+        "failed": fresh.failed,
+        **{name: asdict(one) for name, one in counted.items()},
+    }
+
+
+def _repaired(repaired: Repaired) -> dict[str, Any]:
+    return {
+        "file": MODEL,
+        "sha256": hashlib.sha256(repaired.model).hexdigest(),
+        **asdict(repaired.cost),
+        "asked": repaired.asked,
+        "same_labels": repaired.same_labels,
+        "alone": {
+            "file": ALONE,
+            "sha256": hashlib.sha256(repaired.alone).hexdigest(),
+            "bytes": len(repaired.alone),
+        },
+    }

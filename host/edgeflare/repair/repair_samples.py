@@ -1,0 +1,98 @@
+"""Inputs as a repairer sees them: what the device answered, and what the original said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.models.evaluator import Tensor
+from edgeflare.models.preprocess import dequantize
+
+Labels = NDArray[np.int64]
+Rows = NDArray[np.int64]
+"""Positions of samples."""
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Inputs, column by column; the images themselves are not kept.
+
+    Attributes:
+        seed_ids: (k,) int64, the seed that each was made from, which holds folds apart.
+        seed_labels: (k,) int64, what the device says of that seed.
+        originals: (k,) int64, the original's labels.
+        raw: (k, classes), the device's raw outputs.
+        tensor: the compressed model's output, which says what they mean.
+
+    """
+
+    seed_ids: Labels
+    seed_labels: Labels
+    originals: Labels
+    raw: NDArray[np.generic]
+    tensor: Tensor
+
+    def __len__(self) -> int:
+        return len(self.originals)
+
+    @property
+    def vectors(self) -> NDArray[np.float64]:
+        """The device's outputs as real values: (k, classes)."""
+        return dequantize(self.raw, self.tensor)
+
+    @property
+    def labels(self) -> Labels:
+        """The device's labels; the lowest index among equals."""
+        labels: Labels = self.raw.argmax(axis=1).astype(np.int64, copy=False)
+        return labels
+
+    @property
+    def deviating(self) -> NDArray[np.bool_]:
+        """Where the device's label is not the original's."""
+        deviating: NDArray[np.bool_] = self.labels != self.originals
+        return deviating
+
+    @property
+    def margins(self) -> NDArray[np.float64]:
+        """By how much the device prefers its label to the next one."""
+        two = np.partition(self.vectors, -2, axis=1)[:, -2:]
+        margins: NDArray[np.float64] = two[:, 1] - two[:, 0]
+        return margins
+
+    @property
+    def seconds(self) -> Labels:
+        """The labels that the device would give next; the lowest index among equals."""
+        rest = self.vectors
+        rest[np.arange(len(self)), self.labels] = -np.inf
+        seconds: Labels = rest.argmax(axis=1).astype(np.int64, copy=False)
+        return seconds
+
+    @property
+    def on_seeds_side(self) -> NDArray[np.bool_]:
+        """Where the device still says of an input what it says of its seed."""
+        on_side: NDArray[np.bool_] = self.labels == self.seed_labels
+        return on_side
+
+    def take(self, rows: NDArray[np.bool_] | Rows) -> Samples:
+        """Return some of the samples: by position, or by a mask."""
+        return Samples(
+            self.seed_ids[rows],
+            self.seed_labels[rows],
+            self.originals[rows],
+            self.raw[rows],
+            self.tensor,
+        )
+
+
+def together(parts: Sequence[Samples]) -> Samples:
+    """Return the samples of several, of the same model, in a row."""
+    return Samples(
+        np.concatenate([part.seed_ids for part in parts]),
+        np.concatenate([part.seed_labels for part in parts]),
+        np.concatenate([part.originals for part in parts]),
+        np.concatenate([part.raw for part in parts]),
+        parts[0].tensor,
+    )

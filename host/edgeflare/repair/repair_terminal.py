@@ -1,0 +1,115 @@
+"""A repair, as the terminal shows it."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from edgeflare.run.run_document import Document
+
+_NAMES = {
+    "perceptron": "the paper's perceptron",
+    "perceptron-abstaining": "perceptron, abstaining",
+    "second-class": "second class, always",
+    "shifts-mixture-only": "shifts, mixture only",
+    "shifts": "shifts (the default)",
+}
+
+
+def print_repair(console: Console, document: Document, out: str) -> None:
+    """Print what repairers do to inputs that they were not trained with, and what was written."""
+    inputs, queries = document["inputs"], document["queries"]
+    console.print(
+        f"{inputs['triggers']} triggers and their seeds, {inputs['near_boundary_agreeing']:,}"
+        f" near-boundary inputs that agree, {inputs['near_boundary_deviating']:,} that do not"
+        f" ({sum(queries.values()):,} queries)",
+        highlight=False,
+    )
+    if inputs["not_reproduced"]:
+        console.print(
+            f"{inputs['not_reproduced']} triggers are left out: they do not deviate here and now",
+            highlight=False,
+        )
+    console.print(_table(document))
+    _print_test(console, document)
+    _print_end(console, document, out)
+
+
+def print_again(console: Console, document: Document) -> None:
+    """Print the run and the search of the repaired model side by side."""
+    again = document["again"]
+    table = Table("searched again", "deviating seeds", "findings", "success", "mean queries")
+    for name in ("before", "after"):
+        row = again[name]
+        mean = row["mean_queries"]
+        table.add_row(
+            name,
+            str(row["deviating_seeds"]),
+            str(row["findings"]),
+            f"{row['success_rate']:.1%}",
+            "–" if mean is None else f"{mean:.1f}",
+        )
+    console.print(table)
+
+
+def _table(document: Document) -> Table:
+    table = Table(
+        "on held-out folds",
+        "repaired",
+        "induced on seeds",
+        "induced on agreeing",
+        "net (95 % interval)",
+        "as they come",
+    )
+    for name, row in document["repairers"].items():
+        net = row["net"]
+        table.add_row(
+            _NAMES[name],
+            f"{row['repair_ratio']:.1%}",
+            f"{row['inducing_ratio']:.1%}",
+            f"{row['induced_agreeing']:.1%}",
+            f"{100 * net['value']:+.1f} ({100 * net['low']:+.1f} … {100 * net['high']:+.1f})",
+            "–" if row["unled_ratio"] is None else f"× {row['unled_ratio']:.2f}",
+        )
+    return table
+
+
+def _print_test(console: Console, document: Document) -> None:
+    test = document["test"]
+    if test is None:
+        return
+    before, after = test["before"], test["shifts"]
+    line = (
+        f"fresh data: {before['deviations']} of {test['inputs']:,} inputs deviate"
+        f" ({before['strict']} without a tie), with shifts {after['deviations']}"
+        f" ({after['strict']})"
+    )
+    if before["accuracy"] is not None:
+        line += f"; accuracy {before['accuracy']:.2%}, with shifts {after['accuracy']:.2%}"
+    console.print(line, highlight=False, soft_wrap=True)
+
+
+def _print_end(console: Console, document: Document, out: str) -> None:
+    repaired = document["repaired"]
+    if repaired is None:
+        console.print(f"No repairer is written: {document['why']}.", highlight=False)
+        console.print(f"The figures are in {escape(out)}/repair.json.", highlight=False)
+        return
+    micro = 1e6 * (repaired["seconds_after"] - repaired["seconds_before"])
+    console.print(
+        f"{escape(out)}/{repaired['file']} is written: {document['why']}. It has"
+        f" {repaired['bytes_after'] - repaired['bytes_before']:,} bytes more, and takes"
+        f" {micro:+.1f} µs ({repaired['ratio'] - 1.0:+.1%}) on {escape(repaired['device'])}.",
+        highlight=False,
+    )
+    console.print(
+        f"The same labels on the device: {repaired['same_labels']:,} of {repaired['asked']:,}.",
+        highlight=False,
+    )
+    console.print(
+        f"For a model that cannot be edited, {escape(out)}/{repaired['alone']['file']} takes its"
+        " raw output vector and gives the repaired one.",
+        highlight=False,
+    )
+    console.print(f"Search it: edgeflare search {escape(out)}", highlight=False)

@@ -1,0 +1,132 @@
+"""The repaired model searched as the run was: the paper's Table 8."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from edgeflare.campaign.assembly import assemble, first_seeds
+from edgeflare.campaign.campaign import Interrupt
+from edgeflare.campaign.campaign_context import CHAINS
+from edgeflare.campaign.observer import Observer
+from edgeflare.campaign.recorded_campaign import run_recorded_campaign
+from edgeflare.devices.profile import Profile
+from edgeflare.errors import UserError
+from edgeflare.models.pair import Pair
+from edgeflare.models.tflite import Kernels
+from edgeflare.replay.past_run import PastRun
+from edgeflare.run.begin_or_resume import begin_run
+from edgeflare.run.run_document import Document
+
+FOLDER = "again"
+
+FIGURES = (
+    "seeds", "deviating_seeds", "findings", "success_rate", "mean_queries", "median_queries",
+    "queries",
+)  # fmt: skip
+
+
+def require_same_seeds(past: PastRun, pair: Pair) -> Pair:
+    """Return the pair with all seeds that the run had.
+
+    Raises:
+        UserError: they are gone or changed, or the run is none that can be searched again.
+
+    """
+    said = past.about.pair
+    if "replay" in past.document:
+        raise UserError(
+            f"{past.directory.path} is a replay, which searched nothing: repair the run that it"
+            " replays, or leave --search-again away"
+        )
+    seeds = past.searched_seeds(pair)
+    if seeds is None:
+        raise UserError(
+            f"{said['seeds']} does not hold the seeds of {past.directory.path} any more: put that"
+            " file back, or leave --search-again away"
+        )
+    return replace(pair, seeds=seeds, outputs=said["outputs"])
+
+
+def require_same_ensemble(
+    past: PastRun, named: tuple[tuple[Kernels, ...], tuple[str, ...]] | None
+) -> None:
+    """Refuse to start the Pythons of an ensemble because a run names them.
+
+    Args:
+        past: the run.
+        named: the ensemble that the user names, kernel sets of the host and members elsewhere.
+
+    Raises:
+        UserError: the run's has a member elsewhere that the user does not name, or the user names
+            another ensemble than the run's.
+
+    """
+    plan = past.about.plan
+    own = (plan.ensemble, plan.elsewhere)
+    if named == own or (named is None and not plan.elsewhere):
+        return
+    text = shlex.quote(",".join((*plan.ensemble, *plan.elsewhere)))
+    if named is not None:
+        raise UserError(f"--search-again compares with RUN, whose ensemble is --ensemble {text}")
+    raise UserError(
+        f"{past.directory.path} was searched with {', '.join(plan.elsewhere)} in its ensemble, and"
+        " no program is started because a run names it: if you trust it, name it again with "
+        f"--ensemble {text}"
+    )
+
+
+def search_again(
+    past: PastRun,
+    pair: Pair,
+    profiles: Sequence[Profile],
+    out: Path,
+    watch: Callable[[], AbstractContextManager[Observer]],
+    interrupt: Interrupt,
+) -> Document:
+    """Search a repaired model as the run was: its strategy, generator, budget, seeds and devices.
+
+    Args:
+        past: the run.
+        pair: with its seeds, and the repaired model as the compressed one.
+        profiles: its devices.
+        out: the new run directory.
+        watch: shows progress.
+        interrupt: the user's wish to stop.
+
+    Raises:
+        InfrastructureError: a device was lost for good.
+
+    """
+    plan = past.about.plan
+    with ExitStack() as stack:
+        assembly = assemble(
+            pair,
+            first_seeds(pair, plan.limit),
+            plan.goal.find,
+            profiles,
+            stack,
+            plan.ensemble,
+            plan.elsewhere,
+        )
+        about = assembly.about(plan)
+        directory, journal = begin_run(out, about, len(assembly.seeds), overwrite=False)
+        stack.callback(journal.close)
+        with watch() as observer:
+            return run_recorded_campaign(
+                assembly, plan, directory, journal, observer, interrupt, CHAINS
+            )
+
+
+def compared(before: Document, after: Document) -> dict[str, Any]:
+    """Return what of two runs is set side by side."""
+    return {
+        "stopped_by": after["stopped_by"],
+        "strategy": after["strategy"],
+        "before": {key: before["totals"][key] for key in FIGURES},
+        "after": {key: after["totals"][key] for key in FIGURES},
+    }

@@ -1,0 +1,237 @@
+"""The run that is to be repaired: its pair and devices, opened, and its seeds and triggers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.campaign.assembly import Assembly, ImageShape, assemble
+from edgeflare.campaign.pipeline import Pipeline
+from edgeflare.core.answer import Image
+from edgeflare.core.arm import Arm
+from edgeflare.core.evaluated_query import EvaluatedQuery
+from edgeflare.core.goal import Find
+from edgeflare.core.query import Query
+from edgeflare.devices.profile import Profile
+from edgeflare.errors import UserError
+from edgeflare.models.decode import Decoder
+from edgeflare.models.pair import Pair
+from edgeflare.models.seeds import Seeds
+from edgeflare.repair.folds import FOLDS
+from edgeflare.repair.repair_samples import Labels, Samples
+from edgeflare.replay.past_run import PastRun
+from edgeflare.run.run_document import Document
+
+LEAST_TRIGGERS = 5 * FOLDS
+"""Five in each fold: fewer, and a fold may have none of most classes."""
+
+ARMS = (Arm.ORIGINAL, Arm.DEVICE)
+"""Who is asked: a repairer stands behind the compressed model on its device."""
+
+_BATCH = 128
+
+
+@dataclass(frozen=True, slots=True)
+class RunToRepair:
+    """A run whose deviations are to be repaired, opened.
+
+    Attributes:
+        past: the run.
+        assembly: its models and the devices.
+        entries: its findings that deviate from the original, in the order of their seeds.
+        seed_images: (k, H, W, C) uint8, their seeds.
+        trigger_images: (k, H, W, C) uint8, their triggering inputs.
+
+    """
+
+    past: PastRun
+    assembly: Assembly
+    entries: Sequence[Document]
+    seed_images: NDArray[np.uint8]
+    trigger_images: NDArray[np.uint8]
+
+    @property
+    def seed_ids(self) -> Labels:
+        """(k,) the seeds' ids."""
+        return np.array([entry["seed_id"] for entry in self.entries], np.int64)
+
+    @property
+    def decoder(self) -> Decoder:
+        """How the device's raw outputs are read."""
+        return self.assembly.panel.reading.decoders[Arm.DEVICE]
+
+    def ask(self, images: Sequence[Image], seed_ids: Sequence[int]) -> Iterator[EvaluatedQuery]:
+        """Ask original and device about images, each of them of a seed; answers in their order.
+
+        Raises:
+            InfrastructureError: a device or a worker process is lost for good.
+
+        """
+        devices = self.assembly.devices
+        pipeline: Pipeline[None] = Pipeline(
+            self.assembly.panel, lambda index: devices[index].reopen(), lambda: None
+        )
+        batches = (
+            (
+                None,
+                [Query(image, ARMS) for image in images[at : at + _BATCH]],
+                seed_ids[at : at + _BATCH],
+            )
+            for at in range(0, len(images), _BATCH)
+        )
+        for landed in pipeline.stream(batches):
+            yield from landed.evaluated
+
+    def samples(
+        self,
+        answered: Sequence[EvaluatedQuery],
+        seed_ids: Sequence[int] | Labels,
+        seed_labels: Sequence[int] | Labels,
+    ) -> Samples:
+        """Return answers as samples; all of them have to be answers, and no failures."""
+        tensor = self.decoder.tensor
+        raw = np.frombuffer(b"".join(one.raw[Arm.DEVICE] for one in answered), tensor.dtype)
+        return Samples(
+            np.asarray(seed_ids, np.int64),
+            np.asarray(seed_labels, np.int64),
+            np.array([one.outcome[Arm.ORIGINAL].label for one in answered], np.int64),
+            raw.reshape(len(answered), self.decoder.classes),
+            tensor,
+        )
+
+
+def open_run_to_repair(
+    past: PastRun, pair: Pair, profiles: Sequence[Profile], stack: ExitStack
+) -> RunToRepair:
+    """Open a run whose deviations are to be repaired.
+
+    Args:
+        past: the run.
+        pair: as `past.pair` returns it.
+        profiles: the devices, the run's own or others.
+        stack: closes what is opened.
+
+    Raises:
+        UserError: the run has no original or too few triggers, or what it stored is gone.
+        InfrastructureError: a device does not come up.
+
+    """
+    where = past.directory.path
+    if pair.original is None:
+        raise UserError(
+            f"{where} has no original model to repair towards (--find {past.about.plan.goal.find}):"
+            " search with --original, and repair that run"
+        )
+    entries = [entry for entry in past.document["findings"] if _deviates(entry)]
+    require_enough(len(entries), str(where))
+    images: dict[str, NDArray[np.uint8]] = {}
+
+    def load(shape: ImageShape) -> Seeds:
+        for entry in entries:
+            past.files(entry)  # which are to be what was stored
+        for key in ("seed_image", "image"):
+            images[key] = np.stack([past.directory.load_image(entry[key]) for entry in entries])
+        if images["image"].shape[1:] != shape:
+            raise UserError(f"the images of {where} are not those that its models take, {shape}")
+        return Seeds(images["seed_image"], None, tuple(entry["seed_image"] for entry in entries))
+
+    ensemble = past.about.plan.ensemble[:1]
+    assembly = assemble(pair, load, Find.ANY, profiles, stack, ensemble)
+    return RunToRepair(past, assembly, entries, images["seed_image"], images["image"])
+
+
+def require_enough(triggers: int, where: str) -> None:
+    """Refuse to repair with too few triggers.
+
+    Raises:
+        UserError: there are fewer than five for each fold.
+
+    """
+    if triggers < LEAST_TRIGGERS:
+        raise UserError(
+            f"{where} has {triggers} triggering inputs to learn from, and {FOLDS} folds need at "
+            f"least {LEAST_TRIGGERS}: search from more seeds, or with more --max-queries"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class KnownInputs:
+    """What the run's own inputs are today, on this device.
+
+    Attributes:
+        triggers: its triggering inputs.
+        seeds: their seeds, in the same order.
+        seed_images: (k, H, W, C) uint8 of these.
+        trigger_images: (k, H, W, C) uint8 of those.
+        seed_answers: what was answered on the seeds.
+        not_reproduced: pairs left out: a trigger that no longer deviates, or a seed that does.
+
+    """
+
+    triggers: Samples
+    seeds: Samples
+    seed_images: NDArray[np.uint8]
+    trigger_images: NDArray[np.uint8]
+    seed_answers: Sequence[EvaluatedQuery]
+    not_reproduced: int
+
+
+def evaluate_known_inputs(subject: RunToRepair) -> KnownInputs:
+    """Ask about the run's seeds and triggers again.
+
+    Raises:
+        UserError: too few are left, or all their seeds are of one class.
+
+    """
+    ids = subject.seed_ids.tolist()
+    both = [*subject.seed_images, *subject.trigger_images]
+    answered = list(subject.ask(both, [*ids, *ids]))
+    on_seeds, on_triggers = answered[: len(ids)], answered[len(ids) :]
+    good = [
+        at
+        for at, (seed, trigger) in enumerate(zip(on_seeds, on_triggers, strict=True))
+        if _is_pair(seed, trigger)
+    ]
+    where = str(subject.past.directory.path)
+    require_enough(len(good), f"on {_names(subject)}, {where}")
+    kept_ids = subject.seed_ids[good]
+    labels = [on_seeds[at].outcome[Arm.DEVICE].label or 0 for at in good]
+    seeds = subject.samples([on_seeds[at] for at in good], kept_ids, labels)
+    triggers = subject.samples([on_triggers[at] for at in good], kept_ids, labels)
+    if len(set(seeds.originals.tolist())) < 2:
+        raise UserError(
+            f"the original gives one class only on all seeds of {where} that led to a trigger:"
+            " search from seeds of several classes"
+        )
+    return KnownInputs(
+        triggers,
+        seeds,
+        subject.seed_images[good],
+        subject.trigger_images[good],
+        [on_seeds[at] for at in good],
+        len(ids) - len(good),
+    )
+
+
+def _deviates(entry: Document) -> bool:
+    labels = entry["labels"]
+    return (
+        entry["kind"] == "deviation"
+        and None not in (labels.get("original"), labels.get("device"))
+        and labels["original"] != labels["device"]
+    )
+
+
+def _is_pair(seed: EvaluatedQuery, trigger: EvaluatedQuery) -> bool:
+    """Whether both arms answered, agree on the seed and disagree on the triggering input."""
+    labels = [[one.outcome[arm].label for arm in ARMS] for one in (seed, trigger)]
+    (f_seed, g_seed), (f, g) = labels
+    return None not in (f_seed, g_seed, f, g) and f_seed == g_seed and f != g
+
+
+def _names(subject: RunToRepair) -> str:
+    return ", ".join(device.profile.name for device in subject.assembly.devices)

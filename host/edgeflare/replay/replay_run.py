@@ -1,0 +1,177 @@
+"""A run replayed: its stored inputs and their seeds, on any device, with any compressed model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+
+from edgeflare.campaign.assembly import Assembly, assemble
+from edgeflare.campaign.campaign import Interrupt
+from edgeflare.campaign.campaign_context import CHAINS, CampaignContext
+from edgeflare.campaign.health.device_health import DeviceHealth
+from edgeflare.campaign.observer import Observer
+from edgeflare.campaign.reevaluation import evaluate_again
+from edgeflare.campaign.stopwatch import Stopwatch
+from edgeflare.devices.profile import Profile
+from edgeflare.errors import EdgeFlareError, UserError
+from edgeflare.models.pair import Pair
+from edgeflare.replay.past_run import PastRun
+from edgeflare.replay.replay_header import require_same_replay, told_of
+from edgeflare.run.begin_or_resume import resume_run
+from edgeflare.run.journal import Journal
+from edgeflare.run.journal_rows import ChainRow, TriggerRow
+from edgeflare.run.run_directory import IMAGE_FOLDERS, RunDirectory, write_atomically
+from edgeflare.run.run_document import Document, write_document
+from edgeflare.run.run_header import RunHeader
+from edgeflare.search.random_walk import random_walk
+
+STRATEGY = "replay"
+"""What the document of a replay calls its strategy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A run, and what it is to be replayed with, opened."""
+
+    past: PastRun
+    assembly: Assembly
+    about: RunHeader
+
+
+def open_replay(past: PastRun, pair: Pair, profiles: Sequence[Profile], stack: ExitStack) -> Replay:
+    """Open a run's pair, perhaps with another compressed model, and the devices.
+
+    Args:
+        past: the run.
+        pair: as `past.pair` returns it.
+        profiles: the devices.
+        stack: closes what is opened.
+
+    Raises:
+        UserError: the run found nothing, or what it stored is gone or damaged.
+        InfrastructureError: a device does not come up.
+
+    """
+    plan = replace(
+        past.about.plan,
+        strategy=STRATEGY,
+        devices=tuple(profile.name for profile in profiles),
+        total_queries=None,
+        strengthen=0,
+        shrink=0,
+    )
+    assembly = assemble(pair, past.seeds, plan.goal.find, profiles, stack, plan.ensemble[:1])
+    about = replace(assembly.about(plan), labels=past.about.labels, names=past.about.names)
+    return Replay(past, assembly, about)
+
+
+def begin_replay(
+    replay: Replay, path: Path, baseline: PastRun | None, *, overwrite: bool
+) -> tuple[RunDirectory, Journal]:
+    """Begin a replay's own run directory, with the inputs of the run in it.
+
+    Raises:
+        UserError: there is something at the path that must not be written over, a stored input is
+            gone or damaged, or the baseline cannot be one.
+
+    """
+    past = replay.past
+    told = told_of(past, baseline)
+    directory = RunDirectory.claim(path, overwrite=overwrite)
+    # The journal first: with it the replay can be gone on with, wherever it is cut off.
+    journal = Journal.create(
+        directory.journal,
+        {**replay.about.to_json(), **told},
+        [_trigger(entry) for entry in past.suite],
+        [
+            ChainRow(entry["seed_id"], "finding", 0, 0, 0, 0, 0, 0, 0.0)
+            for entry in past.suite
+            if entry["seed_id"] in past.searched
+        ],
+    )
+    _copy_images(past, directory, journal)
+    return directory, journal
+
+
+def resume_replay(
+    replay: Replay, path: Path, baseline: PastRun | None
+) -> tuple[RunDirectory, Journal]:
+    """Go on with a replay that was cut off.
+
+    Raises:
+        UserError: there is none, or it is one of something else.
+
+    """
+    require_same_replay(path, replay.past, baseline)
+    directory, journal = resume_run(path, replay.about)
+    _copy_images(replay.past, directory, journal)
+    return directory, journal
+
+
+def run_replay(
+    replay: Replay,
+    directory: RunDirectory,
+    journal: Journal,
+    observer: Observer,
+    interrupt: Interrupt,
+) -> Document:
+    """Run a replay, or go on with one, and write its document.
+
+    Raises:
+        InfrastructureError: a device was lost for good. The document is written all the same.
+
+    """
+    assembly = replay.assembly
+    setting = CampaignContext(
+        plan=replay.about.plan,
+        images=assembly.seeds.images,
+        labels=assembly.seeds.labels,
+        panel=assembly.panel,
+        recover=lambda index: assembly.devices[index].reopen(interrupt.urgent),
+        health=DeviceHealth.of(
+            assembly.devices, assembly.seeds.images, journal, observer, interrupt.asked
+        ),
+        tale=random_walk,  # never told: nothing is searched
+        journal=journal,
+        directory=directory,
+        stopwatch=Stopwatch(journal, assembly.opening_seconds),
+        observer=observer,
+        chains=CHAINS,
+        stopped=interrupt.asked,
+    )
+    try:
+        evaluate_again(setting, interrupt)
+    except EdgeFlareError:
+        write_document(directory, journal)
+        raise
+    return write_document(directory, journal)
+
+
+def _copy_images(past: PastRun, directory: RunDirectory, journal: Journal) -> None:
+    """Copy the images of a run; where that fails, leave the replay to be gone on with."""
+    try:
+        for entry in past.suite:
+            for name, data in past.files(entry).items():
+                if PurePosixPath(name).parts[0] not in IMAGE_FOLDERS:
+                    raise UserError(
+                        f"{past.directory.path} names {name!r} as an image: expected one in "
+                        + ", ".join(IMAGE_FOLDERS)
+                    )
+                write_atomically(directory.inside(name), data)
+    except BaseException:
+        journal.close()
+        raise
+
+
+def _trigger(entry: Document) -> TriggerRow:
+    return TriggerRow(
+        entry["seed_id"],
+        entry["kind"],
+        tuple(entry["operators"]),
+        entry["image"],
+        entry["sha256"],
+        entry["seed_image"],
+        **entry["distortion"],
+    )

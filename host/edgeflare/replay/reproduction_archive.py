@@ -1,0 +1,225 @@
+"""A finding as one zip: what a vendor's bug tracker asks for."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.core.answer import Image
+from edgeflare.diagnose.explain_document import Document as Explained
+from edgeflare.errors import UserError
+from edgeflare.models.evaluator import HostModel
+from edgeflare.models.original import is_callable, open_original
+from edgeflare.models.pair import Pair
+from edgeflare.models.preprocess import Encoder
+from edgeflare.models.tflite import open_tflite
+from edgeflare.replay.failing_operator import cut_out, saved, where_it_begins
+from edgeflare.replay.past_run import PastRun
+from edgeflare.report.arm_lines import PLACES
+from edgeflare.run.run_directory import write_atomically
+from edgeflare.run.run_document import Document
+from edgeflare.untrusted_text import printable
+
+SCHEMA = "edgeflare.reproduction/v1"
+SCRIPT = "reproduce.py"
+
+_OP_RESOLVERS: dict[str, str] = {
+    "xnnpack": "AUTO",
+    "builtin": "BUILTIN_WITHOUT_DEFAULT_DELEGATES",
+    "reference": "BUILTIN_REF",
+}
+"""What both runtimes call the kernels, for the script."""
+
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+"""Of every entry, so that the same finding is the same file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reproduction:
+    """What was written.
+
+    Attributes:
+        files: the contents by name.
+        operator: the operator that is in it as a model of its own, as `finding.json` has it; None
+            where there is none.
+
+    """
+
+    files: dict[str, bytes]
+    operator: Document | None
+
+
+def export(
+    past: PastRun,
+    pair: Pair,
+    seed_id: int,
+    path: Path,
+    explanations: Explained | None,
+    *,
+    with_models: bool,
+) -> Reproduction:
+    """Write the reproduction of a finding as a zip, and return what is in it.
+
+    Args:
+        past: the run.
+        pair: as `past.pair` returns it.
+        seed_id: the seed that the finding came from, or that deviates itself.
+        path: the zip; replaced if it is there.
+        explanations: of the run's findings, where there are some.
+        with_models: put both models in; else their hashes only.
+
+    Raises:
+        UserError: the run has no such finding, or a file is gone or changed.
+
+    """
+    entry = _entry(past, seed_id)
+    stored = past.files(entry)
+    image = past.directory.load_image(entry["image"])
+    files = {
+        SCRIPT: Path(__file__).with_name(SCRIPT).read_bytes(),
+        "input.png": stored[entry["image"]],
+        "seed.png": stored[entry["seed_image"]],
+    }
+    arms: dict[str, Any] = {}
+    kernels = past.about.plan.ensemble[0]
+    with closing(open_tflite(pair.compressed, kernels)) as twin:
+        encoded = _encoded(pair, twin, image)
+        files["compressed_input.npy"] = saved(encoded)
+        if "original" in entry["labels"] and pair.original is not None:
+            with closing(open_original(pair.original, twin.signature.input)) as original:
+                files["original_input.npy"] = saved(_encoded(pair, original, image))
+            arms["original"] = _original(past, pair, entry)
+    arms["twin"] = _compressed(past, entry, "twin")
+    arms["device"] = _compressed(past, entry, "device")
+    explanation = _explanation(explanations, entry)
+    operator = None if explanation is None else where_it_begins(explanation)
+    if operator is not None:
+        cut = cut_out(pair.compressed.read_bytes(), operator["operator"], kernels, encoded)
+        operator = {**operator, "kernels": kernels, "files": sorted(cut)} if cut else None
+        files |= cut
+    if with_models:
+        files["compressed.tflite"] = pair.compressed.read_bytes()
+        if "original" in arms and arms["original"]["model"]:
+            files[arms["original"]["model"]] = Path(str(pair.original)).read_bytes()
+    whole = {
+        "schema": SCHEMA,
+        "sha256": past.about.pair["sha256"],
+        "compared": [arm.value for arm in past.about.plan.goal.compared],
+        "arms": arms,
+        "finding": entry,
+        "explanation": explanation,
+        "operator": operator,
+        "run": _run(past),
+    }
+    files["finding.json"] = json.dumps(whole, indent=1, ensure_ascii=False).encode()
+    write_atomically(path, _zipped(files))
+    return Reproduction(files, operator)
+
+
+def _entry(past: PastRun, seed_id: int) -> Document:
+    entries = {entry["seed_id"]: entry for entry in past.deviations}
+    if not entries:
+        raise UserError(f"{past.directory.path} has no finding that still deviates: none to export")
+    if seed_id not in entries:
+        known = ", ".join(map(str, list(entries)[:12])) or "none"
+        raise UserError(
+            f"{past.directory.path} has no finding from seed {seed_id}; it has those of seeds"
+            f" {known}{', …' if len(entries) > 12 else ''}"
+        )
+    return entries[seed_id]
+
+
+def _run(past: PastRun) -> dict[str, Any]:
+    """Return what run it was; of the user's paths, which are nobody's business, the last part."""
+    keys = ("edgeflare", "host", "devices", "plan", "classes")
+    told = {key: past.document[key] for key in keys if key in past.document}
+    pair = {
+        key: PurePath(value).name if key in PLACES and value else value
+        for key, value in past.document["pair"].items()
+    }
+    return {**told, "pair": pair}
+
+
+def _original(past: PastRun, pair: Pair, entry: Document) -> dict[str, Any]:
+    """Return how the script runs the original: not at all, unless it is a `.tflite` file."""
+    file = None if pair.original is None or is_callable(pair.original) else Path(pair.original)
+    runs = file is not None and file.suffix == ".tflite"
+    return {
+        "model": "original.tflite" if runs else None,
+        "input": "original_input.npy",
+        "kernels": "xnnpack",
+        "op_resolver": _OP_RESOLVERS["xnnpack"],
+        "threads": 1,
+        "delegate": None,
+        "ran_on": _host(past, "original_runtime"),
+        **_answer(entry, "original"),
+    }
+
+
+def _compressed(past: PastRun, entry: Document, arm: str) -> dict[str, Any]:
+    device = next(one for one in past.document["devices"] if one["name"] == entry["device"])
+    told = device["provenance"]
+    on_device = arm == "device"
+    kernels = told["kernels"] if on_device else past.about.plan.ensemble[0]
+    return {
+        "model": "compressed.tflite",
+        "input": "compressed_input.npy",
+        "kernels": kernels,
+        "op_resolver": _OP_RESOLVERS[kernels],
+        "threads": told["threads"] if on_device else 1,
+        "delegate": told.get("delegate") if on_device else None,
+        "ran_on": _place(device) if on_device else _host(past, "runtime", "runtime_version"),
+        **_answer(entry, arm),
+    }
+
+
+def _host(past: PastRun, *runtime: str) -> str:
+    """Return what the host was; older runs do not say."""
+    told = past.document.get("host")
+    if not told:
+        return "the host"
+    return printable(f"the host: {told['machine']}, {' '.join(told[key] for key in runtime)}")
+
+
+def _place(device: Document) -> str:
+    """Return what a device is; the script prints it, so it says what the script cannot do."""
+    told = device["provenance"]
+    text = f"{device['name']}: {told['machine']}, {told['runtime']} {told['runtime_version']}"
+    if told.get("delegate"):
+        text += f"; with delegate {told['delegate']}, which this script does not load"
+    return printable(text)
+
+
+def _answer(entry: Document, arm: str) -> dict[str, Any]:
+    return {"label": entry["labels"][arm], "probabilities": entry["probabilities"][arm]}
+
+
+def _explanation(explanations: Explained | None, entry: Document) -> Document | None:
+    """Return what `edgeflare explain` said of a finding, if it was asked about this very input."""
+    if explanations is None:
+        return None
+    found: Document | None = explanations["findings"].get(str(entry["seed_id"]))
+    return found if found is not None and found["sha256"] == entry["sha256"] else None
+
+
+def _encoded(pair: Pair, model: HostModel, image: Image) -> NDArray[np.generic]:
+    return Encoder(pair.preprocess, model.signature.input).encode(image[np.newaxis])
+
+
+def _zipped(files: dict[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in sorted(files):
+            entry = zipfile.ZipInfo(name, _EPOCH)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, files[name])
+    return buffer.getvalue()

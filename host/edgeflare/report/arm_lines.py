@@ -1,0 +1,96 @@
+"""What ran where: a line for each arm and device, and all that is known of one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+from edgeflare.run.run_document import Document
+
+PLACES = frozenset({"original", "compressed", "seeds"})
+"""Keys of a pair that are paths. A report is passed on, so it keeps their last part alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArmLine:
+    """What ran, and where.
+
+    Attributes:
+        arm: "original", "twin" or "device".
+        what: the model.
+        where: the machine.
+        how: runtime and kernels.
+
+    """
+
+    arm: str
+    what: str
+    where: str
+    how: str
+
+
+def arm_lines(document: Document) -> tuple[ArmLine, ...]:
+    """Return what ran where: the arms of the host, then each device."""
+    pair, host = document["pair"], document.get("host", {})
+    here = _machine("host", host) if host else "host"
+    compressed = _file(pair.get("compressed"), "the compressed model")
+    arms: list[ArmLine] = []
+    if any(name.startswith("original") for name in document["totals"]["host_evaluations"]):
+        original = _file(pair.get("original"), "the original model")
+        arms.append(ArmLine("original", original, here, host.get("original_runtime") or ""))
+    own, *members = document["ensemble"]
+    also = f"; also {', '.join(members)}" if members else ""
+    runtime = f"{host['runtime']} {host['runtime_version']}, " if host else ""
+    arms.append(ArmLine("twin", compressed, here, f"{runtime}{own} kernels{also}"))
+    arms += [
+        ArmLine(
+            "device", compressed, _machine(device["name"], device["provenance"]), _runtime(device)
+        )
+        for device in document["devices"]
+    ]
+    return tuple(arms)
+
+
+def details(values: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Return whatever is known of something as names and texts; what is empty is left out."""
+    rows = []
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            rows += [(f"{name} {inner}", text) for inner, text in details(value)]
+        elif value not in ("", None, [], ()):
+            rows.append((name.replace("_", " "), _text(name, value)))
+    return tuple(rows)
+
+
+def _text(name: str, value: Any) -> str:
+    if name in PLACES and isinstance(value, str):
+        return _file(value, "")
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:,.6g}"
+    if isinstance(value, int) and name != "rng_seed":
+        return f"{value:,}"
+    if isinstance(value, list | tuple):
+        return ", ".join(_text("", one) for one in value)
+    return str(value)
+
+
+def _machine(name: str, what: Mapping[str, Any]) -> str:
+    parts = [what.get("soc") or "", what.get("machine") or "", what.get("os") or ""]
+    return f"{name}: {', '.join(part for part in parts if part)}"
+
+
+def _runtime(device: Mapping[str, Any]) -> str:
+    what = device["provenance"]
+    threads = what.get("threads", 1)
+    said = f"{what['runtime']} {what['runtime_version']}, {what['kernels']} kernels"
+    if what.get("total_nodes"):
+        said += f", {what.get('delegated_nodes') or 0} of {what['total_nodes']} nodes delegated"
+    return f"{said}, {threads} thread{'' if threads == 1 else 's'}"
+
+
+def _file(path: str | None, otherwise: str) -> str:
+    return PurePath(path).name if path else otherwise

@@ -1,0 +1,90 @@
+"""How every report names what an entry of a run is: its classes, its sort, and who decided what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import inf
+from pathlib import PurePath
+
+from edgeflare.run.harm import rank
+from edgeflare.run.nearness import counts, psnr_of
+from edgeflare.run.run_document import Document
+
+ARMS = ("original", "twin", "device")
+
+SORTS = ("compression", "kernel", "mixed", "crash", "hang", "invalid-output")
+"""What `sort` may return, in the order in which reports list it."""
+
+
+def sort(entry: Document) -> str:
+    """Return the cause of a deviation, or the kind of anything worse."""
+    if entry["kind"] != "deviation" or entry["cause"] is None:
+        return str(entry["kind"])
+    return str(entry["cause"])
+
+
+def worst_first(entries: Iterable[Document]) -> list[Document]:
+    """Return entries as they matter: failures, what counts, then by harm, then by strength."""
+    return sorted(
+        entries,
+        key=lambda entry: (
+            entry["kind"] == "deviation",
+            not counts(entry),
+            rank(entry),
+            -(entry["strength"] or 0.0),
+        ),
+    )
+
+
+def order_of(entries: Iterable[Document]) -> str:
+    """Return in words how `worst_first` orders entries."""
+    labelled = any(entry.get("harm") for entry in entries)
+    return "the most harmful first" if labelled else "the strongest first"
+
+
+def show_psnr(entry: Document) -> str:
+    """Return the PSNR of an entry to its seed in dB; of a seed that deviates itself it is ∞."""
+    value = psnr_of(entry)
+    return "–" if value is None else "∞" if value == inf else f"{value:.0f}"
+
+
+def seed_of(entry: Document) -> str:
+    """Return a seed's id, and its file's name where it has one of its own."""
+    seed_id = str(entry["seed_id"])
+    name = entry.get("seed_name", seed_id)
+    return seed_id if name.isdecimal() else f"{seed_id} {name}"
+
+
+def class_name(classes: Sequence[str], label: int | None) -> str:
+    """Return the name of a class, or its number where it has none; a dash where there is no label.
+
+    Args:
+        classes: the names of a document's classes, perhaps empty.
+        label: the class.
+
+    """
+    if label is None:
+        return "–"
+    return classes[label] if 0 <= label < len(classes) else str(label)
+
+
+def decisions(entry: Document, classes: Sequence[str]) -> str:
+    """Say who decided what: "original: Sneaker; twin, device: Sandal"."""
+    arms: dict[str, list[str]] = {}
+    for arm in ARMS:
+        if arm in entry["labels"]:
+            label = entry["labels"][arm]
+            said = entry["kind"] if label is None else class_name(classes, label)
+            arms.setdefault(said, []).append(arm)
+    return "; ".join(f"{', '.join(names)}: {said}" for said, names in arms.items())
+
+
+def last_parts(path: str) -> str:
+    """Return a path as the end of it that tells models apart: its file and the folder of that."""
+    parts = PurePath(path).parts
+    return path if len(parts) <= 2 else f"…/{'/'.join(parts[-2:])}"
+
+
+def number(value: float | None, digits: int = 1) -> str:
+    """Return a figure to read, with a dash for what there is none of."""
+    return "–" if value is None else f"{value:,.{digits}f}"

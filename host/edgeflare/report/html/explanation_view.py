@@ -1,0 +1,178 @@
+"""What `edgeflare explain` found out about a finding, as a card shows it.
+
+It is read from `explain.json`, if that lies beside the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from edgeflare.diagnose import explain_document as explained
+from edgeflare.report.entry_names import class_name
+from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_document import Document
+
+
+@dataclass(frozen=True, slots=True)
+class LayerView:
+    """How far arms are apart after one operator of the network.
+
+    Attributes:
+        name: the operator's position and name, "3 CONV_2D".
+        kernel: largest difference of device and twin there; None where it is not known.
+        compression: largest difference of twin and original that is new there, in quantization
+            units; None likewise.
+        begins: whether this is where the deviation starts.
+        real: largest difference of device and twin in real values where that is not none and the
+            layer is not quantized, though the network is; `kernel` is None there.
+
+    """
+
+    name: str
+    kernel: float | None = None
+    compression: float | None = None
+    begins: bool = False
+    real: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExplanationView:
+    """Why a finding deviates, and where that starts.
+
+    Attributes:
+        verdict: in a few words, "kernel (delegate)" for one.
+        why: the evidence that decided, in a sentence; or empty.
+        onset: where it starts, in words, or None where that is not known.
+        votes: what was run, and what it decided.
+        layers: divergence along the network, in its order; empty where it was not looked for.
+        unit: what `LayerView.kernel` is in.
+        device: the device that was asked, which need not be the run's; empty where not known.
+
+    """
+
+    verdict: str
+    why: str = ""
+    onset: str | None = None
+    votes: tuple[tuple[str, str], ...] = ()
+    layers: tuple[LayerView, ...] = ()
+    unit: str = "quantization units"
+    device: str = ""
+
+
+def load_explanations(directory: RunDirectory, document: Document) -> dict[int, ExplanationView]:
+    """Return what is known of a run's findings, by seed id.
+
+    What was found out about another pair, or about an input that has since been replaced, is left
+    out.
+
+    Raises:
+        UserError: the file is damaged.
+
+    """
+    told = explained.load_explanations(directory, document["pair"]["fingerprint"])
+    if told is None:
+        return {}
+    known = {
+        (entry["seed_id"], entry["sha256"])
+        for key in ("findings", "deviating_seeds")
+        for entry in document[key]
+    }
+    return {
+        one["seed_id"]: read_explanation(one, document["classes"])
+        for one in told["findings"].values()
+        if (one["seed_id"], one["sha256"]) in known
+    }
+
+
+def read_explanation(one: Mapping[str, Any], classes: Sequence[str]) -> ExplanationView:
+    """Return one entry of `explain.json`."""
+    verdict, parting, loss = one["verdict"], one["device_and_twin"], one["twin_and_original"]
+    name = verdict["name"].replace("-", " ")
+    if verdict["name"] == "several" and verdict["shares"]:
+        parts = (f"{share:.0%} {of}" for of, share in verdict["shares"].items())
+        name = f"{name}: {', '.join(parts)}"
+    layers, unit = _layers(parting, loss, _begins(one))
+    return ExplanationView(
+        verdict=f"{name} ({verdict['which']})" if verdict["which"] else name,
+        why=verdict["why"],
+        onset=_onset(one),
+        votes=tuple((_voter(vote), _vote(vote, classes)) for vote in one["evidence"]["votes"]),
+        layers=layers,
+        unit=unit,
+        device=one["device"],
+    )
+
+
+def _begins(one: Mapping[str, Any]) -> int | None:
+    """Return the operator that the verdict points at."""
+    compression = one["verdict"]["name"] == "compression"
+    layer = one["twin_and_original"]["most"] if compression else one["device_and_twin"]["onset"]
+    return None if layer is None else int(layer["operator"])
+
+
+def _onset(one: Mapping[str, Any]) -> str | None:
+    """Say where it begins: by the verdict where device and twin part, or twin and original do."""
+    parting, loss = one["device_and_twin"], one["twin_and_original"]
+    compression = one["verdict"]["name"] == "compression"
+    said = []
+    if parting["onset"] is not None and not compression:
+        where = f"device and twin part at {_named(parting['onset'])}"
+        said.append(where if parting["first"] else f"{where}, or earlier")
+    if loss["most"] is not None:
+        where = f"twin and original {'' if said else 'part '}at {_named(loss['most'])}"
+        said.append(f"{where} by more than quantization explains")
+    elif compression and loss["layers"]:
+        said.append("it begins in no single layer")
+    text = "; ".join(said)
+    return text[:1].upper() + text[1:] or None
+
+
+def _layers(
+    parting: Mapping[str, Any], loss: Mapping[str, Any], begins: int | None
+) -> tuple[tuple[LayerView, ...], str]:
+    """Join what is known of each operator; in units where any has some, else in real values.
+
+    Nothing is nothing in both. A layer that is not quantized in a network that is has its
+    difference apart, since it cannot be held against the others.
+    """
+    totals = {one["operator"]: one for one in parting["layers"] if one["total"] is not None}
+    losses = {one["operator"]: one for one in loss["layers"]}
+    quantized = any(one["total"]["max_units"] is not None for one in totals.values())
+    in_units = quantized or not totals
+    layers = []
+    for operator in sorted(totals.keys() | losses.keys()):
+        total = totals[operator]["total"] if operator in totals else None
+        real = None if total is None else total["max_real"]
+        units = None if total is None else total["max_units"]
+        known = units if in_units and real else real
+        layers.append(
+            LayerView(
+                _named(totals.get(operator) or losses[operator]),
+                known,
+                losses[operator]["residual"] if operator in losses else None,
+                operator == begins,
+                real if known is None else None,
+            )
+        )
+    return tuple(layers), "quantization units" if in_units else "real values"
+
+
+def _named(layer: Mapping[str, Any]) -> str:
+    return f"{layer['operator']} {layer['name']}"
+
+
+def _voter(vote: Mapping[str, Any]) -> str:
+    """Name what was asked: "device, builtin, 1 thread"."""
+    threads = f"{vote['threads']} thread{'' if vote['threads'] == 1 else 's'}"
+    return ", ".join(part for part in (vote["arm"], vote["kernels"], threads) if part)
+
+
+def _vote(vote: Mapping[str, Any], classes: Sequence[str]) -> str:
+    labels = [
+        vote["failure"] or "nothing" if label is None else class_name(classes, label)
+        for label in dict.fromkeys(vote["labels"])
+    ]
+    tie = ", a tie" if vote["tied"] else ""
+    return f"{', then '.join(labels)}{tie} ({len(vote['labels'])} times)"

@@ -1,0 +1,174 @@
+"""A run as Markdown for the summary of a CI job: GitHub shows it on the page of the run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from edgeflare.report.arm_lines import arm_lines
+from edgeflare.report.entry_names import (
+    ARMS,
+    SORTS,
+    class_name,
+    number,
+    order_of,
+    seed_of,
+    show_psnr,
+    sort,
+    worst_first,
+)
+from edgeflare.run.duplicates import in_words
+from edgeflare.run.harm import in_lines as harm_in_lines
+from edgeflare.run.harm import who_was_right
+from edgeflare.run.nearness import counts
+from edgeflare.run.nearness import in_lines as nearness_in_lines
+from edgeflare.run.replay_outcome import deviating_now, regressed, tried
+from edgeflare.run.run_document import Document
+from edgeflare.run.unmutated import in_lines
+from edgeflare.untrusted_text import for_markdown
+
+ROWS = 10
+"""Entries that a table lists; GitHub cuts off a summary of more than 1 MiB."""
+
+STOPPED = "This is not the whole run: it was stopped before its end (`{}`)."
+
+
+def summary(document: Document) -> str:
+    """Return a run as Markdown (GitHub's flavour)."""
+    replay = "replay" in document
+    verdict = _replay_verdict(document) if replay else _verdict(document)
+    parts = [f"## EdgeFlare: {for_markdown(document['pair']['name'])}", verdict]
+    if document["stopped_by"]:
+        parts.append("> [!WARNING]\n> " + STOPPED.format(document["stopped_by"]))
+    parts += [f"> [!WARNING]\n> {for_markdown(warning)}" for warning in document["warnings"]]
+    parts.append(_table(("", ""), _replay_facts(document) if replay else _facts(document)))
+    for key, title in (_REPLAY_TITLES if replay else _TITLES).items():
+        if document[key]:
+            named = f"{title}, {order_of(document[key])}" if key == "findings" else title
+            parts += [f"### {named}", _entries(document, document[key])]
+    ran = [
+        (one.arm, *(for_markdown(part) or "–" for part in (one.what, one.where, one.how)))
+        for one in arm_lines(document)
+    ]
+    parts += ["### What ran where", _table(("arm", "model", "where", "how"), ran)]
+    return "\n\n".join(parts) + "\n"
+
+
+_TITLES = {
+    "deviating_seeds": "Seeds that already deviate",
+    "findings": "Findings",
+}
+
+_REPLAY_TITLES = {
+    "deviating_seeds": "Seeds that deviate now",
+    "findings": "Findings that deviate now",
+    "flaky": "Unstable",
+}
+
+
+def _facts(document: Document) -> list[tuple[str, str]]:
+    totals = document["totals"]
+    searched = totals["seeds"] - totals["deviating_seeds"]
+    return [
+        *in_lines(document),
+        *nearness_in_lines(document),
+        ("seeds", f"{totals['seeds']:,}, of which {totals['deviating_seeds']:,} already deviate"),
+        ("findings", f"{totals['findings']:,} of {searched:,} ({totals['success_rate']:.1%})"),
+        ("causes", _causes(document)),
+        *harm_in_lines(document),
+        (
+            "queries for a finding",
+            f"{number(totals['mean_queries'])} mean, {number(totals['median_queries'])} median; "
+            f"{number(totals['mean_device_queries'])} on the device",
+        ),
+        *_duplicates(document),
+        ("time", f"{totals['wall_seconds']:.1f} s"),
+        ("flaky", f"{totals['flaky']:,}"),
+    ]
+
+
+def _replay_facts(document: Document) -> list[tuple[str, str]]:
+    replay = document["replay"]
+    facts = [
+        ("unstable", f"{len(document['flaky']):,}"),
+        ("mended", f"{len(replay['mended']):,}"),
+        ("seeds that deviate only now", f"{len(replay['deviating_seeds']):,}"),
+        ("causes", _causes(document)),
+        *harm_in_lines(document),
+        *_duplicates(document),
+    ]
+    if replay["baseline"] is not None:
+        facts.append(("new since the baseline", f"{len(replay['new']):,}"))
+    return facts
+
+
+def _duplicates(document: Document) -> list[tuple[str, str]]:
+    line = in_words(document["totals"])
+    return [("duplicates", line)] if line else []
+
+
+def _causes(document: Document) -> str:
+    counts = Counter(map(sort, document["findings"]))
+    return ", ".join(f"{counts[name]:,} {name}" for name in SORTS if counts[name]) or "–"
+
+
+def _replay_verdict(document: Document) -> str:
+    """Say in a sentence what became of the inputs that were tried again."""
+    now = deviating_now(document)
+    of = f"of {tried(document):,} inputs that were tried again deviate"
+    mark = "❌" if regressed(document) else "✅"
+    if document["replay"]["baseline"] is None:
+        return f"{mark} **{now:,}** {of}."
+    return f"{mark} **{now:,}** {of}; **{len(document['replay']['new']):,}** are new."
+
+
+def _verdict(document: Document) -> str:
+    """Say the result in a sentence."""
+    totals = document["totals"]
+    arms = "twin and device" if document["find"] == "kernel" else "original and device"
+    if not totals["findings"] and not totals["deviating_seeds"]:
+        return f"✅ No input was found on which {arms} decide differently."
+    searched = totals["seeds"] - totals["deviating_seeds"]
+    counted = any(map(counts, (*document["findings"], *document["deviating_seeds"])))
+    otherwise = "" if counted else " None of it is as near and as strong as was asked for."
+    mark = "❌" if counted else "✅"
+    return (
+        f"{mark} **{totals['findings']:,} of {searched:,} seeds** led to an input on which {arms} "
+        f"decide differently; {totals['deviating_seeds']:,} deviate as they are.{otherwise}"
+    )
+
+
+def _entries(document: Document, entries: Sequence[Document]) -> str:
+    """Return a table of the entries that matter most."""
+    labelled = any(entry.get("harm") for entry in entries)
+    searched = "replay" not in document
+    arms = [arm for arm in ARMS if any(arm in entry["labels"] for entry in entries)]
+    rows = [
+        (
+            for_markdown(seed_of(entry)),
+            *(for_markdown(_decided(document, entry, arm)) for arm in arms),
+            sort(entry),
+            *([who_was_right(entry) or "–"] if labelled else []),
+            number(entry["strength"], 3),
+            *([f"{entry['queries']:,}"] if searched else []),
+            show_psnr(entry),
+        )
+        for entry in worst_first(entries)[:ROWS]
+    ]
+    right, queries = ["right"] if labelled else [], ["queries"] if searched else []
+    table = _table(("seed", *arms, "cause", *right, "strength", *queries, "dB"), rows)
+    rest = len(entries) - len(rows)
+    return f"{table}\n\nand {rest:,} more" if rest else table
+
+
+def _decided(document: Document, entry: Document, arm: str) -> str:
+    """Return what an arm decided, or how it failed."""
+    if arm not in entry["labels"]:
+        return "–"
+    label = entry["labels"][arm]
+    return entry["kind"] if label is None else class_name(document["classes"], label)
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)

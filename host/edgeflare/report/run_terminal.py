@@ -1,0 +1,241 @@
+"""A run as tables for a terminal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import median
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from edgeflare.campaign.dry_run import DryRun
+from edgeflare.report.entry_names import class_name, order_of, seed_of, show_psnr, sort, worst_first
+from edgeflare.report.replay_terminal import REPLAY_TITLES, replay_totals
+from edgeflare.run.duplicates import in_words
+from edgeflare.run.harm import in_lines as harm_in_lines
+from edgeflare.run.harm import who_was_right
+from edgeflare.run.nearness import counts
+from edgeflare.run.nearness import in_lines as nearness_in_lines
+from edgeflare.run.run_document import Document
+from edgeflare.run.run_header import RunHeader
+from edgeflare.run.undelegated_devices import undelegated
+from edgeflare.run.unmutated import in_lines
+from edgeflare.untrusted_text import printable
+
+ARMS = ("original", "twin", "device")
+
+ROWS = 12
+"""Findings that a table lists; the rest is a line that says where to find them."""
+
+
+def print_run(console: Console, document: Document, where: str) -> None:
+    """Print a run; `where` is the run directory, as the user knows it."""
+    parts: list[RenderableType] = [_heading(document)]
+    if document["stopped_by"]:
+        why = _STOPPED[document["stopped_by"]]
+        hint = f"{why}; the same command with --out {where} --resume goes on"
+        parts.append(Text(hint, style="yellow"))
+    replay = "replay" in document
+    parts += [*_warnings(document), replay_totals(document) if replay else _totals(document)]
+    for key, title in (REPLAY_TITLES if replay else _TITLES).items():
+        if document[key]:
+            named = f"{title}, {order_of(document[key])}" if key == "findings" else title
+            parts.append(_findings(document, document[key], named))
+    parts.append(Text(f"Everything is in {where}.", style="dim"))
+    console.print(Group(*parts))
+
+
+_TITLES = {
+    "deviating_seeds": "Seeds that already deviate",
+    "findings": "Findings",
+    "flaky": "Flaky: found once, not reproduced from the stored file",
+    "unverified": "Not verified yet: go on with --resume",
+}
+
+_STOPPED = {
+    "interrupt": "stopped by Ctrl-C before its end",
+    "total-time": "stopped by --total-time before its end",
+    "infrastructure": "stopped by a failure before its end",
+    "killed": "killed before its end",
+}
+
+
+def print_dry_run(
+    console: Console, about: RunHeader, look: DryRun, seeds: int, where: str, notes: Sequence[str]
+) -> None:
+    """Print what a search would do, how pixels are read, and what the first seeds show of that."""
+    plan = about.plan
+    total = "no bound" if plan.total_queries is None else f"{plan.total_queries:,}"
+    lines = [
+        f"{seeds} seeds, at most {plan.max_queries:,} queries and {plan.time_limit:g} s for each; "
+        f"queries for all together: {total}",
+        f"ties {'count' if plan.goal.ties else 'do not count'}, "
+        f"within {'any distance' if plan.within is None else f'{plan.within:g} dB'}, "
+        f"least strength {plan.min_strength:g}",
+        _preprocessing(about),
+        *_looked(look),
+        f"would write {where}; nothing was written",
+        *(f"warning: {note}" for note in (*notes, *look.warnings, *undelegated(about.devices))),
+    ]
+    console.print(Group(_heading(about.to_json()), *map(Text, lines)))
+
+
+def _preprocessing(about: RunHeader) -> str:
+    said = about.pair["preprocess"]
+    mean, std = (", ".join(f"{value:g}" for value in said[key]) for key in ("mean", "std"))
+    kinds = dict.fromkeys(decoder.outputs for decoder in about.arms.values())
+    return (
+        f"model input = (pixel / {said['scale']:g} - {mean}) / {std}, channels {said['channels']},"
+        f" seeds of another size: {said['resize']}; the models give {' and '.join(kinds)}"
+    )
+
+
+def _looked(look: DryRun) -> list[str]:
+    """Return how often the arms are right, where labels are known, and how often they differ."""
+    lines = []
+    if look.labelled:
+        shares = ", ".join(f"{arm} {n / look.labelled:.1%}" for arm, n in look.right.items())
+        lines.append(
+            f"of the first {look.seeds} seeds {look.labelled} are labelled; right on them: {shares}"
+        )
+    lines.append(f"{look.deviating} of the first {look.seeds} seeds already give different labels")
+    return lines
+
+
+def _heading(run: Mapping[str, Any]) -> Text:
+    """Return what runs where; `run` is a document, or what a journal is told at its beginning."""
+    plan = run["plan"]
+    text = Text()
+    text.append(printable(run["pair"]["name"]), style="bold")
+    text.append(
+        f" · {plan['strategy']} · find {plan['goal']['find']} · run seed {plan['rng_seed']}"
+    )
+    numbers = _numbers(run)
+    for device in run["devices"]:
+        what, name = device["provenance"], device["name"]
+        delegated, nodes = what.get("delegated_nodes") or 0, what.get("total_nodes") or "?"
+        text.append(
+            f"\n{numbers[name] + ' ' if numbers else ''}{name}: {what['machine']}, "
+            f"{what['runtime']} {what['runtime_version']}, {what['kernels']} kernels "
+            f"({delegated} of {nodes} nodes delegated), "
+            f"{what['threads']} thread{'s' if what['threads'] != 1 else ''}"
+        )
+        if what.get("cache"):
+            text.append(f"\nagent and models stay on {device['name']} in {what['cache']}")
+    return text
+
+
+def _numbers(run: Mapping[str, Any]) -> dict[str, str]:
+    """Return by what number tables call a device, where there are several; names are too long."""
+    names = [device["name"] for device in run["devices"]]
+    return {name: str(k) for k, name in enumerate(names, 1)} if len(names) > 1 else {}
+
+
+def _warnings(document: Document) -> list[Text]:
+    return [Text(f"warning: {line}", style="yellow") for line in document["warnings"]]
+
+
+def _totals(document: Document) -> Table:
+    totals = document["totals"]
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="dim")
+    table.add_column()
+    searched = totals["seeds"] - totals["deviating_seeds"]
+    # With `--ties include` they count, so nothing of them was set aside.
+    ties = "" if document["plan"]["goal"]["ties"] else f"{totals['ties']:,} deviations by a tie, "
+    rows = [
+        *in_lines(document),
+        *nearness_in_lines(document),
+        ("seeds", f"{totals['seeds']}, of which {totals['deviating_seeds']} already deviate"),
+        ("findings", f"{totals['findings']} of {searched} ({totals['success_rate']:.1%})"),
+        ("causes", _counted(map(sort, document["findings"])) or "–"),
+        *harm_in_lines(document),
+        (
+            "queries for a finding",
+            f"{_number(totals['mean_queries'])} mean, {_number(totals['median_queries'])} median; "
+            f"{_number(totals['mean_device_queries'])} on the device",
+        ),
+        (
+            "queries",
+            f"{totals['queries']:,} in {totals['wall_seconds']:.1f} s"
+            f" ({totals['queries'] / max(totals['wall_seconds'], 1e-9):,.0f} per second), "
+            f"device busy {totals['device_busy_seconds']:.1f} s",
+        ),
+        ("set aside", f"{ties}{totals['flaky']} flaky"),
+    ]
+    duplicates = in_words(totals)
+    if duplicates:
+        rows.insert(-1, ("duplicates", duplicates))
+    refined = [entry for entry in document["findings"] if entry.get("refined")]
+    if refined:
+        rows.insert(-1, ("refined, medians", _refined(refined)))
+    for name, value in rows:
+        table.add_row(name, value)
+    return table
+
+
+def _refined(entries: Sequence[Document]) -> str:
+    """Return what refining did to the findings."""
+    strengths = [entry["refined"]["strength_before"] or 0.0 for entry in entries]
+    distances = [entry["refined"]["distortion_before"]["l2"] for entry in entries]
+    return (
+        f"strength {median(strengths):.3f} → "
+        f"{median(entry['strength'] or 0.0 for entry in entries):.3f}, "
+        f"L2 {median(distances):,.0f} → "
+        f"{median(entry['distortion']['l2'] for entry in entries):,.0f}"
+    )
+
+
+def _findings(document: Document, entries: Sequence[Document], title: str) -> Table:
+    table = Table(
+        title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False,
+        show_edge=False, padding=(0, 1, 0, 0),
+    )  # fmt: skip
+    numbers = _numbers(document)
+    arms = [arm for arm in ARMS if any(arm in entry["labels"] for entry in entries)]
+    table.add_column("seed", overflow="fold", max_width=16)
+    labelled = any(entry.get("harm") for entry in entries)
+    for arm in arms:
+        table.add_column(arm, overflow="fold", min_width=len(arm))
+    if numbers:
+        table.add_column("on", no_wrap=True)
+    table.add_column("cause", no_wrap=True)
+    if labelled:
+        table.add_column("right", no_wrap=True)
+    for column in ("strength", "queries", "dB"):
+        table.add_column(column, justify="right", no_wrap=True)
+    shown = worst_first(entries)[:ROWS]
+    for entry in shown:
+        table.add_row(
+            Text(seed_of(entry)),
+            *(_label(document, entry, arm) for arm in arms),
+            *([numbers[entry["device"]]] if numbers else []),
+            sort(entry),
+            *([who_was_right(entry) or "–"] if labelled else []),
+            "" if entry["strength"] is None else f"{entry['strength']:.3f}",
+            str(entry["queries"]),
+            show_psnr(entry),
+            style="" if counts(entry) else "dim",
+        )
+    if len(entries) > len(shown):
+        table.caption = f"and {len(entries) - len(shown)} more"
+        table.caption_justify = "left"
+    return table
+
+
+def _label(document: Document, entry: Document, arm: str) -> Text:
+    """Return a label's name as it is, also where it would read as markup."""
+    return Text(class_name(document["classes"], entry["labels"].get(arm)))
+
+
+def _counted(values: Iterable[str]) -> str:
+    counts = Counter(values)
+    return ", ".join(f"{n} {name}" for name, n in counts.most_common())
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:,.1f}"

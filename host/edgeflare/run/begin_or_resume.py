@@ -1,0 +1,52 @@
+"""Beginning a run in a run directory, or going on with one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from edgeflare.errors import UserError
+from edgeflare.run.journal import Journal, damage_told
+from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_header import RunHeader
+
+
+def begin_run(
+    path: Path, about: RunHeader, seeds: int, *, overwrite: bool
+) -> tuple[RunDirectory, Journal]:
+    """Begin a run.
+
+    Args:
+        path: the run directory; may be absent or empty.
+        about: what run it is.
+        seeds: how many seeds it has.
+        overwrite: replace a run that is there.
+
+    Raises:
+        UserError: there is something at the path that must not be written over.
+
+    """
+    directory = RunDirectory.claim(path, overwrite=overwrite)
+    return directory, Journal.create(directory.journal, {**about.to_json(), "seeds": seeds})
+
+
+def resume_run(path: Path, about: RunHeader) -> tuple[RunDirectory, Journal]:
+    """Go on with a run.
+
+    Raises:
+        UserError: there is no run, it is about something else than `about`, or another process
+            works on it.
+
+    """
+    directory = RunDirectory(path)
+    journal = Journal.open(directory.journal)
+    try:
+        journal.lock()
+        with damage_told(directory.journal):
+            RunHeader.from_json(journal.about()).require_same(about, str(path))
+    except UserError:
+        journal.close()
+        raise
+    # Until it stops again, the journal alone says what the run has found, and how it ended.
+    journal.note("stopped_by", "killed")
+    directory.document.unlink(missing_ok=True)
+    return directory, journal

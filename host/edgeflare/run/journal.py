@@ -1,0 +1,410 @@
+"""The journal of a run: an SQLite database that is the truth while the campaign runs.
+
+Everything that a report says is derived from it. A batch of answers, and what became of the
+chains that it was told to, is one transaction: a host that is killed loses the batch in flight.
+The answers of a chain are kept while it is open, so that a resumed campaign can tell them to the
+same strategy again; when the chain ends they are replaced by its result.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import astuple, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from edgeflare.errors import UserError
+from edgeflare.run.journal_rows import (
+    AnswerRow,
+    ChainRow,
+    RefinementRow,
+    Role,
+    Times,
+    TriggerRow,
+)
+from edgeflare.run.run_lock import lock_run
+from edgeflare.suggestion import path_suggestion
+
+SCHEMA_VERSION = 2
+
+HELD_OUT_KEY = "test"
+"""The key of `about` under which the journal says what the held-out images are."""
+
+CHECKPOINT_PAGES = 2500
+"""Pages of 4 KiB that are written ahead before they go into the database: 10 MB on the disk beside
+it. A checkpoint waits for the disk. Over 46 MB of answers, written 512 at a time, those every 4 MB
+cost about 40 % of the writing time, those every 10 MB no more than the measurement varies, against
+every 40 MB."""
+
+_TABLES = """
+CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+
+-- What the arms answered. role: 'seed' (n = 0), 'step' (n = the query's number in its
+-- chain, from 1), 'refine' (the same in a refinement), 'verify' (n = the repetition, from 0),
+-- 'canary' (n = its number, from 1, negative where it was asked again) or 'test' (n = 0; seed_id
+-- is the held-out image's position).
+CREATE TABLE answers (
+    role TEXT NOT NULL, seed_id INTEGER NOT NULL, n INTEGER NOT NULL,
+    image_crc32 INTEGER NOT NULL,
+    original BLOB, twin BLOB, device BLOB,
+    members BLOB,  -- the twin's ensemble, one output behind the other
+    failures TEXT,
+    seconds REAL NOT NULL,
+    PRIMARY KEY (role, seed_id, n)
+) WITHOUT ROWID;
+
+-- Chains that have ended.
+CREATE TABLE chains (
+    seed_id INTEGER PRIMARY KEY, ended TEXT NOT NULL,
+    queries INTEGER NOT NULL, device_queries INTEGER NOT NULL,
+    original_evaluations INTEGER NOT NULL, twin_evaluations INTEGER NOT NULL,
+    member_evaluations INTEGER NOT NULL,
+    ties INTEGER NOT NULL, seconds REAL NOT NULL
+) WITHOUT ROWID;
+
+-- Triggering inputs: of chains, and seeds that deviate themselves.
+CREATE TABLE triggers (
+    seed_id INTEGER PRIMARY KEY, kind TEXT NOT NULL, operators TEXT NOT NULL,
+    image TEXT NOT NULL, sha256 TEXT NOT NULL, seed_image TEXT NOT NULL,
+    l2 REAL NOT NULL, linf REAL NOT NULL, mean_abs REAL NOT NULL, changed INTEGER NOT NULL
+) WITHOUT ROWID;
+
+-- Findings that were refined: what that cost, and what they were before.
+CREATE TABLE refinements (
+    seed_id INTEGER PRIMARY KEY,
+    queries INTEGER NOT NULL, device_queries INTEGER NOT NULL,
+    original_evaluations INTEGER NOT NULL, twin_evaluations INTEGER NOT NULL,
+    member_evaluations INTEGER NOT NULL,
+    strength REAL, image TEXT NOT NULL,
+    l2 REAL NOT NULL, linf REAL NOT NULL, mean_abs REAL NOT NULL, changed INTEGER NOT NULL
+) WITHOUT ROWID;
+
+-- The times of each process that worked on the run.
+CREATE TABLE stints (
+    id INTEGER PRIMARY KEY,
+    setup_seconds REAL NOT NULL DEFAULT 0, wall_seconds REAL NOT NULL DEFAULT 0,
+    refine_seconds REAL NOT NULL DEFAULT 0,
+    verify_seconds REAL NOT NULL DEFAULT 0, device_busy_seconds REAL NOT NULL DEFAULT 0
+);
+"""
+
+_NAMES = frozenset(re.findall(r"^CREATE TABLE (\w+)", _TABLES, re.MULTILINE))
+
+_PLAIN = re.compile("CREATE TABLE ")  # not CREATE VIRTUAL TABLE
+
+
+@dataclass(slots=True)
+class Journal:
+    """The journal of one run."""
+
+    path: Path
+    _db: sqlite3.Connection
+    _stint: int | None = field(default=None)
+    _lock: int | None = field(default=None)
+
+    @classmethod
+    def create(
+        cls,
+        path: Path,
+        about: Mapping[str, Any],
+        triggers: Iterable[TriggerRow] = (),
+        chains: Iterable[ChainRow] = (),
+    ) -> Journal:
+        """Begin a journal, and lock the run.
+
+        Args:
+            path: the journal's.
+            about: what run it is, as plain JSON values.
+            triggers: inputs that the run begins with.
+            chains: those that led to them.
+
+        Raises:
+            UserError: another process works on the run.
+
+        """
+        lock = lock_run(path.parent)
+        db = _connect(path)
+        # In one transaction, so that a host that is killed here leaves no half of a journal.
+        db.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {SCHEMA_VERSION};")
+        db.executemany(
+            "INSERT INTO about VALUES (?, ?)",
+            [(key, json.dumps(value)) for key, value in about.items()],
+        )
+        journal = cls(path, db, _lock=lock)
+        for trigger in triggers:
+            journal.write_trigger(trigger)
+        for chain in chains:
+            journal.end_chain(chain)
+        db.execute("COMMIT")
+        return journal
+
+    @classmethod
+    def open(cls, path: Path) -> Journal:
+        """Open the journal of a run that exists.
+
+        Raises:
+            UserError: if there is none, or it is no journal, or damaged, or another version's.
+
+        """
+        _check_files(path)
+        try:
+            db = _connect(path)
+            version = db.execute("PRAGMA user_version").fetchone()[0]
+            (said,) = db.execute("PRAGMA quick_check(1)").fetchone()
+        except sqlite3.DatabaseError as error:
+            if not is_damage(error):
+                raise
+            said = str(error)
+        if said != "ok":
+            raise damaged_journal(path, said)
+        if version == 0:
+            db.close()
+            raise UserError(
+                f"{path.parent} holds a run that was killed before it began: start anew with "
+                "--overwrite"
+            )
+        if version != SCHEMA_VERSION:
+            db.close()
+            raise UserError(
+                f"{path} was written by another version of edgeflare (journal version {version}, "
+                f"expected {SCHEMA_VERSION}): use that version, or start anew with --overwrite"
+            )
+        schema = db.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
+        tables = {name for kind, name, sql in schema if kind == "table" and _PLAIN.match(sql)}
+        if missing := _NAMES - tables:
+            db.close()
+            raise damaged_journal(path, f"it has no table {', '.join(sorted(missing))}")
+        # A view computes when it is read, and without end if its author wants that.
+        if others := {name for _, name, _ in schema} - tables:
+            db.close()
+            raise damaged_journal(path, f"it has {', '.join(sorted(others))}, which no run made")
+        return cls(path, db)
+
+    def lock(self) -> None:
+        """Keep every other process from working on the run, until the journal is closed.
+
+        Raises:
+            UserError: another process works on it.
+
+        """
+        self._lock = lock_run(self.path.parent)
+
+    def close(self) -> None:
+        """Close the database and unlock the run; nothing is lost if this never happens."""
+        self._db.close()
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    # What the run is.
+
+    def about(self) -> dict[str, Any]:
+        """Return what the run is, as plain JSON values."""
+        return {key: json.loads(value) for key, value in self._db.execute("SELECT * FROM about")}
+
+    def note(self, key: str, value: Any) -> None:
+        """Add to what the run is."""
+        with self._db:
+            self._db.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (key, json.dumps(value)))
+
+    # What is written while it runs.
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All that is written inside is kept or lost together."""
+        with self._db:
+            self._db.execute("BEGIN")
+            yield
+
+    def write_answers(self, rows: Iterable[AnswerRow]) -> None:
+        """Record what the arms answered."""
+        self._db.executemany(
+            "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (
+                    row.role,
+                    row.seed_id,
+                    row.n,
+                    row.image_crc32,
+                    row.original,
+                    row.twin,
+                    row.device,
+                    row.members,
+                    json.dumps(dict(row.failures)) if row.failures else None,
+                    row.seconds,
+                )
+                for row in rows
+            ],
+        )
+
+    def end_chain(self, row: ChainRow) -> None:
+        """Record the end of a chain, in place of its steps."""
+        self._db.execute("INSERT INTO chains VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", astuple(row))
+        self._db.execute("DELETE FROM answers WHERE role = 'step' AND seed_id = ?", (row.seed_id,))
+
+    def write_trigger(self, row: TriggerRow) -> None:
+        """Record a stored triggering input."""
+        self._db.execute(
+            "INSERT OR REPLACE INTO triggers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [json.dumps(value) if isinstance(value, tuple) else value for value in astuple(row)],
+        )
+
+    def end_refinement(self, row: RefinementRow) -> None:
+        """Record that a finding was refined, in place of its steps.
+
+        What was verified of it before counts no more.
+        """
+        self._db.execute(
+            "INSERT INTO refinements VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", astuple(row)
+        )
+        self._db.execute(
+            "DELETE FROM answers WHERE role IN ('refine', 'verify') AND seed_id = ?",
+            (row.seed_id,),
+        )
+
+    def write_times(self, times: Times) -> None:
+        """Record what this process has spent so far."""
+        if self._stint is None:
+            self._stint = self._db.execute("INSERT INTO stints DEFAULT VALUES").lastrowid
+        self._db.execute(
+            "UPDATE stints SET setup_seconds = ?, wall_seconds = ?, refine_seconds = ?, "
+            "verify_seconds = ?, device_busy_seconds = ? WHERE id = ?",
+            (*astuple(times), self._stint),
+        )
+
+    # What is read: on resume, and for reports.
+
+    def answers(self, role: Role) -> dict[int, list[AnswerRow]]:
+        """Return all answers of a role, by seed id, in the order of n."""
+        found: dict[int, list[AnswerRow]] = {}
+        for row in self._db.execute(
+            "SELECT * FROM answers WHERE role = ? ORDER BY seed_id, n", (role,)
+        ):
+            answers = _answers(row)
+            found.setdefault(answers.seed_id, []).append(answers)
+        return found
+
+    def steps(self, role: Role, seed_id: int) -> list[AnswerRow]:
+        """Return the answers that an open chain of a role was told, in order."""
+        return [
+            _answers(row)
+            for row in self._db.execute(
+                "SELECT * FROM answers WHERE role = ? AND seed_id = ? ORDER BY n", (role, seed_id)
+            )
+        ]
+
+    def device_queries(self) -> dict[int, int]:
+        """Return the device queries of each seed's chain and refinement so far, by seed id."""
+        rows = self._db.execute(
+            "SELECT seed_id, sum(asked) FROM ("
+            "SELECT seed_id, device_queries AS asked FROM chains UNION ALL "
+            "SELECT seed_id, device_queries FROM refinements UNION ALL "
+            "SELECT seed_id, device IS NOT NULL FROM answers WHERE role IN ('step', 'refine')"
+            ") GROUP BY seed_id"
+        )
+        return dict(rows)
+
+    def chains(self) -> dict[int, ChainRow]:
+        """Return the chains that have ended, by seed id."""
+        rows = self._db.execute("SELECT * FROM chains ORDER BY seed_id")
+        return {row[0]: ChainRow(*row) for row in rows}
+
+    def triggers(self) -> dict[int, TriggerRow]:
+        """Return the stored triggering inputs, by seed id."""
+        rows = self._db.execute("SELECT * FROM triggers ORDER BY seed_id")
+        return {row[0]: _trigger(row) for row in rows}
+
+    def refinements(self) -> dict[int, RefinementRow]:
+        """Return the findings that were refined, by seed id."""
+        rows = self._db.execute("SELECT * FROM refinements ORDER BY seed_id")
+        return {row[0]: RefinementRow(*row) for row in rows}
+
+    def times(self) -> Times:
+        """Return the times of all processes that worked on the run, added up."""
+        return Times(
+            *self._db.execute(
+                "SELECT total(setup_seconds), total(wall_seconds), total(refine_seconds), "
+                "total(verify_seconds), total(device_busy_seconds) FROM stints"
+            ).fetchone()
+        )
+
+
+def is_damage(error: sqlite3.Error) -> bool:
+    """Whether an error says that the file is damaged, rather than the disk full or gone."""
+    return type(error) is sqlite3.DatabaseError
+
+
+def damaged_journal(path: Path, why: str) -> UserError:
+    """Return what is raised of a journal that is damaged, with what can still be done."""
+    document = path.with_name("run.json")
+    rest = f"; its result is in {document.name}, which can still be shown"
+    return UserError(
+        f"{path} is damaged ({why}), and the run cannot be gone on with: start anew with"
+        f" --overwrite{rest if document.is_file() else ''}"
+    )
+
+
+@contextmanager
+def damage_told(path: Path) -> Iterator[None]:
+    """Tell of a journal as damaged where what it holds cannot be worked with inside.
+
+    Raises:
+        UserError: that is so.
+
+    """
+    try:
+        yield
+    except (
+        *(sqlite3.DatabaseError, LookupError, TypeError, ValueError, AttributeError),
+        *(ArithmeticError, RecursionError),
+    ) as error:
+        raise damaged_journal(path, str(error)) from error
+
+
+def _check_files(path: Path) -> None:
+    """Refuse what is no journal of a run, before SQLite opens it."""
+    if not path.parent.exists():
+        like = path_suggestion(path.parent, lambda one: (one / path.name).is_file())
+        raise UserError(f"there is no run directory {path.parent}{like}: check the path")
+    if not path.is_file():
+        raise UserError(f"{path.parent} is no run directory: it has no {path.name}")
+    for beside in ("", "-wal", "-shm", "-journal"):  # SQLite would follow and write to each
+        if Path(f"{path}{beside}").is_symlink():
+            raise UserError(
+                f"{path}{beside} is a symbolic link: expected the file that the run stored"
+            )
+    # SQLite rolls it back, and deletes the file that it names, wherever that lies. Runs write
+    # ahead (WAL) from their first statement on, and have none.
+    if Path(f"{path}-journal").exists():
+        raise UserError(
+            f"{path}-journal is there, which only a run has that was killed before it began: start"
+            " anew with --overwrite, but do not trust the run if somebody else made it"
+        )
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    db.execute("PRAGMA trusted_schema = OFF")  # a stranger's may hold views and triggers
+    db.execute("PRAGMA journal_mode = WAL")
+    db.execute("PRAGMA synchronous = NORMAL")
+    db.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
+    return db
+
+
+def _answers(row: Sequence[Any]) -> AnswerRow:
+    *known, failures, seconds = row
+    role, seed_id, n, image_crc32, original, twin, device, members = known
+    why = json.loads(failures) if failures else {}
+    return AnswerRow(role, seed_id, n, image_crc32, original, twin, device, members, why, seconds)
+
+
+def _trigger(row: Sequence[Any]) -> TriggerRow:
+    seed_id, kind, operators, *stored, l2, linf, mean_abs, changed = row
+    image, sha256, seed_image = stored
+    names = tuple(json.loads(operators))
+    return TriggerRow(seed_id, kind, names, image, sha256, seed_image, l2, linf, mean_abs, changed)

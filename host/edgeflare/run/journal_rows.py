@@ -1,0 +1,144 @@
+"""The rows of a run's journal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from edgeflare.core.arm import Arm
+
+REPETITIONS = 3
+"""How often a finding is evaluated again before it counts: once could be chance; three times in
+three different batches hardly is."""
+
+Role = Literal["seed", "step", "refine", "verify", "canary", "test"]
+Ended = Literal["finding", "max-queries", "total-queries", "time-limit", "gave-up"]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRow:
+    """What the arms answered about one input, as raw as they gave it.
+
+    Attributes:
+        role: what the input was.
+        seed_id: the chain's seed.
+        n: its number in that role; see the table in `journal`.
+        image_crc32: CRC-32 of the image's bytes.
+        original: raw output vector in the model's dtype, or None if the arm was not asked.
+        twin: the same of the twin.
+        device: the same of the device.
+        members: raw output vectors of the members of the twin's ensemble, one behind the other.
+        failures: why an arm or a member has no answer, by its name.
+        seconds: this input's share of the evaluation time.
+
+    """
+
+    role: Role
+    seed_id: int
+    n: int
+    image_crc32: int
+    original: bytes | None
+    twin: bytes | None
+    device: bytes | None
+    members: bytes | None
+    failures: Mapping[str, str]
+    seconds: float
+
+    @property
+    def again(self) -> bool:
+        """Whether the device alone was asked, about an input that the host had answered before."""
+        return self.original is None and self.twin is None and self.members is None
+
+    def raw(self, arm: Arm) -> bytes | None:
+        """Return the raw output vector of an arm."""
+        if arm is Arm.ORIGINAL:
+            return self.original
+        return self.twin if arm is Arm.TWIN else self.device
+
+
+@dataclass(frozen=True, slots=True)
+class ChainRow:
+    """What a chain spent, and how it ended; member evaluations are those of each member."""
+
+    seed_id: int
+    ended: Ended
+    queries: int
+    device_queries: int
+    original_evaluations: int
+    twin_evaluations: int
+    member_evaluations: int
+    ties: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class TriggerRow:
+    """A stored triggering input.
+
+    Attributes:
+        seed_id: the seed that it came from.
+        kind: the kind of finding.
+        operators: names of the mutation operators applied, in order.
+        image: path of the image, relative to the run directory.
+        sha256: of that file.
+        seed_image: path of the seed's image, relative to the run directory.
+        l2: Euclidean distance to the seed, in gray levels.
+        linf: largest change of a value, in gray levels.
+        mean_abs: mean absolute change of a value, in gray levels.
+        changed: number of pixels that differ from the seed's.
+
+    """
+
+    seed_id: int
+    kind: str
+    operators: tuple[str, ...]
+    image: str
+    sha256: str
+    seed_image: str
+    l2: float
+    linf: float
+    mean_abs: float
+    changed: int
+
+
+@dataclass(frozen=True, slots=True)
+class RefinementRow:
+    """What refining a finding cost, and what the finding was before.
+
+    Attributes:
+        seed_id: the seed that it came from.
+        queries: inputs evaluated.
+        device_queries: those of them that the device answered.
+        original_evaluations: invocations of the original.
+        twin_evaluations: invocations of the twin.
+        member_evaluations: invocations of each member of the twin's ensemble.
+        strength: before; None where the finding did not show again.
+        image: path of the image as the search found it, relative to the run directory.
+        l2: of that image, as for the finding; likewise linf, mean_abs and changed.
+
+    """
+
+    seed_id: int
+    queries: int
+    device_queries: int
+    original_evaluations: int
+    twin_evaluations: int
+    member_evaluations: int
+    strength: float | None
+    image: str
+    l2: float
+    linf: float
+    mean_abs: float
+    changed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Seconds, as DESIGN and the run schema define them."""
+
+    setup: float = 0.0
+    wall: float = 0.0
+    refine: float = 0.0
+    verify: float = 0.0
+    device_busy: float = 0.0

@@ -1,0 +1,172 @@
+"""What a campaign is asked to do: everything but the models, the seeds and the device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from math import isfinite, sqrt
+from typing import Any, Literal, get_args
+
+from edgeflare.core.bounds import DEFAULT_LINF, DEFAULT_RMS, Bounds
+from edgeflare.core.goal import Find, Goal
+from edgeflare.errors import UserError
+from edgeflare.models.tflite import Kernels
+
+STRENGTHEN = 300
+"""Queries for each finding, where a least strength is asked for: see `--min-strength`."""
+
+SHRINK = 600
+"""Queries for each finding, unless told otherwise. On 60 seeds of the LeNets of MNIST, where
+findings lie farthest, 600 end .7 and .6 dB of PSNR short of what 1,000 reach, 500 1.3 and .7."""
+
+WITHIN_DB = 30.0
+"""PSNR in dB within which a finding counts, unless told otherwise (docs/gates.md)."""
+
+MAX_QUERIES = 3000
+"""For each seed: several times what the published loop needs for a strict trigger on LeNets, and
+an end for seeds that have none."""
+
+TIME_LIMIT_SECONDS = 180.0
+"""For each seed: the paper's time limit (§4.4)."""
+
+_WHOLE = ("limit", "max_queries", "total_queries")
+_SECONDS = ("time_limit", "total_time")
+_OPEN = ("limit", "total_queries", "total_time")
+"""Those of the bounds that need not be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What decides the results of a campaign, beside the pair and the devices themselves.
+
+    Attributes:
+        strategy: name of the search strategy.
+        goal: what counts as a finding.
+        devices: the devices' names; seeds are given to them by index.
+        rng_seed: the run seed; each chain's generator derives from it and from its seed's id.
+        limit: search the first so many seeds only; None for all.
+        max_queries: queries that one chain may spend.
+        time_limit: seconds of evaluation that one chain may spend.
+        total_queries: queries that all chains together may spend; None for no bound.
+        total_time: seconds of wall time that the search may take; None for no bound.
+        ensemble: kernel sets of the host that the compressed model runs under: the twin's own
+            first, then further members; empty until the pair is known and the default chosen.
+        elsewhere: members of the ensemble that another runtime runs, "KERNELS@PYTHON" each.
+        max_linf: gray levels that one value of a mutant may differ from its seed; None for no
+            bound.
+        max_l2: Euclidean distance in gray levels that a mutant may have from its seed; None for no
+            bound, "default" until the images' size is known.
+        strengthen: queries that making one finding stronger may take; 0 to leave it. It ends where
+            `min_strength` is reached, if there is one.
+        shrink: queries that bringing one finding nearer to its seed may take; 0 to leave it.
+        min_strength: strength below which a finding does not count once it was strengthened; the
+            search does not look at it.
+        within: PSNR in dB to its seed below which a finding does not count once it was shrunk;
+            None for any distance. The search does not look at it.
+
+    """
+
+    strategy: str
+    goal: Goal
+    devices: tuple[str, ...]
+    rng_seed: int = 0
+    limit: int | None = None
+    max_queries: int = MAX_QUERIES
+    time_limit: float = TIME_LIMIT_SECONDS
+    total_queries: int | None = None
+    total_time: float | None = None
+    ensemble: tuple[Kernels, ...] = ()
+    elsewhere: tuple[str, ...] = ()
+    max_linf: float | None = DEFAULT_LINF
+    max_l2: float | Literal["default"] | None = "default"
+    strengthen: int = 0
+    shrink: int = 0
+    min_strength: float = 0.0
+    within: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse bounds within which nothing would be searched.
+
+        Raises:
+            UserError: one is not above 0, or not a number, or not a whole one where it counts.
+
+        """
+        if not (isfinite(self.min_strength) and 0.0 <= self.min_strength <= 1.0):
+            raise UserError(
+                f"min_strength={self.min_strength!r}: expected a number from 0 to 1 "
+                "(--min-strength)"
+            )
+        if self.within is not None and not (isfinite(self.within) and self.within >= 0.0):
+            raise UserError(f"within={self.within!r}: expected a PSNR in dB, 0 or more (--within)")
+        for key in (*_WHOLE, *_SECONDS):
+            bound = getattr(self, key)
+            if bound is None and key in _OPEN:
+                continue
+            kinds = int if key in _WHOLE else (int, float)
+            if not (isinstance(bound, kinds) and isfinite(bound) and bound > 0):
+                what = "whole number of 1 or more" if key in _WHOLE else "number of seconds above 0"
+                option = f"--{key.replace('_', '-')}"
+                raise UserError(f"{key}={bound!r}: expected a {what} ({option})")
+
+    def settled(self, ensemble: tuple[Kernels, ...], size: int) -> Plan:
+        """Return the plan with what depends on the pair filled in.
+
+        Args:
+            ensemble: what was opened.
+            size: number of values of an image.
+
+        """
+        max_l2 = DEFAULT_RMS * sqrt(size) if self.max_l2 == "default" else self.max_l2
+        return replace(self, ensemble=ensemble, max_l2=max_l2)
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """The members of the twin's ensemble beside itself, by name."""
+        return (*self.ensemble[1:], *self.elsewhere)
+
+    @property
+    def bounds(self) -> Bounds:
+        """How far a mutant may be from its seed; of a settled plan."""
+        if self.max_l2 == "default":
+            raise ValueError("the plan is not settled")
+        return Bounds(self.max_linf, self.max_l2)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plan as plain JSON values."""
+        fields = asdict(self)
+        fields["devices"] = list(self.devices)
+        fields["ensemble"] = list(self.ensemble)
+        fields["elsewhere"] = list(self.elsewhere)
+        fields["goal"]["find"] = self.goal.find.value
+        return fields
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> Plan:
+        """Return the plan that `to_json` described.
+
+        Raises:
+            UserError: it names a kernel set of the host that there is not.
+
+        """
+        for kernels in fields["ensemble"]:
+            if kernels not in get_args(Kernels):
+                raise UserError(
+                    f"the run names the kernel set {kernels!r}; expected "
+                    f"{', '.join(get_args(Kernels))}"
+                )
+        goal = dict(fields["goal"])
+        goal["find"] = Find(goal["find"])
+        return cls(
+            **{
+                **fields,
+                "goal": Goal(**goal),
+                "devices": tuple(fields["devices"]),
+                "ensemble": tuple(fields["ensemble"]),
+                "elsewhere": tuple(fields.get("elsewhere", ())),
+            }
+        )
+
+
+def default_strengthen(min_strength: float) -> int:
+    """Return the queries that strengthening one finding takes unless told otherwise."""
+    return STRENGTHEN if min_strength else 0

@@ -1,0 +1,91 @@
+"""What a replay adds to the document of its run: what is mended, and what is new."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from edgeflare.run.nearness import counts as near_and_strong
+
+
+def replay_part(
+    noted: Mapping[str, Any],
+    kinds: Mapping[int, str],
+    deviating: Sequence[Mapping[str, Any]],
+    mended: Sequence[Mapping[str, Any]],
+    seeds: Sequence[int],
+) -> dict[str, Any]:
+    """Return the part of the document that only a replay has.
+
+    New is what deviates now and did not in the baseline; without a baseline, the seeds of findings
+    that deviate now though they did not when the run was made.
+
+    Args:
+        noted: what the replay was told of the run that it replays, and of its baseline.
+        kinds: the kind that each stored input was of when the run was made, by seed id.
+        deviating: entries whose stored input deviates now, in one repetition at least.
+        mended: entries whose stored input does not.
+        seeds: ids of the seeds that deviate now.
+
+    """
+    themselves = {entry["seed_id"] for entry in deviating if not entry["distortion"]["linf"]}
+    worse = [seed_id for seed_id in seeds if seed_id not in themselves]
+    baseline = noted["baseline"]
+    if baseline is None:
+        new = set(worse)
+    else:
+        new = {
+            entry["seed_id"] for entry in deviating if entry["sha256"] not in baseline["sha256"]
+        } | {
+            seed_id
+            for seed_id in worse
+            if noted["seed_sha256"][str(seed_id)] not in baseline["sha256"]
+        }
+    return {
+        "of": noted["of"],
+        "baseline": None if baseline is None else baseline["run"],
+        "mended": list(mended),
+        "deviating_seeds": worse,
+        "new": sorted(new),
+        "changed_kind": [
+            {"seed_id": entry["seed_id"], "before": kinds[entry["seed_id"]], "now": entry["kind"]}
+            for entry in deviating
+            if entry["kind"] != kinds[entry["seed_id"]]
+        ],
+    }
+
+
+def deviating_now(document: Mapping[str, Any]) -> int:
+    """Return how many stored inputs deviate each time, those that are seeds included.
+
+    Whether they did in the run that is replayed is another matter: of a replay everything is tried
+    again, what was mended there too.
+    """
+    return len(document["findings"]) + len(document["deviating_seeds"])
+
+
+def tried(document: Mapping[str, Any]) -> int:
+    """Return how many stored inputs were tried again; fewer than there are if it was stopped."""
+    return int(document["totals"]["seeds"]) - len(document["unverified"])
+
+
+def regressed(
+    document: Mapping[str, Any], counts: Callable[[Mapping[str, Any]], bool] = lambda _entry: True
+) -> bool:
+    """Whether a replay shows what it should not: anything new, or, with no baseline, anything.
+
+    Args:
+        document: of the replay.
+        counts: whether an entry that deviates counts, if it is near and strong enough for the run's
+            `--within` and `--min-strength`; a seed that deviates itself does always.
+
+    """
+    replay = document["replay"]
+    lists = (document["findings"], document["deviating_seeds"], document["flaky"])
+    deviating = [entry for entries in lists for entry in entries]
+    passed = {
+        entry["seed_id"] for entry in deviating if not (near_and_strong(entry) and counts(entry))
+    } - set(replay["deviating_seeds"])
+    if replay["baseline"] is not None:
+        return bool(set(replay["new"]) - passed)
+    return bool({*replay["new"], *(entry["seed_id"] for entry in deviating)} - passed)

@@ -1,0 +1,211 @@
+"""The run directory: where it may be made, what lies in it, and the images of the findings."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from edgeflare.core.answer import Image
+from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.models.image_file import decode_image
+from edgeflare.run.run_lock import lock_run
+
+JOURNAL = "run.db"
+DOCUMENT = "run.json"
+IMAGE_FOLDERS = ("findings", "refined", "deviating_seeds", "seeds")
+MADE_FROM_IT = (
+    "explain.json", "report.html", "junit.xml", "findings.csv", "summary.md", "finding-[0-9]*.zip",
+)  # fmt: skip
+"""What other commands write beside a run, as patterns; it goes when another takes the place."""
+
+
+MOST_BYTES = 2**30
+"""Of a file in a run directory that is read at once: larger than any image or document."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredImage:
+    """An image in the run directory: its path relative to it, and the file's sha256."""
+
+    path: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunDirectory:
+    """A run directory."""
+
+    path: Path
+
+    @property
+    def journal(self) -> Path:
+        """The journal's path."""
+        return self.path / JOURNAL
+
+    @property
+    def document(self) -> Path:
+        """The path of the canonical result."""
+        return self.path / DOCUMENT
+
+    @classmethod
+    def claim(cls, path: Path, *, overwrite: bool) -> RunDirectory:
+        """Make an empty run directory; a run that is there is removed if `overwrite` says so.
+
+        Raises:
+            UserError: there is something at the path that must not be written over, or another
+                process works on it.
+
+        """
+        cls.check(path, overwrite=overwrite)
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"cannot make the run directory {path}: {error.strerror}") from None
+        lock = lock_run(path)
+        try:
+            _empty(path)
+        finally:
+            os.close(lock)
+        return cls(path)
+
+    @staticmethod
+    def check(path: Path, *, overwrite: bool) -> None:
+        """Refuse a path that cannot become a run directory, without touching it.
+
+        Raises:
+            UserError: there is something at the path that must not be written over.
+
+        """
+        if path.exists() and not path.is_dir():
+            raise UserError(f"{path} is a file: name a folder with --out")
+        if not path.is_dir() or not any(path.iterdir()):
+            return
+        if not (path / JOURNAL).exists() and not (path / DOCUMENT).exists():
+            raise UserError(f"{path} is neither empty nor a run: name another folder with --out")
+        if not overwrite:
+            raise UserError(
+                f"{path} holds a run already: go on with --resume, replace it with --overwrite, "
+                "or name another folder with --out"
+            )
+
+    def inside(self, name: str) -> Path:
+        """Return the path of a file in the run directory that a document or the journal names.
+
+        Run directories are passed between people, and what is in them is not to be believed: each
+        name from a document is resolved by this function before it is opened or written.
+
+        Args:
+            name: the path relative to the run directory; the file may be absent.
+
+        Raises:
+            UserError: the name is absolute, or leaves the run directory by `..` or by a symbolic
+                link, or what is there is not a regular file.
+
+        """
+        if not isinstance(name, str) or not name or "\0" in name:
+            raise UserError(f"{self.path} names {name!r} as a file in it: expected a relative path")
+        path = self.path / name
+        try:
+            within = path.resolve().is_relative_to(self.path.resolve())
+        except (OSError, RuntimeError):  # a circle of symbolic links, or a name that is too long
+            within = False
+        if Path(name).is_absolute() or ".." in Path(name).parts or not within:
+            raise UserError(
+                f"{self.path} names {name!r}, which is outside of it: a run directory may name only"
+                " files of its own, so do not trust this one, or make the run again"
+            )
+        if os.path.exists(path) and not os.path.isfile(path):  # both bear with any name
+            raise UserError(f"{path} is not a regular file: expected one that the run stored")
+        return path
+
+    def read(self, name: str) -> bytes:
+        """Return the content of a file in the run directory; see `inside`.
+
+        Raises:
+            UserError: the name leads out of the run directory, or the file is larger than any that
+                a run stores.
+            OSError: it cannot be read.
+
+        """
+        path = self.inside(name)
+        if path.stat().st_size > MOST_BYTES:
+            raise UserError(
+                f"{path} has {path.stat().st_size:,} bytes: expected one that the run stored,"
+                f" of at most {MOST_BYTES:,}"
+            )
+        return path.read_bytes()
+
+    def store_image(self, folder: str, seed_id: int, image: Image) -> StoredImage:
+        """Store an image as a lossless file in a folder of the run directory."""
+        name = f"{folder}/{seed_id:06d}.png"
+        data = _encode_png(image)
+        write_atomically(self.inside(name), data)
+        return StoredImage(name, hashlib.sha256(data).hexdigest())
+
+    def load_image(self, name: str) -> Image:
+        """Load an image that was stored.
+
+        Args:
+            name: its path relative to the run directory, as `StoredImage` has it.
+
+        Raises:
+            UserError: the name leads out of the run directory, or the file is too large.
+            InfrastructureError: the file is gone or damaged.
+
+        """
+        try:
+            data = self.read(name)
+        except OSError:
+            data = b""
+        pixels = decode_image(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
+        if pixels is None:
+            raise InfrastructureError(f"{self.path / name} is gone or damaged")
+        return _from_cv2(np.asarray(pixels, np.uint8))
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write a file so that whoever reads it sees all of it or none; folders are made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _encode_png(image: Image) -> bytes:
+    if image.shape[2] == 3:
+        image = np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2BGR), np.uint8)
+    elif image.shape[2] == 4:
+        image = np.asarray(cv2.cvtColor(image, cv2.COLOR_RGBA2BGRA), np.uint8)
+    return cv2.imencode(".png", image)[1].tobytes()
+
+
+def _from_cv2(pixels: Image) -> Image:
+    if pixels.ndim == 2:
+        return pixels[:, :, np.newaxis]
+    code = cv2.COLOR_BGR2RGB if pixels.shape[2] == 3 else cv2.COLOR_BGRA2RGBA
+    return np.asarray(cv2.cvtColor(pixels, code), np.uint8)
+
+
+def _empty(path: Path) -> None:
+    """Remove what a run wrote and what was made from it, and nothing else."""
+    for name in (*IMAGE_FOLDERS, "explain"):
+        if (path / name).is_symlink():  # what it leads to is not of the run
+            (path / name).unlink()
+        shutil.rmtree(path / name, ignore_errors=True)
+    beside = (f"{JOURNAL}{suffix}" for suffix in ("", "-wal", "-shm", "-journal"))
+    for name in (DOCUMENT, *beside, *MADE_FROM_IT):
+        for file in path.glob(name):
+            file.unlink(missing_ok=True)

@@ -1,0 +1,78 @@
+"""Between what was evaluated and the rows of the journal, both ways."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from edgeflare.core.answer import Answer, Image
+from edgeflare.core.arm import Arm
+from edgeflare.core.evaluated_query import EvaluatedQuery
+from edgeflare.core.outcome import Outcome
+from edgeflare.models.decode import Decoder
+from edgeflare.models.evaluator import RawBatch
+from edgeflare.models.output_decoders import OutputDecoders, read_answers
+from edgeflare.run.journal_rows import AnswerRow, Role
+
+
+def to_row(role: Role, seed_id: int, n: int, image: Image, evaluated: EvaluatedQuery) -> AnswerRow:
+    """Return the row that records what was evaluated."""
+    raw = evaluated.raw
+    outcome = evaluated.outcome
+    answered = {**{arm.value: answer for arm, answer in outcome.answers.items()}, **outcome.members}
+    return AnswerRow(
+        role,
+        seed_id,
+        n,
+        image_crc32(image),
+        raw.get(Arm.ORIGINAL),
+        raw.get(Arm.TWIN),
+        raw.get(Arm.DEVICE),
+        b"".join(raw[name] for name in outcome.members) or None,
+        {key: answer.failure for key, answer in answered.items() if answer.failure is not None},
+        evaluated.seconds,
+    )
+
+
+def from_rows(reading: OutputDecoders, rows: Sequence[AnswerRow]) -> list[EvaluatedQuery]:
+    """Return what was evaluated, read again from its rows."""
+    answers: list[dict[Arm, Answer]] = [{} for _ in rows]
+    members: list[dict[str, Answer]] = [{} for _ in rows]
+    raw: list[dict[Arm | str, bytes]] = [{} for _ in rows]
+    for arm, decoder in reading.decoders.items():
+        blobs = {i: blob for i, row in enumerate(rows) if (blob := row.raw(arm)) is not None}
+        for i, answer in _read(decoder, arm.value, blobs, rows):
+            answers[i][arm] = answer
+            raw[i][arm] = blobs[i]
+    for k, name in enumerate(reading.members):
+        blobs = {i: _part(row.members, k, reading) for i, row in enumerate(rows) if row.members}
+        for i, answer in _read(reading.decoders[Arm.TWIN], name, blobs, rows):
+            members[i][name] = answer
+            raw[i][name] = blobs[i]
+    return [
+        EvaluatedQuery(Outcome(answers[i], members[i]), raw[i], row.seconds)
+        for i, row in enumerate(rows)
+    ]
+
+
+def image_crc32(image: Image) -> int:
+    """Return the checksum by which a replayed chain is held to what it asked before."""
+    return zlib.crc32(image.tobytes())
+
+
+def _read(
+    decoder: Decoder, key: str, blobs: Mapping[int, bytes], rows: Sequence[AnswerRow]
+) -> list[tuple[int, Answer]]:
+    if not blobs:
+        return []
+    failures = {k: rows[i].failures[key] for k, i in enumerate(blobs) if key in rows[i].failures}
+    outputs = np.frombuffer(b"".join(blobs.values()), decoder.tensor.dtype)
+    batch = RawBatch(outputs.reshape(len(blobs), -1), failures)
+    return list(zip(blobs, read_answers(decoder, batch), strict=True))
+
+
+def _part(blob: bytes, k: int, reading: OutputDecoders) -> bytes:
+    size = len(blob) // len(reading.members)
+    return blob[k * size : (k + 1) * size]

@@ -1,0 +1,283 @@
+"""Findings refined by the real engine, on linear models."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from edgeflare.campaign.refinement_phase import KEPT_STRENGTH
+from edgeflare.campaign.search_phase import SearchPhase
+from edgeflare.core.arm import Arm
+from edgeflare.core.goal import Find, Goal
+from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.models.evaluator import Evaluator, RawBatch, Signature
+from edgeflare.run.gate import counting
+from edgeflare.run.journal import Journal
+from edgeflare.run.run_directory import RunDirectory
+from laboratory import SIGNATURE, Laboratory, untimed
+
+BOTH: dict[str, Any] = {"strengthen": 40, "shrink": 80}
+
+
+@pytest.fixture
+def laboratory(laboratory: Laboratory) -> Laboratory:
+    """A device that rounds as the twin does, and one that differs from it, by turns."""
+    laboratory.images = laboratory.images[:8]
+    laboratory.more_devices = (laboratory.models[Arm.TWIN],)
+    laboratory.plan = replace(laboratory.plan, strategy="boundary", max_queries=400)
+    return laboratory
+
+
+@pytest.mark.parametrize("find", list(Find))
+def test_findings_become_stronger_or_nearer_and_stay_findings(
+    laboratory: Laboratory, find: Find
+) -> None:
+    goal = Goal(find)
+    plain = {one["seed_id"]: one for one in laboratory.run("plain", goal=goal)["findings"]}
+    stronger = laboratory.run("stronger", goal=goal, strengthen=40)["findings"]
+    nearer = laboratory.run("nearer", goal=goal, shrink=80)["findings"]
+
+    assert {one["seed_id"] for one in stronger} == set(plain)
+    assert {one["seed_id"] for one in nearer} == set(plain)
+    for one in (*stronger, *nearer):
+        before = plain[one["seed_id"]]
+        assert one["verified"]
+        assert one["kind"] == "deviation"
+        assert one["refined"]["strength_before"] == before["strength"]
+        assert one["refined"]["distortion_before"] == before["distortion"]
+        assert one["queries"] == before["queries"]
+    assert all(one["strength"] >= plain[one["seed_id"]]["strength"] for one in stronger)
+    assert any(one["strength"] > 1.5 * plain[one["seed_id"]]["strength"] for one in stronger)
+    far = {i: one["distortion"]["l2"] for i, one in plain.items()}
+    assert all(one["distortion"]["l2"] <= far[one["seed_id"]] for one in nearer)
+    assert any(one["distortion"]["l2"] < 0.8 * far[one["seed_id"]] for one in nearer)
+    assert {one["refined"] for one in plain.values()} == {None}
+
+
+def test_shrinking_keeps_most_of_the_strength_that_was_reached(laboratory: Laboratory) -> None:
+    stronger = laboratory.run("stronger", strengthen=40)["findings"]
+    both = laboratory.run("both", **BOTH)["findings"]
+    for one, other in zip(stronger, both, strict=True):
+        assert other["strength"] >= other["refined"]["strength_before"] - 1e-9
+        assert other["strength"] >= KEPT_STRENGTH * one["strength"] - 1e-9
+        assert other["distortion"]["l2"] <= one["distortion"]["l2"]
+
+
+def test_the_search_does_not_look_at_the_least_strength(laboratory: Laboratory) -> None:
+    plain = laboratory.run("plain")
+    judged = laboratory.run("judged", strengthen=60, shrink=80, min_strength=0.1)
+    assert judged["totals"]["queries"] == plain["totals"]["queries"]
+    assert judged["totals"]["success_rate"] == plain["totals"]["success_rate"]
+    before = {one["seed_id"]: one["strength"] for one in plain["findings"]}
+    reached = [one for one in judged["findings"] if one["strong"]]
+    assert any(before[one["seed_id"]] < 0.1 for one in reached)
+    for one in judged["findings"]:
+        assert one["strong"] == (one["strength"] >= 0.1)
+
+
+def test_shrinking_does_not_fall_below_the_least_strength(laboratory: Laboratory) -> None:
+    asked: dict[str, Any] = {"strengthen": 60, "min_strength": 0.05}
+    stronger = laboratory.run("stronger", **asked)["findings"]
+    nearer = laboratory.run("nearer", **asked, shrink=80)["findings"]
+    assert any(one["strong"] for one in stronger)
+    for one, other in zip(stronger, nearer, strict=True):
+        assert other["strength"] >= min(one["strength"], 0.05) - 1e-9
+        assert other["distortion"]["l2"] <= one["distortion"]["l2"]
+
+
+def test_strengthening_ends_where_it_is_enough(laboratory: Laboratory) -> None:
+    whole = laboratory.run("whole", strengthen=60)["findings"]
+    enough = laboratory.run("enough", strengthen=60, min_strength=0.02)["findings"]
+    assert sum(one["refined"]["queries"] for one in enough) < sum(
+        one["refined"]["queries"] for one in whole
+    )
+
+
+@pytest.mark.parametrize("find", list(Find))
+def test_refining_changes_no_cause(laboratory: Laboratory, find: Find) -> None:
+    goal = Goal(find)
+    plain = laboratory.run("plain", goal=goal)["findings"]
+    refined = laboratory.run("refined", goal=goal, strengthen=60, shrink=80)["findings"]
+    causes = {one["seed_id"]: one["cause"] for one in plain}
+    assert causes == {one["seed_id"]: one["cause"] for one in refined}
+
+
+def test_distances_are_judged_after_shrinking_and_all_findings_stay(laboratory: Laboratory) -> None:
+    plain = laboratory.run("plain", within=20.0)
+    shrunk = laboratory.run("shrunk", within=20.0, shrink=80)
+    assert shrunk["totals"]["success_rate"] == plain["totals"]["success_rate"]
+    assert len(counting(shrunk, "any")) > len(counting(plain, "any"))
+    for one in (*plain["findings"], *shrunk["findings"]):
+        assert one["within"] == (one["psnr"] >= 20.0)
+
+
+def test_time_that_ends_the_search_cuts_no_refinement(
+    laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # In place of the clock: the time is up once three chains have ended.
+    monkeypatch.setattr(SearchPhase, "stopped", lambda phase: len(phase._ended) >= 3)
+    document = laboratory.run("run", total_time=1000.0, shrink=80, chains=2)
+    assert document["stopped_by"] == "total-time"
+    assert document["findings"]
+    assert all(one["refined"]["queries"] > 20 for one in document["findings"])
+
+
+def test_both_images_are_kept_and_the_distances_are_theirs(laboratory: Laboratory) -> None:
+    for one in laboratory.run("run", **BOTH)["findings"]:
+        refined = one["refined"]
+        seed = pixels(laboratory, one["seed_image"])
+        for image, distortion in (
+            (one["image"], one["distortion"]),
+            (refined["image_before"], refined["distortion_before"]),
+        ):
+            change = np.abs(pixels(laboratory, image).astype(int) - seed)
+            assert distortion["l2"] == pytest.approx(np.sqrt((change**2).sum()))
+            assert distortion["linf"] == change.max()
+            assert distortion["changed"] == (change > 0).sum()
+
+
+def pixels(laboratory: Laboratory, name: str) -> NDArray[np.uint8]:
+    path: Path = laboratory.folder / "run" / name
+    return np.asarray(cv2.imread(str(path), cv2.IMREAD_UNCHANGED), np.uint8)
+
+
+def test_it_is_overhead_and_keeps_its_budget(laboratory: Laboratory) -> None:
+    plain = laboratory.run("plain")["totals"]
+    document = laboratory.run("run", **BOTH)
+    totals, findings = document["totals"], document["findings"]
+    assert totals["queries"] == plain["queries"]
+    assert totals["mean_device_queries"] == plain["mean_device_queries"]
+    assert totals["device_queries"] == plain["device_queries"]
+    spent = [one["refined"]["queries"] for one in findings]
+    assert all(1 < n <= 1 + 40 + 80 for n in spent)
+    assert totals["overhead_queries"] == plain["overhead_queries"] + sum(spent)
+    assert totals["overhead_device_queries"] == plain["overhead_device_queries"] + sum(
+        one["refined"]["device_queries"] for one in findings
+    )
+    assert totals["host_evaluations"]["original"] == (
+        plain["host_evaluations"]["original"] + sum(spent)
+    )
+
+
+def test_the_number_of_chains_changes_nothing(laboratory: Laboratory) -> None:
+    runs = [untimed(laboratory.run(f"run-{n}", chains=n, **BOTH)) for n in (1, 256)]
+    assert runs[0] == runs[1]
+
+
+class Mortal:
+    """A device that is gone for good after so many calls."""
+
+    def __init__(self, inner: Evaluator, calls: int) -> None:
+        self._inner = inner
+        self.left = calls
+
+    @property
+    def signature(self) -> Signature:
+        return SIGNATURE
+
+    def submit(self, inputs: NDArray[np.generic]) -> Future[RawBatch]:
+        if self.left == 0:
+            raise InfrastructureError("burnt down")
+        self.left -= 1
+        return self._inner.submit(inputs)
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+def test_cut_off_and_resumed_is_as_if_never_cut_off(laboratory: Laboratory) -> None:
+    devices: list[Mortal] = []
+
+    def wrap(inner: Evaluator, calls: int) -> Evaluator:
+        devices.append(Mortal(inner, calls))
+        return devices[-1]
+
+    searched = laboratory.run("searched", wrap_device=lambda inner: wrap(inner, 10**6))
+    whole = laboratory.run("whole", **BOTH, wrap_device=lambda inner: wrap(inner, 10**6))
+    assert untimed(searched) != untimed(whole)
+    used = [10**6 - device.left for device in devices]
+    search, all_of_it = min(used[:2]), min(used[2:])
+    cut_off_while_refining, steps = 0, 0
+    for calls in np.linspace(search, all_of_it - 1, 3).astype(int):
+        name = f"cut-{calls}"
+
+        def mortal(inner: Evaluator, calls: int = int(calls)) -> Evaluator:
+            return wrap(inner, calls)
+
+        with pytest.raises(InfrastructureError, match="burnt down"):
+            laboratory.run(name, **BOTH, wrap_device=mortal)
+        journal = Journal.open(laboratory.folder / name / "run.db")
+        done = len(journal.refinements())
+        steps += sum(map(len, journal.answers("refine").values()))
+        journal.close()
+        cut_off_while_refining += done < len(whole["findings"])
+        devices.clear()
+        again = laboratory.run(
+            name, resume=True, **BOTH, wrap_device=lambda inner: wrap(inner, 10**6)
+        )
+        assert untimed(again) == untimed(whole)
+        asked_again = min(10**6 - device.left for device in devices)
+    assert cut_off_while_refining
+    assert steps
+    # What was answered before is told again from the journal, and asked of no device.
+    assert asked_again < all_of_it - search
+
+
+def test_what_no_deviation_is_stays_as_it_was(laboratory: Laboratory) -> None:
+    class Fragile(Mortal):
+        def submit(self, inputs: NDArray[np.generic]) -> Future[RawBatch]:
+            answer = super().submit(inputs).result()
+            dark = {i: "crash" for i, one in enumerate(inputs) if float(one.max()) < 0.95}
+            future: Future[RawBatch] = Future()
+            future.set_result(RawBatch(answer.outputs, dark))
+            return future
+
+    def crashes(name: str, **plan: Any) -> list[dict[str, Any]]:
+        document = laboratory.run(
+            name, **plan, strategy="random", wrap_device=lambda inner: Fragile(inner, -1)
+        )
+        return [one for one in untimed(document)["findings"] if one["kind"] == "crash"]
+
+    assert crashes("plain")
+    assert crashes("refined", **BOTH) == crashes("plain again")
+
+
+def test_a_seed_that_deviates_itself_is_not_refined(laboratory: Laboratory) -> None:
+    found = laboratory.run("first")["findings"][0]
+    laboratory.images[4] = RunDirectory(laboratory.folder / "first").load_image(found["image"])
+    laboratory.more_devices = ()
+    document = laboratory.run("second", **BOTH)
+    (entry,) = (entry for entry in document["deviating_seeds"] if entry["seed_id"] == 4)
+    assert entry["refined"] is None
+    assert entry["distortion"]["l2"] == 0
+    assert all(entry["refined"] for entry in document["findings"])
+
+
+def test_what_does_not_show_again_has_no_strength_before(laboratory: Laboratory) -> None:
+    laboratory.more_devices = ()
+    found = laboratory.run("run", **BOTH, stop_after=120, chains=4)["findings"]
+    assert found
+    laboratory.models[Arm.DEVICE] = laboratory.models[Arm.ORIGINAL]
+    document = laboratory.run("run", resume=True, **BOTH)
+    lost = {entry["seed_id"]: entry["refined"] for entry in document["flaky"]}
+    assert {one["seed_id"] for one in found} <= set(lost)
+    assert {refined["strength_before"] for refined in lost.values()} == {None}
+
+
+@pytest.mark.parametrize(
+    ("change", "option"),
+    [({"shrink": 0}, "--shrink 80, not 0"), ({"strengthen": 50}, "--strengthen 40, not 50")],
+)
+def test_a_run_is_resumed_with_the_same_refinement(
+    laboratory: Laboratory, change: dict[str, Any], option: str
+) -> None:
+    laboratory.run("run", **BOTH)
+    with pytest.raises(UserError, match=option):
+        laboratory.run("run", resume=True, **{**BOTH, **change})

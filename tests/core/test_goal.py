@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edgeflare.core.answer import Answer, Failure
+from edgeflare.core.arm import Arm
+from edgeflare.core.cause import Cause, cause
+from edgeflare.core.goal import Find, Goal
+from edgeflare.core.outcome import Outcome
+from edgeflare.core.strength import strength
+
+CLASSES = 4
+
+
+def answer(label: int | None, tied: bool = False, failure: Failure | None = None) -> Answer:
+    probabilities = np.zeros(CLASSES)
+    if label is not None:
+        probabilities[:] = 0.1
+        probabilities[label] = 0.7
+    return Answer(label, tied, probabilities, probabilities, failure)
+
+
+def outcome(original: Answer, twin: Answer, device: Answer) -> Outcome:
+    return Outcome({Arm.ORIGINAL: original, Arm.TWIN: twin, Arm.DEVICE: device})
+
+
+@st.composite
+def answers(draw: st.DrawFn) -> Answer:
+    weights = draw(st.lists(st.floats(0.001, 1.0), min_size=CLASSES, max_size=CLASSES))
+    probabilities = np.array(weights) / sum(weights)
+    label = int(probabilities.argmax())
+    tied = bool((probabilities == probabilities[label]).sum() > 1)
+    return Answer(label, tied, probabilities, np.log(probabilities))
+
+
+@settings(deadline=None)
+@given(answers(), answers())
+def test_strength_is_symmetric_and_between_0_and_1(first: Answer, second: Answer) -> None:
+    there, back = strength(first, second), strength(second, first)
+    assert there == back
+    assert there is not None
+    assert 0.0 <= there < 1.0
+    if first.label == second.label:
+        assert there == 0.0
+
+
+@settings(deadline=None)
+@given(answers(), answers())
+def test_strength_is_bounded_by_either_arms_lead(first: Answer, second: Answer) -> None:
+    value = strength(first, second)
+    assert value is not None
+    assert value <= min(np.ptp(arm.probabilities) for arm in (first, second))
+
+
+def test_a_failed_arm_has_no_strength() -> None:
+    assert strength(answer(0), answer(None, failure="crash")) is None
+
+
+@settings(deadline=None)
+@given(answers(), answers(), st.booleans(), st.floats(0.0, 1.0))
+def test_met_is_what_its_parts_say(first: Answer, second: Answer, ties: bool, least: float) -> None:
+    both = outcome(first, second, second)
+    value = strength(first, second)
+    assert value is not None
+    expected = (
+        first.label != second.label and value >= least and (ties or not (first.tied or second.tied))
+    )
+    assert (Goal(Find.ANY, ties, least).met(both) == "deviation") == expected
+    assert (Goal(Find.COMPRESSION, ties, least).met(both) == "deviation") == expected
+    swapped = outcome(second, first, first)
+    assert Goal(ties=ties, min_strength=least).met(swapped) == Goal(
+        ties=ties, min_strength=least
+    ).met(both)
+
+
+@settings(deadline=None)
+@given(answers(), answers())
+def test_a_deviation_by_a_tie_only_counts_where_ties_do(first: Answer, second: Answer) -> None:
+    both = outcome(first, second, second)
+    if Goal().tied_deviation(both):
+        assert Goal().met(both) is None
+        assert Goal(ties=True).met(both) == "deviation"
+
+
+def test_compression_needs_the_twin_to_side_with_the_device() -> None:
+    assert Goal(Find.COMPRESSION).met(outcome(answer(0), answer(1), answer(1))) == "deviation"
+    assert Goal(Find.COMPRESSION).met(outcome(answer(0), answer(0), answer(1))) is None
+    assert Goal(Find.COMPRESSION).met(outcome(answer(0), answer(2), answer(1))) is None
+
+
+def test_kernel_needs_no_original() -> None:
+    both = Outcome({Arm.TWIN: answer(0), Arm.DEVICE: answer(1)})
+    assert Goal(Find.KERNEL).met(both) == "deviation"
+    assert Goal(Find.KERNEL).needed == (Arm.TWIN, Arm.DEVICE)
+
+
+@pytest.mark.parametrize("failure", ["crash", "hang", "invalid-output"])
+@pytest.mark.parametrize("find", list(Find))
+def test_a_failing_compared_arm_is_a_finding_of_its_kind(find: Find, failure: Failure) -> None:
+    failed = answer(None, failure=failure)
+    goal = Goal(find, min_strength=0.9)
+    assert goal.met(outcome(answer(0), answer(0), failed)) == failure
+    first, _ = goal.compared
+    one = {arm: answer(0) for arm in Arm} | {first: failed}
+    assert goal.met(Outcome(one)) == failure
+
+
+def expected_cause(labels: tuple[int | None, ...], third_tied: bool) -> Cause | None:
+    f, h, g = labels
+    if f == h == g:
+        return None
+    if third_tied or not any((f == h, f == g, h == g)):
+        return "mixed"
+    return "compression" if h == g else "kernel"
+
+
+def test_cause_over_all_labels() -> None:
+    for labels in product((0, 1, 2, None), repeat=3):
+        for tied_arm in (*Arm, None):
+            arms = {
+                arm: answer(label, tied=arm is tied_arm)
+                for arm, label in zip(Arm, labels, strict=True)
+            }
+            for find in Find:
+                third = Arm.ORIGINAL if find is Find.KERNEL else Arm.TWIN
+                assert cause(Outcome(arms), find) == expected_cause(labels, tied_arm is third)
+
+
+def test_cause_where_an_arm_was_not_asked() -> None:
+    arms = {Arm.TWIN: answer(0), Arm.DEVICE: answer(1)}
+    assert cause(Outcome(arms)) == "kernel"
+    assert cause(Outcome(arms | {Arm.TWIN: answer(1)})) is None
+    assert cause(Outcome({Arm.ORIGINAL: answer(0), Arm.DEVICE: answer(1)})) is None
+
+
+def test_both_kernels_failing_is_the_compressed_models_fault() -> None:
+    failed = answer(None, failure="crash")
+    assert cause(outcome(answer(0), failed, failed)) == "compression"
+    assert cause(outcome(answer(0), answer(0), failed)) == "kernel"

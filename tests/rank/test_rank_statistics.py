@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edgeflare.rank.rank_statistics import (
+    EXACT,
+    RESAMPLES,
+    SIGNIFICANT,
+    ModelComparison,
+    Values,
+    compare_all,
+    exchanged,
+    holm,
+    places,
+    seeds_needed,
+    share,
+)
+
+PS = st.lists(st.floats(0.0, 1.0), min_size=1, max_size=12)
+
+
+def searches(*means: float, seeds: int = 60, spread: float = 10.0) -> Values:
+    """Queries of models whose searches differ by a constant, from seeds that differ much more."""
+    rng = np.random.default_rng(0)
+    hardness = rng.exponential(300.0, seeds)
+    return np.stack([(hardness + mean + rng.normal(0.0, spread, seeds))[:, None] for mean in means])
+
+
+def only(values: Values) -> ModelComparison:
+    (comparison,) = compare_all(values)
+    return comparison
+
+
+def test_a_small_difference_on_the_same_seeds_is_seen_through_their_own_spread() -> None:
+    comparison = only(searches(20.0, 0.0))
+    assert comparison.significant
+    assert comparison.difference.low > 0.0
+    assert comparison.difference.value == pytest.approx(20.0, abs=4.0)
+    assert comparison.effect is not None
+    assert comparison.effect > 1.0
+    assert comparison.order_kept == 1.0
+
+
+def test_the_same_difference_on_other_seeds_is_not() -> None:
+    values = searches(20.0, 0.0)
+    values[1] = values[1, np.random.default_rng(1).permutation(60)]
+    comparison = only(values)
+    assert not comparison.significant
+    assert comparison.order_kept < 0.9
+
+
+def test_equal_searches_are_never_told_apart() -> None:
+    values = searches(0.0)
+    comparison = only(np.concatenate([values, values]))
+    assert (comparison.p, comparison.p_corrected) == (1.0, 1.0)
+    assert comparison.effect is None
+    assert comparison.order_kept == 0.5
+    assert places([1.0, 1.0], [comparison]) == [1, 1]
+
+
+NULLS = 4000
+"""Comparisons of alike models: the share of false alarms errs by .01 at the most (3σ)."""
+
+
+def alike(seeds: int) -> Values:
+    """Differences of models that are alike, as skewed as queries are: a budget cuts some off."""
+    rng = np.random.default_rng(2)
+    queries = np.minimum(rng.exponential(100.0, (2, NULLS, seeds)).round(), 300.0)
+    differences: Values = queries[0] - queries[1]
+    return differences
+
+
+@pytest.mark.parametrize("seeds", [1, 2, 3, 5, 6, 10, 14, 15, 20, 40])
+def test_chance_alone_is_called_significant_no_oftener_than_it_should(seeds: int) -> None:
+    ps = np.array(exchanged(alike(seeds)))
+    alarms = np.mean(ps < SIGNIFICANT)
+    if seeds < 6:
+        assert alarms == 0.0
+    else:
+        assert alarms <= 0.06
+    if seeds >= 10:
+        assert alarms >= 0.035, "it is not bought with a test that sees nothing"
+        assert ps.mean() == pytest.approx(0.5, abs=0.03)
+
+
+def test_what_is_drawn_is_near_what_is_exact() -> None:
+    rng = np.random.default_rng(3)
+    for seeds in (4, 14):
+        few = rng.normal(30.0, 60.0, (5, seeds))
+        # As few that tell something, but too many that differ for all exchanges to be counted.
+        many = np.concatenate([few, np.full((5, EXACT), 1e-12)], axis=1)
+        assert exchanged(many) == pytest.approx(exchanged(few), abs=0.015)
+
+
+def test_the_share_of_exchanges_by_hand() -> None:
+    # Of 8 exchanges, +++ and --- lead to a sum of 6; 3 and 1 + 2 to one of 0.
+    assert exchanged(np.array([[1.0, 2.0, 3.0], [1.0, 2.0, -3.0]])) == [0.25, 1.0]
+
+
+def test_a_seed_that_does_not_differ_tells_nothing() -> None:
+    few = np.array([[5.0, 5.0, 5.0, 5.0, 5.0]])
+    padded = np.concatenate([few, np.zeros((1, 100))], axis=1)
+    assert exchanged(padded) == exchanged(few) == [2 / 32]
+
+
+@pytest.mark.parametrize("seeds", [1, 2, 5])
+def test_fewer_than_six_seeds_tell_no_models_apart(seeds: int) -> None:
+    values = np.stack([np.full((seeds, 1), 1000.0), np.full((seeds, 1), 1.0)])
+    assert only(values).p == 2.0 ** (1 - seeds)
+    assert not only(values).significant
+
+
+@pytest.mark.parametrize(("comparisons", "seeds"), [(1, 6), (2, 7), (3, 7), (15, 10), (190, 13)])
+def test_the_fewest_seeds_that_can_tell_models_apart(comparisons: int, seeds: int) -> None:
+    assert seeds_needed(comparisons) == seeds
+    least = exchanged(np.ones((1, seeds)))
+    assert (
+        least[0] * comparisons < SIGNIFICANT <= exchanged(np.ones((1, seeds - 1)))[0] * comparisons
+    )
+
+
+@pytest.mark.parametrize("seeds", [10, 20, 60])
+def test_a_clear_difference_is_seen_with_few_seeds(seeds: int) -> None:
+    rng = np.random.default_rng(4)
+    clear = rng.normal(20.0, 10.0, (200, seeds))
+    assert np.mean(np.array(exchanged(clear)) < SIGNIFICANT) > 0.99
+
+
+def test_none_of_many_seeds_makes_p_nothing() -> None:
+    assert exchanged(np.ones((1, 500))) == [1 / (RESAMPLES + 1)]
+    # 20 models: the least p is below .05 after Holm's correction.
+    assert 190 / (RESAMPLES + 1) < SIGNIFICANT
+
+
+def test_generators_of_one_seed_are_no_further_seeds() -> None:
+    values = searches(4.0, 0.0, seeds=15)
+    repeated = np.repeat(values, 10, axis=2)
+    assert only(repeated).p == only(values).p
+    assert only(repeated).difference.low == pytest.approx(only(values).difference.low)
+
+
+def test_who_is_first_does_not_change_what_is_significant() -> None:
+    values = searches(20.0, 0.0, 1.0)
+    forth = {(one.first, one.second): one for one in compare_all(values)}
+    for one in compare_all(values[::-1]):
+        other = forth[2 - one.second, 2 - one.first]
+        assert one.difference.value == pytest.approx(-other.difference.value)
+        assert one.p == other.p
+        assert one.significant == other.significant
+
+
+def test_a_place_is_one_and_the_models_that_are_significantly_harder() -> None:
+    values = searches(40.0, 39.5, 0.0, -40.0)
+    means = values.mean(axis=(1, 2)).tolist()
+    assert places(means, compare_all(values)) == [1, 1, 3, 4]
+
+
+def test_holm_as_in_his_paper() -> None:
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+
+
+@given(PS)
+def test_holm_keeps_the_order_and_makes_nothing_more_certain(ps: list[float]) -> None:
+    corrected = holm(ps)
+    assert all(p <= after <= 1.0 for p, after in zip(ps, corrected, strict=True))
+    by_p = [corrected[i] for i in sorted(range(len(ps)), key=ps.__getitem__)]
+    assert by_p == sorted(by_p)
+    assert min(corrected) == pytest.approx(min(1.0, len(ps) * min(ps)))
+
+
+@pytest.mark.parametrize(
+    ("hits", "trials", "low", "high"),
+    [(0, 100, 0.0, 0.0362), (100, 100, 0.9638, 1.0), (5, 20, 0.0866, 0.4910), (1, 1, 0.025, 1.0)],
+)
+def test_the_exact_interval_of_a_share(hits: int, trials: int, low: float, high: float) -> None:
+    found = share(hits, trials)
+    assert found is not None
+    assert (found.value, found.low, found.high) == pytest.approx(
+        (hits / trials, low, high), abs=1e-4
+    )
+
+
+@given(st.integers(1, 3000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
+def test_a_share_lies_in_its_interval(counted: tuple[int, int]) -> None:
+    hits, trials = counted
+    found = share(hits, trials)
+    assert found is not None
+    assert 0.0 <= found.low <= found.value <= found.high <= 1.0
+    turned = share(trials - hits, trials)
+    assert turned is not None
+    assert found.low == pytest.approx(1.0 - turned.high)
+
+
+def test_nothing_tried_is_no_share() -> None:
+    assert share(0, 0) is None

@@ -1,0 +1,27 @@
+"""Tests of edgeflare.repair.shift_effects."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from edgeflare.repair.repair_samples import together
+from edgeflare.repair.shift_effects import GRID, shift_effects
+from edgeflare.repair.shifts import STEP, Shifts
+from repairing import CLASSES, World, shifts
+
+
+def test_gains_are_what_the_shifts_do() -> None:
+    material = World(shifts(c01=8, c23=-12), noise=0.1).material(near=300)
+    gains = shift_effects(material)
+    kinds = (material.deviating, material.agreeing, material.seeds, material.unled)
+    samples = together(kinds)
+    for place in range(0, len(GRID), 7):
+        for at, (a, b) in enumerate(gains.pairs.tolist()):
+            table = np.zeros((CLASSES, CLASSES), np.int8)
+            table[a, b] = round(GRID[place] / STEP)
+            table[b, a] = -table[a, b]
+            rows = np.flatnonzero(gains.pair == at)
+            after = Shifts(table).apply(samples.raw[rows], samples.tensor).argmax(axis=1)
+            right = (after == samples.originals[rows]).astype(int)
+            changed = right - ~samples.deviating[rows]
+            assert (gains.gains[rows, place] == changed).all()

@@ -1,0 +1,3 @@
+from recorded_run import run
+
+__all__ = ["run"]

@@ -1,0 +1,273 @@
+"""What counts as the same image, and that a run says how much of what it found is."""
+
+from __future__ import annotations
+
+import io
+import shutil
+from collections.abc import Sequence
+from copy import deepcopy
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from edgeflare.core.answer import Image
+from edgeflare.core.arm import Arm
+from edgeflare.report.html.page import render_page
+from edgeflare.report.markdown_summary import summary
+from edgeflare.report.run_terminal import print_run
+from edgeflare.run import duplicates
+from edgeflare.run.duplicates import count_duplicates, in_words, print_of
+from edgeflare.run.journal import Journal
+from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_document import Document, build_document, load_document
+from laboratory import CLASSES, SIDE, Laboratory, linear, untimed
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
+
+
+def count(images: Sequence[Image]) -> dict[str, int]:
+    return count_duplicates(map(print_of, images))
+
+
+def near(first: Image, second: Image) -> bool:
+    return count([first, second])["near"] == 2
+
+
+def flat(value: int, channels: int = 1) -> Image:
+    return np.full((28, 28, channels), value, np.uint8)
+
+
+def changed(image: Image, change: Any) -> Image:
+    return np.asarray(np.clip(image.astype(int) + change, 0, 255), np.uint8)
+
+
+@st.composite
+def an_image(draw: st.DrawFn) -> Image:
+    """An image of few, so that equal ones and near ones are common."""
+    rng = np.random.default_rng(draw(st.integers(0, 4)))
+    image = rng.integers(0, 256, (8, 8, 1), dtype=np.uint8)
+    if draw(st.booleans()):
+        image[:] = 100
+    return changed(image, draw(st.sampled_from((0, 0, 1, -1))))
+
+
+images = st.lists(an_image(), max_size=9)
+
+
+@given(images, st.randoms(use_true_random=False))
+def test_the_order_does_not_matter(some: list[Image], random: Any) -> None:
+    before = count(some)
+    random.shuffle(some)
+    assert count(some) == before
+
+
+@given(images.filter(bool), st.data())
+def test_a_copy_is_counted_once_and_makes_its_model_a_duplicate(
+    some: list[Image], data: st.DataObject
+) -> None:
+    chosen = data.draw(st.integers(0, len(some) - 1))
+    others = [image for place, image in enumerate(some) if place != chosen]
+    had_equal = any((some[chosen] == image).all() for image in others)
+    had_near = any(near(some[chosen], image) for image in others)
+    before, after = count(some), count([*some, some[chosen].copy()])
+    assert after == {
+        "triggers": before["triggers"] + 1,
+        "distinct": before["distinct"],
+        "exact": before["exact"] + (1 if had_equal else 2),
+        "near": before["near"] + (1 if had_near else 2),
+    }
+
+
+@given(images)
+def test_what_equals_another_is_near_to_it(some: list[Image]) -> None:
+    counts = count(some)
+    assert counts["exact"] <= counts["near"] <= counts["triggers"] == len(some)
+    assert counts["distinct"] <= len(some) - counts["exact"] + counts["exact"] // 2
+    for first, second in combinations(some, 2):
+        assert not (first == second).all() or near(first, second)
+
+
+@given(images, st.integers(1, 4))
+def test_each_is_compared_with_every_other_however_many_at_once(
+    some: list[Image], block: int
+) -> None:
+    pairs = [pair for pair in combinations(range(len(some)), 2) if near(*(some[n] for n in pair))]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(duplicates, "BLOCK", block)
+        assert count(some)["near"] == len({place for pair in pairs for place in pair})
+
+
+def test_images_of_other_shapes_are_not_equal() -> None:
+    wide = np.arange(32, dtype=np.uint8).reshape(4, 8, 1)
+    assert count([wide, wide.reshape(8, 4, 1)])["exact"] == 0
+
+
+@pytest.fixture(scope="module")
+def seeds() -> Image:
+    with np.load(EXAMPLE / "seeds.npz") as file:
+        return np.asarray(file["images"][:200])
+
+
+def test_different_seeds_are_not_near(seeds: Image) -> None:
+    assert count(list(seeds))["near"] == 0
+
+
+NOISE = np.random.default_rng(0).integers(-1, 2, (200, 28, 28, 1))
+SCRATCH = 3 * np.eye(28, dtype=int)[:, :, np.newaxis]
+
+
+@pytest.mark.parametrize(
+    "change", [1, -1, NOISE, SCRATCH], ids=["brighter", "darker", "noisy", "scratched"]
+)
+def test_a_seed_that_hardly_changed_is_near(seeds: Image, change: Any) -> None:
+    variants = changed(seeds, change)
+    assert not any((a == b).all() for a, b in zip(seeds, variants, strict=True))
+    assert count([*seeds, *variants]) == {
+        "triggers": 400, "distinct": 400, "exact": 0, "near": 400,
+    }  # fmt: skip
+
+
+def test_images_with_little_in_them_are_told_apart() -> None:
+    noisy = changed(flat(100), np.random.default_rng(0).integers(-1, 2, (28, 28, 1)))
+    assert near(flat(100), flat(101))
+    assert near(flat(100), noisy)
+    ramp = np.repeat(np.linspace(0, 255, 28).astype(np.uint8)[np.newaxis], 28, 0)[..., np.newaxis]
+    dot = flat(127)
+    dot[14, 14] = 255
+    differing = [flat(0), flat(127), flat(255), dot, ramp, ramp[:, ::-1], np.swapaxes(ramp, 0, 1)]
+    assert count(differing)["near"] == 0
+
+
+def test_colours_are_told_apart_where_gray_is_the_same() -> None:
+    image = flat(100, 3)
+    red, blue = image.copy(), image.copy()
+    red[..., 0] += 48
+    blue[..., 2] += 126  # as bright
+    assert not near(red, blue)
+    assert near(red, changed(red, 1))
+
+
+@pytest.mark.parametrize("channels", [1, 3, 4])
+@pytest.mark.parametrize(("height", "width"), [(1, 1), (6, 6), (224, 100)])
+def test_images_of_any_size_can_be_compared(height: int, width: int, channels: int) -> None:
+    image = np.random.default_rng(0).integers(1, 255, (height, width, channels), dtype=np.uint8)
+    assert count([image, image.copy(), changed(image, 1)]) == {
+        "triggers": 3, "distinct": 2, "exact": 2, "near": 3,
+    }  # fmt: skip
+
+
+def counted(directory: RunDirectory) -> dict[str, int]:
+    """The counts of a run, derived anew from its journal and images."""
+    journal = Journal.open(directory.journal)
+    try:
+        counts: dict[str, int] = build_document(directory, journal)["totals"]["duplicates"]
+        return counts
+    finally:
+        journal.close()
+
+
+def test_a_run_tells_its_duplicates(run: Any, tmp_path: Path) -> None:
+    found = run.document["findings"]
+    stored = [RunDirectory(run.folder).load_image(entry["image"]) for entry in found]
+    whole = {**count(stored), "distinct_seeds": len(found)}
+    assert run.document["totals"]["duplicates"] == whole
+    assert whole["triggers"] == whole["distinct"] == len(found) > 2
+
+    directory = RunDirectory(tmp_path / "copy")
+    shutil.copytree(run.folder, directory.path)
+    paths = [directory.path / entry["image"] for entry in found]
+    shutil.copyfile(paths[0], paths[1])
+    tampered = counted(directory)
+    assert tampered["distinct"] == len(found) - 1
+    assert tampered["exact"] == 2
+    assert tampered["distinct_seeds"] == len(found)
+    paths[1].write_bytes(b"no image")
+    paths[2].unlink()
+    assert counted(directory)["triggers"] == len(found) - 2
+
+
+def laboratory(folder: Path, seeds: Image) -> Laboratory:
+    rng = np.random.default_rng(7)
+    weights = rng.normal(size=(SIDE * SIDE, CLASSES)).astype(np.float32)
+    bent = weights + rng.normal(scale=0.5, size=weights.shape).astype(np.float32)
+    models = {Arm.ORIGINAL: linear(weights), Arm.TWIN: linear(bent), Arm.DEVICE: linear(bent)}
+    return Laboratory(folder, seeds, models)
+
+
+def test_seeds_that_are_the_same_are_told(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    seeds = np.repeat(rng.integers(0, 256, (4, SIDE, SIDE, 1), dtype=np.uint8), 6, axis=0)
+    document = laboratory(tmp_path, seeds).run("run")
+    ids = [entry["seed_id"] for entry in document["findings"]]
+    different = {seed_id // 6 for seed_id in ids}
+    assert len(different) < len(ids)
+    assert document["totals"]["duplicates"]["distinct_seeds"] == len(different)
+
+
+def test_a_run_that_was_stopped_and_gone_on_with_tells_the_same(tmp_path: Path) -> None:
+    seeds = np.random.default_rng(3).integers(0, 256, (16, SIDE, SIDE, 1), dtype=np.uint8)
+    lab = laboratory(tmp_path, seeds)
+    whole = lab.run("whole")
+    part = lab.run("run", chains=2, stop_after=10)
+    assert part["stopped_by"]
+    assert part["totals"]["duplicates"]["triggers"] < whole["totals"]["duplicates"]["triggers"]
+    resumed = lab.run("run", resume=True)
+    assert untimed(resumed) == untimed(whole)
+    RunDirectory(tmp_path / "run").document.unlink()  # as of a run that was killed
+    derived = load_document(RunDirectory(tmp_path / "run"))
+    assert derived["totals"]["duplicates"] == whole["totals"]["duplicates"]
+
+
+COUNTS = {"triggers": 500, "distinct": 498, "exact": 3, "near": 7, "distinct_seeds": 499}
+LINE = "3 exact, 7 with near ones; 498 distinct, of 499 seeds"
+
+
+def shown(document: Document, folder: Path) -> dict[str, str]:
+    """The document as each report has it, each with single spaces."""
+    console = Console(file=io.StringIO(), width=80)
+    with console.capture() as capture:
+        print_run(console, document, "run")
+    pages = {
+        "terminal": capture.get(),
+        "summary": summary(document),
+        "page": render_page(document, RunDirectory(folder), {}),
+    }
+    return {name: " ".join(text.split()) for name, text in pages.items()}
+
+
+def test_reports_tell_it(run: Any) -> None:
+    document = deepcopy(run.document)
+    document["totals"]["duplicates"] = COUNTS
+    document["devices"][0]["provenance"] |= {"delegated_nodes": 3, "total_nodes": 11}
+    texts = shown(document, run.folder)
+    assert f"duplicates {LINE}" in texts["terminal"]
+    assert f"| duplicates | {LINE} |" in texts["summary"]
+    assert "<dd>498</dd>" in texts["page"]
+    assert "duplicates: 3 exact, 7 with near ones" in texts["page"]
+    replay: Document = {
+        "of": {"run": "a", "devices": ["b"], "compressed": "c"}, "baseline": None,
+        "mended": [], "deviating_seeds": [], "new": [], "changed_kind": [],
+    }  # fmt: skip
+    document |= {"replay": replay, "pair": {"name": "a", "compressed": "c"}}
+    texts = shown(document, run.folder)
+    assert f"duplicates {LINE}" in texts["terminal"]
+    assert f"| duplicates | {LINE} |" in texts["summary"]
+
+
+@pytest.mark.parametrize("old", [True, False], ids=["from before", "nothing found"])
+def test_where_nothing_was_counted_nothing_is_said(run: Any, tmp_path: Path, old: bool) -> None:
+    document = deepcopy(run.document)
+    document["devices"][0]["provenance"] |= {"delegated_nodes": 3, "total_nodes": 11}
+    if old:
+        del document["totals"]["duplicates"]
+    else:
+        document["totals"]["duplicates"] = dict.fromkeys(COUNTS, 0)
+    assert in_words(document["totals"]) is None
+    for text in shown(document, run.folder).values():
+        assert "near ones" not in text

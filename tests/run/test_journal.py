@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+import sqlite3
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edgeflare.errors import UserError
+from edgeflare.run.journal import Journal
+from edgeflare.run.journal_rows import AnswerRow, ChainRow, Times, TriggerRow
+
+blobs = st.none() | st.binary(min_size=1, max_size=12)
+answers = st.builds(
+    AnswerRow,
+    role=st.sampled_from(["seed", "step", "verify"]),
+    seed_id=st.integers(0, 5),
+    n=st.integers(0, 20),
+    image_crc32=st.integers(0, 2**32 - 1),
+    original=blobs,
+    twin=blobs,
+    device=blobs,
+    members=blobs,
+    failures=st.dictionaries(st.sampled_from(["twin", "device"]), st.just("crash")),
+    seconds=st.floats(0, 10),
+)
+
+
+@pytest.mark.slow
+@given(rows=st.lists(answers, unique_by=lambda row: (row.role, row.seed_id, row.n)))
+def test_what_is_written_is_read_in_order(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[AnswerRow]
+) -> None:
+    journal = Journal.create(tmp_path_factory.mktemp("run") / "run.db", {"name": "x"})
+    with journal.transaction():
+        journal.write_answers(rows)
+    for role in ("seed", "step", "verify"):
+        read = journal.answers(role)
+        expected = sorted(
+            (row for row in rows if row.role == role), key=lambda row: (row.seed_id, row.n)
+        )
+        assert [row for part in read.values() for row in part] == expected
+    journal.close()
+
+
+def test_a_transaction_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    journal = Journal.create(tmp_path / "run.db", {})
+    row = AnswerRow("step", 1, 1, 0, b"a", None, None, None, {}, 0.0)
+
+    def fail() -> None:
+        with journal.transaction():
+            journal.write_answers([row])
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert journal.steps("step", 1) == []
+
+
+def test_the_end_of_a_chain_replaces_its_steps(tmp_path: Path) -> None:
+    journal = Journal.create(tmp_path / "run.db", {})
+    end = ChainRow(1, "finding", 2, 2, 2, 0, 0, 0, 0.5)
+    with journal.transaction():
+        journal.write_answers(
+            [
+                AnswerRow("step", seed, n, 0, b"a", None, b"b", None, {}, 0.1)
+                for seed in (1, 2)
+                for n in (1, 2)
+            ]
+        )
+        journal.end_chain(end)
+    assert journal.steps("step", 1) == []
+    assert len(journal.steps("step", 2)) == 2
+    assert journal.chains() == {1: end}
+
+
+def test_triggers_and_times_survive_reopening(tmp_path: Path) -> None:
+    journal = Journal.create(tmp_path / "run.db", {"pair": {"name": "p"}})
+    trigger = TriggerRow(
+        3, "deviation", ("blur", "noise"), "a.png", "0" * 64, "s.png", 1.5, 2.0, 0.1, 7
+    )
+    with journal.transaction():
+        journal.write_trigger(trigger)
+        journal.write_times(Times(1.0, 2.0, 3.0, 4.0))
+    journal.close()
+    again = Journal.open(tmp_path / "run.db")
+    with again.transaction():
+        again.write_times(Times(wall=10.0))
+        again.write_times(Times(wall=11.0))
+    assert again.about() == {"pair": {"name": "p"}}
+    assert again.triggers() == {3: trigger}
+    assert again.times() == Times(1.0, 13.0, 3.0, 4.0)
+
+
+def test_a_folder_without_a_journal_is_no_run(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="is no run directory"):
+        Journal.open(tmp_path / "run.db")
+
+
+def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "run.db").write_text("hello, this is text and nothing else" * 50)
+    with pytest.raises(UserError, match=r"run\.db is damaged \(file is not a database\)"):
+        Journal.open(tmp_path / "run.db")
+
+
+def test_another_version_of_the_journal_is_refused(tmp_path: Path) -> None:
+    sqlite3.connect(tmp_path / "run.db").execute("PRAGMA user_version = 99").connection.close()
+    (tmp_path / "run.db").touch()
+    with pytest.raises(UserError, match="another version"):
+        Journal.open(tmp_path / "run.db")
+
+
+def test_a_rollback_journal_beside_a_run_is_refused_and_deletes_nothing(tmp_path: Path) -> None:
+    """SQLite deletes the file that a rollback journal names as the one above it."""
+    run, target = tmp_path / "run", tmp_path / "precious"
+    run.mkdir()
+    target.write_text("mine")
+    Journal.create(run / "run.db", {}).close()
+    with sqlite3.connect(run / "run.db") as db:
+        db.execute("PRAGMA journal_mode = DELETE")
+    db.close()
+    (run / "run.db-journal").write_bytes(rollback_journal(run / "run.db", target))
+    with pytest.raises(UserError, match=r"run\.db-journal is there.*--overwrite"):
+        Journal.open(run / "run.db")
+    assert target.read_text() == "mine"
+
+
+def rollback_journal(of: Path, above: Path) -> bytes:
+    """Return a journal of no pages that names the one above it; see SQLite's file format."""
+    name = str(above).encode()
+    magic = bytes.fromhex("d9d505f920a163d7")
+    header = magic + struct.pack(">5I", 0, 0, of.stat().st_size // 4096, 512, 4096)
+    page = struct.pack(">I", 2**30 // 4096 + 1)
+    return header.ljust(512, b"\0") + page + name + struct.pack(">2I", len(name), sum(name)) + magic
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DROP TABLE about; CREATE VIEW about AS WITH RECURSIVE n(i) AS "
+        "(SELECT 1 UNION ALL SELECT i FROM n) SELECT i AS key, i AS value FROM n",
+        "CREATE VIEW other AS SELECT 1",
+        "CREATE TRIGGER other AFTER INSERT ON about BEGIN DELETE FROM chains; END",
+    ],
+)
+def test_views_and_triggers_are_refused(tmp_path: Path, statement: str) -> None:
+    path = tmp_path / "run.db"
+    Journal.create(path, {}).close()
+    db = sqlite3.connect(path)
+    db.executescript(statement)
+    db.close()
+    with pytest.raises(UserError, match=r"run\.db is damaged \(it has (no table about|other)"):
+        Journal.open(path)
+
+
+def test_a_journal_begins_with_all_its_triggers_or_not_at_all(tmp_path: Path) -> None:
+    row = TriggerRow(3, "deviation", (), "a.png", "0", "b.png", 1.0, 1.0, 1.0, 1)
+    ended = ChainRow(3, "finding", 0, 0, 0, 0, 0, 0, 0.0)
+    journal = Journal.create(tmp_path / "whole.db", {}, [row], [ended])
+    assert journal.triggers() == {3: row}
+    assert journal.chains() == {3: ended}
+    journal.close()
+
+    def killed() -> Iterator[TriggerRow]:
+        yield row
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Journal.create(tmp_path / "run.db", {}, killed())
+    with pytest.raises(UserError, match="killed before it began"):
+        Journal.open(tmp_path / "run.db")
+
+
+def test_what_is_written_ahead_stays_small(tmp_path: Path) -> None:
+    """A run on a nearly full disk needs little more room than its journal takes in the end."""
+    journal = Journal.create(tmp_path / "run.db", {})
+    ahead = tmp_path / "run.db-wal"
+    for batch in range(100):
+        rows = [
+            AnswerRow("step", n, batch, 0, bytes(4000), bytes(4000), None, None, {}, 0.0)
+            for n in range(32)
+        ]
+        with journal.transaction():
+            journal.write_answers(rows)
+        assert ahead.stat().st_size < 12 * 2**20
+    assert (tmp_path / "run.db").stat().st_size > 20 * 2**20
+    journal.close()

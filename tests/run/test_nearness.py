@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edgeflare.core.goal import Goal
+from edgeflare.run.nearness import (
+    AREA_DB,
+    LEVELS_DB,
+    area,
+    judged,
+    linf_steps,
+    nearness_of,
+    psnr,
+    psnr_steps,
+)
+from edgeflare.run.plan import Plan
+
+DISTANCES = st.lists(st.floats(0.0, 255.0), max_size=20)
+
+
+def entry(rms: float, **fields: Any) -> dict[str, Any]:
+    """An entry of a run over images of 100 values."""
+    l2 = 10.0 * rms
+    distance = {"l2": l2, "linf": min(255.0, 2.0 * rms), "mean_abs": rms, "changed": 1}
+    near = None if rms == 0.0 else psnr(l2, 100)
+    return {"distortion": distance, "psnr": near, "strength": 0.1, **fields}
+
+
+def document(rms: list[float], seeds: int) -> dict[str, Any]:
+    return {
+        "totals": {"seeds": seeds},
+        "findings": [entry(one) for one in rms if one > 0.0],
+        "deviating_seeds": [entry(one) for one in rms if one == 0.0],
+    }
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([1, 3]))
+def test_the_psnr_is_that_of_opencv(rng_seed: int, channels: int) -> None:
+    rng = np.random.default_rng(rng_seed)
+    seed, image = rng.integers(0, 256, (2, 7, 5, channels), dtype=np.uint8)
+    l2 = float(np.linalg.norm(image.astype(float) - seed))
+    assert psnr(l2, seed.size) == pytest.approx(cv2.PSNR(seed, image), abs=1e-6)
+
+
+def test_no_change_is_infinitely_near() -> None:
+    assert psnr(0.0, 100) == inf
+
+
+@given(DISTANCES, st.integers(0, 20))
+def test_shares_are_of_all_seeds_and_grow_with_the_distance(rms: list[float], unfound: int) -> None:
+    seeds = len(rms) + unfound
+    near = nearness_of([entry(one) for one in rms], seeds)
+    counts = [one["seeds"] for one in near["psnr"]]
+    assert counts == sorted(counts, reverse=True)
+    assert counts == [
+        sum(one == 0.0 or psnr(10.0 * one, 100) >= level for one in rms) for level in LEVELS_DB
+    ]
+    largest = [one["seeds"] for one in near["linf"]]
+    assert largest == sorted(largest)
+    for one in (*near["psnr"], *near["linf"]):
+        assert one["share"] == pytest.approx(one["seeds"] / max(1, seeds))
+
+
+@given(DISTANCES, st.integers(0, 20))
+def test_the_area_is_that_under_the_curve(rms: list[float], unfound: int) -> None:
+    seeds = len(rms) + unfound
+    known = [psnr(10.0 * one, 100) for one in rms]
+    grid = np.linspace(*AREA_DB, 20_001)
+    shares = [sum(one >= level for one in known) / max(1, seeds) for level in grid]
+    assert area(known, seeds) == pytest.approx(float(np.mean(shares)), abs=1e-3)
+
+
+def test_seeds_that_deviate_themselves_lie_at_no_distance() -> None:
+    near = nearness_of([entry(0.0), entry(0.0)], 4)
+    assert {one["share"] for one in (*near["psnr"], *near["linf"])} == {0.5}
+    assert near["area"] == 0.5
+
+
+def test_seeds_without_a_finding_never_rise() -> None:
+    assert nearness_of([], 4)["area"] == 0.0
+    assert psnr_steps(document([], 4)) == ([], [])
+
+
+@given(DISTANCES)
+def test_the_curve_goes_from_near_to_far(rms: list[float]) -> None:
+    run = document(rms, len(rms) + 3)
+    for steps, reverse in ((psnr_steps(run), True), (linf_steps(run), False)):
+        distances, shares = steps
+        assert distances == sorted(distances, reverse=reverse)
+        assert shares == [n / (len(rms) + 3) for n in range(1, len(rms) + 1)]
+
+
+@pytest.mark.parametrize(
+    ("plan", "rms", "strength", "within", "strong"),
+    [
+        ({}, 20.0, 0.1, None, None),
+        ({"within": 30.0}, 8.0, 0.1, True, None),
+        ({"within": 30.0}, 8.1, 0.1, False, None),
+        ({"within": 30.0}, 0.0, 0.1, True, None),
+        ({"min_strength": 0.1}, 20.0, 0.1, None, True),
+        ({"min_strength": 0.1}, 20.0, 0.09, None, False),
+        ({"min_strength": 0.1, "within": 30.0}, 20.0, None, False, None),
+    ],
+)
+def test_entries_are_judged_by_what_was_asked(
+    plan: dict[str, float],
+    rms: float,
+    strength: float | None,
+    within: bool | None,
+    strong: bool | None,
+) -> None:
+    asked = Plan("random", Goal(), ("device",), **plan)  # type: ignore[arg-type]
+    assert judged(entry(rms, strength=strength), asked) == {"within": within, "strong": strong}

@@ -1,0 +1,82 @@
+"""What a replay adds to its document, and how a terminal shows it."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from edgeflare.report.replay_terminal import replay_totals
+from edgeflare.run.replay_outcome import regressed, replay_part
+
+
+def entry(seed_id: int, sha256: str, linf: float = 9.0, kind: str = "deviation") -> dict[str, Any]:
+    return {
+        "seed_id": seed_id,
+        "sha256": sha256,
+        "kind": kind,
+        "distortion": {"linf": linf},
+    }
+
+
+def noted(baseline: list[str] | None) -> dict[str, Any]:
+    return {
+        "of": {"run": "runs/before", "devices": ["phone"], "compressed": "a.tflite"},
+        "baseline": None if baseline is None else {"run": "runs/known", "sha256": baseline},
+        "seed_sha256": {"1": "seed-1", "2": "seed-2"},
+    }
+
+
+KINDS = {1: "deviation", 2: "deviation"}
+
+
+@pytest.mark.parametrize(
+    ("known", "new"), [(["a"], [2]), (["a", "seed-2"], []), (["seed-2"], [1]), ([], [1, 2])]
+)
+def test_new_is_what_did_not_deviate_in_the_baseline_by_what_it_is(
+    known: list[str], new: list[int]
+) -> None:
+    part = replay_part(noted(known), KINDS, [entry(1, "a")], [entry(2, "b")], [2])
+    assert part["new"] == new
+
+
+def test_a_kind_that_changed_is_told() -> None:
+    part = replay_part(noted(None), KINDS, [entry(1, "a", kind="crash"), entry(2, "b")], [], [])
+    assert part["changed_kind"] == [{"seed_id": 1, "before": "deviation", "now": "crash"}]
+
+
+def test_a_terminal_shows_a_mended_input_whose_seed_deviates() -> None:
+    document = {
+        "findings": [], "deviating_seeds": [], "flaky": [], "unverified": [],
+        "totals": {"seeds": 2},
+        "pair": {"compressed": "a.tflite"},
+    }  # fmt: skip
+    mended = [entry(1, "a"), entry(2, "b")]
+    document["replay"] = replay_part(noted(["x"]), KINDS, [], mended, [2])
+    console = Console(file=io.StringIO(), width=120)
+    console.print(replay_totals(document))
+    text = " ".join(console.file.getvalue().split())  # type: ignore[attr-defined]
+    assert "mended 1 (seed 1)" in text
+    assert "mended, but its seed deviates 1 (seed 2)" in text
+    assert "seeds that deviate only now 1 (seed 2)" in text
+    assert "new since runs/known 1 (seed 2)" in text
+    assert regressed(document)
+
+
+def test_paths_are_cut_from_the_left_where_a_terminal_is_narrow() -> None:
+    document = {
+        "findings": [entry(1, "a")], "deviating_seeds": [], "flaky": [],
+        "unverified": [entry(2, "b")],
+        "totals": {"seeds": 2, "duplicates": None},
+        "pair": {"compressed": f"/{'long/' * 20}pair/compressed_with_a_long_name.tflite"},
+    }  # fmt: skip
+    document["replay"] = replay_part(noted(None), KINDS, [entry(1, "a")], [], [])
+    console = Console(file=io.StringIO(), width=80)
+    console.print(replay_totals(document))
+    lines = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "compressed_with_a_long_name.tflite" in lines
+    assert "then a.tflite" in " ".join(lines.split())
+    assert "deviating now 1 of 1 tried again" in " ".join(lines.split())
+    assert "still" not in lines

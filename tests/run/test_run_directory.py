@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from edgeflare.core.answer import Image
+from edgeflare.errors import EdgeFlareError, InfrastructureError, UserError
+from edgeflare.run.run_directory import RunDirectory, write_atomically
+
+images = st.tuples(st.integers(1, 9), st.integers(1, 9), st.sampled_from([1, 3, 4])).flatmap(
+    lambda shape: arrays(np.uint8, shape)
+)
+
+
+@given(image=images)
+def test_a_stored_image_comes_back_to_the_bit(
+    tmp_path_factory: pytest.TempPathFactory, image: Image
+) -> None:
+    directory = RunDirectory(tmp_path_factory.mktemp("run"))
+    stored = directory.store_image("findings", 12, image)
+    assert np.array_equal(directory.load_image(stored.path), image)
+    data = (directory.path / stored.path).read_bytes()
+    assert stored.sha256 == hashlib.sha256(data).hexdigest()
+
+
+def test_a_damaged_image_is_an_infrastructure_error(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path)
+    stored = directory.store_image("findings", 1, np.zeros((4, 4, 1), np.uint8))
+    (tmp_path / stored.path).write_bytes(b"no image")
+    with pytest.raises(InfrastructureError, match="gone or damaged"):
+        directory.load_image(stored.path)
+
+
+@pytest.mark.parametrize("content", [None, b"", b"no image", b"\x89PNG\r\n\x1a\n cut"])
+def test_opencv_says_nothing_of_an_image_that_is_gone_or_damaged(
+    tmp_path: Path, content: bytes | None, capfd: pytest.CaptureFixture[str]
+) -> None:
+    if content is not None:
+        (tmp_path / "seed.png").write_bytes(content)
+    with pytest.raises(InfrastructureError, match=r"seed\.png is gone or damaged"):
+        RunDirectory(tmp_path).load_image("seed.png")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_absent_and_empty_folders_are_claimed(tmp_path: Path) -> None:
+    RunDirectory.claim(tmp_path / "deep" / "run", overwrite=False)
+    RunDirectory.claim(tmp_path / "deep" / "run", overwrite=False)
+    assert (tmp_path / "deep" / "run").is_dir()
+
+
+def test_a_run_is_replaced_only_if_told_to_and_nothing_else_is_removed(tmp_path: Path) -> None:
+    directory = RunDirectory.claim(tmp_path / "run", overwrite=False)
+    directory.document.write_text("{}")
+    directory.store_image("findings", 1, np.zeros((4, 4, 1), np.uint8))
+    for made in ("report.html", "finding-12.zip"):
+        (directory.path / made).touch()
+    (directory.path / "notes.txt").write_text("mine")
+    with pytest.raises(UserError, match=r"--resume.*--overwrite"):
+        RunDirectory.claim(tmp_path / "run", overwrite=False)
+    RunDirectory.claim(tmp_path / "run", overwrite=True)
+    assert [path.name for path in directory.path.iterdir()] == ["notes.txt"]
+
+
+def test_overwriting_removes_a_rollback_journal_and_follows_no_link(tmp_path: Path) -> None:
+    run, elsewhere = tmp_path / "run", tmp_path / "elsewhere"
+    run.mkdir()
+    elsewhere.mkdir()
+    (elsewhere / "000001.png").touch()
+    for name in ("run.db", "run.db-journal"):
+        (run / name).touch()
+    (run / "findings").symlink_to(elsewhere)
+    RunDirectory.claim(run, overwrite=True)
+    assert not [path for path in run.iterdir() if not path.name.startswith(".")]
+    assert [path.name for path in elsewhere.iterdir()] == ["000001.png"]
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_what_is_no_run_is_never_touched(tmp_path: Path, overwrite: bool) -> None:
+    (tmp_path / "thesis.txt").write_text("precious")
+    with pytest.raises(UserError, match="neither empty nor a run"):
+        RunDirectory.claim(tmp_path, overwrite=overwrite)
+    with pytest.raises(UserError, match="is a file"):
+        RunDirectory.claim(tmp_path / "thesis.txt", overwrite=overwrite)
+    assert (tmp_path / "thesis.txt").read_text() == "precious"
+
+
+def test_an_atomic_write_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    write_atomically(path, b"old")
+    with pytest.raises(TypeError):
+        write_atomically(path, "no bytes")  # type: ignore[arg-type]
+    assert path.read_bytes() == b"old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
+@given(
+    parts=st.lists(st.sampled_from(["findings", "..", ".", "a", "link"]), min_size=1, max_size=6)
+)
+def test_a_name_never_leads_out_of_the_run_directory(
+    tmp_path_factory: pytest.TempPathFactory, parts: list[str]
+) -> None:
+    folder = tmp_path_factory.mktemp("outside")
+    directory = RunDirectory(folder / "run")
+    directory.path.mkdir()
+    (directory.path / "link").symlink_to(folder)
+    name = "/".join(parts)
+    try:
+        path = directory.inside(name)
+    except UserError:
+        return
+    assert path.resolve().is_relative_to(directory.path.resolve())
+    assert ".." not in parts
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["{outside}/secret.png", "../secret.png", "findings/../../secret.png", "link.png",
+     "folder/secret.png", "circle", "", "a\0b", "x" * 5000],
+)  # fmt: skip
+def test_what_lies_outside_is_neither_read_nor_written(tmp_path: Path, name: str) -> None:
+    image = np.full((4, 4, 1), 7, np.uint8)
+    RunDirectory(tmp_path).store_image(".", 1, image)
+    secret = (tmp_path / "000001.png").rename(tmp_path / "secret.png")
+    directory = RunDirectory(tmp_path / "run")
+    directory.path.mkdir()
+    (directory.path / "link.png").symlink_to(secret)
+    (directory.path / "folder").symlink_to(tmp_path)
+    (directory.path / "circle").symlink_to("circle")
+    with pytest.raises(EdgeFlareError):
+        directory.load_image(name.format(outside=tmp_path))
+    with pytest.raises(UserError, match="outside of it"):
+        directory.store_image("folder", 2, image)
+    assert not (tmp_path / "000002.png").exists()
+
+
+def test_a_link_within_the_run_directory_is_followed(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path)
+    image = np.full((4, 4, 1), 7, np.uint8)
+    stored = directory.store_image("findings", 1, image)
+    (tmp_path / "again.png").symlink_to(tmp_path / stored.path)
+    assert np.array_equal(directory.load_image("again.png"), image)
+
+
+def test_a_pipe_is_refused_and_a_huge_file_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.png")
+    with pytest.raises(UserError, match="not a regular file"):
+        RunDirectory(tmp_path).load_image("pipe.png")
+    with (tmp_path / "huge.png").open("wb") as file:
+        file.truncate(2**40)
+    with pytest.raises(UserError, match="1,099,511,627,776 bytes"):
+        RunDirectory(tmp_path).load_image("huge.png")

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from edgeflare.core.answer import Image
+from edgeflare.core.arm import Arm
+from edgeflare.core.goal import Goal
+from edgeflare.search.refining.gradient_estimate import FIRST_PROBES, GradientEstimate, dithered
+from edgeflare.search.refining.trigger_refinement import EvaluatedInput
+from refining import CLASSES, SEEDS, WEIGHTS, bench, like_the_twin
+
+BENCH = like_the_twin(bench())
+
+
+def seen(image: Image) -> EvaluatedInput:
+    outcome = BENCH.evaluate(image, tuple(Arm))
+    return EvaluatedInput(
+        image, outcome[Arm.ORIGINAL], outcome[Arm.DEVICE], outcome, deviates=False
+    )
+
+
+def likeness(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+    one, other = one.ravel(), other.ravel()
+    return float(one @ other / np.linalg.norm(one) / np.linalg.norm(other))
+
+
+def learned(probes: int) -> GradientEstimate:
+    slope, rng, here = (
+        GradientEstimate(BENCH.seed, CLASSES),
+        np.random.default_rng(1),
+        seen(BENCH.seed),
+    )
+    for _ in range(probes):
+        slope.learn(here, seen(slope.probes(here.image, 1, rng)[0]))
+    return slope
+
+
+def test_probes_teach_the_gradient() -> None:
+    truth = (WEIGHTS[0] - WEIGHTS[1]) / 255.0
+    contrast = np.array([1.0, -1.0, 0.0, 0.0])
+    few, many = (
+        likeness(learned(n).around(BENCH.seed).gradient(contrast), truth)
+        for n in (10, FIRST_PROBES)
+    )
+    assert 0.4 < few < many
+    assert many > 0.8
+
+
+def test_what_is_learned_foretells_scores_elsewhere() -> None:
+    here, there = seen(BENCH.seed), seen(SEEDS[1])
+    contrasts = np.array([[1.0, -1.0, 0.0, 0.0]])
+    slope = learned(FIRST_PROBES)
+    plane = slope.around(here.image)
+    assert np.allclose(
+        plane.at_seed(contrasts @ here.first.scores, contrasts), contrasts @ here.first.scores
+    )
+    slope.learn(here, there)
+    told = slope.around(there.image).at_seed(contrasts @ there.first.scores, contrasts)
+    assert np.allclose(told, contrasts @ here.first.scores, atol=0.5)
+
+
+def test_the_scores_are_flat_where_nothing_was_learned() -> None:
+    here = seen(BENCH.seed)
+    slope = GradientEstimate(BENCH.seed, CLASSES)
+    slope.learn(here, replace(here, first=replace(here.first, label=None, failure="crash")))
+    plane = slope.around(here.image)
+    contrasts = np.eye(1, CLASSES)
+    assert np.array_equal(
+        plane.at_seed(contrasts @ here.first.scores, contrasts), contrasts @ here.first.scores
+    )
+    assert not plane.gradient(contrasts[0]).any()
+
+
+def test_nothing_is_learned_from_an_arm_that_failed_or_a_step_of_no_length() -> None:
+    slope, here = learned(5), seen(BENCH.seed)
+    before = slope.around(here.image).slopes
+    broken = replace(here.first, label=None, failure="crash")
+    slope.learn(here, replace(seen(SEEDS[1]), first=broken))
+    slope.learn(here, here)
+    assert np.array_equal(slope.around(here.image).slopes, before)
+    assert Goal().met(here.outcome) is None
+
+
+@settings(deadline=None)
+@given(st.floats(0.0, 255.0), st.integers(0, 2**32 - 1))
+def test_dithering_rounds_to_a_neighbour_and_is_right_on_average(
+    value: float, rng_seed: int
+) -> None:
+    image = dithered(np.full(4000, value), np.random.default_rng(rng_seed))
+    assert set(np.unique(image)) <= {int(np.floor(value)), min(255, int(np.floor(value)) + 1)}
+    assert abs(image.mean() - value) < 0.05
