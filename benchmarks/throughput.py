@@ -20,11 +20,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
 
-from edgeflare.campaign.assembly import assemble, first_seeds
 from edgeflare.campaign.campaign import Interrupt
 from edgeflare.campaign.campaign_context import CHAINS
 from edgeflare.campaign.observer import Unobserved
+from edgeflare.campaign.opened_pair import open_pair
 from edgeflare.campaign.recorded_campaign import run_recorded_campaign
+from edgeflare.campaign.run_description import describe_run
 from edgeflare.core.goal import Find, Goal
 from edgeflare.devices.profile import find_profiles
 from edgeflare.errors import EdgeFlareError
@@ -87,12 +88,17 @@ def measure(pair: Pair, devices: Sequence[str], max_queries: int, chains: int) -
     plan = Plan("random", goal, names, max_queries=max_queries)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        assembly = assemble(pair, first_seeds(pair, None), goal.find, profiles, stack)
-        seeds = len(assembly.seeds)
-        directory, journal = begin_run(folder / "run", assembly.about(plan), seeds, overwrite=False)
+        opened = open_pair(pair, plan, profiles, stack)
+        header = describe_run(opened, plan)
+        _, journal = begin_run(folder / "run", header, len(opened.seeds), overwrite=False)
         stack.callback(journal.close)
         return run_recorded_campaign(
-            assembly, plan, directory, journal, Unobserved(), Interrupt(), chains
+            opened,
+            header.plan,
+            journal,
+            observer=Unobserved(),
+            interrupt=Interrupt(),
+            chains=chains,
         )
 
 

@@ -6,30 +6,34 @@ from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.campaign.campaign import Interrupt, StoppedBy, run_campaign
-from edgeflare.campaign.campaign_context import CampaignContext
-from edgeflare.campaign.health.device_health import DeviceHealth
+from edgeflare.campaign.campaign import Interrupt, StoppedBy
 from edgeflare.campaign.health.health_record import MonitoredDevice
 from edgeflare.campaign.observer import Progress
+from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.campaign.panel import ArmModel, Panel
-from edgeflare.campaign.stopwatch import Stopwatch
+from edgeflare.campaign.recorded_campaign import run_recorded_campaign
 from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Goal
+from edgeflare.devices.device import Device
+from edgeflare.devices.profile import Profile
+from edgeflare.devices.provenance import Telemetry
 from edgeflare.models.decode import Decoder
 from edgeflare.models.evaluator import Evaluator, Signature, Tensor
 from edgeflare.models.in_process import InProcessModel
+from edgeflare.models.pair import Pair
 from edgeflare.models.preprocess import Encoder, Preprocess
+from edgeflare.models.seeds import Seeds
 from edgeflare.models.tflite import Kernels
 from edgeflare.run.begin_or_resume import begin_run, resume_run
 from edgeflare.run.plan import Plan
-from edgeflare.run.run_document import Document, write_document
+from edgeflare.run.run_document import Document
 from edgeflare.run.run_header import RunHeader
-from edgeflare.search.strategy_registry import find_strategy
+from patients import patient
 
 SIDE = 6
 CLASSES = 3
@@ -79,6 +83,25 @@ class Watched:
 
     def verified(self, done: int, total: int) -> None:
         pass
+
+
+@dataclass
+class LaboratoryDevice:
+    """What a campaign asks of a device beside its answers."""
+
+    monitored: MonitoredDevice
+    index: int
+    laboratory: Laboratory
+
+    @property
+    def profile(self) -> Profile:
+        return self.monitored.profile
+
+    def telemetry(self) -> Telemetry:
+        return self.monitored.telemetry()
+
+    def reopen(self, _stopped: Callable[[], bool]) -> None:
+        self.laboratory.recovered.append(self.index)
 
 
 @dataclass
@@ -135,38 +158,45 @@ class Laboratory:
             for invoke in self.more_devices:
                 another = stack.enter_context(closing(InProcessModel(SIGNATURE, invoke)))
                 devices.append(_arm_model(wrap_device(another)))
-            panel = Panel(arms, devices, members)
-            about = self._about(wanted, panel)
+            opened = self._opened(Panel(arms, devices, members), wanted)
+            header = self._header(wanted, opened.panel)
             if resume:
-                directory, journal = resume_run(self.folder / name, about)
+                _, journal = resume_run(self.folder / name, header)
             else:
-                directory, journal = begin_run(
-                    self.folder / name, about, len(self.images), overwrite=False
+                _, journal = begin_run(
+                    self.folder / name, header, len(self.images), overwrite=False
                 )
             stack.callback(journal.close)
             interrupt = Interrupt()
-            observer = self.watched = Watched(interrupt, stop_after)
-            setting = CampaignContext(
-                plan=wanted,
-                images=self.images,
-                labels=None,
-                panel=panel,
-                recover=self.recovered.append,
-                health=DeviceHealth.of(
-                    self.patients, self.images, journal, observer, interrupt.asked
-                ),
-                tale=find_strategy(wanted.strategy).tale,
-                journal=journal,
-                directory=directory,
-                stopwatch=Stopwatch(journal),
-                observer=observer,
+            self.watched = Watched(interrupt, stop_after)
+            document = run_recorded_campaign(
+                opened,
+                wanted,
+                journal,
+                observer=self.watched,
+                interrupt=interrupt,
                 chains=chains,
-                stopped=interrupt.asked,
             )
-            self.stopped: StoppedBy | None = run_campaign(setting, interrupt)
-            return write_document(directory, journal)
+            self.stopped: StoppedBy | None = document["stopped_by"]
+            return document
 
-    def _about(self, plan: Plan, panel: Panel) -> RunHeader:
+    def _opened(self, panel: Panel, plan: Plan) -> OpenedPair:
+        devices = [
+            LaboratoryDevice(
+                self.patients[i] if self.patients else patient(canary_every=0), i, self
+            )
+            for i in range(panel.devices)
+        ]
+        return OpenedPair(
+            Pair("laboratory", None, self.folder, self.folder, Preprocess()),
+            Seeds(self.images, None, tuple(map(str, range(len(self.images))))),
+            panel,
+            cast("tuple[Device, ...]", tuple(devices)),
+            plan.ensemble,
+            opening_seconds=0.0,
+        )
+
+    def _header(self, plan: Plan, panel: Panel) -> RunHeader:
         provenance = {
             "machine": "laboratory",
             "soc": "",

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from edgeflare.campaign.assembly import Assembly, assemble, first_seeds
 from edgeflare.campaign.chain import chain_generator
+from edgeflare.campaign.opened_pair import OpenedPair, open_pair
 from edgeflare.core.answer import Answer, Image
 from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Find, Goal
@@ -80,12 +80,11 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(__file__).with_name("search.png"))
     options = parser.parse_args()
     goal = Goal(Find.ANY)
-    plan = Plan("boundary", goal, (DEVICE,))
+    plan = Plan("boundary", goal, (DEVICE,), limit=options.limit)
     with ExitStack() as stack:
         pair = load_pair(EXAMPLE)
-        seeds = first_seeds(pair, options.limit)
-        assembly = assemble(pair, seeds, goal.find, [find_profile(DEVICE)], stack)
-        sights = most_telling(search(assembly, plan, seed_id) for seed_id in range(options.limit))
+        opened = open_pair(pair, plan, [find_profile(DEVICE)], stack)
+        sights = most_telling(search(opened, plan, seed_id) for seed_id in range(options.limit))
     draw(sights, pair.classes).savefig(options.out, dpi=100, metadata={"Software": None})
 
 
@@ -95,19 +94,19 @@ def most_telling(searches: Iterator[Sequence[Sight]]) -> Sequence[Sight]:
     return max(fitting, key=lambda sights: min(_count(sights, "bisect"), _count(sights, "follow")))
 
 
-def search(assembly: Assembly, plan: Plan, seed_id: int) -> Sequence[Sight]:
+def search(opened: OpenedPair, plan: Plan, seed_id: int) -> Sequence[Sight]:
     """Search from a seed; return it and all that was looked at, unless it deviates itself."""
-    image = assembly.seeds.images[seed_id]
-    outcome = _evaluate(assembly, Query(image, assembly.panel.arms))
+    image = opened.seeds.images[seed_id]
+    outcome = _evaluate(opened, Query(image, opened.panel.arms))
     if plan.goal.met(outcome) is not None:
         return []
     sights = [Sight("seed", image, outcome)]
     rng = chain_generator(plan.rng_seed, seed_id)
-    story = boundary(Start(image, outcome, plan.goal, rng, assembly.settle(plan).bounds))
+    story = boundary(Start(image, outcome, plan.goal, rng, opened.settle(plan).bounds))
     asked = next(story)
     while len(sights) <= MOST:
         (query,) = asked
-        stage, outcome = _stage(story), _evaluate(assembly, query)
+        stage, outcome = _stage(story), _evaluate(opened, query)
         if query.again:
             before = sights.pop().outcome
             sights.append(Sight(stage, query.image, Outcome({**before.answers, **outcome.answers})))
@@ -174,8 +173,8 @@ def _count(sights: Sequence[Sight], stage: str) -> int:
     return sum(sight.stage == stage for sight in sights)
 
 
-def _evaluate(assembly: Assembly, query: Query) -> Outcome:
-    (evaluated,) = assembly.panel.submit([query], [0]).collect()
+def _evaluate(opened: OpenedPair, query: Query) -> Outcome:
+    (evaluated,) = opened.panel.submit([query], [0]).collect()
     return evaluated.outcome
 
 

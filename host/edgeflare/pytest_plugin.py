@@ -253,11 +253,11 @@ def _search(
     from contextlib import ExitStack  # noqa: PLC0415
     from dataclasses import replace  # noqa: PLC0415
 
-    from edgeflare.campaign.assembly import assemble, first_seeds  # noqa: PLC0415
     from edgeflare.campaign.campaign import Interrupt  # noqa: PLC0415
-    from edgeflare.campaign.campaign_context import CHAINS  # noqa: PLC0415
     from edgeflare.campaign.observer import Unobserved  # noqa: PLC0415
+    from edgeflare.campaign.opened_pair import open_pair  # noqa: PLC0415
     from edgeflare.campaign.recorded_campaign import run_recorded_campaign  # noqa: PLC0415
+    from edgeflare.campaign.run_description import describe_run  # noqa: PLC0415
     from edgeflare.devices.profile import find_profiles  # noqa: PLC0415
     from edgeflare.errors import UserError  # noqa: PLC0415
     from edgeflare.models.pair import load_pair  # noqa: PLC0415
@@ -265,21 +265,21 @@ def _search(
     from edgeflare.trust.trust import granted  # noqa: PLC0415
 
     loaded = load_pair(pair, trust=trust)
-    opened = find_profiles(devices, granted(profiles))
-    plan = replace(plan, devices=tuple(profile.name for profile in opened))
+    found = find_profiles(devices, granted(profiles))
+    plan = replace(plan, devices=tuple(profile.name for profile in found))
     with ExitStack() as stack:
-        seeds = first_seeds(loaded, plan.limit)
-        assembly = assemble(loaded, seeds, plan.goal.find, opened, stack)
-        count = len(assembly.seeds)
+        opened = open_pair(loaded, plan, found, stack)
+        count = len(opened.seeds)
         if plan.total_queries is not None and plan.total_queries < count:
             raise UserError(
                 f"total_queries={plan.total_queries} is less than one for each of {count} seeds:"
                 " raise it, or take fewer seeds with limit"
             )
-        directory, journal = begin_run(path, assembly.about(plan), count, overwrite=True)
+        header = describe_run(opened, plan)
+        _, journal = begin_run(path, header, count, overwrite=True)
         stack.callback(journal.close)
         return run_recorded_campaign(
-            assembly, plan, directory, journal, Unobserved(), Interrupt(), CHAINS
+            opened, header.plan, journal, observer=Unobserved(), interrupt=Interrupt()
         )
 
 

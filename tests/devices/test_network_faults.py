@@ -17,9 +17,10 @@ import pytest
 from numpy.typing import NDArray
 
 import edgeflare.report
-from edgeflare.campaign.assembly import assemble, first_seeds
 from edgeflare.campaign.campaign import Interrupt
+from edgeflare.campaign.opened_pair import open_pair
 from edgeflare.campaign.recorded_campaign import run_recorded_campaign
+from edgeflare.campaign.run_description import describe_run
 from edgeflare.core.goal import Find, Goal
 from edgeflare.devices import connection, stream
 from edgeflare.devices import device as device_module
@@ -71,18 +72,23 @@ def search(
     plan = Plan("random", Goal(Find.ANY), ("board",), limit=seeds, max_queries=150)
     with ExitStack() as stack:
         pair = load_pair(EXAMPLE)
-        assembly = assemble(pair, first_seeds(pair, seeds), Find.ANY, [board(address)], stack)
-        about = assembly.about(plan)
-        directory, journal = (
-            resume_run(out, about)
+        pair_opened = open_pair(pair, plan, [board(address)], stack)
+        header = describe_run(pair_opened, plan)
+        _, journal = (
+            resume_run(out, header)
             if resume
-            else begin_run(out, about, len(assembly.seeds), overwrite=False)
+            else begin_run(out, header, len(pair_opened.seeds), overwrite=False)
         )
         stack.callback(journal.close)
         opened()
         interrupt = Interrupt()
         return run_recorded_campaign(
-            assembly, plan, directory, journal, observer or Watched(interrupt), interrupt, chains=16
+            pair_opened,
+            header.plan,
+            journal,
+            observer=observer or Watched(interrupt),
+            interrupt=interrupt,
+            chains=16,
         )
 
 

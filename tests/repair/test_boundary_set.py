@@ -11,11 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgeflare.campaign.assembly import assemble, first_seeds
 from edgeflare.campaign.campaign import Interrupt
 from edgeflare.campaign.observer import Unobserved
+from edgeflare.campaign.opened_pair import open_pair
 from edgeflare.campaign.recorded_campaign import run_recorded_campaign
-from edgeflare.core.goal import Find, Goal
+from edgeflare.campaign.run_description import describe_run
+from edgeflare.core.goal import Goal
 from edgeflare.devices.profile import find_profiles
 from edgeflare.errors import UserError
 from edgeflare.models.pair import load_pair
@@ -44,10 +45,13 @@ def subject(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunToRepair]:
     pair, profiles = load_pair(EXAMPLE), find_profiles(["emulated-xnnpack"])
     plan = Plan("boundary", Goal(), ("emulated-xnnpack",), limit=SEEDS)
     with ExitStack() as stack:
-        assembly = assemble(pair, first_seeds(pair, SEEDS), Find.ANY, profiles, stack)
-        directory, journal = begin_run(run, assembly.about(plan), SEEDS, overwrite=False)
+        opened = open_pair(pair, plan, profiles, stack)
+        header = describe_run(opened, plan)
+        _, journal = begin_run(run, header, SEEDS, overwrite=False)
         stack.callback(journal.close)
-        run_recorded_campaign(assembly, plan, directory, journal, Unobserved(), Interrupt(), 64)
+        run_recorded_campaign(
+            opened, header.plan, journal, observer=Unobserved(), interrupt=Interrupt()
+        )
     past = PastRun.open(run)
     with ExitStack() as stack:
         yield open_run_to_repair(past, past.pair(), profiles, stack)

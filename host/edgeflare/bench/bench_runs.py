@@ -7,10 +7,11 @@ from contextlib import AbstractContextManager, ExitStack, closing
 from pathlib import Path
 
 from edgeflare.bench.grid import BenchRun, Grid, check_pairs
-from edgeflare.campaign.assembly import Assembly, assemble, first_seeds
 from edgeflare.campaign.campaign import Interrupt
 from edgeflare.campaign.observer import Observer
+from edgeflare.campaign.opened_pair import OpenedPair, open_pair
 from edgeflare.campaign.recorded_campaign import run_recorded_campaign
+from edgeflare.campaign.run_description import describe_run
 from edgeflare.devices.profile import find_profile
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
@@ -51,29 +52,19 @@ def run_grid(
         if interrupt.asked():
             return
         with ExitStack() as stack:
-            assembly = open_pair(grid, pair, stack)
+            opened = open_grid_pair(grid, pair, stack)
             for cell in grid.cells(pair):
                 if interrupt.asked():
                     return
                 path = RunDirectory(out).inside(str(cell.run / DOCUMENT)).parent
-                document = _run_cell(cell, assembly, path, chains, watch, interrupt)
+                document = _run_cell(cell, opened, path, chains, watch, interrupt)
                 if document["stopped_by"] is None:
                     yield cell, document
 
 
-def open_pair(grid: Grid, pair: Pair, stack: ExitStack) -> Assembly:
-    """Open what the campaigns on a pair share: its models and the device; see `assemble`."""
-    plan = grid.plan
-    profile = find_profile(grid.device, grid.trust)
-    return assemble(
-        pair,
-        first_seeds(pair, plan.limit),
-        plan.goal.find,
-        [profile],
-        stack,
-        plan.ensemble,
-        plan.elsewhere,
-    )
+def open_grid_pair(grid: Grid, pair: Pair, stack: ExitStack) -> OpenedPair:
+    """Open what the campaigns on a pair share: its models and the device; see `open_pair`."""
+    return open_pair(pair, grid.plan, [find_profile(grid.device, grid.trust)], stack)
 
 
 def check_folder(out: Path, *, resume: bool, holds: str = "bench") -> None:
@@ -93,22 +84,27 @@ def check_folder(out: Path, *, resume: bool, holds: str = "bench") -> None:
 
 
 def _run_cell(
-    cell: BenchRun, assembly: Assembly, path: Path, chains: int, watch: Watch, interrupt: Interrupt
+    cell: BenchRun, opened: OpenedPair, path: Path, chains: int, watch: Watch, interrupt: Interrupt
 ) -> Document:
-    about = assembly.about(cell.plan)
-    if (finished := _finished(RunDirectory(path), about)) is not None:
+    header = describe_run(opened, cell.plan)
+    if (finished := _finished(RunDirectory(path), header)) is not None:
         return finished
     if RunDirectory(path).journal.exists():
-        directory, journal = resume_run(path, about)
+        _, journal = resume_run(path, header)
     else:
-        directory, journal = begin_run(path, about, len(assembly.seeds), overwrite=False)
+        _, journal = begin_run(path, header, len(opened.seeds), overwrite=False)
     with closing(journal), watch(cell) as observer:
         return run_recorded_campaign(
-            assembly, cell.plan, directory, journal, observer, interrupt, chains
+            opened,
+            header.plan,
+            journal,
+            observer=observer,
+            interrupt=interrupt,
+            chains=chains,
         )
 
 
-def _finished(directory: RunDirectory, about: RunHeader) -> Document | None:
+def _finished(directory: RunDirectory, header: RunHeader) -> Document | None:
     """Return the document of a run that reached its end, or None."""
     if not directory.document.exists():
         return None
@@ -116,5 +112,5 @@ def _finished(directory: RunDirectory, about: RunHeader) -> Document | None:
     if document["stopped_by"] is not None:
         return None
     with closing(Journal.open(directory.journal)) as journal:
-        RunHeader.from_json(journal.about()).require_same(about, str(directory.path))
+        RunHeader.from_json(journal.about()).require_same(header, str(directory.path))
     return document

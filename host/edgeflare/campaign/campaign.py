@@ -13,7 +13,6 @@ from edgeflare.campaign.refinement_phase import refine
 from edgeflare.campaign.screening import screen, warn
 from edgeflare.campaign.search_phase import SearchPhase
 from edgeflare.campaign.verification import verify
-from edgeflare.errors import InfrastructureError
 
 StoppedBy = Literal["interrupt", "total-time", "infrastructure"]
 
@@ -38,7 +37,7 @@ class Interrupt:
         return self._times > 1
 
 
-def run_campaign(setting: CampaignContext, interrupt: Interrupt) -> StoppedBy | None:
+def run_campaign(context: CampaignContext, interrupt: Interrupt) -> StoppedBy | None:
     """Run a campaign to its end, or go on with one that was stopped.
 
     Whatever happens, the journal holds all that was answered.
@@ -47,37 +46,31 @@ def run_campaign(setting: CampaignContext, interrupt: Interrupt) -> StoppedBy | 
         What stopped it before its end, or None.
 
     Raises:
-        InfrastructureError: a device was lost for good. The run is noted as stopped by that.
+        InfrastructureError: a device was lost for good.
 
     """
-    try:
-        # One thread: with more, the last digits of a product depend on their number, and they keep
-        # the models' processes from the cores.
-        with threadpool_limits(1):
-            stopped = _run(setting, interrupt)
-    except InfrastructureError:
-        setting.journal.note("stopped_by", "infrastructure")
-        raise
-    setting.journal.note("stopped_by", stopped)
-    return stopped
+    # One thread: with more, the last digits of a product depend on their number, and they keep
+    # the models' processes from the cores.
+    with threadpool_limits(1):
+        return _run(context, interrupt)
 
 
-def _run(setting: CampaignContext, interrupt: Interrupt) -> StoppedBy | None:
-    setting.health.thermometer.look()
-    outcomes = screen(setting)
-    tested = evaluate_held_out(setting)
-    setting.stopwatch.lap("setup")
+def _run(context: CampaignContext, interrupt: Interrupt) -> StoppedBy | None:
+    context.health.thermometer.look()
+    outcomes = screen(context)
+    tested = evaluate_held_out(context)
+    context.stopwatch.lap("setup")
     ended = False
-    if tested and len(outcomes) == len(setting.images):
-        warn(setting)
-        deviating = setting.journal.triggers().keys() - setting.journal.chains().keys()
+    if tested and len(outcomes) == len(context.images):
+        warn(context)
+        deviating = context.journal.triggers().keys() - context.journal.chains().keys()
         seeds = {i: outcome for i, outcome in outcomes.items() if i not in deviating}
-        searched = SearchPhase(setting, seeds).run()
+        searched = SearchPhase(context, seeds).run()
         # What was found is refined where time ended the search, too.
-        refined = not setting.stopped() and refine(setting, seeds)
+        refined = not context.stopped() and refine(context, seeds)
         ended = searched and refined
-    verified = verify(replace(setting, stopped=interrupt.urgent))
-    setting.health.thermometer.look()
+    verified = verify(replace(context, stopped=interrupt.urgent))
+    context.health.thermometer.look()
     if ended and verified:
         return None
     return "interrupt" if interrupt.asked() else "total-time"

@@ -20,7 +20,6 @@ from edgeflare.core.query import Query
 from edgeflare.run.journal import Journal
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.search.strategy import StrategyFunction
 
 CHAINS = 512
 """Chains that are open at once unless told otherwise: four batches of 128 under way. A batch of 64
@@ -44,7 +43,6 @@ class CampaignContext:
         recover: brings a lost device back, by its place among the devices, or raises
             InfrastructureError.
         health: watches over the devices.
-        tale: the strategy.
         journal: the truth.
         directory: where images are stored.
         stopwatch: the times of this process.
@@ -61,7 +59,6 @@ class CampaignContext:
     panel: Panel
     recover: Callable[[int], None]
     health: DeviceHealth
-    tale: StrategyFunction
     journal: Journal
     directory: RunDirectory
     stopwatch: Stopwatch

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from edgeflare.campaign.assembly import Assembly
+from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.campaign.panel import PanelDeviceLost
 from edgeflare.core.arm import Arm
 from edgeflare.core.evaluated_query import EvaluatedQuery
@@ -45,16 +45,16 @@ class DryRun:
     warnings: Sequence[str]
 
 
-def evaluate_first_seeds(assembly: Assembly) -> DryRun:
+def evaluate_first_seeds(opened: OpenedPair) -> DryRun:
     """Ask all arms about the first seeds, once each.
 
     Raises:
         InfrastructureError: a device or an arm of the host was lost.
 
     """
-    evaluated = _evaluated(assembly)
-    decoders = assembly.panel.reading.decoders
-    known = assembly.seeds.labels
+    evaluated = _evaluated(opened)
+    decoders = opened.panel.reading.decoders
+    known = opened.seeds.labels
     labels = [] if known is None else known[: len(evaluated)].tolist()
     labelled = [i for i, label in enumerate(labels) if 0 <= label < decoders[Arm.TWIN].classes]
     first = Arm.ORIGINAL if Arm.ORIGINAL in decoders else Arm.TWIN
@@ -68,7 +68,7 @@ def evaluate_first_seeds(assembly: Assembly) -> DryRun:
         labelled=len(labelled),
         right={
             arm: sum(evaluated[i].outcome[arm].label == labels[i] for i in labelled)
-            for arm in (assembly.panel.arms if labelled else ())
+            for arm in (opened.panel.arms if labelled else ())
         },
         deviating=sum(
             one.outcome[first].label != one.outcome[Arm.DEVICE].label for one in evaluated
@@ -79,8 +79,8 @@ def evaluate_first_seeds(assembly: Assembly) -> DryRun:
     )
 
 
-def _evaluated(assembly: Assembly) -> list[EvaluatedQuery]:
-    panel, images = assembly.panel, assembly.seeds.images[:MOST_SEEDS]
+def _evaluated(opened: OpenedPair) -> list[EvaluatedQuery]:
+    panel, images = opened.panel, opened.seeds.images[:MOST_SEEDS]
     evaluated: list[EvaluatedQuery] = []
     for begin in range(0, len(images), _TOGETHER):
         seed_ids = range(begin, min(begin + _TOGETHER, len(images)))

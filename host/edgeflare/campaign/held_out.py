@@ -81,32 +81,32 @@ def note_held_out(journal: Journal, held_out: HeldOut | None, *, resumed: bool) 
         )
 
 
-def evaluate_held_out(setting: CampaignContext) -> bool:
+def evaluate_held_out(context: CampaignContext) -> bool:
     """Evaluate the held-out images that were not evaluated yet; return False if it was stopped."""
-    if setting.held_out is None:
+    if context.held_out is None:
         return True
-    images = setting.held_out
-    done = setting.journal.answers("test").keys()
+    images = context.held_out
+    done = context.journal.answers("test").keys()
     missing = [i for i in range(len(images)) if i not in done]
     evaluated = len(images) - len(missing)
-    pipeline: Pipeline[list[int]] = setting.pipeline()
-    for landed in pipeline.stream(_batches(setting, images, missing)):
-        with setting.journal.transaction():
-            setting.journal.write_answers(
+    pipeline: Pipeline[list[int]] = context.pipeline()
+    for landed in pipeline.stream(_batches(context, images, missing)):
+        with context.journal.transaction():
+            context.journal.write_answers(
                 to_row("test", i, 0, images[i], one)
                 for i, one in zip(landed.ticket, landed.evaluated, strict=True)
             )
         evaluated += len(landed.ticket)
-        setting.observer.tested(evaluated, len(images))
+        context.observer.tested(evaluated, len(images))
     return evaluated == len(images)
 
 
 def _batches(
-    setting: CampaignContext, images: NDArray[np.uint8], missing: list[int]
+    context: CampaignContext, images: NDArray[np.uint8], missing: list[int]
 ) -> Iterator[tuple[list[int], list[Query], list[int]]]:
-    size = min(setting.batch_size(0.0), 64)
+    size = min(context.batch_size(0.0), 64)
     for begin in range(0, len(missing), size):
-        if setting.stopped():
+        if context.stopped():
             return
         part = missing[begin : begin + size]
-        yield part, [Query(images[i], setting.panel.arms) for i in part], part
+        yield part, [Query(images[i], context.panel.arms) for i in part], part

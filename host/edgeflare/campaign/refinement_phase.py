@@ -34,21 +34,21 @@ KEPT_STRENGTH = 0.75
 strength was asked for."""
 
 
-def refine(setting: CampaignContext, seeds: Mapping[int, Outcome]) -> bool:
+def refine(context: CampaignContext, seeds: Mapping[int, Outcome]) -> bool:
     """Refine the findings as the plan says; return False if the user stopped it before its end.
 
     Each finding has a number of queries of its own, and no time limit cuts in: what becomes of a
     finding depends on itself and the run seed alone.
 
     Args:
-        setting: the campaign.
+        context: the campaign.
         seeds: outcomes of the seeds that were searched from, by id.
 
     """
-    if not setting.plan.strengthen and not setting.plan.shrink:
+    if not context.plan.strengthen and not context.plan.shrink:
         return True
-    phase = RefinementPhase(setting, seeds)
-    run_chains(setting, phase, phase.left, min(OPEN, setting.chains))
+    phase = RefinementPhase(context, seeds)
+    run_chains(context, phase, phase.left, min(OPEN, context.chains))
     return not phase.left
 
 
@@ -65,14 +65,14 @@ class RefinementPhase:
 
     role: Role = "refine"
 
-    def __init__(self, setting: CampaignContext, seeds: Mapping[int, Outcome]) -> None:
+    def __init__(self, context: CampaignContext, seeds: Mapping[int, Outcome]) -> None:
         """Prepare the refinement; `seeds` are the outcomes of the seeds that were searched from."""
-        self._setting = setting
+        self._context = context
         self._seeds = seeds
-        done = setting.journal.refinements()
+        done = context.journal.refinements()
         self._under_way = {
             row.seed_id: _Refinement(row)
-            for row in setting.journal.triggers().values()
+            for row in context.journal.triggers().values()
             if row.seed_id in seeds and row.seed_id not in done and row.kind == "deviation"
         }
         self._all = len(self._under_way)
@@ -84,20 +84,20 @@ class RefinementPhase:
 
     def open(self, seed_id: int) -> Chain:
         """Return the refinement of a finding, told what the journal has of it."""
-        setting = self._setting
-        plan = setting.plan
+        context = self._context
+        plan = context.plan
         start = Start(
-            setting.images[seed_id],
+            context.images[seed_id],
             self._seeds[seed_id],
             plan.goal,
-            np.random.default_rng([plan.rng_seed, seed_id, 1]),
-            plan.bounds,
-            setting.panel.members,
+            rng=np.random.default_rng([plan.rng_seed, seed_id, 1]),
+            bounds=plan.bounds,
+            ensemble=context.panel.members,
         )
         chain = Chain(
             seed_id, GeneratorStrategy(self._story(self._under_way[seed_id], start)), plan.goal
         )
-        tell_again(setting, self.role, chain)
+        tell_again(context, self.role, chain)
         return chain
 
     def place(self, chain: Chain) -> bool:
@@ -109,24 +109,24 @@ class RefinementPhase:
 
     def stopped(self) -> bool:
         """Return whether the user wants to stop."""
-        return self._setting.stopped()
+        return self._context.stopped()
 
     def landed(self, _device_busy_seconds: float) -> None:
         """Count the time of a batch as refining."""
-        self._setting.stopwatch.lap("refine")
+        self._context.stopwatch.lap("refine")
 
     def report(self) -> None:
         """Show how many findings are refined."""
-        self._setting.observer.refined(self._all - len(self._under_way), self._all)
+        self._context.observer.refined(self._all - len(self._under_way), self._all)
 
     def _story(self, refinement: _Refinement, start: Start) -> SearchGenerator:
         """Strengthen first, then shrink; nothing is refined that does not show again."""
-        setting, found, goal = self._setting, refinement.found, start.goal
-        image = setting.directory.load_image(found.image)
-        (outcome,) = yield (Query(image, setting.panel.arms, setting.panel.members),)
+        context, found, goal = self._context, refinement.found, start.goal
+        image = context.directory.load_image(found.image)
+        (outcome,) = yield (Query(image, context.panel.arms, context.panel.members),)
         if goal.met(outcome) != found.kind:
             return None
-        plan = setting.plan
+        plan = context.plan
         trigger = Trigger(image, "deviation", outcome, found.operators)
         refinement.strength = _strength(start, trigger)
         if plan.strengthen:
@@ -148,8 +148,8 @@ class RefinementPhase:
         refinement = self._under_way.pop(chain.seed_id)
         found = refinement.found
         if chain.trigger is not None:
-            store_trigger(self._setting, FOLDER, found.seed_id, chain.trigger)
-        self._setting.journal.end_refinement(
+            store_trigger(self._context, FOLDER, found.seed_id, chain.trigger)
+        self._context.journal.end_refinement(
             RefinementRow(
                 found.seed_id,
                 chain.queries,

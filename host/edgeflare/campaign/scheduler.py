@@ -41,14 +41,14 @@ class ChainPhase(Protocol):
 
 
 def run_chains(
-    setting: CampaignContext, phase: ChainPhase, seed_ids: Iterable[int], most_open: int
+    context: CampaignContext, phase: ChainPhase, seed_ids: Iterable[int], most_open: int
 ) -> None:
     """Run a phase's chains until each is placed aside, or the phase is stopped.
 
     A batch of answers, and what became of the chains that were told them, is one transaction.
 
     Args:
-        setting: the campaign.
+        context: the campaign.
         phase: what the chains are, and what becomes of them.
         seed_ids: the seeds of the chains, in the order in which they are opened.
         most_open: the most chains that are open at once.
@@ -56,41 +56,41 @@ def run_chains(
     """
     waiting = deque(seed_ids)
     ready: deque[Chain] = deque()
-    pipeline: Pipeline[_Batch] = setting.pipeline()
+    pipeline: Pipeline[_Batch] = context.pipeline()
     in_flight = 0
-    size = setting.batch_size(0.0)
+    size = context.batch_size(0.0)
     while True:
         while waiting and len(ready) + in_flight < most_open:
             chain = phase.open(waiting.popleft())
-            with setting.journal.transaction():
+            with context.journal.transaction():
                 ready += [chain] if phase.place(chain) else []
         while ready and not pipeline.full and not phase.stopped():
             batch = _next_batch(ready, size)
             in_flight += len(batch)
-            _put(setting, batch, pipeline)
+            _put(context, batch, pipeline)
         if not len(pipeline):
             return
         landed = pipeline.take()
         in_flight -= len(landed.ticket)
-        with setting.journal.transaction():
-            told = _tell(setting, phase.role, landed)
-            setting.health.canaries.write(landed.evaluated[told:])
+        with context.journal.transaction():
+            told = _tell(context, phase.role, landed)
+            context.health.canaries.write(landed.evaluated[told:])
             ready += [chain for chain, _ in landed.ticket if phase.place(chain)]
             phase.landed(landed.device_busy_seconds)
-        setting.health.canaries.judge(setting.ask_device)
-        size = setting.batch_size(landed.mean_seconds)
+        context.health.canaries.judge(context.ask_device)
+        size = context.batch_size(landed.mean_seconds)
         phase.report()
 
 
-def tell_again(setting: CampaignContext, role: Role, chain: Chain) -> None:
+def tell_again(context: CampaignContext, role: Role, chain: Chain) -> None:
     """Tell a new chain the answers that the journal holds of it.
 
     Raises:
         UserError: the chain asks for other images than those that were answered.
 
     """
-    rows = setting.journal.steps(role, chain.seed_id)
-    evaluated = from_rows(setting.panel.reading, rows)
+    rows = context.journal.steps(role, chain.seed_id)
+    evaluated = from_rows(context.panel.reading, rows)
     while chain.steps < len(rows):
         asked = chain.strategy.ask()
         told = slice(chain.steps, chain.steps + len(asked))
@@ -98,7 +98,7 @@ def tell_again(setting: CampaignContext, role: Role, chain: Chain) -> None:
             row.image_crc32 for row in rows[told]
         ]:
             raise UserError(
-                f"{setting.directory.path} cannot be continued: this installation draws "
+                f"{context.directory.path} cannot be continued: this installation draws "
                 "other mutants than the one that began it; start anew with --overwrite"
             )
         chain.tell(evaluated[told])
@@ -116,15 +116,15 @@ def _next_batch(ready: deque[Chain], size: int) -> _Batch:
     return batch
 
 
-def _put(setting: CampaignContext, batch: _Batch, pipeline: Pipeline[_Batch]) -> None:
+def _put(context: CampaignContext, batch: _Batch, pipeline: Pipeline[_Batch]) -> None:
     """Begin to evaluate what chains ask, and the canaries that are due."""
     queries = [query for _, asked in batch for query in asked]
     seed_ids = [chain.seed_id for chain, asked in batch for _ in asked]
-    canaries, canary_ids = setting.health.canaries.due(queries, seed_ids)
+    canaries, canary_ids = context.health.canaries.due(queries, seed_ids)
     pipeline.put(batch, [*queries, *canaries], [*seed_ids, *canary_ids])
 
 
-def _tell(setting: CampaignContext, role: Role, landed: Landed[_Batch]) -> int:
+def _tell(context: CampaignContext, role: Role, landed: Landed[_Batch]) -> int:
     """Tell the chains of a batch their answers, and write these down; return how many."""
     rows = []
     begin = 0
@@ -136,5 +136,5 @@ def _tell(setting: CampaignContext, role: Role, landed: Landed[_Batch]) -> int:
             for k, (query, one) in enumerate(zip(queries, part, strict=True), start=1)
         ]
         chain.tell(part)
-    setting.journal.write_answers(rows)
+    context.journal.write_answers(rows)
     return len(rows)

@@ -14,6 +14,7 @@ from edgeflare.campaign.trigger_files import store_trigger
 from edgeflare.core.outcome import Outcome
 from edgeflare.run.journal_rows import ChainRow, Ended, Role
 from edgeflare.search.strategy import Donor, GeneratorStrategy, Start
+from edgeflare.search.strategy_registry import find_strategy
 
 FOLDER = "findings"
 
@@ -27,33 +28,34 @@ class SearchPhase:
 
     role: Role = "step"
 
-    def __init__(self, setting: CampaignContext, seeds: Mapping[int, Outcome]) -> None:
+    def __init__(self, context: CampaignContext, seeds: Mapping[int, Outcome]) -> None:
         """Prepare the search; `seeds` are the outcomes of the seeds to search from, by id."""
-        self._setting = setting
+        self._context = context
         self._seeds = seeds
-        self._donors = tuple(Donor(setting.images[i], seeds[i]) for i in sorted(seeds))
-        self._ended = setting.journal.chains()
+        self._strategy = find_strategy(context.plan.strategy).tale
+        self._donors = tuple(Donor(context.images[i], seeds[i]) for i in sorted(seeds))
+        self._ended = context.journal.chains()
         self._open: dict[int, Chain] = {}
         self._allowance = 0
-        self._seconds_before = setting.journal.times().wall
-        setting.health.canaries.begin(setting.panel.reading)
+        self._seconds_before = context.journal.times().wall
+        context.health.canaries.begin(context.panel.reading)
 
     def run(self) -> bool:
         """Search until every chain has ended; return False if it was stopped before."""
-        setting, plan = self._setting, self._setting.plan
+        context, plan = self._context, self._context.plan
         allowance: int | None = first_allowance(
             len(self._seeds), plan.max_queries, plan.total_queries
         )
         while allowance is not None:
             self._allowance = allowance
             waiting = [seed_id for seed_id in self._seeds if seed_id not in self._ended]
-            run_chains(setting, self, waiting, setting.chains)
+            run_chains(context, self, waiting, context.chains)
             if self.stopped():
                 return False
             allowance = next_allowance(
                 allowance, self._spent(), plan.max_queries, plan.total_queries
             )
-        with setting.journal.transaction():
+        with context.journal.transaction():
             for chain in list(self._open.values()):
                 self._end(chain, "total-queries")
         return True
@@ -62,25 +64,25 @@ class SearchPhase:
         """Return a chain that waited for this pass, or a new one, told what the journal has."""
         if seed_id in self._open:
             return self._open[seed_id]
-        setting = self._setting
-        goal = setting.plan.goal
+        context = self._context
+        goal = context.plan.goal
         start = Start(
-            setting.images[seed_id],
+            context.images[seed_id],
             self._seeds[seed_id],
             goal,
-            chain_generator(setting.plan.rng_seed, seed_id),
-            setting.plan.bounds,
-            setting.panel.members,
-            self._donors,
+            rng=chain_generator(context.plan.rng_seed, seed_id),
+            bounds=context.plan.bounds,
+            ensemble=context.panel.members,
+            donors=self._donors,
         )
-        chain = Chain(seed_id, GeneratorStrategy(setting.tale(start)), goal)
-        tell_again(setting, self.role, chain)
+        chain = Chain(seed_id, GeneratorStrategy(self._strategy(start)), goal)
+        tell_again(context, self.role, chain)
         self._open[seed_id] = chain
         return chain
 
     def place(self, chain: Chain) -> bool:
         """End a chain, let it wait for the next pass, or let it go on."""
-        plan = self._setting.plan
+        plan = self._context.plan
         ended = chain.ending(plan.max_queries, plan.time_limit)
         if ended is not None:
             self._end(chain, ended)
@@ -89,30 +91,30 @@ class SearchPhase:
 
     def stopped(self) -> bool:
         """Return whether the user wants to stop, or the time is up."""
-        setting = self._setting
-        limit = setting.plan.total_time
-        return setting.stopped() or (
-            limit is not None and self._seconds_before + setting.stopwatch.wall >= limit
+        context = self._context
+        limit = context.plan.total_time
+        return context.stopped() or (
+            limit is not None and self._seconds_before + context.stopwatch.wall >= limit
         )
 
     def landed(self, device_busy_seconds: float) -> None:
         """Count the time of a batch as searching."""
-        self._setting.stopwatch.lap("wall", device_busy_seconds)
+        self._context.stopwatch.lap("wall", device_busy_seconds)
 
     def report(self) -> None:
         """Show how far the search is."""
-        setting, plan = self._setting, self._setting.plan
+        context, plan = self._context, self._context.plan
         under_way = sum(chain.queries for chain in self._open.values())
         queries = under_way + sum(row.queries for row in self._ended.values())
         left = plan.max_queries * (len(self._seeds) - len(self._ended)) - under_way
         if plan.total_queries is not None:
             left = min(left, plan.total_queries - queries)
         spent: list[ChainRow | Chain] = [*self._ended.values(), *self._open.values()]
-        seconds = self._seconds_before + setting.stopwatch.wall
-        setting.observer.searched(
+        seconds = self._seconds_before + context.stopwatch.wall
+        context.observer.searched(
             Progress(
-                seeds=len(setting.images),
-                deviating_seeds=len(setting.images) - len(self._seeds),
+                seeds=len(context.images),
+                deviating_seeds=len(context.images) - len(self._seeds),
                 ended=len(self._ended),
                 findings=sum(row.ended == "finding" for row in self._ended.values()),
                 queries=queries,
@@ -124,12 +126,12 @@ class SearchPhase:
         )
 
     def _end(self, chain: Chain, ended: Ended) -> None:
-        setting = self._setting
+        context = self._context
         trigger = chain.trigger
         if trigger is not None:
-            store_trigger(setting, FOLDER, chain.seed_id, trigger)
+            store_trigger(context, FOLDER, chain.seed_id, trigger)
         row = chain.row(ended)
-        setting.journal.end_chain(row)
+        context.journal.end_chain(row)
         self._ended[chain.seed_id] = row
         del self._open[chain.seed_id]
 

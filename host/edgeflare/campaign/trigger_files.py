@@ -11,13 +11,13 @@ from edgeflare.run.journal_rows import TriggerRow
 SEEDS_FOLDER = "seeds"
 
 
-def store_trigger(setting: CampaignContext, folder: str, seed_id: int, trigger: Trigger) -> None:
+def store_trigger(context: CampaignContext, folder: str, seed_id: int, trigger: Trigger) -> None:
     """Store a triggering input in a folder of the run directory, and note it in the journal."""
-    seed = setting.images[seed_id]
-    stored = setting.directory.store_image(folder, seed_id, trigger.image)
-    stored_seed = setting.directory.store_image(SEEDS_FOLDER, seed_id, seed)
+    seed = context.images[seed_id]
+    stored = context.directory.store_image(folder, seed_id, trigger.image)
+    stored_seed = context.directory.store_image(SEEDS_FOLDER, seed_id, seed)
     change = np.abs(trigger.image.astype(np.float64) - seed)
-    setting.journal.write_trigger(
+    context.journal.write_trigger(
         TriggerRow(
             seed_id,
             trigger.kind,

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from edgeflare.bench.bench_document import Bench, write_bench
-from edgeflare.bench.bench_runs import Watch, check_folder, open_pair, run_grid
+from edgeflare.bench.bench_runs import Watch, check_folder, open_grid_pair, run_grid
 from edgeflare.bench.bench_table import print_table
 from edgeflare.bench.grid import Grid, check_pairs
 from edgeflare.bench.queries_figure import draw_queries
@@ -142,7 +142,7 @@ def _try(console: Console, grid: Grid, pairs: Sequence[Pair], out: Path) -> None
     """Open what a bench would open, and say what it would do."""
     for pair in pairs:
         with ExitStack() as stack:
-            opened = open_pair(grid, pair, stack)
+            opened = open_grid_pair(grid, pair, stack)
             say(
                 console,
                 f"{pair.name}: {len(opened.seeds)} seeds, opens on {grid.device}",

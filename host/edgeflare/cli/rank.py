@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from edgeflare.bench.bench_runs import Watch, check_folder, open_pair
+from edgeflare.bench.bench_runs import Watch, check_folder, open_grid_pair
 from edgeflare.bench.bench_table import heading
 from edgeflare.bench.grid import Grid
 from edgeflare.campaign.campaign import Interrupt
@@ -225,7 +225,7 @@ def _try(
         say(console, f"{images} labelled image{'s' * (images != 1)}")
     for pair in models:
         with ExitStack() as stack:
-            seeds = len(open_pair(grid, pair, stack).seeds)
+            seeds = len(open_grid_pair(grid, pair, stack).seeds)
             say(
                 console,
                 f"{pair.name}: {seeds} seed{'s' * (seeds != 1)}, opens on {grid.device}",

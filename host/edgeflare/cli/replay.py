@@ -147,7 +147,7 @@ _COUNTS: Mapping[ReplayFailOn, Callable[[Mapping[str, Any]], bool]] = {
 def _run(console: Console, opened: Replay, directory: RunDirectory, journal: Journal) -> Document:
     try:
         with observe(console) as observer, interruptible() as interrupt:
-            return run_replay(opened, directory, journal, observer, interrupt)
+            return run_replay(opened, journal, observer, interrupt)
     except (InfrastructureError, OSError, sqlite3.Error) as error:
         if isinstance(error, sqlite3.Error) and is_damage(error):
             raise InfrastructureError(str(damaged_journal(directory.journal, str(error)))) from None

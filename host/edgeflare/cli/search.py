@@ -9,11 +9,12 @@ from pathlib import Path
 
 from rich.markup import escape
 
-from edgeflare.campaign.assembly import Assembly, assemble, first_seeds
 from edgeflare.campaign.campaign_context import CHAINS
 from edgeflare.campaign.dry_run import evaluate_first_seeds
 from edgeflare.campaign.held_out import HeldOut, note_held_out
+from edgeflare.campaign.opened_pair import OpenedPair, open_pair
 from edgeflare.campaign.recorded_campaign import run_recorded_campaign
+from edgeflare.campaign.run_description import describe_run
 from edgeflare.cli import search_options
 from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
@@ -124,6 +125,7 @@ def search(
         total_time=total_time,
         max_linf=read_bound("--max-linf", max_linf),
         max_l2="default" if max_l2 == "default" else read_bound("--max-l2", max_l2),
+        ensemble=kernels,
         elsewhere=elsewhere,
         strengthen=default_strengthen(min_strength) if strengthen is None else strengthen,
         shrink=shrink,
@@ -139,31 +141,23 @@ def search(
         with console.status(
             f"opening {escape(printable(loaded.name))} on {escape(', '.join(plan.devices))}"
         ):
-            assembly = assemble(
-                loaded,
-                first_seeds(loaded, limit),
-                find,
-                profiles,
-                stack,
-                kernels,
-                elsewhere,
-            )
-        about = assembly.about(plan)
+            opened = open_pair(loaded, plan, profiles, stack)
+        header = describe_run(opened, plan)
         if fail_on is search_options.FailOn.HARMFUL:
-            require_labels(about.labels, about.arms[Arm.DEVICE].classes)
-        held_out = _held_out(test, assembly)
+            require_labels(header.labels, header.arms[Arm.DEVICE].classes)
+        held_out = _held_out(test, opened)
         if dry_run:
-            look = evaluate_first_seeds(assembly)
-            seeds_there = len(assembly.seeds)
-            print_dry_run(Console(), about, look, seeds_there, str(path), loaded.notes)
+            look = evaluate_first_seeds(opened)
+            seeds_there = len(opened.seeds)
+            print_dry_run(Console(), header, look, seeds_there, str(path), loaded.notes)
             return 0
         if resume:
-            directory, journal = resume_run(path, about)
+            directory, journal = resume_run(path, header)
         else:
-            directory, journal = begin_run(path, about, len(assembly.seeds), overwrite=overwrite)
+            directory, journal = begin_run(path, header, len(opened.seeds), overwrite=overwrite)
         stack.callback(journal.close)
         note_held_out(journal, held_out, resumed=resume)
-        document = _run(console, assembly, plan, directory, journal, chains, held_out)
+        document = _run(console, opened, header.plan, directory, journal, chains, held_out)
     print_run(Console(), document, str(path))
     result(path)
     if document["stopped_by"] == "interrupt":
@@ -184,16 +178,15 @@ def search(
     return 1
 
 
-def _held_out(test: Path | None, assembly: Assembly) -> HeldOut | None:
+def _held_out(test: Path | None, opened: OpenedPair) -> HeldOut | None:
     if test is None:
         return None
-    height, width, channels = assembly.seeds.images.shape[1:]
-    return HeldOut.load(test, (height, width, channels), assembly.pair.preprocess.resize)
+    return HeldOut.load(test, opened.image_shape, opened.pair.preprocess.resize)
 
 
 def _run(
     console: Console,
-    assembly: Assembly,
+    opened: OpenedPair,
     plan: Plan,
     directory: RunDirectory,
     journal: Journal,
@@ -203,7 +196,13 @@ def _run(
     try:
         with observe(console) as observer, interruptible() as interrupt:
             return run_recorded_campaign(
-                assembly, plan, directory, journal, observer, interrupt, chains, held_out
+                opened,
+                plan,
+                journal,
+                observer=observer,
+                interrupt=interrupt,
+                chains=chains,
+                held_out=held_out,
             )
     except (InfrastructureError, OSError, sqlite3.Error) as error:
         if isinstance(error, sqlite3.Error) and is_damage(error):

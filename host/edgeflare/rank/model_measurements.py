@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from edgeflare.campaign.assembly import Assembly, ImageShape, assemble, first_seeds
+from edgeflare.campaign.opened_pair import ImageShape, OpenedPair, open_pair
 from edgeflare.campaign.pipeline import Pipeline
 from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Goal
@@ -178,20 +178,15 @@ def measure(
 
 def open_models(
     pair: Pair, plan: Plan, labelled: Path | None, stack: ExitStack, trust: Trust = KEPT_ONLY
-) -> Assembly:
-    """Open a pair's models with the labelled set, or else with its own seeds; see `assemble`.
+) -> OpenedPair:
+    """Open a pair's models with the labelled set, or else with its own seeds; see `open_pair`.
 
     Raises:
         UserError: the set has no labels, or something else is not what it should be.
 
     """
-    seeds_for = (
-        first_seeds(pair, plan.limit) if labelled is None else partial(_load, pair, labelled)
-    )
-    profile = find_profile(plan.devices[0], trust)
-    return assemble(
-        pair, seeds_for, plan.goal.find, [profile], stack, plan.ensemble, plan.elsewhere
-    )
+    seeds_for = None if labelled is None else partial(_load, pair, labelled)
+    return open_pair(pair, plan, [find_profile(plan.devices[0], trust)], stack, seeds_for)
 
 
 def check_labelled(pair: Pair, labelled: Path) -> int:
@@ -246,7 +241,7 @@ def _sha256(labelled: Path) -> str:
         ) from None
 
 
-def _latency(opened: Assembly) -> tuple[float, int]:
+def _latency(opened: OpenedPair) -> tuple[float, int]:
     """Return the median milliseconds of one input on the device, and of how many runs."""
     device, pair = opened.devices[0], opened.pair
     profile = device.profile
@@ -263,7 +258,7 @@ def _latency(opened: Assembly) -> tuple[float, int]:
     return median(seconds) * 1000.0, len(seconds)
 
 
-def _answers(opened: Assembly, goal: Goal, stopped: Callable[[], bool]) -> Labelled | None:
+def _answers(opened: OpenedPair, goal: Goal, stopped: Callable[[], bool]) -> Labelled | None:
     outcomes: list[Outcome] = []
     pipeline: Pipeline[None] = Pipeline(
         opened.panel, lambda index: opened.devices[index].reopen(stopped), lambda: None
@@ -286,7 +281,7 @@ def _answers(opened: Assembly, goal: Goal, stopped: Callable[[], bool]) -> Label
 
 
 def _batches(
-    opened: Assembly, stopped: Callable[[], bool]
+    opened: OpenedPair, stopped: Callable[[], bool]
 ) -> Iterator[tuple[None, list[Query], list[int]]]:
     images = opened.seeds.images
     for begin in range(0, len(images), BATCH):

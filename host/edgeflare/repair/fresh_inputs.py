@@ -92,7 +92,7 @@ def load_fresh(subject: RunToRepair, path: Path) -> Seeds:
 
     """
     height, width, channels = subject.seed_images.shape[1:]
-    return load_seeds(path, (height, width, channels), subject.assembly.pair.preprocess.resize)
+    return load_seeds(path, (height, width, channels), subject.opened.pair.preprocess.resize)
 
 
 def ask_fresh(

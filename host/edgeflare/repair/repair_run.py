@@ -177,7 +177,7 @@ def repair(
             repaired, why = kept(made, why)
         devices = [
             {"name": device.profile.name, "provenance": device.provenance.to_json()}
-            for device in subject.assembly.devices
+            for device in subject.opened.devices
         ]
     return Repair(
         known,
@@ -262,10 +262,10 @@ def _append(
     subject: RunToRepair, known: KnownInputs, target: ModelToRepair, shifts: Shifts
 ) -> Repaired:
     """Append the shifts to the model, and try it on all devices."""
-    before, devices = subject.assembly.pair.compressed, subject.assembly.devices
+    before, devices = subject.opened.pair.compressed, subject.opened.devices
     content = append(before.read_bytes(), shifts, target, str(before))
     images = np.concatenate([known.seed_images, known.trigger_images])
-    inputs = Encoder(subject.assembly.pair.preprocess, target.inputs[0]).encode(images)
+    inputs = Encoder(subject.opened.pair.preprocess, target.inputs[0]).encode(images)
     same = 0
     with tempfile.TemporaryDirectory() as folder:
         after = Path(folder) / MODEL

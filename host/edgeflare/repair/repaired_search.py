@@ -9,11 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from edgeflare.campaign.assembly import assemble, first_seeds
 from edgeflare.campaign.campaign import Interrupt
-from edgeflare.campaign.campaign_context import CHAINS
 from edgeflare.campaign.observer import Observer
+from edgeflare.campaign.opened_pair import open_pair
 from edgeflare.campaign.recorded_campaign import run_recorded_campaign
+from edgeflare.campaign.run_description import describe_run
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
@@ -104,21 +104,13 @@ def search_again(
     """
     plan = past.about.plan
     with ExitStack() as stack:
-        assembly = assemble(
-            pair,
-            first_seeds(pair, plan.limit),
-            plan.goal.find,
-            profiles,
-            stack,
-            plan.ensemble,
-            plan.elsewhere,
-        )
-        about = assembly.about(plan)
-        directory, journal = begin_run(out, about, len(assembly.seeds), overwrite=False)
+        opened = open_pair(pair, plan, profiles, stack)
+        header = describe_run(opened, plan)
+        _, journal = begin_run(out, header, len(opened.seeds), overwrite=False)
         stack.callback(journal.close)
         with watch() as observer:
             return run_recorded_campaign(
-                assembly, plan, directory, journal, observer, interrupt, CHAINS
+                opened, header.plan, journal, observer=observer, interrupt=interrupt
             )
 
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.campaign.assembly import Assembly, ImageShape, assemble
+from edgeflare.campaign.opened_pair import ImageShape, OpenedPair, open_pair
 from edgeflare.campaign.pipeline import Pipeline
 from edgeflare.core.answer import Image
 from edgeflare.core.arm import Arm
 from edgeflare.core.evaluated_query import EvaluatedQuery
-from edgeflare.core.goal import Find
+from edgeflare.core.goal import Find, Goal
 from edgeflare.core.query import Query
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
@@ -41,7 +41,7 @@ class RunToRepair:
 
     Attributes:
         past: the run.
-        assembly: its models and the devices.
+        opened: its models and the devices.
         entries: its findings that deviate from the original, in the order of their seeds.
         seed_images: (k, H, W, C) uint8, their seeds.
         trigger_images: (k, H, W, C) uint8, their triggering inputs.
@@ -49,7 +49,7 @@ class RunToRepair:
     """
 
     past: PastRun
-    assembly: Assembly
+    opened: OpenedPair
     entries: Sequence[Document]
     seed_images: NDArray[np.uint8]
     trigger_images: NDArray[np.uint8]
@@ -62,7 +62,7 @@ class RunToRepair:
     @property
     def decoder(self) -> Decoder:
         """How the device's raw outputs are read."""
-        return self.assembly.panel.reading.decoders[Arm.DEVICE]
+        return self.opened.panel.reading.decoders[Arm.DEVICE]
 
     def ask(self, images: Sequence[Image], seed_ids: Sequence[int]) -> Iterator[EvaluatedQuery]:
         """Ask original and device about images, each of them of a seed; answers in their order.
@@ -71,9 +71,9 @@ class RunToRepair:
             InfrastructureError: a device or a worker process is lost for good.
 
         """
-        devices = self.assembly.devices
+        devices = self.opened.devices
         pipeline: Pipeline[None] = Pipeline(
-            self.assembly.panel, lambda index: devices[index].reopen(), lambda: None
+            self.opened.panel, lambda index: devices[index].reopen(), lambda: None
         )
         batches = (
             (
@@ -139,9 +139,10 @@ def open_run_to_repair(
             raise UserError(f"the images of {where} are not those that its models take, {shape}")
         return Seeds(images["seed_image"], None, tuple(entry["seed_image"] for entry in entries))
 
-    ensemble = past.about.plan.ensemble[:1]
-    assembly = assemble(pair, load, Find.ANY, profiles, stack, ensemble)
-    return RunToRepair(past, assembly, entries, images["seed_image"], images["image"])
+    plan = past.about.plan
+    twin_alone = replace(plan, goal=Goal(Find.ANY), ensemble=plan.ensemble[:1], elsewhere=())
+    opened = open_pair(pair, twin_alone, profiles, stack, seeds_for=load)
+    return RunToRepair(past, opened, entries, images["seed_image"], images["image"])
 
 
 def require_enough(triggers: int, where: str) -> None:
@@ -234,4 +235,4 @@ def _is_pair(seed: EvaluatedQuery, trigger: EvaluatedQuery) -> bool:
 
 
 def _names(subject: RunToRepair) -> str:
-    return ", ".join(device.profile.name for device in subject.assembly.devices)
+    return ", ".join(device.profile.name for device in subject.opened.devices)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from edgeflare.campaign.assembly import ImageShape
+from edgeflare.campaign.opened_pair import ImageShape
 from edgeflare.campaign.trigger_files import SEEDS_FOLDER
 from edgeflare.devices.profile import Profile, find_profiles, find_run_profiles
 from edgeflare.errors import InfrastructureError, UserError

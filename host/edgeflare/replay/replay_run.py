@@ -7,15 +7,14 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from edgeflare.campaign.assembly import Assembly, assemble
 from edgeflare.campaign.campaign import Interrupt
-from edgeflare.campaign.campaign_context import CHAINS, CampaignContext
-from edgeflare.campaign.health.device_health import DeviceHealth
 from edgeflare.campaign.observer import Observer
+from edgeflare.campaign.opened_pair import OpenedPair, open_pair
+from edgeflare.campaign.recorded_campaign import run_recorded_campaign
 from edgeflare.campaign.reevaluation import evaluate_again
-from edgeflare.campaign.stopwatch import Stopwatch
+from edgeflare.campaign.run_description import describe_run
 from edgeflare.devices.profile import Profile
-from edgeflare.errors import EdgeFlareError, UserError
+from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
 from edgeflare.replay.past_run import PastRun
 from edgeflare.replay.replay_header import require_same_replay, told_of
@@ -23,9 +22,8 @@ from edgeflare.run.begin_or_resume import resume_run
 from edgeflare.run.journal import Journal
 from edgeflare.run.journal_rows import ChainRow, TriggerRow
 from edgeflare.run.run_directory import IMAGE_FOLDERS, RunDirectory, write_atomically
-from edgeflare.run.run_document import Document, write_document
+from edgeflare.run.run_document import Document
 from edgeflare.run.run_header import RunHeader
-from edgeflare.search.random_walk import random_walk
 
 STRATEGY = "replay"
 """What the document of a replay calls its strategy."""
@@ -36,7 +34,7 @@ class Replay:
     """A run, and what it is to be replayed with, opened."""
 
     past: PastRun
-    assembly: Assembly
+    opened: OpenedPair
     about: RunHeader
 
 
@@ -62,9 +60,10 @@ def open_replay(past: PastRun, pair: Pair, profiles: Sequence[Profile], stack: E
         strengthen=0,
         shrink=0,
     )
-    assembly = assemble(pair, past.seeds, plan.goal.find, profiles, stack, plan.ensemble[:1])
-    about = replace(assembly.about(plan), labels=past.about.labels, names=past.about.names)
-    return Replay(past, assembly, about)
+    twin_alone = replace(plan, ensemble=plan.ensemble[:1], elsewhere=())
+    opened = open_pair(pair, twin_alone, profiles, stack, seeds_for=past.seeds)
+    about = replace(describe_run(opened, plan), labels=past.about.labels, names=past.about.names)
+    return Replay(past, opened, about)
 
 
 def begin_replay(
@@ -112,7 +111,6 @@ def resume_replay(
 
 def run_replay(
     replay: Replay,
-    directory: RunDirectory,
     journal: Journal,
     observer: Observer,
     interrupt: Interrupt,
@@ -123,30 +121,14 @@ def run_replay(
         InfrastructureError: a device was lost for good. The document is written all the same.
 
     """
-    assembly = replay.assembly
-    setting = CampaignContext(
-        plan=replay.about.plan,
-        images=assembly.seeds.images,
-        labels=assembly.seeds.labels,
-        panel=assembly.panel,
-        recover=lambda index: assembly.devices[index].reopen(interrupt.urgent),
-        health=DeviceHealth.of(
-            assembly.devices, assembly.seeds.images, journal, observer, interrupt.asked
-        ),
-        tale=random_walk,  # never told: nothing is searched
-        journal=journal,
-        directory=directory,
-        stopwatch=Stopwatch(journal, assembly.opening_seconds),
+    return run_recorded_campaign(
+        replay.opened,
+        replay.about.plan,
+        journal,
         observer=observer,
-        chains=CHAINS,
-        stopped=interrupt.asked,
+        interrupt=interrupt,
+        phases=evaluate_again,
     )
-    try:
-        evaluate_again(setting, interrupt)
-    except EdgeFlareError:
-        write_document(directory, journal)
-        raise
-    return write_document(directory, journal)
 
 
 def _copy_images(past: PastRun, directory: RunDirectory, journal: Journal) -> None:

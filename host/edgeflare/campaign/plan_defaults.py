@@ -1,0 +1,51 @@
+"""What a plan leaves open until the pair is known: the ensemble, and the bound of the distance."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from edgeflare.core.goal import Find
+from edgeflare.errors import UserError
+from edgeflare.models.pair import Pair
+from edgeflare.models.seeds import Seeds
+from edgeflare.models.tflite import Kernels, check_model_file
+from edgeflare.run.plan import Plan
+
+TWIN_KERNELS: Final = "xnnpack"
+"""The host's kernels that run the twin: what a runtime does by itself."""
+
+CHEAP_MODEL_BYTES = 4 * 2**20
+"""The largest compressed model whose ensemble holds the reference kernels unless told otherwise.
+They take 16 to 40 times XNNPACK's time; above, the optimized built-in kernels stand in, which take
+about 4 times (ResNet-20: 9.6, 1.0 and 0.24 ms)."""
+
+
+def default_ensemble(pair: Pair, find: Find) -> tuple[Kernels, ...]:
+    """Return an ensemble of two where kernels are looked for, and the twin alone elsewhere.
+
+    Raises:
+        UserError: the compressed model is no model file.
+
+    """
+    if find is not Find.KERNEL:
+        return (TWIN_KERNELS,)
+    check_model_file(pair.compressed)
+    cheap = pair.compressed.stat().st_size <= CHEAP_MODEL_BYTES
+    return (TWIN_KERNELS, "reference" if cheap else "builtin")
+
+
+def settle_plan(plan: Plan, seeds: Seeds, ensemble: tuple[Kernels, ...]) -> Plan:
+    """Return the plan with the ensemble that was opened, and the bounds for seeds of that size.
+
+    Raises:
+        UserError: there are fewer queries than seeds.
+
+    """
+    if plan.total_queries is not None and plan.total_queries < len(seeds):
+        raise UserError(
+            f"--total-queries {plan.total_queries} is less than one for each of {len(seeds)} seeds:"
+            " raise it, or take fewer seeds with --limit"
+        )
+    return plan.settled(ensemble, int(np.prod(seeds.images.shape[1:])))

@@ -1,0 +1,60 @@
+"""What the journal is told of a campaign at its beginning."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+from typing import Any
+
+from edgeflare import __version__
+from edgeflare.campaign.opened_pair import OpenedPair
+from edgeflare.campaign.plan_defaults import settle_plan
+from edgeflare.models.host_description import describe_host
+from edgeflare.models.original import is_callable
+from edgeflare.models.pair import Pair
+from edgeflare.run.plan import Plan
+from edgeflare.run.run_header import RunHeader
+
+
+def describe_run(opened: OpenedPair, plan: Plan) -> RunHeader:
+    """Return the header of a campaign's run, with the plan settled.
+
+    Raises:
+        UserError: there are fewer queries than seeds.
+
+    """
+    labels = opened.seeds.labels
+    return RunHeader(
+        version=__version__,
+        pair=_describe_pair(opened.pair),
+        plan=settle_plan(plan, opened.seeds, opened.ensemble),
+        devices=tuple(
+            {"name": device.profile.name, "provenance": device.provenance.to_json()}
+            for device in opened.devices
+        ),
+        arms=opened.panel.reading.decoders,
+        classes=opened.pair.classes,
+        labels=None if labels is None else tuple(labels.tolist()),
+        host=describe_host(opened.pair.original),
+        names=opened.seeds.names if opened.pair.seeds.is_dir() else (),
+    )
+
+
+def _describe_pair(pair: Pair) -> dict[str, Any]:
+    return {
+        "name": pair.name,
+        "fingerprint": pair.fingerprint(),
+        "original": None if pair.original is None else _absolute(pair.original),
+        "compressed": os.path.abspath(pair.compressed),
+        "seeds": os.path.abspath(pair.seeds),
+        "outputs": pair.outputs,
+        "sha256": pair.model_hashes(),
+        "preprocess": asdict(pair.preprocess),
+    }
+
+
+def _absolute(original: str) -> str:
+    """Return where an original is, from whatever folder; a module's name stays what it is."""
+    module = original.rpartition(":")[0]
+    named = is_callable(original) and not module.endswith(".py")
+    return original if named else os.path.abspath(original)
