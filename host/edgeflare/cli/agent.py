@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from edgeflare.cli import search_options
+from edgeflare.cli import run_options
 from edgeflare.cli.completion import complete_device
 from edgeflare.cli.console import Console
 from edgeflare.devices.agent_installation import install_agent, uninstall_agent
@@ -95,7 +95,7 @@ OnDevice = Annotated[
 
 
 @app.command("install")
-def install(device: OnDevice, trust: search_options.Trust = False) -> None:
+def install(device: OnDevice, trust: run_options.Trust = False) -> None:
     """Put the agent on a device, which every command that uses one does when it is not there."""
     profile = find_profile(device, decided_by_user(trust))
     with Console(stderr=True).status(f"opening {escape(device)}"):
@@ -106,7 +106,7 @@ def install(device: OnDevice, trust: search_options.Trust = False) -> None:
 
 
 @app.command("uninstall")
-def uninstall(device: OnDevice, trust: search_options.Trust = False) -> None:
+def uninstall(device: OnDevice, trust: run_options.Trust = False) -> None:
     """Remove agents and models from a device: the whole cache folder."""
     profile = find_profile(device, decided_by_user(trust))
     with Console(stderr=True).status(f"opening {escape(device)}"):

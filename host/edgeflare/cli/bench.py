@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -15,18 +16,18 @@ from edgeflare.bench.bench_table import print_table
 from edgeflare.bench.grid import Grid, check_pairs
 from edgeflare.bench.queries_figure import draw_queries
 from edgeflare.campaign.campaign_context import CHAINS
-from edgeflare.cli import search_options
+from edgeflare.cli import pair_options, run_options, search_options
 from edgeflare.cli.completion import complete_strategy
 from edgeflare.cli.console import Console
 from edgeflare.cli.grid_progress import say, watch_runs
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
-from edgeflare.cli.option_values import read_bound, read_ensemble, read_parts, read_whole_numbers
+from edgeflare.cli.option_groups import with_option_groups
+from edgeflare.cli.option_values import read_ensemble, read_parts, read_whole_numbers
 from edgeflare.cli.quiet import Quiet, result
-from edgeflare.core.bounds import DEFAULT_LINF
-from edgeflare.core.goal import Find, Goal
+from edgeflare.cli.search_options import make_plan
+from edgeflare.core.goal import Find
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.pair import Pair, load_pair
-from edgeflare.run.plan import MAX_QUERIES, TIME_LIMIT_SECONDS, Plan
 from edgeflare.search.strategy_registry import strategies as known_strategies
 from edgeflare.trust.asking import decided_by_user
 
@@ -59,25 +60,24 @@ Resume = Annotated[
 ]
 
 
+@with_option_groups
 def bench(
     pairs: Pairs,
     out: Out,
     strategy: Strategies = None,
     baseline: Baseline = None,
     rng_seeds: RngSeeds = "0,1,2",
-    limit: search_options.Limit = None,
+    *,
+    limit: pair_options.Limit = None,
     device: search_options.Device = "emulated-builtin",
     find: search_options.FindWhat = Find.ANY,
-    ties: search_options.WithTies = search_options.Ties.EXCLUDE,
-    max_queries: search_options.MaxQueries = MAX_QUERIES,
-    time_limit: search_options.TimeLimit = TIME_LIMIT_SECONDS,
-    max_linf: search_options.MaxLinf = f"{DEFAULT_LINF:g}",
-    max_l2: search_options.MaxL2 = "default",
+    limits: search_options.SearchLimits,
+    bounds: search_options.MutantBounds,
     ensemble: search_options.Ensemble = None,
     chains: search_options.Chains = CHAINS,
     resume: Resume = False,
-    dry_run: search_options.DryRun = False,
-    trust: search_options.Trust = False,
+    dry_run: run_options.DryRun = False,
+    trust: run_options.Trust = False,
     strategies: SeparatedStrategies = None,
     _quiet: Quiet = False,
 ) -> int:
@@ -95,17 +95,10 @@ def bench(
         strategies=names,
         rng_seeds=read_whole_numbers("--rng-seeds", rng_seeds),
         baseline=names[0] if baseline is None else baseline,
-        plan=Plan(
-            strategy=names[0],
-            goal=Goal(find, ties is search_options.Ties.INCLUDE),
-            devices=(device,),
-            limit=limit,
-            max_queries=max_queries,
-            time_limit=time_limit,
+        plan=replace(
+            make_plan(names[0], find, (device,), limit, limits, bounds),
             ensemble=kernels,
             elsewhere=elsewhere,
-            max_linf=read_bound("--max-linf", max_linf),
-            max_l2="default" if max_l2 == "default" else read_bound("--max-l2", max_l2),
         ),
         trust=decided,
     )

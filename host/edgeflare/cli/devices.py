@@ -10,7 +10,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from edgeflare.cli import search_options
+from edgeflare.cli import run_options
 from edgeflare.cli.completion import complete_device
 from edgeflare.cli.console import Console
 from edgeflare.devices.cpu_features import features_for_kernels
@@ -73,7 +73,7 @@ def show(
             autocompletion=complete_device,
         ),
     ],
-    trust: search_options.Trust = False,
+    trust: run_options.Trust = False,
 ) -> None:
     """Show what a profile says, and what its device says of itself (starts its agent)."""
     profile = find_profile(name, decided_by_user(trust))
@@ -97,7 +97,7 @@ def check(
             autocompletion=complete_device,
         ),
     ],
-    trust: search_options.Trust = False,
+    trust: run_options.Trust = False,
 ) -> None:
     """Try a device: put the agent there if needed, start it, run a small model, and stop it.
 

@@ -11,7 +11,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from edgeflare.cli import moved_models, search_options
+from edgeflare.cli import moved_models, run_options
 from edgeflare.cli.completion import complete_device, complete_run
 from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import INTERRUPTED, as_ctrl_c
@@ -72,7 +72,7 @@ def explain(
     device: Devices = None,
     original: moved_models.Original = None,
     compressed: moved_models.Compressed = None,
-    trust: search_options.Trust = False,
+    trust: run_options.Trust = False,
     _quiet: Quiet = False,
 ) -> int:
     """Say why findings deviate, and where in the network it begins.

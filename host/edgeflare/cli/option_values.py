@@ -5,10 +5,24 @@ from __future__ import annotations
 import math
 from typing import cast, get_args
 
+import typer
+
 from edgeflare.errors import UserError
 from edgeflare.models.other_runtime import SEPARATOR, split_member
 from edgeflare.models.tflite import Kernels
 from edgeflare.suggestion import suggestion
+
+
+def require_finite(value: float | None) -> float | None:
+    """Refuse infinity and what is no number, which Typer takes for numbers within any range.
+
+    Raises:
+        BadParameter: it is one of these.
+
+    """
+    if value is not None and not math.isfinite(value):
+        raise typer.BadParameter(f"{value} is not a finite number")
+    return value
 
 
 def read_numbers(option: str, text: str | None) -> tuple[float, ...] | None:

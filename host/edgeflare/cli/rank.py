@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -14,18 +15,18 @@ from edgeflare.bench.bench_table import heading
 from edgeflare.bench.grid import Grid
 from edgeflare.campaign.campaign import Interrupt
 from edgeflare.campaign.campaign_context import CHAINS
-from edgeflare.cli import search_options
+from edgeflare.cli import pair_options, run_options, search_options
 from edgeflare.cli.completion import complete_strategy
 from edgeflare.cli.console import Console
 from edgeflare.cli.grid_progress import say, watch_runs
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
-from edgeflare.cli.option_values import read_bound, read_numbers, read_whole_numbers
+from edgeflare.cli.option_groups import with_option_groups
+from edgeflare.cli.option_values import read_whole_numbers
 from edgeflare.cli.quiet import Quiet, result
-from edgeflare.core.bounds import DEFAULT_LINF
-from edgeflare.core.goal import Find, Goal
+from edgeflare.cli.search_options import make_plan
+from edgeflare.core.goal import Find
 from edgeflare.errors import InfrastructureError
 from edgeflare.models.pair import Pair
-from edgeflare.models.pair_file import Settings
 from edgeflare.rank.candidates import gather
 from edgeflare.rank.model_measurements import check_labelled
 from edgeflare.rank.rank_document import write_ranking
@@ -34,7 +35,7 @@ from edgeflare.rank.rank_sentences import sentences
 from edgeflare.rank.rank_table import print_ranking
 from edgeflare.rank.ranking import Candidate
 from edgeflare.rank.ranking import rank as put_in_order
-from edgeflare.run.plan import MAX_QUERIES, SHRINK, TIME_LIMIT_SECONDS, Plan
+from edgeflare.run.plan import SHRINK
 from edgeflare.search.strategy_registry import find_strategy
 from edgeflare.trust.asking import decided_by_user
 
@@ -96,34 +97,27 @@ Resume = Annotated[
 ]
 
 
+@with_option_groups
 def rank(
     out: Out,
     pairs: Pairs = None,
-    original: search_options.Original = None,
+    original: pair_options.Original = None,
     compressed: Compressed = None,
-    seeds: search_options.Seeds = None,
-    preset: search_options.Preset = None,
-    scale: search_options.Scale = None,
-    mean: search_options.Mean = None,
-    std: search_options.Std = None,
-    resize: search_options.Resize = None,
-    channels: search_options.Channels = None,
-    outputs: search_options.Outputs = None,
+    seeds: pair_options.Seeds = None,
+    *,
+    preprocessing: pair_options.Preprocessing,
     labelled: Labelled = None,
-    limit: search_options.Limit = None,
+    limit: pair_options.Limit = None,
     device: search_options.Device = "emulated-builtin",
-    ties: search_options.WithTies = search_options.Ties.EXCLUDE,
     strategy: Strategy = DEFAULT_STRATEGY,
     rng_seeds: RngSeeds = "0",
-    max_queries: search_options.MaxQueries = MAX_QUERIES,
-    time_limit: search_options.TimeLimit = TIME_LIMIT_SECONDS,
-    max_linf: search_options.MaxLinf = f"{DEFAULT_LINF:g}",
-    max_l2: search_options.MaxL2 = "default",
+    limits: search_options.SearchLimits,
+    bounds: search_options.MutantBounds,
     shrink: Shrink = SHRINK,
     chains: search_options.Chains = CHAINS,
     resume: Resume = False,
-    dry_run: search_options.DryRun = False,
-    trust: search_options.Trust = False,
+    dry_run: run_options.DryRun = False,
+    trust: run_options.Trust = False,
     _quiet: Quiet = False,
 ) -> int:
     """Rank compressed models of one original: the more queries a deviation takes, the better.
@@ -141,30 +135,12 @@ def rank(
         strategies=(find_strategy(strategy).name,),
         rng_seeds=read_whole_numbers("--rng-seeds", rng_seeds),
         baseline=strategy,
-        plan=Plan(
-            strategy=strategy,
-            goal=Goal(Find.ANY, ties is search_options.Ties.INCLUDE),
-            devices=(device,),
-            limit=limit,
-            max_queries=max_queries,
-            time_limit=time_limit,
-            max_linf=read_bound("--max-linf", max_linf),
-            max_l2="default" if max_l2 == "default" else read_bound("--max-l2", max_l2),
-            shrink=shrink,
+        plan=replace(
+            make_plan(strategy, Find.ANY, (device,), limit, limits, bounds), shrink=shrink
         ),
         trust=decided,
     )
-    given = Settings(
-        original=original,
-        seeds=seeds,
-        preset=preset,
-        scale=scale,
-        mean=read_numbers("--mean", mean),
-        std=read_numbers("--std", std),
-        resize=resize,
-        channels=channels,
-        outputs=outputs,
-    )
+    given = preprocessing.settings(original, seeds)
     models = gather(pairs or [], compressed or [], given, decided)
     check_folder(out, resume=resume, holds="ranking")
     if dry_run:
@@ -183,13 +159,21 @@ def rank(
             "command with --resume goes on",
         )
         return INTERRUPTED
-    ranking = put_in_order(candidates, max_queries)
-    told = sentences(ranking, strategy, max_queries)
-    runs = {model.name: [cell.run.as_posix() for cell in grid.cells(model)] for model in models}
-    write_ranking(ranking, grid, runs, told, heading(grid), out)
-    print_ranking(Console(), ranking, heading(grid), told)
-    result(out)
+    _publish(grid, models, candidates, out)
     return 0
+
+
+def _publish(
+    grid: Grid, models: Sequence[Pair], candidates: Sequence[Candidate], out: Path
+) -> None:
+    """Rank what was measured and searched, write the ranking and print it."""
+    plan = grid.plan
+    ranking = put_in_order(candidates, plan.max_queries)
+    lines = sentences(ranking, plan.strategy, plan.max_queries)
+    runs = {model.name: [cell.run.as_posix() for cell in grid.cells(model)] for model in models}
+    write_ranking(ranking, grid, runs, lines, heading(grid), out)
+    print_ranking(Console(), ranking, heading(grid), lines)
+    result(out)
 
 
 def _gather_facts(

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from edgeflare.cli import moved_models, search_options
+from edgeflare.cli import moved_models, run_options
 from edgeflare.cli.completion import complete_device, complete_run
 from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import INTERRUPTED, as_ctrl_c, interruptible
@@ -116,7 +116,7 @@ def repair(
     ensemble: Ensemble = None,
     original: moved_models.Original = None,
     compressed: moved_models.Compressed = None,
-    trust: search_options.Trust = False,
+    trust: run_options.Trust = False,
     _quiet: Quiet = False,
 ) -> int:
     """Move the boundaries of a compressed model back to where its original has them.

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from edgeflare.cli import moved_models, search_options
+from edgeflare.cli import moved_models, run_options
 from edgeflare.cli.completion import complete_device, complete_run
 from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
@@ -91,10 +91,10 @@ def replay(
     original: moved_models.Original = None,
     baseline: Baseline = None,
     fail_on: FailOnWhat = ReplayFailOn.ANY,
-    out: search_options.Out = None,
-    overwrite: search_options.Overwrite = False,
-    resume: search_options.Resume = False,
-    trust: search_options.Trust = False,
+    out: run_options.Out = None,
+    overwrite: run_options.Overwrite = False,
+    resume: run_options.Resume = False,
+    trust: run_options.Trust = False,
     _quiet: Quiet = False,
 ) -> int:
     """Try what a run found again: on another device or firmware, or with a new compressed model.

@@ -1,33 +1,23 @@
-"""The options of `edgeflare search`: what each is called, and what its help teaches."""
+"""Command-line options of a search: devices, what counts as a finding, and how to search."""
 
 from __future__ import annotations
 
-import math
+from dataclasses import dataclass
 from enum import Enum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from edgeflare.cli.completion import complete_device, complete_strategy
-from edgeflare.core.bounds import DEFAULT_RMS
-from edgeflare.core.goal import Find
-from edgeflare.models.preprocess import PRESETS
+from edgeflare.cli.option_values import read_bound, require_finite
+from edgeflare.core.bounds import DEFAULT_LINF, DEFAULT_RMS
+from edgeflare.core.goal import Find, Goal
 from edgeflare.run.json_file import MOST
-from edgeflare.run.plan import STRENGTHEN
+from edgeflare.run.plan import MAX_QUERIES, STRENGTHEN, TIME_LIMIT_SECONDS, Plan
 from edgeflare.search.strategy_registry import strategies
 
-_PAIR = "The pair (these override pair.toml)"
 _WHAT = "What counts"
 _HOW = "How to search"
-_RUN = "The run"
-
-
-def _finite(value: float | None) -> float | None:
-    """Refuse infinity and what is no number, which Typer takes for numbers within any range."""
-    if value is not None and not math.isfinite(value):
-        raise typer.BadParameter(f"{value} is not a finite number")
-    return value
 
 
 class Ties(str, Enum):
@@ -37,77 +27,6 @@ class Ties(str, Enum):
     INCLUDE = "include"
 
 
-class FailOn(str, Enum):
-    """Which deviations make the exit code 1."""
-
-    ANY = "any"
-    HARMFUL = "harmful"
-    KERNEL = "kernel"
-    NONE = "none"
-
-
-PairFolder = Annotated[
-    Path | None,
-    typer.Argument(
-        metavar="PAIR",
-        help="A folder that holds a pair.toml; or give --compressed, --seeds and --original.",
-    ),
-]
-Original = Annotated[
-    str | None,
-    typer.Option(
-        metavar="MODEL",
-        help="The original model: a .tflite, an .onnx, or module:function.",
-        rich_help_panel=_PAIR,
-    ),
-]
-Compressed = Annotated[
-    str | None,
-    typer.Option(metavar="MODEL", help="The compressed .tflite.", rich_help_panel=_PAIR),
-]
-Seeds = Annotated[
-    str | None,
-    typer.Option(
-        metavar="PATH",
-        help="An .npz with images (uint8, NHWC) and maybe labels, or a folder of image files.",
-        rich_help_panel=_PAIR,
-    ),
-]
-Test = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="PATH",
-        help="Further images, given as seeds are, that are only evaluated: how many deviate as "
-        "they are.",
-        rich_help_panel=_PAIR,
-    ),
-]
-Preset = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help=f"Preprocessing by name: {', '.join(PRESETS)}.",
-        rich_help_panel=_PAIR,
-    ),
-]
-Scale = Annotated[
-    float | None,
-    typer.Option(help="Model input = (pixel / SCALE - MEAN) / STD.", rich_help_panel=_PAIR),
-]
-Mean = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NUMBERS",
-        help="One number, or one for each channel: 0.49,0.48,0.45.",
-        rich_help_panel=_PAIR,
-    ),
-]
-Std = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NUMBERS", help="One number, or one for each channel.", rich_help_panel=_PAIR
-    ),
-]
 MaxLinf = Annotated[
     str,
     typer.Option(
@@ -138,34 +57,6 @@ Ensemble = Annotated[
         "Default: xnnpack; with --find kernel xnnpack,reference, or xnnpack,builtin for models "
         "over 4 MiB.",
         rich_help_panel=_HOW,
-    ),
-]
-Resize = Annotated[
-    str | None,
-    typer.Option(
-        metavar="HOW",
-        help="Seeds of another size: none (refuse them), stretch or center-crop.",
-        rich_help_panel=_PAIR,
-    ),
-]
-Channels = Annotated[
-    str | None,
-    typer.Option(
-        metavar="ORDER", help="The models' channel order, rgb or bgr.", rich_help_panel=_PAIR
-    ),
-]
-Outputs = Annotated[
-    str | None,
-    typer.Option(
-        metavar="KIND",
-        help="What the models give: auto (look and see), logits or probabilities.",
-        rich_help_panel=_PAIR,
-    ),
-]
-Limit = Annotated[
-    int | None,
-    typer.Option(
-        min=1, metavar="N", help="Take the first N seeds of the set.", rich_help_panel=_PAIR
     ),
 ]
 Device = Annotated[
@@ -209,7 +100,7 @@ WithTies = Annotated[
 MinStrength = Annotated[
     float,
     typer.Option(
-        callback=_finite,
+        callback=require_finite,
         min=0.0,
         max=1.0,
         metavar="S",
@@ -253,7 +144,7 @@ MaxQueries = Annotated[
 TimeLimit = Annotated[
     float,
     typer.Option(
-        callback=_finite,
+        callback=require_finite,
         min=0.0,
         metavar="SECONDS",
         help="Evaluation time for each seed.",
@@ -273,7 +164,7 @@ TotalQueries = Annotated[
 TotalTime = Annotated[
     float | None,
     typer.Option(
-        callback=_finite,
+        callback=require_finite,
         min=0.0,
         metavar="SECONDS",
         help="Wall time for the whole search; refining what was found comes on top.",
@@ -309,55 +200,46 @@ Chains = Annotated[
         rich_help_panel=_HOW,
     ),
 ]
-Out = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="RUN",
-        help="The run directory, absent or empty. By default a new folder in runs/.",
-        rich_help_panel=_RUN,
-    ),
-]
-Overwrite = Annotated[
-    bool, typer.Option("--overwrite", help="Replace the run in --out.", rich_help_panel=_RUN)
-]
-Resume = Annotated[
-    bool, typer.Option("--resume", help="Go on with the run in --out.", rich_help_panel=_RUN)
-]
-DryRun = Annotated[
-    bool,
-    typer.Option(
-        "--dry-run",
-        help="Open the models and the device, say what would be done, write nothing.",
-        rich_help_panel=_RUN,
-    ),
-]
-FailOnWhat = Annotated[
-    FailOn,
-    typer.Option(
-        "--fail-on",
-        help="Which deviations make the exit code 1. harmful: those on which the original (with "
-        "--find kernel, the twin) is right by the seed's label, those without a label, and "
-        "failures of the device.",
-        rich_help_panel=_RUN,
-    ),
-]
-Allow = Annotated[
-    float,
-    typer.Option(
-        callback=_finite,
-        min=0.0,
-        max=1.0,
-        metavar="RATE",
-        help="Share of the seeds that may have a deviation before the exit code is 1.",
-        rich_help_panel=_RUN,
-    ),
-]
-Trust = Annotated[
-    bool,
-    typer.Option(
-        "--trust",
-        help="Trust what needs it: a Python function that a pair.toml names, a profile in "
-        "./device_profiles that starts a program or names an address. Kept until the files change.",
-        rich_help_panel=_RUN,
-    ),
-]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchLimits:
+    """When a search from one seed ends, and whether a deviation by a tie ends it."""
+
+    ties: WithTies = Ties.EXCLUDE
+    max_queries: MaxQueries = MAX_QUERIES
+    time_limit: TimeLimit = TIME_LIMIT_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class MutantBounds:
+    """How far a mutant may be from its seed."""
+
+    max_linf: MaxLinf = f"{DEFAULT_LINF:g}"
+    max_l2: MaxL2 = "default"
+
+
+def make_plan(
+    strategy: str,
+    find: Find,
+    devices: tuple[str, ...],
+    limit: int | None,
+    limits: SearchLimits,
+    bounds: MutantBounds,
+) -> Plan:
+    """Return the plan that the options of every search describe.
+
+    Raises:
+        UserError: a value is not one of those that its option may have.
+
+    """
+    return Plan(
+        strategy=strategy,
+        goal=Goal(find, limits.ties is Ties.INCLUDE),
+        devices=devices,
+        limit=limit,
+        max_queries=limits.max_queries,
+        time_limit=limits.time_limit,
+        max_linf=read_bound("--max-linf", bounds.max_linf),
+        max_l2="default" if bounds.max_l2 == "default" else read_bound("--max-l2", bounds.max_l2),
+    )

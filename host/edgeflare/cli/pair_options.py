@@ -1,0 +1,141 @@
+"""Command-line options that describe a pair, and override its `pair.toml`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from edgeflare.cli.option_values import read_numbers
+from edgeflare.models.pair_file import Settings
+from edgeflare.models.preprocess import PRESETS
+
+_PAIR = "The pair (these override pair.toml)"
+
+PairFolder = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="PAIR",
+        help="A folder that holds a pair.toml; or give --compressed, --seeds and --original.",
+    ),
+]
+Original = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MODEL",
+        help="The original model: a .tflite, an .onnx, or module:function.",
+        rich_help_panel=_PAIR,
+    ),
+]
+Compressed = Annotated[
+    str | None,
+    typer.Option(metavar="MODEL", help="The compressed .tflite.", rich_help_panel=_PAIR),
+]
+Seeds = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PATH",
+        help="An .npz with images (uint8, NHWC) and maybe labels, or a folder of image files.",
+        rich_help_panel=_PAIR,
+    ),
+]
+Test = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="PATH",
+        help="Further images, given as seeds are, that are only evaluated: how many deviate as "
+        "they are.",
+        rich_help_panel=_PAIR,
+    ),
+]
+Preset = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help=f"Preprocessing by name: {', '.join(PRESETS)}.",
+        rich_help_panel=_PAIR,
+    ),
+]
+Scale = Annotated[
+    float | None,
+    typer.Option(help="Model input = (pixel / SCALE - MEAN) / STD.", rich_help_panel=_PAIR),
+]
+Mean = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NUMBERS",
+        help="One number, or one for each channel: 0.49,0.48,0.45.",
+        rich_help_panel=_PAIR,
+    ),
+]
+Std = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NUMBERS", help="One number, or one for each channel.", rich_help_panel=_PAIR
+    ),
+]
+Resize = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOW",
+        help="Seeds of another size: none (refuse them), stretch or center-crop.",
+        rich_help_panel=_PAIR,
+    ),
+]
+Channels = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ORDER", help="The models' channel order, rgb or bgr.", rich_help_panel=_PAIR
+    ),
+]
+Outputs = Annotated[
+    str | None,
+    typer.Option(
+        metavar="KIND",
+        help="What the models give: auto (look and see), logits or probabilities.",
+        rich_help_panel=_PAIR,
+    ),
+]
+Limit = Annotated[
+    int | None,
+    typer.Option(
+        min=1, metavar="N", help="Take the first N seeds of the set.", rich_help_panel=_PAIR
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Preprocessing:
+    """How images become inputs, and what the outputs are: options of each command on pairs."""
+
+    preset: Preset = None
+    scale: Scale = None
+    mean: Mean = None
+    std: Std = None
+    resize: Resize = None
+    channels: Channels = None
+    outputs: Outputs = None
+
+    def settings(
+        self, original: str | None, seeds: str | None, compressed: str | None = None
+    ) -> Settings:
+        """Return what the command line says about a pair.
+
+        Raises:
+            UserError: a value is not one of those that its option may have.
+
+        """
+        return Settings(
+            original=original,
+            compressed=compressed,
+            seeds=seeds,
+            preset=self.preset,
+            scale=self.scale,
+            mean=read_numbers("--mean", self.mean),
+            std=read_numbers("--std", self.std),
+            resize=self.resize,
+            channels=self.channels,
+            outputs=self.outputs,
+        )
