@@ -8,15 +8,24 @@ An operator of your own is one decorated function:
     def invert(image, rng):
         return 255 - image
 
-A package that names it under the entry point group `edgeflare.operators` makes it known to every
-search that draws from all operators.
+A package that names it under the entry point group `edgeflare.operators` makes it known. A search
+draws from it when it is named with `--operators`.
 """
 
 from edgeflare_operators.operator_registry import (
     MutationOperator,
     OperatorError,
+    built_in_operators,
+    domains,
     operator,
     operators,
 )
 
-__all__ = ["MutationOperator", "OperatorError", "operator", "operators"]
+__all__ = [
+    "MutationOperator",
+    "OperatorError",
+    "built_in_operators",
+    "domains",
+    "operator",
+    "operators",
+]

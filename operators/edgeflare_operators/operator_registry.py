@@ -1,4 +1,4 @@
-"""The operators that there are: ours, and those of installed packages."""
+"""The operators that there are: the built-in ones, and those of other installed packages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import difflib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
 from typing import Any
@@ -16,6 +15,9 @@ from numpy.typing import NDArray
 
 ENTRY_POINTS = "edgeflare.operators"
 """The group of entry points under which a package offers operators, or modules that hold some."""
+
+OWN_PACKAGE = "edgeflare_operators"
+"""The package that defines the built-in operators; it offers them as any other package does."""
 
 Sample = NDArray[Any]
 """An input of any domain."""
@@ -45,6 +47,11 @@ class MutationOperator:
     name: str
     domain: str
     apply: Mutation
+
+    @property
+    def package(self) -> str:
+        """The top-level package, or the module outside of any, that defines the operator."""
+        return str(getattr(self.apply, "__module__", "unknown")).partition(".")[0]
 
     def __call__(self, sample: Sample, rng: np.random.Generator) -> Sample:
         """Mutate an input.
@@ -95,26 +102,79 @@ def operators(
 ) -> tuple[MutationOperator, ...]:
     """Return a domain's operators: those named, in that order, or all, in the order of their names.
 
+    Other packages are loaded only where a name is not a built-in one's, or no names are given.
+
     Raises:
-        OperatorError: a name is unknown, or an installed package's operators do not load.
+        OperatorError: a name is unknown, an installed package's operators do not load, or the
+            built-in operators are not registered.
 
     """
-    _load_all()
-    known = {name: made for (where, name), made in _registered.items() if where == domain}
-    if names is None:
+    chosen = None if names is None else tuple(names)
+    _load_built_in()
+    if chosen is None or not _known(domain).keys() >= set(chosen):
+        _load_all()
+    known = _known(domain)
+    if chosen is None:
         return tuple(known[name] for name in sorted(known))
-    chosen = tuple(names)
     for name in chosen:
         if name not in known:
             raise OperatorError(_unknown(name, domain, sorted(known)))
     return tuple(known[name] for name in chosen)
 
 
+def built_in_operators(domain: str = "image") -> tuple[MutationOperator, ...]:
+    """Return a domain's built-in operators in the order of their names; loads no other package.
+
+    Raises:
+        OperatorError: they are not registered.
+
+    """
+    _load_built_in()
+    known = _known(domain)
+    return tuple(known[name] for name in sorted(known) if known[name].package == OWN_PACKAGE)
+
+
+def domains() -> tuple[str, ...]:
+    """Return the domains that have an operator, in the order of their names.
+
+    Raises:
+        OperatorError: as by `operators`.
+
+    """
+    _load_built_in()
+    _load_all()
+    return tuple(sorted({domain for domain, _ in _registered}))
+
+
+def _known(domain: str) -> dict[str, MutationOperator]:
+    return {name: made for (where, name), made in _registered.items() if where == domain}
+
+
+@cache
+def _load_built_in() -> None:
+    built_in = [entry for entry in _entries() if _is_built_in(entry)]
+    if not built_in:
+        raise OperatorError(
+            f"edgeflare can be imported but is not installed (no entry point of {ENTRY_POINTS} "
+            f"names {OWN_PACKAGE}), so it has no operators: run `pip install -e .` in its checkout"
+        )
+    for entry in built_in:
+        _load(entry)
+
+
 @cache
 def _load_all() -> None:
-    import_module("edgeflare_operators.image")
-    for entry in sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name):
-        _load(entry)
+    for entry in _entries():
+        if not _is_built_in(entry):
+            _load(entry)
+
+
+def _entries() -> list[EntryPoint]:
+    return sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name)
+
+
+def _is_built_in(entry: EntryPoint) -> bool:
+    return entry.module.partition(".")[0] == OWN_PACKAGE
 
 
 def _load(entry: EntryPoint) -> None:

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +15,14 @@ from numpy.typing import NDArray
 from edgeflare_operators import (
     MutationOperator,
     OperatorError,
+    built_in_operators,
+    domains,
+    image,
     operator,
     operator_registry,
     operators,
 )
+from plugin_package import install_plugin
 
 Image = NDArray[np.uint8]
 
@@ -110,29 +117,52 @@ def plain(image, rng):
 ASK = """
 from edgeflare_operators import OperatorError, operators
 try:
-    print(*(op.name for op in operators()))
+    print(*(op.name for op in operators({names})))
 except OperatorError as error:
     print("error:", error)
 """
 
 
-def ask_with_plugin(folder: Path, value: str) -> str:
-    """What a fresh process says where a package offers `value` as an entry point."""
-    (folder / "my_operators.py").write_text(PLUGIN)
-    info = folder / "my_operators-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my-operators\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(f"[edgeflare.operators]\ninvert = {value}\n")
-    program = f"import sys; sys.path.insert(0, {str(folder)!r})\n{ASK}"
+@pytest.fixture(scope="module")
+def plugin(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return where a package is installed that offers an operator by itself and by its module."""
+    entry_points = {"one": "my_operators:invert", "whole": "my_operators"}
+    return install_plugin(
+        tmp_path_factory.mktemp("plugin"),
+        "my_operators",
+        PLUGIN,
+        {"edgeflare.operators": entry_points},
+    )
+
+
+def ask(*paths: Path, names: str = "", isolated: bool = False) -> str:
+    """What a fresh process says where these folders are installed; isolated: nothing else is."""
+    program = ASK.format(names=names)
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, *(["-S"] if isolated else []), "-c", program],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths))},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
     )
     return done.stdout
 
 
+def with_entry_point(plugin: Path, folder: Path, value: str) -> Path:
+    """Return a copy of the installed package with one entry point, of that value."""
+    copy = folder / "copy"
+    shutil.copytree(plugin, copy)
+    (info,) = copy.glob("*.dist-info")
+    (info / "entry_points.txt").write_text(f"[edgeflare.operators]\ninvert = {value}\n")
+    return copy
+
+
 @pytest.mark.parametrize("value", ["my_operators:invert", "my_operators"])
-def test_an_installed_package_adds_operators(tmp_path: Path, value: str) -> None:
-    assert "invert" in ask_with_plugin(tmp_path, value).split()
+def test_an_installed_package_adds_operators(plugin: Path, tmp_path: Path, value: str) -> None:
+    before = ask().split()
+    names = ask(with_entry_point(plugin, tmp_path, value)).split()
+    assert names == sorted([*before, "invert"])
 
 
 @pytest.mark.parametrize(
@@ -142,7 +172,53 @@ def test_an_installed_package_adds_operators(tmp_path: Path, value: str) -> None
         ("my_missing", "of package my-operators do not load (ModuleNotFoundError"),
     ],
 )
-def test_a_broken_package_is_named(tmp_path: Path, value: str, complaint: str) -> None:
-    answer = ask_with_plugin(tmp_path, value)
+def test_a_broken_package_is_named(
+    plugin: Path, tmp_path: Path, value: str, complaint: str
+) -> None:
+    answer = ask(with_entry_point(plugin, tmp_path, value))
     assert answer.startswith("error:")
     assert complaint in answer
+
+
+def test_built_in_operators_need_no_other_package(plugin: Path, tmp_path: Path) -> None:
+    broken = with_entry_point(plugin, tmp_path, "my_missing")
+    assert ask(broken, names="names=['pixel-change']").split() == ["pixel-change"]
+
+
+def test_an_operator_tells_its_package_and_domain() -> None:
+    (known,) = operators(names=["pixel-change"])
+    assert (known.package, known.domain) == ("edgeflare_operators", "image")
+
+    @operator("pitch", domain="audio")
+    def pitch(samples: NDArray[np.float32], rng: np.random.Generator) -> NDArray[np.float32]:
+        return -samples
+
+    assert pitch.package == __name__.partition(".")[0]
+    assert domains() == ("audio", "image")
+
+
+def test_the_built_in_operators_are_offered_by_an_entry_point() -> None:
+    (entry,) = (
+        entry
+        for entry in entry_points(group=operator_registry.ENTRY_POINTS)
+        if entry.dist is not None and entry.dist.name == "edgeflare"
+    )
+    assert entry.load() is image
+    assert {made.name for made in built_in_operators()} == {
+        made.name for made in vars(image).values() if isinstance(made, MutationOperator)
+    }
+
+
+def test_only_what_the_own_package_defines_is_built_in() -> None:
+    operator("mine")(unchanged)
+    assert "mine" in [made.name for made in operators()]
+    assert "mine" not in [made.name for made in built_in_operators()]
+
+
+def test_a_checkout_that_is_not_installed_says_so(tmp_path: Path) -> None:
+    # Without `site` the environment's packages are out of sight; numpy alone is lent.
+    (tmp_path / "numpy").symlink_to(Path(np.__file__).parent)
+    answer = ask(Path(operator_registry.__file__).parents[1], tmp_path, isolated=True)
+    assert answer.count("\n") == 1
+    assert answer.startswith("error: edgeflare can be imported but is not installed")
+    assert "pip install -e ." in answer

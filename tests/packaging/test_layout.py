@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
+from grimp import build_graph
 
 ROOT = Path(__file__).parents[2]
 
@@ -22,6 +24,15 @@ def test_the_rooms_keep_their_directions() -> None:
     )
     assert checked.returncode == 0, checked.stdout + checked.stderr
     assert " 0 broken" in checked.stdout
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    graph = build_graph(
+        "edgeflare", "edgeflare_agent", "edgeflare_operators", "edgeflare_protos", cache_dir=None
+    )
+    imports = {one: graph.find_modules_directly_imported_by(one) for one in graph.modules}
+    assert len(imports) > 300
+    TopologicalSorter(imports).prepare()  # raises CycleError, which names the modules
 
 
 @pytest.mark.parametrize("name", ["agent_pb2.py", "agent_pb2.pyi", "agent_pb2_grpc.py"])
