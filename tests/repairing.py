@@ -51,20 +51,20 @@ class World:
         raw[np.arange(self._seeds), labels] = 127
         return self._samples(raw, np.arange(self._seeds), labels)
 
-    def material(self, near: int = 6000, mixture: Mixture | None = None) -> TrainingInputs:
+    def training(self, near: int = 6000, mixture: Mixture | None = None) -> TrainingInputs:
         """Everything that a repairer is made of; each seed has one trigger."""
-        led = self.near(near)
-        deviating = led.take(led.deviating)
+        bisected = self.near(near)
+        deviating = bisected.take(bisected.deviating)
         ids, firsts = np.unique(deviating.seed_ids, return_index=True)
         rest = np.ones(len(deviating), bool)
         rest[firsts] = False
-        agreeing, unled = led.take(~led.deviating), self.near(near)
+        agreeing, sampled = bisected.take(~bisected.deviating), self.near(near)
         return TrainingInputs(
             deviating.take(firsts),
             self.seeds().take(ids),
             agreeing.take(np.isin(agreeing.seed_ids, ids)),
             deviating.take(rest),
-            unled.take(np.isin(unled.seed_ids, ids)),
+            sampled.take(np.isin(sampled.seed_ids, ids)),
             mixture or Mixture(),
         )
 

@@ -11,7 +11,7 @@ from edgeflare.core.arm import Arm
 from edgeflare.core.bounds import Bounds
 from edgeflare.core.goal import Goal
 from edgeflare.core.outcome import Outcome
-from edgeflare.repair.boundary_crossing import PLACES, cross_boundary
+from edgeflare.repair.boundary_crossing import POINTS, cross_boundary
 from edgeflare.search.strategy import GeneratorStrategy, Start
 
 SEED = np.full((8, 8, 1), 128, np.uint8)
@@ -45,13 +45,13 @@ def far(image: Image) -> int:
 
 def test_the_original_is_never_heeded() -> None:
     one, other = looks(far, far), looks(far, lambda image: 1 - far(image))
-    assert len(one) > PLACES
+    assert len(one) > POINTS
     assert all((a == b).all() for a, b in zip(one, other, strict=True))
 
 
 def test_places_lie_on_both_sides_of_the_devices_boundary() -> None:
-    sides = [far(image) for image in looks(far, far)[-PLACES:]]
-    assert 0 < sum(sides) < PLACES
+    sides = [far(image) for image in looks(far, far)[-POINTS:]]
+    assert 0 < sum(sides) < POINTS
 
 
 def test_every_look_is_within_the_bounds() -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from edgeflare.repair.cross_validation import REPAIRERS, JudgedRepairer, evaluate
-from edgeflare.repair.folds import FOLDS, SPLITS
+from edgeflare.repair.fold_assignment import FOLDS, SPLITS
 from edgeflare.repair.shift_effects import shift_effects
 from edgeflare.repair.training_inputs import TrainingInputs
 from repairing import World, shifts
@@ -17,62 +17,62 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def material() -> TrainingInputs:
-    return World(shifts(c01=10, c23=-10), noise=0.03).material(near=3000)
+def inputs() -> TrainingInputs:
+    return World(shifts(c01=10, c23=-10), noise=0.03).training(near=3000)
 
 
 @pytest.fixture(scope="module")
-def columns(material: TrainingInputs) -> Mapping[str, JudgedRepairer]:
+def repairers(inputs: TrainingInputs) -> Mapping[str, JudgedRepairer]:
     told: list[tuple[int, int]] = []
-    found = evaluate(material, shift_effects(material), lambda *far: told.append(far))
+    found = evaluate(inputs, shift_effects(inputs), lambda *far: told.append(far))
     assert told[-1] == (SPLITS * FOLDS, SPLITS * FOLDS)
     return found
 
 
 def test_counts_and_ratios_are_those_of_the_paper(
-    material: TrainingInputs, columns: Mapping[str, JudgedRepairer]
+    inputs: TrainingInputs, repairers: Mapping[str, JudgedRepairer]
 ) -> None:
-    in_fold = len(material.triggers) / FOLDS
-    assert tuple(columns) == REPAIRERS
-    for column in columns.values():
-        assert column.repair_count == pytest.approx(column.repair_ratio * in_fold)
-        assert column.inducing_count == pytest.approx(column.inducing_ratio * in_fold)
-        assert column.improvement_ratio == pytest.approx(
-            column.repair_ratio - column.inducing_ratio
+    in_fold = len(inputs.triggers) / FOLDS
+    assert tuple(repairers) == REPAIRERS
+    for judged in repairers.values():
+        assert judged.repair_count == pytest.approx(judged.repair_ratio * in_fold)
+        assert judged.inducing_count == pytest.approx(judged.inducing_ratio * in_fold)
+        assert judged.improvement_ratio == pytest.approx(
+            judged.repair_ratio - judged.inducing_ratio
         )
-        assert column.net.value == pytest.approx(
-            (column.repair_ratio - column.induced_agreeing - column.inducing_ratio) / 3
+        assert judged.net.value == pytest.approx(
+            (judged.repair_ratio - judged.induced_agreeing - judged.inducing_ratio) / 3
         )
 
 
 def test_always_answering_with_the_second_class_repairs_all_and_breaks_all(
-    material: TrainingInputs, columns: Mapping[str, JudgedRepairer]
+    inputs: TrainingInputs, repairers: Mapping[str, JudgedRepairer]
 ) -> None:
-    second = columns["second-class"]
+    second = repairers["second-class"]
     assert second.repair_ratio > 0.95
     assert second.inducing_ratio == second.induced_agreeing == 1.0
     assert second.net.high < 0.0
-    assert second.unled_ratio is not None
-    assert second.unled_ratio > 1.0
-    before = material.unled.deviating
-    assert second.unled_broken == (~before).sum()
-    assert 0.9 * before.sum() < second.unled_mended <= before.sum()
+    assert second.sampled_ratio is not None
+    assert second.sampled_ratio > 1.0
+    before = inputs.sampled.deviating
+    assert second.sampled_induced == (~before).sum()
+    assert 0.9 * before.sum() < second.sampled_repaired <= before.sum()
 
 
-def test_shifts_do_better_than_the_papers_design(columns: Mapping[str, JudgedRepairer]) -> None:
-    shifted, paper = columns["shifts"], columns["perceptron"]
+def test_shifts_do_better_than_the_papers_design(repairers: Mapping[str, JudgedRepairer]) -> None:
+    shifted, paper = repairers["shifts"], repairers["perceptron"]
     assert shifted.net.low > 0.0
     assert shifted.net.value > paper.net.value
-    assert shifted.unled_ratio is not None
-    assert shifted.unled_ratio < 1.0
+    assert shifted.sampled_ratio is not None
+    assert shifted.sampled_ratio < 1.0
 
 
 def test_inputs_as_they_come_are_counted_where_none_deviated_before(
-    material: TrainingInputs,
+    inputs: TrainingInputs,
 ) -> None:
-    unled = material.unled
-    agreeing = replace(material, unled=unled.take(~unled.deviating))
-    column = evaluate(agreeing, shift_effects(agreeing), lambda *_: None)["second-class"]
-    assert column.unled_ratio is None
-    assert column.unled_mended == 0.0
-    assert column.unled_broken == len(agreeing.unled)
+    sampled = inputs.sampled
+    agreeing = replace(inputs, sampled=sampled.take(~sampled.deviating))
+    judged = evaluate(agreeing, shift_effects(agreeing), lambda *_: None)["second-class"]
+    assert judged.sampled_ratio is None
+    assert judged.sampled_repaired == 0.0
+    assert judged.sampled_induced == len(agreeing.sampled)

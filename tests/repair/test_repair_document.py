@@ -12,7 +12,7 @@ from edgeflare.models.pair import load_pair
 from edgeflare.models.pair_file import read_settings
 from edgeflare.repair.repair_cost import Cost
 from edgeflare.repair.repair_document import write_models, write_pair
-from edgeflare.repair.repair_run import ALONE, MODEL, Repaired
+from edgeflare.repair.repair_run import MODEL, STANDALONE, Repaired
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
 
@@ -66,4 +66,4 @@ def test_the_shifts_are_there_for_a_model_that_cannot_be_edited_too(tmp_path: Pa
     cost = Cost("board", 100, 200, 1e-5, 1e-5, 1.0)
     write_models(tmp_path / "out", Repaired(b"model", b"shifts", cost, 100, 100))
     found = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
-    assert found == {MODEL: b"model", ALONE: b"shifts"}
+    assert found == {MODEL: b"model", STANDALONE: b"shifts"}

@@ -21,9 +21,9 @@ SURE = JudgedRepairer(
     improvement_count=5.0,
     improvement_ratio=0.5,
     induced_agreeing=0.1,
-    unled_mended=4.0,
-    unled_broken=3.0,
-    unled_ratio=0.9,
+    sampled_repaired=4.0,
+    sampled_induced=3.0,
+    sampled_ratio=0.9,
     net=Estimate(0.1, 0.05, 0.15),
 )
 FITTED = Fitted(np.array([[0.0, 0.125], [-0.125, 0.0]]), 1.0)
@@ -41,15 +41,15 @@ def test_a_gain_is_written() -> None:
 def test_none_is_where_more_inputs_as_they_come_begin_to_deviate_than_are_mended(
     mended: float, broken: float, ratio: float | None
 ) -> None:
-    column = replace(SURE, unled_mended=mended, unled_broken=broken, unled_ratio=ratio)
-    gained, why = verdict(column, FITTED, None)
+    judged = replace(SURE, sampled_repaired=mended, sampled_induced=broken, sampled_ratio=ratio)
+    gained, why = verdict(judged, FITTED, None)
     assert not gained
     assert f"{broken:.1f} begin to deviate, and {mended:.1f} no longer do" in why
 
 
 def test_nothing_to_mend_and_nothing_broken_is_no_hindrance() -> None:
-    column = replace(SURE, unled_mended=0.0, unled_broken=0.0, unled_ratio=None)
-    assert verdict(column, FITTED, None)[0]
+    judged = replace(SURE, sampled_repaired=0.0, sampled_induced=0.0, sampled_ratio=None)
+    assert verdict(judged, FITTED, None)[0]
 
 
 def test_none_is_where_the_net_may_be_none() -> None:
@@ -67,7 +67,7 @@ def test_none_is_where_no_boundary_is_shifted() -> None:
 def test_a_model_that_answers_otherwise_on_the_device_is_not_kept() -> None:
     cost = Cost("board", 100, 200, 1e-5, 1e-5, 1.0)
     good = Repaired(b"model", b"shifts", cost, 100, 100)
-    assert kept(good, "it gains") == (good, "it gains")
-    repaired, why = kept(replace(good, same_labels=99), "it gains")
+    assert kept(good, "it effects") == (good, "it effects")
+    repaired, why = kept(replace(good, same_labels=99), "it effects")
     assert repaired is None
     assert "on 99 of 100 inputs only" in why

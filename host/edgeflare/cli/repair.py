@@ -25,13 +25,13 @@ from edgeflare.repair.mixture import Mixture
 from edgeflare.repair.repair_document import to_document, write_document, write_models, write_pair
 from edgeflare.repair.repair_run import MODEL, RepairRequest
 from edgeflare.repair.repair_run import repair as repair_run
-from edgeflare.repair.repair_terminal import print_again, print_repair
+from edgeflare.repair.repair_terminal import print_repair, print_repaired_search
 from edgeflare.repair.repaired_search import (
     FOLDER,
-    compared,
     require_same_ensemble,
     require_same_seeds,
     search_again,
+    search_comparison,
 )
 from edgeflare.replay.past_run import PastRun
 from edgeflare.run.run_document import Document
@@ -174,9 +174,9 @@ def _search_again(
         after = search_again(
             past, pair, profiles, out / FOLDER, lambda: observe(console), interrupt
         )
-    document["again"] = compared(past.document, after)
+    document["again"] = search_comparison(past.document, after)
     write_document(out, document)
-    print_again(Console(), document)
+    print_repaired_search(Console(), document)
     return INTERRUPTED if after["stopped_by"] == "interrupt" else 0
 
 

@@ -1,16 +1,18 @@
-"""The third set and the fourth: inputs near the decision boundary, most of which do not deviate.
+"""The boundary set: inputs near the decision boundary, most of which do not deviate.
 
-Triggers lie on the boundary, so whatever moves inputs across it repairs triggers; only inputs that
-lie there too and do *not* deviate tell whether it does so for a reason. A search by boundary
-bisection passes them on its way. It is told on from each seed of the run, in several rounds with
-generators of their own, and every look with a small margin is kept. The device answers in the
-twin's place, so each look asks the original and the device.
+A repair learns from four sets of inputs: the run's triggers, their seeds, and two sets of inputs
+near the boundary that are gathered here. Triggers lie on the boundary, so whatever moves inputs
+across it repairs triggers. Only inputs that lie there too and do *not* deviate show whether a
+repairer moves the right ones.
 
-How many of such inputs deviate depends on how they were come by: a search for triggers is led
-there. So a fourth set is gathered by searches that the original does not lead (`cross_boundary`),
-in
-which they are as many as among test images of the same margin: what a repairer does to inputs as
-they come.
+The third set is bisected: a search by boundary bisection evaluates such inputs on its way. It is
+run `rounds` times from each seed of the run, each time with another generator, and every input with
+a small margin is kept. The device answers in the twin's place, so each query asks the original and
+the device.
+
+Such a search is led to inputs that deviate. So the fourth set is sampled with the device's answers
+alone (`cross_boundary`), in which deviations are as frequent as among test images of the same
+margin. It shows what a repairer does to inputs that nobody searched for.
 """
 
 from __future__ import annotations
@@ -27,18 +29,18 @@ from edgeflare.core.goal import Goal
 from edgeflare.core.outcome import Outcome
 from edgeflare.repair.boundary_crossing import cross_boundary
 from edgeflare.repair.repair_samples import Samples
-from edgeflare.repair.run_to_repair import KnownInputs, RunToRepair
+from edgeflare.repair.run_to_repair import RunInputs, RunToRepair
 from edgeflare.search.boundary import boundary
 from edgeflare.search.strategy import GeneratorStrategy, Start, StrategyFunction
 
-NEAR = 0.25
-"""The largest margin of probabilities that is near. Triggers have .003 to .1."""
+NEAR_MARGIN = 0.25
+"""The largest margin of probabilities that counts as near. Triggers have .003 to .1."""
 
 ROUNDS = 4
-"""Told on so often from each seed, in both ways: 100 to 220 looks on five pairs."""
+"""Searches of each of the two kinds from each seed: 100 to 220 queries a seed on five pairs."""
 
-MOST_LOOKS = 200
-"""In one round from one seed; on the mean a search takes 24."""
+MOST_QUERIES = 200
+"""Of one search; the mean is 24."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,108 +48,110 @@ class BoundarySet:
     """Inputs near the boundary.
 
     Attributes:
-        led: those that boundary bisection came by, without a tie; some deviate.
-        unled: those that `cross_boundary` came by, ties of the device among them; some deviate.
-        queries: inputs that were looked at, each by original and device.
+        bisected: those that boundary bisection evaluated, without a tie; some deviate.
+        sampled: those that `cross_boundary` drew, ties of the device among them; some deviate.
+        queries: number of inputs that original and device were asked about.
 
     """
 
-    led: Samples
-    unled: Samples
+    bisected: Samples
+    sampled: Samples
     queries: int
 
 
 def gather(
-    subject: RunToRepair, known: KnownInputs, rounds: int, tell: Callable[[int, int], None]
+    run: RunToRepair, run_inputs: RunInputs, rounds: int, progress: Callable[[int, int], None]
 ) -> BoundarySet:
     """Gather inputs near the boundary, the same ones for the same run and device.
 
     Args:
-        subject: the run.
-        known: its seeds.
-        rounds: how often to search from each seed, in both ways.
-        tell: is told how many of the searches have ended, and how many there are.
+        run: the run.
+        run_inputs: its seeds and triggers.
+        rounds: number of searches of each kind from each seed.
+        progress: is called with the number of searches that have ended, and that of all.
 
     Raises:
         InfrastructureError: a device or a worker process is lost for good.
 
     """
     searches = [
-        _Search(subject, known, row, number, tale)
+        _Search(run, run_inputs, row, number, strategy)
         for number in range(rounds)
-        for row in range(len(known.seeds))
-        for tale in (boundary, cross_boundary)
+        for row in range(len(run_inputs.seeds))
+        for strategy in (boundary, cross_boundary)
     ]
     total, queries = len(searches), 0
-    ids = known.seeds.seed_ids.tolist()
+    ids = run_inputs.seeds.seed_ids.tolist()
     kept: dict[StrategyFunction, list[tuple[int, EvaluatedQuery]]] = {
         boundary: [],
         cross_boundary: [],
     }
-    tell(0, total)
-    for _ in range(MOST_LOOKS):
+    progress(0, total)
+    for _ in range(MOST_QUERIES):
         asked = [(search, image) for search in searches for image in search.asks()]
         if not asked:
             break
-        answers = subject.ask([image for _, image in asked], [ids[one.row] for one, _ in asked])
+        answers = run.ask([image for _, image in asked], [ids[one.row] for one, _ in asked])
         for (search, _), evaluated in zip(asked, answers, strict=True):
             queries += 1
             search.tell(evaluated)
-            if _is_near(evaluated.outcome, ties=search.tale is cross_boundary):
-                kept[search.tale].append((search.row, evaluated))
+            if _is_near(evaluated.outcome, ties=search.strategy is cross_boundary):
+                kept[search.strategy].append((search.row, evaluated))
         searches = [search for search in searches if not search.ended]
-        tell(total - len(searches), total)
-    tell(total, total)
-    led, unled = (_samples(subject, known, kept[tale]) for tale in (boundary, cross_boundary))
-    return BoundarySet(led, unled, queries)
+        progress(total - len(searches), total)
+    progress(total, total)
+    bisected, sampled = (
+        _samples(run, run_inputs, kept[strategy]) for strategy in (boundary, cross_boundary)
+    )
+    return BoundarySet(bisected, sampled, queries)
 
 
 def _samples(
-    subject: RunToRepair, known: KnownInputs, kept: list[tuple[int, EvaluatedQuery]]
+    run: RunToRepair, run_inputs: RunInputs, kept: list[tuple[int, EvaluatedQuery]]
 ) -> Samples:
     rows = [row for row, _ in kept]
-    seeds = known.seeds.take(np.array(rows, np.int64))
-    return subject.samples([one for _, one in kept], seeds.seed_ids, seeds.labels)
+    seeds = run_inputs.seeds.take(np.array(rows, np.int64))
+    return run.samples([one for _, one in kept], seeds.seed_ids, seeds.labels)
 
 
 class _Search:
-    """One search, in which the device answers in its twin's place too, input after input."""
+    """One search from one seed, in which the device also answers in its twin's place."""
 
     def __init__(
         self,
-        subject: RunToRepair,
-        known: KnownInputs,
+        run: RunToRepair,
+        run_inputs: RunInputs,
         row: int,
         number: int,
-        tale: StrategyFunction,
+        strategy: StrategyFunction,
     ) -> None:
-        self.row, self.tale = row, tale
-        plan = subject.past.about.plan
-        seed_id = int(known.seeds.seed_ids[row])
-        rng = np.random.default_rng([plan.rng_seed, number, seed_id, tale is cross_boundary])
-        outcome = _as_asked(known.seed_answers[row])
-        start = Start(known.seed_images[row], outcome, Goal(), rng, plan.bounds)
-        self._told = GeneratorStrategy(tale(start))
+        self.row, self.strategy = row, strategy
+        plan = run.past.about.plan
+        seed_id = int(run_inputs.seeds.seed_ids[row])
+        rng = np.random.default_rng([plan.rng_seed, number, seed_id, strategy is cross_boundary])
+        outcome = _device_as_twin(run_inputs.seed_answers[row])
+        start = Start(run_inputs.seed_images[row], outcome, Goal(), rng, plan.bounds)
+        self._search = GeneratorStrategy(strategy(start))
 
     @property
     def ended(self) -> bool:
         """Whether it asks nothing more."""
-        return not self._told.ask()
+        return not self._search.ask()
 
     def asks(self) -> list[Image]:
-        """Return what is to be looked at next."""
-        return [query.image for query in self._told.ask()]
+        """Return the images to evaluate next."""
+        return [query.image for query in self._search.ask()]
 
     def tell(self, evaluated: EvaluatedQuery) -> None:
-        """Tell what was answered, and again where the device is asked about that very input."""
-        outcome = _as_asked(evaluated)
-        self._told.tell([outcome])
-        while any(query.again for query in self._told.ask()):
-            self._told.tell([outcome])
+        """Tell the answers, once more for each query that asks the device about the same image."""
+        outcome = _device_as_twin(evaluated)
+        self._search.tell([outcome])
+        while any(query.again for query in self._search.ask()):
+            self._search.tell([outcome])
 
 
-def _as_asked(evaluated: EvaluatedQuery) -> Outcome:
-    """Return an outcome in which the device is its own twin."""
+def _device_as_twin(evaluated: EvaluatedQuery) -> Outcome:
+    """Return an outcome in which the device's answer is also the twin's."""
     answers = evaluated.outcome.answers
     return Outcome({**answers, Arm.TWIN: answers[Arm.DEVICE]})
 
@@ -160,4 +164,4 @@ def _is_near(outcome: Outcome, *, ties: bool) -> bool:
     if original.tied or (device.tied and not ties):
         return False
     two = np.partition(device.probabilities, -2)[-2:]
-    return bool(two[1] - two[0] < NEAR)
+    return bool(two[1] - two[0] < NEAR_MARGIN)

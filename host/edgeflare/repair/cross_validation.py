@@ -1,4 +1,4 @@
-"""Repairers on what they were not trained with: five folds, five times, side by side."""
+"""Cross-validation of all repairers: five folds by seed, five times, on held-out inputs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.bench.bench_statistics import Estimate
-from edgeflare.repair.folds import FOLDS, SPLITS
+from edgeflare.repair.fold_assignment import FOLDS, SPLITS
 from edgeflare.repair.mixture import count_mixture
 from edgeflare.repair.perceptron import second_class, train, train_abstaining
 from edgeflare.repair.repair_samples import Samples
@@ -21,30 +21,31 @@ from edgeflare.repair.training_inputs import Repair, TrainingInputs
 PERCEPTRON = "perceptron"
 ABSTAINING = "perceptron-abstaining"
 SECOND = "second-class"
-RECKLESS = "shifts-mixture-only"
+MIXTURE_ONLY = "shifts-mixture-only"
 SHIFTS = "shifts"
 
-REPAIRERS = (PERCEPTRON, ABSTAINING, SECOND, RECKLESS, SHIFTS)
+REPAIRERS = (PERCEPTRON, ABSTAINING, SECOND, MIXTURE_ONLY, SHIFTS)
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedRepairer:
-    """What a repairer did to inputs that it was not trained with, on the mean over all splits.
+    """The effect of a repairer on held-out inputs, averaged over all splits.
 
-    Counts are those of one fold, as the paper's Table 7 has them (§5.5.2).
+    Counts are for one fold, as in the paper's Table 7 (§5.5.2).
 
     Attributes:
         repair_count: triggers that no longer deviate.
-        repair_ratio: their share of the triggers.
+        repair_ratio: share of the triggers that no longer deviate.
         inducing_count: seeds that begin to deviate.
-        inducing_ratio: their share of the seeds.
-        improvement_count: deviations before, less those after.
-        improvement_ratio: its share of the triggers; negative where it made things worse.
+        inducing_ratio: share of the seeds that begin to deviate.
+        improvement_count: `repair_count` less `inducing_count`.
+        improvement_ratio: `repair_ratio` less `inducing_ratio`; negative where deviations rise.
         induced_agreeing: share of the matched agreeing inputs that begin to deviate.
-        unled_mended: near-boundary inputs as they come that no longer deviate.
-        unled_broken: those of them that begin to.
-        unled_ratio: deviations among them, after for each before; None where there were none.
-        net: by how much deviations fall over the mixture, as a share of it.
+        sampled_repaired: sampled near-boundary inputs that no longer deviate.
+        sampled_induced: sampled near-boundary inputs that begin to deviate.
+        sampled_ratio: deviations among them after repair, divided by those before; None where
+            there were none before.
+        net: by how much deviations fall over the mixture, as a share of it, with its interval.
 
     """
 
@@ -55,62 +56,63 @@ class JudgedRepairer:
     improvement_count: float
     improvement_ratio: float
     induced_agreeing: float
-    unled_mended: float
-    unled_broken: float
-    unled_ratio: float | None
+    sampled_repaired: float
+    sampled_induced: float
+    sampled_ratio: float | None
     net: Estimate
 
 
 @dataclass(slots=True)
-class _Sheet:
-    """How often each input was changed, over the splits."""
+class _ChangeCounts:
+    """In how many of the splits the repairer changed whether each input deviates."""
 
     triggers: NDArray[np.float64]
     agreeing: NDArray[np.float64]
     seeds: NDArray[np.float64]
-    unled: NDArray[np.float64]
+    sampled: NDArray[np.float64]
 
 
 def evaluate(
-    material: TrainingInputs, gains: ShiftEffects, tell: Callable[[int, int], None]
+    inputs: TrainingInputs, effects: ShiftEffects, progress: Callable[[int, int], None]
 ) -> Mapping[str, JudgedRepairer]:
     """Judge the paper's perceptron, the same with abstention, the second class, and shifts.
 
-    Shifts twice: fitted to the mixture alone, and to inputs as they come too, which is the default.
+    Shifts are judged twice: fitted to the mixture alone, and also to the sampled inputs, which is
+    the default.
 
     Args:
-        material: the inputs.
-        gains: of these, as `gains_of` returns them.
-        tell: is told how many of the folds are done, and how many there are.
+        inputs: the inputs.
+        effects: what shifts do to these inputs, as `shift_effects` returns it.
+        progress: is called with the number of folds that are done, and that of all.
 
     """
-    sheets = {name: _sheet(material) for name in REPAIRERS}
-    tell(0, SPLITS * FOLDS)
+    counts = {name: _no_changes(inputs) for name in REPAIRERS}
+    progress(0, SPLITS * FOLDS)
     for number, (split, fold) in enumerate(_every_fold(), 1):
-        folds = material.folds(split)
-        training = material.part(folds, lambda one: one != fold)  # noqa: B023 - called at once
+        folds = inputs.folds(split)
+        training = inputs.part(folds, lambda one: one != fold)  # noqa: B023 - called at once
         rows = fold_rows(folds)
-        shifts = fit(gains, rows, fold).shifts
-        reckless = fit(gains.mixture_only, rows[gains.mixed], fold).shifts
+        shifts = fit(effects, rows, fold).shifts
+        mixture_only = fit(effects.mixture_only, rows[effects.mixed], fold).shifts
         repairs: dict[str, Repair] = {
             PERCEPTRON: train(training, split),
             ABSTAINING: train_abstaining(training, split),
             SECOND: second_class,
-            RECKLESS: labels_of(reckless),
+            MIXTURE_ONLY: labels_of(mixture_only),
             SHIFTS: labels_of(shifts),
         }
         for name, repair in repairs.items():
-            sheet = sheets[name]
-            _judge(repair, material.triggers, folds.triggers == fold, sheet.triggers)
-            _judge(repair, material.agreeing, folds.agreeing == fold, sheet.agreeing)
-            _judge(repair, material.seeds, folds.seeds == fold, sheet.seeds)
-            _judge(repair, material.unled, folds.unled == fold, sheet.unled)
-        tell(number, SPLITS * FOLDS)
-    return {name: _column(material, sheet) for name, sheet in sheets.items()}
+            changed = counts[name]
+            _count_changes(repair, inputs.triggers, folds.triggers == fold, changed.triggers)
+            _count_changes(repair, inputs.agreeing, folds.agreeing == fold, changed.agreeing)
+            _count_changes(repair, inputs.seeds, folds.seeds == fold, changed.seeds)
+            _count_changes(repair, inputs.sampled, folds.sampled == fold, changed.sampled)
+        progress(number, SPLITS * FOLDS)
+    return {name: _judged(inputs, changed) for name, changed in counts.items()}
 
 
 def labels_of(shifts: Shifts) -> Repair:
-    """Return shifts as a repairer."""
+    """Return a repairer that applies shifts."""
     return lambda samples: shifts.apply(samples.raw, samples.tensor).argmax(axis=1)
 
 
@@ -118,45 +120,46 @@ def _every_fold() -> Iterator[tuple[int, int]]:
     return ((split, fold) for split in range(SPLITS) for fold in range(FOLDS))
 
 
-def _sheet(material: TrainingInputs) -> _Sheet:
-    parts = (material.triggers, material.agreeing, material.seeds, material.unled)
-    return _Sheet(*(np.zeros(len(part)) for part in parts))
+def _no_changes(inputs: TrainingInputs) -> _ChangeCounts:
+    parts = (inputs.triggers, inputs.agreeing, inputs.seeds, inputs.sampled)
+    return _ChangeCounts(*(np.zeros(len(part)) for part in parts))
 
 
-def _judge(
+def _count_changes(
     repair: Repair, samples: Samples, rows: NDArray[np.bool_], changed: NDArray[np.float64]
 ) -> None:
-    """Note where a repairer's label makes an input deviate that did not, or the reverse."""
-    there = samples.take(rows)
-    changed[rows] += (repair(there) != there.originals) != there.deviating
+    """Add 1 where a repairer makes an input deviate that did not, or the reverse."""
+    held_out = samples.take(rows)
+    changed[rows] += (repair(held_out) != held_out.originals) != held_out.deviating
 
 
-def _column(material: TrainingInputs, sheet: _Sheet) -> JudgedRepairer:
-    ones = np.ones(len(material.triggers))
-    told = count_mixture(
-        np.unique(material.seeds.seed_ids),
+def _judged(inputs: TrainingInputs, counts: _ChangeCounts) -> JudgedRepairer:
+    ones = np.ones(len(inputs.triggers))
+    mixture_counts = count_mixture(
+        np.unique(inputs.seeds.seed_ids),
         (
-            (material.triggers.seed_ids, ones, sheet.triggers / SPLITS),
-            (material.agreeing.seed_ids, material.weights(), sheet.agreeing / SPLITS),
-            (material.seeds.seed_ids, ones, sheet.seeds / SPLITS),
+            (inputs.triggers.seed_ids, ones, counts.triggers / SPLITS),
+            (inputs.agreeing.seed_ids, inputs.weights(), counts.agreeing / SPLITS),
+            (inputs.seeds.seed_ids, ones, counts.seeds / SPLITS),
         ),
     )
-    before = material.unled.deviating
-    changed = sheet.unled / SPLITS
-    mended, broken = float(changed[before].sum()), float(changed[~before].sum())
-    after = float(before.sum()) - mended + broken
-    repaired, induced, inducing = told.ratios.tolist()
-    each = len(ones) / FOLDS
+    before = inputs.sampled.deviating
+    changed = counts.sampled / SPLITS
+    sampled_repaired = float(changed[before].sum())
+    sampled_induced = float(changed[~before].sum())
+    after = float(before.sum()) - sampled_repaired + sampled_induced
+    repaired, induced, inducing = mixture_counts.ratios.tolist()
+    in_fold = len(ones) / FOLDS
     return JudgedRepairer(
-        repair_count=repaired * each,
+        repair_count=repaired * in_fold,
         repair_ratio=repaired,
-        inducing_count=inducing * each,
+        inducing_count=inducing * in_fold,
         inducing_ratio=inducing,
-        improvement_count=(repaired - inducing) * each,
+        improvement_count=(repaired - inducing) * in_fold,
         improvement_ratio=repaired - inducing,
         induced_agreeing=induced,
-        unled_mended=mended,
-        unled_broken=broken,
-        unled_ratio=after / float(before.sum()) if before.any() else None,
-        net=told.net(material.mixture),
+        sampled_repaired=sampled_repaired,
+        sampled_induced=sampled_induced,
+        sampled_ratio=after / float(before.sum()) if before.any() else None,
+        net=mixture_counts.net(inputs.mixture),
     )

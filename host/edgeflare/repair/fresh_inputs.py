@@ -1,4 +1,4 @@
-"""Fresh data: how many inputs that nobody searched for deviate, before and after."""
+"""Fresh inputs, that nobody searched for: how many deviate before and after the repair."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class FreshInputs:
     """Fresh inputs on which original and device answered.
 
     Attributes:
-        path: where they come from.
+        path: the file or folder that holds them.
         samples: the answers.
         original_tied: (k,) bool, whether the original has a tie.
-        labels: (k,) the right labels, or None; one outside 0 … classes - 1 is not known.
-        failed: inputs that are left out, since one of the two gave no answer.
+        labels: (k,) the true labels, or None; one outside 0 … classes - 1 means unknown.
+        failed: number of inputs left out, since original or device gave no answer.
 
     """
 
@@ -39,11 +39,11 @@ class FreshInputs:
     failed: int
 
     def before(self) -> FreshCounts:
-        """Return what the compressed model does by itself."""
+        """Return the counts of the compressed model before any repair."""
         return self.after(lambda samples: samples.raw)
 
     def after(self, scores: Callable[[Samples], NDArray[np.generic]]) -> FreshCounts:
-        """Return what is done by whatever gives these raw outputs."""
+        """Return the counts of a repairer that changes raw outputs."""
         raw = scores(self.samples)
         tied = (raw == raw.max(axis=1, keepdims=True)).sum(axis=1) > 1
         labels = raw.argmax(axis=1)
@@ -55,7 +55,7 @@ class FreshInputs:
         )
 
     def after_labels(self, repair: Repair) -> FreshCounts:
-        """Return what is done by whatever gives labels only, and no ties."""
+        """Return the counts of a repairer that returns labels only, so it has no ties."""
         labels = repair(self.samples)
         deviate = labels != self.samples.originals
         strict = int((deviate & ~self.original_tied).sum())
@@ -70,12 +70,12 @@ class FreshInputs:
 
 @dataclass(frozen=True, slots=True)
 class FreshCounts:
-    """What a model does to fresh inputs.
+    """How many fresh inputs deviate, and how accurate the model is on them.
 
     Attributes:
         deviations: inputs whose label is not the original's.
-        strict: those of them without a tie on either side.
-        accuracy: share of right labels among labelled inputs; None where there are none.
+        strict: those of them without a tie in original or device.
+        accuracy: share of true labels among labelled inputs; None where there are none.
 
     """
 
@@ -84,19 +84,19 @@ class FreshCounts:
     accuracy: float | None
 
 
-def load_fresh(subject: RunToRepair, path: Path) -> Seeds:
+def load_fresh(run: RunToRepair, path: Path) -> Seeds:
     """Load all inputs of a file or folder.
 
     Raises:
-        UserError: it is not what seeds are.
+        UserError: the file or folder cannot be read as seeds.
 
     """
-    height, width, channels = subject.seed_images.shape[1:]
-    return load_seeds(path, (height, width, channels), subject.opened.pair.preprocess.resize)
+    height, width, channels = run.seed_images.shape[1:]
+    return load_seeds(path, (height, width, channels), run.opened.pair.preprocess.resize)
 
 
 def ask_fresh(
-    subject: RunToRepair, path: Path, inputs: Seeds, tell: Callable[[int, int], None]
+    run: RunToRepair, path: Path, inputs: Seeds, progress: Callable[[int, int], None]
 ) -> FreshInputs:
     """Ask original and device about all inputs of a file or folder, as `load_fresh` returns them.
 
@@ -106,17 +106,17 @@ def ask_fresh(
     """
     answered: list[EvaluatedQuery] = []
     for at in range(0, len(inputs), _AT_ONCE):
-        tell(at, len(inputs))
+        progress(at, len(inputs))
         part = inputs.images[at : at + _AT_ONCE]
-        answered += subject.ask(list(part), range(at, at + len(part)))
-    tell(len(inputs), len(inputs))
+        answered += run.ask(list(part), range(at, at + len(part)))
+    progress(len(inputs), len(inputs))
     good = [
         at
         for at, one in enumerate(answered)
         if all(one.outcome[arm].label is not None for arm in ARMS)
     ]
     kept = [answered[at] for at in good]
-    samples = subject.samples(kept, good, np.zeros(len(good), np.int64))
+    samples = run.samples(kept, good, np.zeros(len(good), np.int64))
     tied = np.array([one.outcome[Arm.ORIGINAL].tied for one in kept], bool)
     labels = None if inputs.labels is None else inputs.labels[good]
     return FreshInputs(path, samples, tied, labels, len(inputs) - len(good))

@@ -1,9 +1,9 @@
-"""Agreeing inputs weighted so that nothing but the deviation tells triggers from them.
+"""Weights for agreeing inputs that give them the same distribution as the triggers.
 
 Triggers lie on the boundary, and most inputs do not; a repairer that changes whatever has a small
-margin looks good beside inputs that have a large one. So the agreeing inputs near the boundary get
-weights with which their margins, and which side of the boundary they lie on (whether the device
-still gives its seed's label), are distributed as those of the triggers.
+margin would look good if it were judged by inputs that have a large one. So the agreeing inputs
+near the boundary get weights with which two things are distributed as in the triggers: the margin,
+and the side of the boundary (whether the device still gives the label of the seed).
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 from edgeflare.repair.repair_samples import Samples
 
 BINS = 20
-"""Classes of margin with as many triggers in each; quantized outputs have fewer values than that
-among small margins, and equal ones stay together."""
+"""Bins of the margin, with equally many triggers in each where the margins differ enough: quantized
+outputs have few distinct small margins, and equal margins are in one bin."""
 
 
 def match(triggers: Samples, agreeing: Samples) -> NDArray[np.float64]:
-    """Weigh agreeing inputs to be like triggers in margin and in side.
+    """Weigh agreeing inputs so that they match the triggers in margin and side of the boundary.
 
-    A trigger in whose class there is no agreeing input has nothing to be matched with, and adds no
-    weight; `matched_share` says how many there are.
+    A trigger in whose bin there is no agreeing input cannot be matched, and adds no weight;
+    `matched_share` says how many can.
 
     Returns:
         (len(agreeing),) weights, not negative; they sum to the number of triggers that are
@@ -38,12 +38,12 @@ def match(triggers: Samples, agreeing: Samples) -> NDArray[np.float64]:
 
 
 def matched_share(triggers: Samples, weights: NDArray[np.float64]) -> float:
-    """Return the share of the triggers that have agreeing inputs like them."""
+    """Return the share of the triggers that are matched by agreeing inputs."""
     return min(1.0, float(weights.sum()) / len(triggers))
 
 
 def _cells(samples: Samples, edges: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the class of each sample; those beyond the triggers' margins are in one of no one."""
+    """Return the bin of each sample; those beyond the triggers' margins have a bin of their own."""
     margins = samples.margins
     inner = np.searchsorted(edges[1:-1], margins, side="right")
     inner = np.where((margins < edges[0]) | (margins > edges[-1]), BINS + 1, inner)

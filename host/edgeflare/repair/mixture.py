@@ -1,4 +1,4 @@
-"""What a repairer is worth: a net over a stated mixture of inputs."""
+"""The net effect of a repairer: by how much deviations fall over a stated mixture of inputs."""
 
 from __future__ import annotations
 
@@ -29,11 +29,12 @@ class Mixture:
 
 @dataclass(frozen=True, slots=True)
 class MixtureCounts:
-    """What a repairer did to the three kinds of inputs, seed by seed.
+    """How many inputs of the three kinds a repairer changed, seed by seed.
 
     Attributes:
-        counts: (3, seeds): what there is of each seed: triggers, agreeing inputs by weight, seeds.
-        changed: (3, seeds): how much of that is repaired, or made to deviate.
+        counts: (3, seeds): how many there are of each seed: triggers, agreeing inputs by weight,
+            seeds.
+        changed: (3, seeds): how many of them are repaired, or made to deviate.
 
     """
 
@@ -69,12 +70,12 @@ def count_mixture(
         tuple[Labels, NDArray[np.float64], NDArray[np.float64]],
     ],
 ) -> MixtureCounts:
-    """Add up what was done, seed by seed.
+    """Sum the changed labels of each kind of inputs, seed by seed.
 
     Args:
-        seed_ids: (seeds,), each once, rising.
-        parts: of triggers, agreeing inputs and seeds: their seeds' ids, their weights, and how
-            much of each was changed, from 0 to 1.
+        seed_ids: (seeds,), each once, ascending.
+        parts: for triggers, agreeing inputs and seeds: their seeds' ids, their weights, and the
+            share of the splits in which each was changed, from 0 to 1.
 
     """
     counts, changed = np.zeros((2, 3, len(seed_ids)))

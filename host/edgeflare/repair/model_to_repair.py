@@ -1,4 +1,4 @@
-"""The compressed model that a repairer is for: what it answers with, and which file it is."""
+"""The compressed model that is to be repaired: its file, inputs and output."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from edgeflare.models.tflite_graph import Graph, GraphTensor
 from edgeflare.models.tflite_writer import notes
 
 NOTE = "edgeflare.repair"
-"""The entry of a repaired file's metadata, JSON: name and sha256 of the model as it was before."""
+"""Key of a repaired file's metadata entry: JSON with name and sha256 of the model before repair."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def read_model_to_repair(content: bytes, name: str = "the model") -> ModelToRepa
 
     Raises:
         UserError: it cannot be read, has several outputs, is repaired already, or its output is of
-            a type that a repairer cannot mend.
+            a type that cannot be repaired.
 
     """
     graph = Graph(content, name)
@@ -92,9 +92,9 @@ def earlier_repair(content: bytes) -> EarlierRepair | None:
     return EarlierRepair(str(said["name"]), str(said["sha256"]))
 
 
-def note_of(target: ModelToRepair) -> bytes:
-    """Return what a repaired file says of the model that it was made from."""
-    return json.dumps({"name": target.name, "sha256": target.sha256}, sort_keys=True).encode()
+def note_of(model: ModelToRepair) -> bytes:
+    """Return the metadata entry that names the model a repaired file was made from."""
+    return json.dumps({"name": model.name, "sha256": model.sha256}, sort_keys=True).encode()
 
 
 def require_probabilities(decoder: Decoder, name: str) -> None:
@@ -105,7 +105,7 @@ def require_probabilities(decoder: Decoder, name: str) -> None:
         name: what the user calls the model.
 
     Raises:
-        UserError: it does.
+        UserError: the model gives logits.
 
     """
     if decoder.outputs != "probabilities":

@@ -1,11 +1,12 @@
-"""DRepair as the paper has it (§5.5.1): a perceptron from output vectors to original labels.
+"""DRepair, the repairer of the DFlare paper (§5.5.1): a perceptron from outputs to labels.
 
-One hidden layer of 50 units, as the published code has it, trained by scikit-learn on the vectors
-of seeds and triggers alone. It stays on the host, as what the tables compare with.
+It has one hidden layer of 50 units, as in the published code, and scikit-learn trains it on the
+output vectors of seeds and triggers alone, with the original's labels. It runs on the host only, as
+the baseline of the tables.
 
-`abstaining` is the same with a threshold: it answers only where it is confident enough. The
-threshold is the one with the best net on a fifth of the training seeds, which are held out for
-that; near-boundary inputs are then among what it is calibrated on, and not among what it learns.
+`train_abstaining` adds a threshold: the perceptron's label is used only where its confidence is
+above it. The threshold is the one with the best net on a fifth of the training seeds, which are
+held out for that; near-boundary inputs are used to calibrate it, and not to train.
 """
 
 from __future__ import annotations
@@ -42,9 +43,9 @@ def require_scikit_learn() -> None:
         ) from None
 
 
-def train(material: TrainingInputs, generator: int) -> Repair:
+def train(inputs: TrainingInputs, generator: int) -> Repair:
     """Train the paper's perceptron on seeds and triggers."""
-    network = _network(material, generator)
+    network = _network(inputs, generator)
 
     def repair(samples: Samples) -> Labels:
         return _answers(network, samples)[0]
@@ -52,12 +53,12 @@ def train(material: TrainingInputs, generator: int) -> Repair:
     return repair
 
 
-def train_abstaining(material: TrainingInputs, generator: int) -> Repair:
-    """Train the perceptron, and calibrate the confidence from which it may answer."""
-    folds = material.folds(generator)
-    inner = _network(material.part(folds, lambda fold: fold != 0), generator)
-    threshold = _calibrated(inner, material.part(folds, lambda fold: fold == 0))
-    network = _network(material, generator)
+def train_abstaining(inputs: TrainingInputs, generator: int) -> Repair:
+    """Train the perceptron, and calibrate the confidence above which its label is used."""
+    folds = inputs.folds(generator)
+    inner = _network(inputs.part(folds, lambda fold: fold != 0), generator)
+    threshold = _calibrated(inner, inputs.part(folds, lambda fold: fold == 0))
+    network = _network(inputs, generator)
 
     def repair(samples: Samples) -> Labels:
         labels, confidence = _answers(network, samples)
@@ -67,15 +68,15 @@ def train_abstaining(material: TrainingInputs, generator: int) -> Repair:
 
 
 def second_class(samples: Samples) -> Labels:
-    """Answer with the second class, always: what any repairer of triggers has to beat."""
+    """Return the second class of each input: the least that a repairer of triggers has to beat."""
     return samples.seconds
 
 
-def _network(material: TrainingInputs, generator: int) -> MLPClassifier:
+def _network(inputs: TrainingInputs, generator: int) -> MLPClassifier:
     from sklearn.exceptions import ConvergenceWarning  # noqa: PLC0415 - an extra, slow to import
     from sklearn.neural_network import MLPClassifier  # noqa: PLC0415
 
-    both = together([material.seeds, material.triggers])
+    both = together([inputs.seeds, inputs.triggers])
     network = MLPClassifier((HIDDEN,), random_state=generator)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -89,14 +90,14 @@ def _answers(network: MLPClassifier, samples: Samples) -> tuple[Labels, NDArray[
     return network.classes_[confidence.argmax(axis=1)], confidence.max(axis=1)
 
 
-def _calibrated(network: MLPClassifier, material: TrainingInputs) -> float:
-    """Return the threshold with the best net; one that nothing exceeds where none has any."""
-    mixture = material.mixture
-    weights = material.weights()
+def _calibrated(network: MLPClassifier, inputs: TrainingInputs) -> float:
+    """Return the threshold with the best net; 1, which nothing exceeds, where none is positive."""
+    mixture = inputs.mixture
+    weights = inputs.weights()
     kinds = (
-        (material.triggers, np.ones(len(material.triggers)), mixture.triggers),
-        (material.agreeing, weights, mixture.agreeing),
-        (material.seeds, np.ones(len(material.seeds)), mixture.seeds),
+        (inputs.triggers, np.ones(len(inputs.triggers)), mixture.triggers),
+        (inputs.agreeing, weights, mixture.agreeing),
+        (inputs.seeds, np.ones(len(inputs.seeds)), mixture.seeds),
     )
     gains, sure = [], []
     for samples, weight, share in kinds:

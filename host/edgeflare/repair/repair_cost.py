@@ -1,4 +1,4 @@
-"""What the appended part costs on the device: bytes, and time for one inference."""
+"""The cost of the appended shifts on the device: bytes, and time for one inference."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from numpy.typing import NDArray
 from edgeflare.devices.device import Device
 
 BATCHES = 30
-"""Of each model in turn, so that whatever else the device does falls on both."""
+"""Of each model, taken in turns, so that other load on the device affects both."""
 
 BATCH = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """A model beside the same one repaired, on a device.
+    """Size and speed of a model before and after its repair, on one device.
 
     Attributes:
         device: its name.
         bytes_before: size of the file.
-        bytes_after: the same of the repaired one.
+        bytes_after: size of the repaired file.
         seconds_before: of one inference in a batch of 64, the median of 30 batches.
-        seconds_after: the same of the repaired one.
-        ratio: of the two, the median over batches of both models one after the other.
+        seconds_after: the same of the repaired model.
+        ratio: seconds after over seconds before, the median over 30 pairs of batches.
 
     """
 
@@ -44,7 +44,7 @@ def measure(device: Device, before: Path, after: Path, inputs: NDArray[np.generi
     """Measure both models on a device.
 
     Args:
-        device: where.
+        device: the device to measure on.
         before: the compressed model.
         after: the same one, repaired.
         inputs: (batch, …) encoded inputs, at least one.

@@ -1,4 +1,4 @@
-"""`repair.json`, schema `edgeflare.repair/v1`: what was tried, and what came of it.
+"""`repair.json`, schema `edgeflare.repair/v1`: the repairers that were tried, and the outcome.
 
 `repair.schema.json` beside this file describes it; docs/repair.md says what each figure means.
 """
@@ -14,9 +14,10 @@ from typing import Any
 from edgeflare import __version__
 from edgeflare.models.pair import Pair
 from edgeflare.models.pair_file import FILE, is_callable_module
-from edgeflare.repair.folds import FOLDS, SPLITS
+from edgeflare.repair.cross_validation import JudgedRepairer
+from edgeflare.repair.fold_assignment import FOLDS, SPLITS
 from edgeflare.repair.input_matching import matched_share
-from edgeflare.repair.repair_run import ALONE, MODEL, Repair, Repaired, RepairRequest
+from edgeflare.repair.repair_run import MODEL, STANDALONE, Repair, Repaired, RepairRequest
 from edgeflare.repair.shifts import STEP
 from edgeflare.replay.past_run import PastRun
 from edgeflare.run.run_directory import write_atomically
@@ -26,11 +27,11 @@ SCHEMA = "edgeflare.repair/v1"
 DOCUMENT = "repair.json"
 
 
-def to_document(past: PastRun, repair: Repair, wanted: RepairRequest) -> Document:
-    """Return everything as plain JSON values; docs/repair.md says what each figure means."""
-    known, near = repair.known, repair.near
+def to_document(past: PastRun, repair: Repair, request: RepairRequest) -> Document:
+    """Return a repair as plain JSON values."""
+    run_inputs, boundary_set = repair.run_inputs, repair.boundary_set
     tested = 0 if repair.fresh is None else len(repair.fresh[0].samples) + repair.fresh[0].failed
-    asked = 2 * (len(known.triggers) + known.not_reproduced)
+    asked = 2 * (len(run_inputs.triggers) + run_inputs.not_reproduced)
     return {
         "schema": SCHEMA,
         "edgeflare": __version__,
@@ -46,26 +47,26 @@ def to_document(past: PastRun, repair: Repair, wanted: RepairRequest) -> Documen
         "devices": list(repair.devices),
         "classes": list(past.about.classes),
         "inputs": {
-            "triggers": len(known.triggers),
-            "seeds": len(known.seeds),
-            "not_reproduced": known.not_reproduced,
-            "rounds": wanted.rounds,
-            "near_boundary_agreeing": len(repair.material.agreeing),
-            "near_boundary_deviating": len(repair.material.further),
-            "unled": len(near.unled),
-            "unled_deviating": int(near.unled.deviating.sum()),
-            "matched_share": matched_share(known.triggers, repair.material.weights()),
+            "triggers": len(run_inputs.triggers),
+            "seeds": len(run_inputs.seeds),
+            "not_reproduced": run_inputs.not_reproduced,
+            "rounds": request.rounds,
+            "near_boundary_agreeing": len(repair.training.agreeing),
+            "near_boundary_deviating": len(repair.training.near_deviating),
+            "unled": len(boundary_set.sampled),
+            "unled_deviating": int(boundary_set.sampled.deviating.sum()),
+            "matched_share": matched_share(run_inputs.triggers, repair.training.weights()),
         },
         "queries": {
             "known": asked,
-            "near_boundary": near.queries,
+            "near_boundary": boundary_set.queries,
             "test": tested,
             "repaired": repair.verified,
         },
-        "mixture": asdict(wanted.mixture),
+        "mixture": asdict(request.mixture),
         "folds": FOLDS,
         "splits": SPLITS,
-        "repairers": {name: asdict(column) for name, column in repair.columns.items()},
+        "repairers": {name: _judged(one) for name, one in repair.repairers.items()},
         "ceiling": repair.ceiling,
         "shifts": _shifts(repair),
         "test": _test(repair),
@@ -85,13 +86,13 @@ def write_document(out: Path, document: Document) -> None:
 def write_models(out: Path, repaired: Repaired) -> None:
     """Write the repaired model and the shifts alone into a folder, made if it is not there."""
     write_atomically(out / MODEL, repaired.model)
-    write_atomically(out / ALONE, repaired.alone)
+    write_atomically(out / STANDALONE, repaired.standalone)
 
 
 def write_pair(out: Path, pair: Pair, seeds: Path) -> None:
     """Write a `pair.toml` beside the repaired model, so that the folder is a pair to search.
 
-    Wherever it is searched from: a path that was typed relative to another folder is absolute.
+    It can be searched from any folder: a path that was relative becomes absolute.
     """
     original = pair.original
     if original is not None and not is_callable_module(original):
@@ -111,8 +112,20 @@ def write_pair(out: Path, pair: Pair, seeds: Path) -> None:
     write_atomically(out / FILE, ("\n".join(lines) + "\n").encode())
 
 
+def _judged(one: JudgedRepairer) -> dict[str, Any]:
+    """Return a repairer's figures under the keys of the schema."""
+    return {_KEYS.get(name, name): value for name, value in asdict(one).items()}
+
+
+_KEYS = {
+    "sampled_repaired": "unled_mended",
+    "sampled_induced": "unled_broken",
+    "sampled_ratio": "unled_ratio",
+}
+
+
 def _toml(value: object) -> str:
-    """Return a text, a number, or a list of them as TOML, which here is what JSON is."""
+    """Return a text, a number, or a list of them as TOML, which is the same as JSON for these."""
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -150,8 +163,8 @@ def _repaired(repaired: Repaired) -> dict[str, Any]:
         "asked": repaired.asked,
         "same_labels": repaired.same_labels,
         "alone": {
-            "file": ALONE,
-            "sha256": hashlib.sha256(repaired.alone).hexdigest(),
-            "bytes": len(repaired.alone),
+            "file": STANDALONE,
+            "sha256": hashlib.sha256(repaired.standalone).hexdigest(),
+            "bytes": len(repaired.standalone),
         },
     }

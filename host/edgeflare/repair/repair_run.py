@@ -1,4 +1,4 @@
-"""A run repaired: everything from its seeds and triggers to a repaired model, or a plain no."""
+"""The steps of a repair, from a run's seeds and triggers to a repaired model or a refusal."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from edgeflare.models.preprocess import Encoder
 from edgeflare.repair.boundary_set import BoundarySet, gather
 from edgeflare.repair.cross_validation import (
     ABSTAINING,
+    MIXTURE_ONLY,
     PERCEPTRON,
-    RECKLESS,
     SECOND,
     SHIFTS,
     JudgedRepairer,
@@ -42,9 +42,9 @@ from edgeflare.repair.perceptron import (
 from edgeflare.repair.repair_cost import Cost, measure, outputs_on
 from edgeflare.repair.repair_samples import Samples
 from edgeflare.repair.run_to_repair import (
-    KnownInputs,
+    RunInputs,
     RunToRepair,
-    evaluate_known_inputs,
+    evaluate_run_inputs,
     open_run_to_repair,
 )
 from edgeflare.repair.shift_effects import fold_rows, shift_effects
@@ -55,21 +55,21 @@ from edgeflare.replay.past_run import PastRun
 
 MODEL = "repaired.tflite"
 
-ALONE = "shifts.tflite"
+STANDALONE = "shifts.tflite"
 """The shifts without the model, for one that cannot be edited."""
 
-Tell = Callable[[str, int, int], None]
-"""Is told what is being done, how much of it, and how much there is."""
+ReportProgress = Callable[[str, int, int], None]
+"""Is called with the name of a step, how much of it is done, and how much there is."""
 
 
 @dataclass(frozen=True, slots=True)
 class RepairRequest:
-    """What is asked of a repair.
+    """The settings of a repair.
 
     Attributes:
         rounds: searches from each seed for near-boundary inputs.
-        mixture: what a repairer is judged by.
-        test: fresh inputs, or None.
+        mixture: the shares of inputs by which repairers are judged.
+        test: file or folder of fresh inputs, or None.
 
     """
 
@@ -80,20 +80,20 @@ class RepairRequest:
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """A repaired model, and what became of it on the devices.
+    """A repaired model, and how it compares with the model before on the devices.
 
     Attributes:
-        model: its file.
-        alone: the file of the shifts alone.
-        cost: beside the model before, on the first device.
-        asked: inputs that it was asked about, all devices together.
-        same_labels: those of them on which it gave the label that the host works out from what
-            the model before gave there.
+        model: content of its file.
+        standalone: content of a file with the shifts alone.
+        cost: size and speed before and after, on the first device.
+        asked: number of inputs that the devices evaluated.
+        same_labels: those of them on which the device gave the label that the host computes by
+            applying the shifts to the outputs of the model before.
 
     """
 
     model: bytes
-    alone: bytes
+    standalone: bytes
     cost: Cost
     asked: int
     same_labels: int
@@ -101,27 +101,28 @@ class Repaired:
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A run that was repaired, or could not be.
+    """The outcome of a repair.
 
     Attributes:
-        known: its seeds and triggers.
-        near: the third set.
-        material: both, as repairers see them.
-        columns: the repairers on held-out folds, by name.
+        run_inputs: the run's seeds and triggers.
+        boundary_set: inputs near the boundary.
+        training: both, as repairers are trained with them.
+        repairers: the effect of each repairer on held-out folds, by name.
         ceiling: the largest net that shifts reach on the inputs that they are fitted to.
-        fitted: the shifts, fitted to everything.
-        fresh: deviations on fresh inputs, before and by repairer; None where none were given.
-        repaired: the repaired model, or None where none is to be kept.
-        verified: inputs that a repaired model was asked about, whether it is kept or not.
-        why: why it was written, or not.
+        fitted: the shifts, fitted to all inputs.
+        fresh: fresh inputs, and their counts before and after each repairer; None where no fresh
+            inputs were given.
+        repaired: the repaired model, or None where none is to be written.
+        verified: number of inputs that a repaired model was evaluated on, kept or not.
+        why: why a model is written, or not.
         devices: name and provenance of each device, as plain JSON values.
 
     """
 
-    known: KnownInputs
-    near: BoundarySet
-    material: TrainingInputs
-    columns: Mapping[str, JudgedRepairer]
+    run_inputs: RunInputs
+    boundary_set: BoundarySet
+    training: TrainingInputs
+    repairers: Mapping[str, JudgedRepairer]
     ceiling: float
     fitted: Fitted
     fresh: tuple[FreshInputs, Mapping[str, FreshCounts]] | None
@@ -132,7 +133,11 @@ class Repair:
 
 
 def repair(
-    past: PastRun, pair: Pair, profiles: Sequence[Profile], wanted: RepairRequest, tell: Tell
+    past: PastRun,
+    pair: Pair,
+    profiles: Sequence[Profile],
+    request: RepairRequest,
+    progress: ReportProgress,
 ) -> Repair:
     """Repair the deviations of a run, if there is a gain; nothing is written.
 
@@ -140,8 +145,8 @@ def repair(
         past: the run.
         pair: as `past.pair` returns it.
         profiles: the devices to ask.
-        wanted: what is asked.
-        tell: is told how far it is.
+        request: the settings.
+        progress: is called as the steps go on.
 
     Raises:
         UserError: the run has too few triggers, its models are gone or cannot be repaired.
@@ -149,42 +154,42 @@ def repair(
 
     """
     require_scikit_learn()
-    target = _target(pair)
+    model = _read_model(pair)
     with ExitStack() as stack:
-        subject = open_run_to_repair(past, pair, profiles, stack)
-        require_probabilities(subject.decoder, str(pair.compressed))
-        inputs = None if wanted.test is None else load_fresh(subject, wanted.test)
-        known = evaluate_known_inputs(subject)
-        near = gather(subject, known, wanted.rounds, lambda *far: tell("look", *far))
-        material = training_inputs(known, near, wanted.mixture)
-        gains = shift_effects(material)
-        columns = evaluate(material, gains, lambda *far: tell("train", *far))
-        rows = fold_rows(material.folds(0))
-        fitted = fit(gains, rows)
+        run = open_run_to_repair(past, pair, profiles, stack)
+        require_probabilities(run.decoder, str(pair.compressed))
+        fresh_inputs = None if request.test is None else load_fresh(run, request.test)
+        run_inputs = evaluate_run_inputs(run)
+        boundary_set = gather(run, run_inputs, request.rounds, partial(progress, "look"))
+        training = training_inputs(run_inputs, boundary_set, request.mixture)
+        effects = shift_effects(training)
+        repairers = evaluate(training, effects, partial(progress, "train"))
+        rows = fold_rows(training.folds(0))
+        fitted = fit(effects, rows)
         fresh = None
-        if wanted.test is not None and inputs is not None:
-            asked = ask_fresh(subject, wanted.test, inputs, lambda *far: tell("test", *far))
-            reckless = fit(gains.mixture_only, rows[gains.mixed])
-            both = {RECKLESS: reckless.shifts, SHIFTS: fitted.shifts}
-            fresh = asked, _counted(asked, material, both)
-        gained, why = verdict(columns[SHIFTS], fitted, fresh)
+        if request.test is not None and fresh_inputs is not None:
+            asked = ask_fresh(run, request.test, fresh_inputs, partial(progress, "test"))
+            mixture_only = fit(effects.mixture_only, rows[effects.mixed])
+            both = {MIXTURE_ONLY: mixture_only.shifts, SHIFTS: fitted.shifts}
+            fresh = asked, _counted(asked, training, both)
+        gained, why = verdict(repairers[SHIFTS], fitted, fresh)
         repaired, verified = None, 0
         if gained:
-            tell("measure", 0, 1)
-            made = _append(subject, known, target, fitted.shifts)
+            progress("measure", 0, 1)
+            made = _append(run, run_inputs, model, fitted.shifts)
             verified = made.asked
-            tell("measure", 1, 1)
+            progress("measure", 1, 1)
             repaired, why = kept(made, why)
         devices = [
             {"name": device.profile.name, "provenance": device.provenance.to_json()}
-            for device in subject.opened.devices
+            for device in run.opened.devices
         ]
     return Repair(
-        known,
-        near,
-        material,
-        columns,
-        gains.ceiling,
+        run_inputs,
+        boundary_set,
+        training,
+        repairers,
+        effects.ceiling,
         fitted,
         fresh,
         repaired,
@@ -194,7 +199,7 @@ def repair(
     )
 
 
-def _target(pair: Pair) -> ModelToRepair:
+def _read_model(pair: Pair) -> ModelToRepair:
     try:
         content = pair.compressed.read_bytes()
     except OSError as error:
@@ -203,13 +208,13 @@ def _target(pair: Pair) -> ModelToRepair:
 
 
 def _counted(
-    fresh: FreshInputs, material: TrainingInputs, shifts: Mapping[str, Shifts]
+    fresh: FreshInputs, training: TrainingInputs, shifts: Mapping[str, Shifts]
 ) -> dict[str, FreshCounts]:
-    """Count deviations on fresh inputs, with repairers that were trained with everything."""
+    """Count deviations on fresh inputs, with repairers that were trained with all inputs."""
     return {
         "before": fresh.before(),
-        PERCEPTRON: fresh.after_labels(train(material, 0)),
-        ABSTAINING: fresh.after_labels(train_abstaining(material, 0)),
+        PERCEPTRON: fresh.after_labels(train(training, 0)),
+        ABSTAINING: fresh.after_labels(train_abstaining(training, 0)),
         SECOND: fresh.after_labels(second_class),
         **{name: fresh.after(partial(_scores, one)) for name, one in shifts.items()},
     }
@@ -220,12 +225,12 @@ def _scores(shifts: Shifts, samples: Samples) -> NDArray[np.generic]:
 
 
 def verdict(
-    column: JudgedRepairer,
+    judged: JudgedRepairer,
     fitted: Fitted,
     fresh: tuple[FreshInputs, Mapping[str, FreshCounts]] | None,
 ) -> tuple[bool, str]:
     """Say whether a repairer is to be written, and why."""
-    net = column.net
+    net = judged.net
     interval = f"{100 * net.low:+.1f} to {100 * net.high:+.1f} points"
     if not fitted.pairs:
         return False, "no shift of a boundary gains anything on inputs that it was not fitted to"
@@ -234,10 +239,10 @@ def verdict(
             "the net on held-out inputs is not surely above zero "
             f"({100 * net.value:+.1f} points, 95 % interval {interval})"
         )
-    if column.unled_broken > column.unled_mended:
+    if judged.sampled_induced > judged.sampled_repaired:
         return False, (
-            f"of held-out inputs as they come {column.unled_broken:.1f} begin to deviate, and "
-            f"{column.unled_mended:.1f} no longer do"
+            f"of held-out inputs as they come {judged.sampled_induced:.1f} begin to deviate, and "
+            f"{judged.sampled_repaired:.1f} no longer do"
         )
     if fresh is not None:
         before, after = fresh[1]["before"].deviations, fresh[1][SHIFTS].deviations
@@ -249,7 +254,7 @@ def verdict(
 
 
 def kept(repaired: Repaired, why: str) -> tuple[Repaired | None, str]:
-    """Return a repaired model if it does on the devices what it was judged by, and why or not."""
+    """Return a repaired model if its labels on the devices are as computed, and the reason."""
     if repaired.same_labels == repaired.asked:
         return repaired, why
     return None, (
@@ -259,21 +264,20 @@ def kept(repaired: Repaired, why: str) -> tuple[Repaired | None, str]:
 
 
 def _append(
-    subject: RunToRepair, known: KnownInputs, target: ModelToRepair, shifts: Shifts
+    run: RunToRepair, run_inputs: RunInputs, model: ModelToRepair, shifts: Shifts
 ) -> Repaired:
-    """Append the shifts to the model, and try it on all devices."""
-    before, devices = subject.opened.pair.compressed, subject.opened.devices
-    content = append(before.read_bytes(), shifts, target, str(before))
-    images = np.concatenate([known.seed_images, known.trigger_images])
-    inputs = Encoder(subject.opened.pair.preprocess, target.inputs[0]).encode(images)
+    """Append the shifts to the model, and compare it with the one before on all devices."""
+    before, devices = run.opened.pair.compressed, run.opened.devices
+    content = append(before.read_bytes(), shifts, model, str(before))
+    images = np.concatenate([run_inputs.seed_images, run_inputs.trigger_images])
+    inputs = Encoder(run.opened.pair.preprocess, model.inputs[0]).encode(images)
     same = 0
     with tempfile.TemporaryDirectory() as folder:
         after = Path(folder) / MODEL
         after.write_bytes(content)
         for device in devices:
-            was = shifts.apply(outputs_on(device, before, inputs), target.output)
+            was = shifts.apply(outputs_on(device, before, inputs), model.output)
             now = outputs_on(device, after, inputs)
             same += int((was.argmax(axis=1) == now.argmax(axis=1)).sum())
         cost = measure(devices[0], before, after, inputs)
-    alone = standalone(shifts, target)
-    return Repaired(content, alone, cost, len(inputs) * len(devices), same)
+    return Repaired(content, standalone(shifts, model), cost, len(inputs) * len(devices), same)

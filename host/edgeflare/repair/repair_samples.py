@@ -1,4 +1,4 @@
-"""Inputs as a repairer sees them: what the device answered, and what the original said."""
+"""The answers of device and original on some inputs, as arrays for a repairer."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Inputs, column by column; the images themselves are not kept.
+    """Answers on k inputs; the images themselves are not kept.
 
     Attributes:
-        seed_ids: (k,) int64, the seed that each was made from, which holds folds apart.
-        seed_labels: (k,) int64, what the device says of that seed.
+        seed_ids: (k,) int64, the seed that each was made from; all inputs of a seed share a fold.
+        seed_labels: (k,) int64, the device's label of that seed.
         originals: (k,) int64, the original's labels.
         raw: (k, classes), the device's raw outputs.
-        tensor: the compressed model's output, which says what they mean.
+        tensor: the compressed model's output tensor, with its scale and zero point.
 
     """
 
@@ -45,26 +45,26 @@ class Samples:
 
     @property
     def labels(self) -> Labels:
-        """The device's labels; the lowest index among equals."""
+        """The device's labels: (k,); the lowest index among equals."""
         labels: Labels = self.raw.argmax(axis=1).astype(np.int64, copy=False)
         return labels
 
     @property
     def deviating(self) -> NDArray[np.bool_]:
-        """Where the device's label is not the original's."""
+        """(k,) bool, where the device's label is not the original's."""
         deviating: NDArray[np.bool_] = self.labels != self.originals
         return deviating
 
     @property
     def margins(self) -> NDArray[np.float64]:
-        """By how much the device prefers its label to the next one."""
+        """(k,) the device's margin: its largest output less the second largest."""
         two = np.partition(self.vectors, -2, axis=1)[:, -2:]
         margins: NDArray[np.float64] = two[:, 1] - two[:, 0]
         return margins
 
     @property
     def seconds(self) -> Labels:
-        """The labels that the device would give next; the lowest index among equals."""
+        """The labels of the second largest outputs: (k,); the lowest index among equals."""
         rest = self.vectors
         rest[np.arange(len(self)), self.labels] = -np.inf
         seconds: Labels = rest.argmax(axis=1).astype(np.int64, copy=False)
@@ -72,7 +72,7 @@ class Samples:
 
     @property
     def on_seeds_side(self) -> NDArray[np.bool_]:
-        """Where the device still says of an input what it says of its seed."""
+        """(k,) bool, where the device gives an input the same label as its seed."""
         on_side: NDArray[np.bool_] = self.labels == self.seed_labels
         return on_side
 
@@ -88,7 +88,7 @@ class Samples:
 
 
 def together(parts: Sequence[Samples]) -> Samples:
-    """Return the samples of several, of the same model, in a row."""
+    """Concatenate samples of one model."""
     return Samples(
         np.concatenate([part.seed_ids for part in parts]),
         np.concatenate([part.seed_labels for part in parts]),

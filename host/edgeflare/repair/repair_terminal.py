@@ -1,4 +1,4 @@
-"""A repair, as the terminal shows it."""
+"""The tables and sentences that `edgeflare repair` prints."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NAMES = {
 
 
 def print_repair(console: Console, document: Document, out: str) -> None:
-    """Print what repairers do to inputs that they were not trained with, and what was written."""
+    """Print the effect of each repairer on held-out inputs, and which files were written."""
     inputs, queries = document["inputs"], document["queries"]
     console.print(
         f"{inputs['triggers']} triggers and their seeds, {inputs['near_boundary_agreeing']:,}"
@@ -36,7 +36,7 @@ def print_repair(console: Console, document: Document, out: str) -> None:
     _print_end(console, document, out)
 
 
-def print_again(console: Console, document: Document) -> None:
+def print_repaired_search(console: Console, document: Document) -> None:
     """Print the run and the search of the repaired model side by side."""
     again = document["again"]
     table = Table("searched again", "deviating seeds", "findings", "success", "mean queries")

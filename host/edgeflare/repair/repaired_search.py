@@ -1,4 +1,4 @@
-"""The repaired model searched as the run was: the paper's Table 8."""
+"""The search of the repaired model with the settings of the run (the paper's Table 8)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def require_same_seeds(past: PastRun, pair: Pair) -> Pair:
     """Return the pair with all seeds that the run had.
 
     Raises:
-        UserError: they are gone or changed, or the run is none that can be searched again.
+        UserError: the seeds are gone or changed, or the run is a replay.
 
     """
     said = past.about.pair
@@ -59,11 +59,12 @@ def require_same_ensemble(
 
     Args:
         past: the run.
-        named: the ensemble that the user names, kernel sets of the host and members elsewhere.
+        named: the ensemble that the user names: kernel sets of this Python, and members that are
+            run by other Pythons.
 
     Raises:
-        UserError: the run's has a member elsewhere that the user does not name, or the user names
-            another ensemble than the run's.
+        UserError: a member of the run's ensemble is run by another Python and the user does not
+            name it, or the user names another ensemble than the run's.
 
     """
     plan = past.about.plan
@@ -88,7 +89,7 @@ def search_again(
     watch: Callable[[], AbstractContextManager[Observer]],
     interrupt: Interrupt,
 ) -> Document:
-    """Search a repaired model as the run was: its strategy, generator, budget, seeds and devices.
+    """Search a repaired model with the run's strategy, run seed, budget, seeds and devices.
 
     Args:
         past: the run.
@@ -96,7 +97,7 @@ def search_again(
         profiles: its devices.
         out: the new run directory.
         watch: shows progress.
-        interrupt: the user's wish to stop.
+        interrupt: whether the user wants to stop.
 
     Raises:
         InfrastructureError: a device was lost for good.
@@ -114,8 +115,8 @@ def search_again(
             )
 
 
-def compared(before: Document, after: Document) -> dict[str, Any]:
-    """Return what of two runs is set side by side."""
+def search_comparison(before: Document, after: Document) -> dict[str, Any]:
+    """Return the figures of two runs side by side, as plain JSON values."""
     return {
         "stopped_by": after["stopped_by"],
         "strategy": after["strategy"],

@@ -1,4 +1,4 @@
-"""The run that is to be repaired: its pair and devices, opened, and its seeds and triggers."""
+"""The run that is to be repaired: its models and devices, opened; its seeds and triggers."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from edgeflare.errors import UserError
 from edgeflare.models.decode import Decoder
 from edgeflare.models.pair import Pair
 from edgeflare.models.seeds import Seeds
-from edgeflare.repair.folds import FOLDS
+from edgeflare.repair.fold_assignment import FOLDS
 from edgeflare.repair.repair_samples import Labels, Samples
 from edgeflare.replay.past_run import PastRun
 from edgeflare.run.run_document import Document
 
 LEAST_TRIGGERS = 5 * FOLDS
-"""Five in each fold: fewer, and a fold may have none of most classes."""
+"""Five in each fold: with fewer, a fold may have none of most classes."""
 
 ARMS = (Arm.ORIGINAL, Arm.DEVICE)
-"""Who is asked: a repairer stands behind the compressed model on its device."""
+"""The arms that a repair asks: a repairer corrects the outputs of the device."""
 
 _BATCH = 128
 
@@ -65,7 +65,11 @@ class RunToRepair:
         return self.opened.panel.reading.decoders[Arm.DEVICE]
 
     def ask(self, images: Sequence[Image], seed_ids: Sequence[int]) -> Iterator[EvaluatedQuery]:
-        """Ask original and device about images, each of them of a seed; answers in their order.
+        """Ask original and device about images, and yield the answers in order.
+
+        Args:
+            images: the images, each (H, W, C) uint8.
+            seed_ids: the seed that each image was made from.
 
         Raises:
             InfrastructureError: a device or a worker process is lost for good.
@@ -92,7 +96,7 @@ class RunToRepair:
         seed_ids: Sequence[int] | Labels,
         seed_labels: Sequence[int] | Labels,
     ) -> Samples:
-        """Return answers as samples; all of them have to be answers, and no failures."""
+        """Return answers as samples; none of them may be a failure."""
         tensor = self.decoder.tensor
         raw = np.frombuffer(b"".join(one.raw[Arm.DEVICE] for one in answered), tensor.dtype)
         return Samples(
@@ -132,7 +136,7 @@ def open_run_to_repair(
 
     def load(shape: ImageShape) -> Seeds:
         for entry in entries:
-            past.files(entry)  # which are to be what was stored
+            past.files(entry)  # raises where a file is not what was stored
         for key in ("seed_image", "image"):
             images[key] = np.stack([past.directory.load_image(entry[key]) for entry in entries])
         if images["image"].shape[1:] != shape:
@@ -160,16 +164,17 @@ def require_enough(triggers: int, where: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class KnownInputs:
-    """What the run's own inputs are today, on this device.
+class RunInputs:
+    """The run's seeds and triggers, evaluated again on the devices to repair for.
 
     Attributes:
         triggers: its triggering inputs.
         seeds: their seeds, in the same order.
-        seed_images: (k, H, W, C) uint8 of these.
-        trigger_images: (k, H, W, C) uint8 of those.
-        seed_answers: what was answered on the seeds.
-        not_reproduced: pairs left out: a trigger that no longer deviates, or a seed that does.
+        seed_images: (k, H, W, C) uint8, the seeds.
+        trigger_images: (k, H, W, C) uint8, the triggers.
+        seed_answers: the answers on the seeds.
+        not_reproduced: number of triggers that are left out, since they no longer deviate or
+            their seed does.
 
     """
 
@@ -181,38 +186,38 @@ class KnownInputs:
     not_reproduced: int
 
 
-def evaluate_known_inputs(subject: RunToRepair) -> KnownInputs:
-    """Ask about the run's seeds and triggers again.
+def evaluate_run_inputs(run: RunToRepair) -> RunInputs:
+    """Evaluate the run's seeds and triggers again.
 
     Raises:
         UserError: too few are left, or all their seeds are of one class.
 
     """
-    ids = subject.seed_ids.tolist()
-    both = [*subject.seed_images, *subject.trigger_images]
-    answered = list(subject.ask(both, [*ids, *ids]))
+    ids = run.seed_ids.tolist()
+    both = [*run.seed_images, *run.trigger_images]
+    answered = list(run.ask(both, [*ids, *ids]))
     on_seeds, on_triggers = answered[: len(ids)], answered[len(ids) :]
     good = [
         at
         for at, (seed, trigger) in enumerate(zip(on_seeds, on_triggers, strict=True))
         if _is_pair(seed, trigger)
     ]
-    where = str(subject.past.directory.path)
-    require_enough(len(good), f"on {_names(subject)}, {where}")
-    kept_ids = subject.seed_ids[good]
+    where = str(run.past.directory.path)
+    require_enough(len(good), f"on {_names(run)}, {where}")
+    kept_ids = run.seed_ids[good]
     labels = [on_seeds[at].outcome[Arm.DEVICE].label or 0 for at in good]
-    seeds = subject.samples([on_seeds[at] for at in good], kept_ids, labels)
-    triggers = subject.samples([on_triggers[at] for at in good], kept_ids, labels)
+    seeds = run.samples([on_seeds[at] for at in good], kept_ids, labels)
+    triggers = run.samples([on_triggers[at] for at in good], kept_ids, labels)
     if len(set(seeds.originals.tolist())) < 2:
         raise UserError(
             f"the original gives one class only on all seeds of {where} that led to a trigger:"
             " search from seeds of several classes"
         )
-    return KnownInputs(
+    return RunInputs(
         triggers,
         seeds,
-        subject.seed_images[good],
-        subject.trigger_images[good],
+        run.seed_images[good],
+        run.trigger_images[good],
         [on_seeds[at] for at in good],
         len(ids) - len(good),
     )
@@ -234,5 +239,5 @@ def _is_pair(seed: EvaluatedQuery, trigger: EvaluatedQuery) -> bool:
     return None not in (f_seed, g_seed, f, g) and f_seed == g_seed and f != g
 
 
-def _names(subject: RunToRepair) -> str:
-    return ", ".join(device.profile.name for device in subject.opened.devices)
+def _names(run: RunToRepair) -> str:
+    return ", ".join(device.profile.name for device in run.opened.devices)

@@ -1,8 +1,9 @@
-"""What a shift between two classes does to inputs, counted in deviations fewer or more.
+"""The effect of each shift between two classes: how many inputs it makes deviate, or agree.
 
-For each input it is known what label each shift gives it: a deviating input gains where that is the
-original's, an agreeing one or a seed loses where it no longer is. The inputs are those of the
-mixture, each kind with its share, and inputs as they come.
+The label that each shift gives to each input is computed once. A deviating input counts as a gain
+where that label is the original's; an agreeing input or a seed counts as a loss where it no longer
+is. The inputs are those of the mixture, each kind with its share, and those sampled near the
+boundary without the original's answers.
 """
 
 from __future__ import annotations
@@ -21,31 +22,31 @@ from edgeflare.repair.shifts import STEP
 from edgeflare.repair.training_inputs import FoldSplit, TrainingInputs
 
 MOST = 24
-"""Steps of the largest shift that is tried. Where two classes share all, a shift changes the margin
-by half of itself: 24 steps reach margins of .19; nine in ten triggers of an int8 LeNet-5 have less
-than .09."""
+"""Steps of the largest shift that is tried. Where two classes have all the probability, a shift
+changes the margin by half of itself: 24 steps reach margins of .19; nine in ten triggers of an int8
+LeNet-5 have less than .09."""
 
-CAUTION = 48.0
-"""By how much inputs as they come count more than each kind of the mixture. Near the boundary, half
-of the mixture deviates, but of an int8 LeNet-4's test images without a tie 1 in 25: shifts fitted
-to the mixture alone make 139 of them deviate, which were 60. With 12, 24, 48 and 96 that is 60, 68,
-41 and 41; on the mixture 4.7, 1.8, 0.9 and 0.4 points are gained."""
+SAMPLED_WEIGHT = 48.0
+"""How much more the sampled inputs count than each kind of the mixture. Near the boundary, half of
+the mixture deviates, but of an int8 LeNet-4's test images without a tie 1 in 25: 60 deviate, and
+139 after shifts that are fitted to the mixture alone. With a weight of 12, 24, 48 and 96 it is 60,
+68, 41 and 41, and the gain on the mixture is 4.7, 1.8, 0.9 and 0.4 points."""
 
 GRID = np.array(sorted(range(-MOST, MOST + 1), key=abs)) * STEP
-"""The shifts that are tried, the least first, so that of equals the least is taken."""
+"""The shifts that are tried, the smallest first, so that among equals the smallest is taken."""
 
 Real = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class WeightedInputs:
-    """What shifts are fitted to: deviating and agreeing inputs and seeds, each with its weight.
+    """The inputs that shifts are fitted to: deviating, agreeing, seeds and sampled, with weights.
 
     Attributes:
         vectors: (k, classes) probabilities of the device.
         originals: (k,) the original's labels.
-        weights: (k,) by how much each counts; triggers 1 if the mixture has thirds.
-        step: of the device's outputs; 0 where they are not rounded.
+        weights: (k,) how much each counts; 1 for a trigger where the mixture has equal shares.
+        step: quantization step of the device's outputs; 0 where they are not quantized.
 
     """
 
@@ -62,11 +63,11 @@ class WeightedInputs:
 
 
 class EffectSums(NamedTuple):
-    """Of some inputs, for each two classes (rows) and each shift of the grid (columns).
+    """Sums over some inputs, for each two classes (rows) and each shift of the grid (columns).
 
     Attributes:
-        net: weights of what no longer deviates, less those of what begins to.
-        spread: squared weights of what changes: the variance of the net if chance decides.
+        net: weights of the inputs that no longer deviate, less those of the inputs that begin to.
+        spread: squared weights of the inputs that change: the variance of the net by chance.
 
     """
 
@@ -81,14 +82,14 @@ class EffectSums(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ShiftEffects:
-    """What each shift alone would do to the inputs whose two top classes it is between.
+    """The effect of each shift alone on the inputs whose two largest outputs are its two classes.
 
     Attributes:
-        inputs: these.
-        pairs: (pairs, 2) the classes, the lower first, that are on top of any input.
-        pair: (k,) which of them are on top of each input.
-        gains: (k, grid) int8: 1 where it no longer deviates, -1 where it begins to.
-        mixed: (k,) bool, what belongs to the mixture; the others are inputs as they come.
+        inputs: the inputs.
+        pairs: (pairs, 2) every two classes that are the top two of any input, the lower first.
+        pair: (k,) which row of `pairs` each input belongs to.
+        gains: (k, grid) int8: 1 where the input no longer deviates, -1 where it begins to.
+        mixed: (k,) bool, whether an input belongs to the mixture; the others are sampled.
 
     """
 
@@ -111,7 +112,7 @@ class ShiftEffects:
 
     @property
     def mixture_only(self) -> ShiftEffects:
-        """The same without inputs as they come."""
+        """The effects on the mixture, without the sampled inputs."""
         rows = self.mixed
         return ShiftEffects(
             self.inputs.take(rows), self.pairs, self.pair[rows], self.gains[rows], self.mixed[rows]
@@ -119,20 +120,20 @@ class ShiftEffects:
 
     @property
     def ceiling(self) -> float:
-        """The largest net that shifts reach on the very inputs that they are fitted to.
+        """The largest net that shifts reach on the inputs that they are fitted to.
 
-        As a share of the mixture. No repairer that moves the boundary between two classes by one
+        It is a share of the mixture. No repairer that moves the boundary between two classes by one
         amount for each two gains more on these inputs.
         """
         net = self.sums(self.mixed).net
         return float(net.max(axis=1).sum() / self.inputs.weights[self.mixed].sum())
 
 
-def shift_effects(material: TrainingInputs) -> ShiftEffects:
-    """Work out what each shift alone would do: to the mixture, and to inputs as they come."""
-    kinds = (material.deviating, material.agreeing, material.seeds, material.unled)
+def shift_effects(training: TrainingInputs) -> ShiftEffects:
+    """Compute the effect of each shift alone on the mixture and on the sampled inputs."""
+    kinds = (training.deviating, training.agreeing, training.seeds, training.sampled)
     samples = together(kinds)
-    inputs = _inputs(material, kinds, samples)
+    inputs = _inputs(training, kinds, samples)
     both = np.sort(np.stack([samples.labels, samples.seconds], axis=1), axis=1)
     pairs, pair = np.unique(both, axis=0, return_inverse=True)
     pair = pair.reshape(-1).astype(np.int64, copy=False)
@@ -141,58 +142,63 @@ def shift_effects(material: TrainingInputs) -> ShiftEffects:
     for at, (a, b) in enumerate(pairs.tolist()):
         rows = np.flatnonzero(pair == at)
         gains[rows] = changes_by_shift(inputs, nothing, rows, (a, b), GRID)
-    mixed = np.arange(len(samples)) < len(samples) - len(material.unled)
+    mixed = np.arange(len(samples)) < len(samples) - len(training.sampled)
     return ShiftEffects(inputs, pairs, pair, gains, mixed)
 
 
 def fold_rows(folds: FoldSplit) -> Labels:
     """Return the fold of each input, in the order of `shift_effects`."""
-    return np.concatenate([folds.triggers, folds.further, folds.agreeing, folds.seeds, folds.unled])
+    kinds = (folds.triggers, folds.near_deviating, folds.agreeing, folds.seeds, folds.sampled)
+    return np.concatenate(kinds)
 
 
 def changes_by_shift(
-    inputs: WeightedInputs, moved: Real, rows: NDArray[np.int64], pair: tuple[int, int], more: Real
+    inputs: WeightedInputs,
+    products: Real,
+    rows: NDArray[np.int64],
+    pair: tuple[int, int],
+    more: Real,
 ) -> NDArray[np.int8]:
-    """Return what changes in the shift of two classes do to inputs, as `Shifts` would.
+    """Return the effect of changes in the shift of two classes, computed as `Shifts` does.
 
     Args:
         inputs: all of them.
-        moved: (k, classes) products of the shifts so far and the vectors.
+        products: (k, classes) products of the shifts so far and the vectors.
         rows: which of the inputs.
         pair: the two classes.
         more: (n,) changes of the shift in favour of the first.
 
     Returns:
-        (rows, n), beside the first of the changes: 1 where an input no longer deviates, -1 where
-        it begins to.
+        (rows, n), compared with the first of the changes: 1 where an input no longer deviates,
+        -1 where it begins to.
 
     """
     a, b = pair
-    vectors, moved = inputs.vectors[rows], moved[rows]
-    others = _rounded(vectors * (1.0 + moved), inputs.step)
+    vectors, products = inputs.vectors[rows], products[rows]
+    others = _rounded(vectors * (1.0 + products), inputs.step)
     others[:, [a, b]] = -1.0
-    third, its = others.argmax(axis=1)[:, None], others.max(axis=1)[:, None]
+    third, its_value = others.argmax(axis=1)[:, None], others.max(axis=1)[:, None]
     p_a, p_b = vectors[:, [a]], vectors[:, [b]]
-    first = _rounded(p_a * (1.0 + moved[:, [a]] + more * p_b), inputs.step)
-    second = _rounded(p_b * (1.0 + moved[:, [b]] - more * p_a), inputs.step)
+    first = _rounded(p_a * (1.0 + products[:, [a]] + more * p_b), inputs.step)
+    second = _rounded(p_b * (1.0 + products[:, [b]] - more * p_a), inputs.step)
     labels = np.where(first >= second, a, b)  # a is the lower of the two
     best = np.maximum(first, second)
-    labels = np.where((its > best) | ((its == best) & (third < labels)), third, labels)
+    labels = np.where((its_value > best) | ((its_value == best) & (third < labels)), third, labels)
     right = labels == inputs.originals[rows, None]
     changes: NDArray[np.int8] = right.astype(np.int8) - right[:, :1].astype(np.int8)
     return changes
 
 
-def _inputs(material: TrainingInputs, kinds: Sequence[Samples], samples: Samples) -> WeightedInputs:
-    mixture = material.mixture
-    deviating, agreeing, seeds, unled = kinds
+def _inputs(training: TrainingInputs, kinds: Sequence[Samples], samples: Samples) -> WeightedInputs:
+    mixture = training.mixture
+    deviating, agreeing, seeds, sampled = kinds
     sizes = (
         np.ones(len(deviating)),
         match(deviating, agreeing),
         np.ones(len(seeds)),
-        np.ones(len(unled)),
+        np.ones(len(sampled)),
     )
-    shares = (mixture.triggers, mixture.agreeing, mixture.seeds, CAUTION / 3.0)
+    shares = (mixture.triggers, mixture.agreeing, mixture.seeds, SAMPLED_WEIGHT / 3.0)
     weights = [
         size * (3.0 * share * len(deviating) / max(float(size.sum()), 1e-12))
         for share, size in zip(shares, sizes, strict=True)

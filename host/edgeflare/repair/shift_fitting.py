@@ -1,16 +1,16 @@
-"""Shifts of the boundary between each two classes, as far as the data bear them out.
+"""Fit shifts of the boundary between each two classes, where the inputs give evidence for one.
 
-Which two classes are on top is what tells triggers from agreeing inputs near the boundary:
-compression moves the boundary between two classes, and each by another amount. So for each two
-classes one number is fitted, their shift (`Shifts`). It is taken where what it gains (`gains`)
-exceeds what it loses by more than chance would have it,
+Triggers and agreeing inputs near the boundary differ in which two classes have the largest outputs:
+compression moves each boundary between two classes by another amount. So for each two classes one
+number is fitted, their shift (`Shifts`). Of all shifts, the one with the largest net effect
+(`ShiftEffects`) is taken, if that is more than chance explains,
 
-    net > strength · sqrt(sum of the squared weights of what changes),
+    net > strength · sqrt(sum of the squared weights of what changes);
 
-and by the most; elsewhere the boundary stays. How strict to be is chosen on folds, looking at each
-two classes alone. Where three classes meet, a shift between two moves the boundaries to
-the third as well; so the shifts themselves are fitted in turns, each in view of all others, until
-none changes (`_descend`).
+elsewhere the boundary stays. The strength is chosen by cross-validation over the folds, which looks
+at each two classes alone. Where three classes meet, a shift between two of them also moves the
+boundaries to the third. So the shifts themselves are fitted by coordinate descent: each in turn,
+with all others held, until none changes (`_descend`).
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from edgeflare.repair.shift_effects import (
 from edgeflare.repair.shifts import STEP, Shifts
 
 STRENGTHS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
-"""Standard deviations by which a net has to differ from none."""
+"""Standard deviations by which a net has to exceed zero."""
 
 TURNS = 3
 """Rounds through all pairs of classes. On an int8 LeNet-5, the first alone reaches 94 % of the net
-that three do."""
+of all three."""
 
-_REACHED = 0.02
-"""The least product of two classes' probabilities at which a shift between them is looked at: below
-it, the largest changes a value by less than two steps of an 8-bit output."""
+_LEAST_PRODUCT = 0.02
+"""Of two classes' probabilities, for a shift between them to be considered: below it, the largest
+shift changes a value by less than two steps of an 8-bit output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Fitted:
 
     Attributes:
         table: (classes, classes), antisymmetric; [a, b] is in favour of a where positive.
-        strength: how strict the choice was; None where no strength gained anything.
+        strength: the strength that was chosen; None where no strength gained anything.
 
     """
 
@@ -59,7 +59,7 @@ class Fitted:
 
     @property
     def shifts(self) -> Shifts:
-        """What can be applied and appended."""
+        """The table in whole steps, which can be applied and appended to a model."""
         return Shifts(np.rint(self.table / STEP).astype(np.int8))
 
     @property
@@ -68,27 +68,28 @@ class Fitted:
         return int(np.count_nonzero(self.table)) // 2
 
 
-def fit(gains: ShiftEffects, folds: Labels, without: int | None = None) -> Fitted:
-    """Fit the shifts; how strict to be is chosen by leaving out one fold after the other.
+def fit(effects: ShiftEffects, folds: Labels, without: int | None = None) -> Fitted:
+    """Fit the shifts; their strength is chosen by leaving out one fold after the other.
 
     Args:
-        gains: of all inputs.
+        effects: what each shift does to each input.
         folds: (k,) the fold of each.
         without: the fold that is held out altogether, or None.
 
     """
-    strength = _strength(gains, folds, without)
-    classes = gains.inputs.vectors.shape[1]
+    strength = _strength(effects, folds, without)
+    classes = effects.inputs.vectors.shape[1]
     if strength is None:
         return Fitted(np.zeros((classes, classes)), None)
     rows = np.ones(len(folds), bool) if without is None else folds != without
-    by_use = gains.pairs[np.argsort(-np.bincount(gains.pair[rows], minlength=len(gains.pairs)))]
-    return Fitted(_descend(gains.inputs.take(rows), by_use, strength), strength)
+    uses = np.bincount(effects.pair[rows], minlength=len(effects.pairs))
+    by_use = effects.pairs[np.argsort(-uses)]
+    return Fitted(_descend(effects.inputs.take(rows), by_use, strength), strength)
 
 
-def _strength(gains: ShiftEffects, folds: Labels, without: int | None) -> float | None:
+def _strength(effects: ShiftEffects, folds: Labels, without: int | None) -> float | None:
     """Return the strength with the largest net on folds that were left out; None if it is none."""
-    parts = [gains.sums(folds == fold) for fold in np.unique(folds) if fold != without]
+    parts = [effects.sums(folds == fold) for fold in np.unique(folds) if fold != without]
     whole = EffectSums(sum(part.net for part in parts), sum(part.spread for part in parts))  # type: ignore[arg-type]
     net = dict.fromkeys(STRENGTHS, 0.0)
     for part in parts:
@@ -101,15 +102,15 @@ def _strength(gains: ShiftEffects, folds: Labels, without: int | None) -> float 
 
 
 def _descend(inputs: WeightedInputs, pairs: NDArray[np.int64], strength: float) -> Real:
-    """Fit the shift of each two classes in view of all others, in turns; return the table."""
+    """Fit the shift of each two classes in turn, with all others held; return the table."""
     vectors = inputs.vectors
     table = np.zeros((vectors.shape[1],) * 2)
     moved = np.zeros_like(vectors)  # the products of table and vectors
     top = np.sort(vectors, axis=1)[:, -1]
-    near = [_near(vectors, top, a, b) for a, b in pairs.tolist()]
+    affected = [_affected(vectors, top, a, b) for a, b in pairs.tolist()]
     for _ in range(TURNS):
         before = table.copy()
-        for (a, b), rows in zip(pairs.tolist(), near, strict=True):
+        for (a, b), rows in zip(pairs.tolist(), affected, strict=True):
             changes = changes_by_shift(inputs, moved, rows, (a, b), GRID - table[a, b]).astype(
                 np.float64
             )
@@ -126,10 +127,10 @@ def _descend(inputs: WeightedInputs, pairs: NDArray[np.int64], strength: float) 
     return table
 
 
-def _near(vectors: Real, top: Real, a: int, b: int) -> NDArray[np.int64]:
+def _affected(vectors: Real, top: Real, a: int, b: int) -> NDArray[np.int64]:
     """Return where a shift between two classes may change the label."""
     both = vectors[:, a] * vectors[:, b]
     best = np.maximum(vectors[:, a], vectors[:, b])
     # No shift changes a value by more than a quarter of itself, and both values may change.
-    near = (both > _REACHED) & (best > top - MOST * STEP / 2)
-    return np.flatnonzero(near)
+    affected = (both > _LEAST_PRODUCT) & (best > top - MOST * STEP / 2)
+    return np.flatnonzero(affected)

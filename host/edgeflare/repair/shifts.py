@@ -1,18 +1,20 @@
 """Shifts of the boundaries between classes: the repairer, and its exact arithmetic.
 
-Compression moves the boundary between two classes, for each two by another amount. A table of
-shifts moves them back: of the probability vector p it makes
+Compression moves the boundary between each two classes by another amount. A table of shifts moves
+them back: it turns the probability vector p into
 
     p' = p · (1 + S p),    S antisymmetric,
 
-so that the margin between classes a and b changes by about 2 S[a, b] p[a] p[b]: most where the two
-share all, nothing where one of them has it. The sum stays what it was, since p · S p = 0.
+so that the margin between classes a and b changes by about 2 S[a, b] p[a] p[b]: most where both
+have a probability of one half, not at all where one of them has all of it. The sum of the
+probabilities is unchanged, since p · S p = 0.
 
-The same on every machine: 8-bit probabilities are multiples of 1/256 and shifts of `STEP`, so that
-every partial sum of S p, with `_OFF_HALVES` in it, is a whole number of 2**-22 and below 4: float32
-holds it exactly, in any order, with or without fused multiply-adds. The product rounds once, as
-IEEE 754 says. `_OFF_HALVES` is more than that rounding, so that no value lies halfway between two
-steps of the output, where one kernel rounds to even and another away from zero.
+The result is the same on every machine: 8-bit probabilities are multiples of 1/256 and shifts are
+multiples of `STEP`, so that every partial sum of S p, including `_OFF_HALVES`, is a whole number of
+2**-22 and below 4: float32 represents it exactly, in any order, with or without fused multiply-
+adds. The product is rounded once, as IEEE 754 defines. `_OFF_HALVES` is larger than that rounding,
+so that no value lies halfway between two steps of the output, where one kernel rounds to even and
+another away from zero.
 """
 
 from __future__ import annotations
@@ -63,13 +65,13 @@ class Shifts:
         return table
 
     def apply(self, raw: NDArray[np.generic], output: Tensor) -> NDArray[np.generic]:
-        """Return what the repaired model gives, bit for bit where the outputs are 8-bit.
+        """Return the repaired model's raw outputs, bit for bit where they are 8-bit.
 
         Float outputs that are no multiples of 1/256 may differ by a rounding of float32.
 
         Args:
-            raw: (batch, classes), the model's outputs.
-            output: how to read them; their scale is 1/256 or there is none.
+            raw: (batch, classes), the raw outputs of the model before repair.
+            output: its output tensor; the scale is 1/256, or there is none.
 
         """
         p = raw.astype(np.float32)
@@ -85,46 +87,46 @@ class Shifts:
         return rounded
 
 
-def append(model: bytes, shifts: Shifts, target: ModelToRepair, name: str = "the model") -> bytes:
-    """Return the model with shifts behind its operators.
+def append(content: bytes, shifts: Shifts, model: ModelToRepair, name: str = "the model") -> bytes:
+    """Return the model with the shifts appended behind its last operator.
 
-    It takes and gives what it did before: the same inputs, and an output of the same shape, type
+    Its inputs and outputs stay as they were: the same inputs, and an output of the same shape, type
     and quantization, so that an app needs no change.
 
     Args:
-        model: the compressed model's file.
-        shifts: what was fitted on this very file.
-        target: that file.
-        name: what the user calls the model.
+        content: the compressed model's file.
+        shifts: the shifts that were fitted to this very file.
+        model: the model that they were fitted to.
+        name: what the user calls the file.
 
     Raises:
         UserError: the shifts are for another model, or this one cannot be repaired.
 
     """
-    found = read_model_to_repair(model, name)
-    if found.sha256 != target.sha256 or found.classes != len(shifts.steps):
+    found = read_model_to_repair(content, name)
+    if found.sha256 != model.sha256 or found.classes != len(shifts.steps):
         raise UserError(
             f"{name} is not the model that this repairer is for (sha256 {found.sha256[:12]}…, but "
-            f"{target.sha256[:12]}… is wanted): give {target.name}, or repair a run of this one"
+            f"{model.sha256[:12]}… is wanted): give {model.name}, or repair a run of this one"
         )
-    output = Graph(model, name).outputs[0]
-    writer = Writer(model)
-    writer.replace_output(output, _write(writer, shifts, target.output, output))
-    writer.note(NOTE, note_of(target))
+    output = Graph(content, name).outputs[0]
+    writer = Writer(content)
+    writer.replace_output(output, _write(writer, shifts, model.output, output))
+    writer.note(NOTE, note_of(model))
     return writer.content()
 
 
-def standalone(shifts: Shifts, target: ModelToRepair) -> bytes:
+def standalone(shifts: Shifts, model: ModelToRepair) -> bytes:
     """Return the shifts alone, to run after a model that cannot be edited: raw vector to vector."""
     writer = Writer()
-    vector = writer.tensor(target.output)
-    writer.begin_and_end([vector], [_write(writer, shifts, target.output, vector)])
-    writer.note(NOTE, note_of(target))
+    vector = writer.tensor(model.output)
+    writer.begin_and_end([vector], [_write(writer, shifts, model.output, vector)])
+    writer.note(NOTE, note_of(model))
     return writer.content()
 
 
 def _write(writer: Writer, shifts: Shifts, output: Tensor, vector: int) -> int:
-    """Write the operators behind the tensor that they read, and return the one that they fill."""
+    """Write the operators that read the tensor `vector`, and return the tensor that they write."""
     shape, classes = output.shape, len(shifts.steps)
     version = 2 if output.dtype == "int8" else 1  # of the operators that know the type
 

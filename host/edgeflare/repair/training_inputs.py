@@ -1,4 +1,4 @@
-"""What repairers are trained with and judged by: the three kinds of inputs."""
+"""The inputs that repairers are trained with and judged by: three kinds, and a sample."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.repair.boundary_set import BoundarySet
-from edgeflare.repair.folds import deal, fold_of
+from edgeflare.repair.fold_assignment import assign_folds, fold_of
 from edgeflare.repair.input_matching import match
 from edgeflare.repair.mixture import Mixture
 from edgeflare.repair.repair_samples import Labels, Samples, together
-from edgeflare.repair.run_to_repair import KnownInputs
+from edgeflare.repair.run_to_repair import RunInputs
 
 Repair = Callable[[Samples], Labels]
-"""A repairer at work: (k,) labels in place of the device's."""
+"""The labels of a repaired model, given the answers of the model before: (k,)."""
 
 Mask = NDArray[np.bool_]
 
@@ -29,46 +29,53 @@ class TrainingInputs:
         triggers: the run's triggering inputs.
         seeds: their seeds, in the same order.
         agreeing: near-boundary inputs that do not deviate.
-        further: near-boundary inputs that do; they train and do not judge.
-        unled: near-boundary inputs as they come, which deviate as often as test images.
-        mixture: how the kinds count.
+        near_deviating: near-boundary inputs that do; used to train repairers, not to judge them.
+        sampled: inputs sampled near the boundary without the original's answers; they deviate as
+            often as test images of the same margin.
+        mixture: the shares of triggers, agreeing inputs and seeds.
 
     """
 
     triggers: Samples
     seeds: Samples
     agreeing: Samples
-    further: Samples
-    unled: Samples
+    near_deviating: Samples
+    sampled: Samples
     mixture: Mixture
 
     @property
     def deviating(self) -> Samples:
-        """All that deviates: the triggers, then the further ones."""
-        return together([self.triggers, self.further])
+        """All deviating inputs: the triggers, then those near the boundary."""
+        return together([self.triggers, self.near_deviating])
 
     def weights(self) -> NDArray[np.float64]:
-        """Return the weights with which agreeing inputs are like the run's triggers."""
+        """Return weights that give agreeing inputs the distribution of the run's triggers."""
         return match(self.triggers, self.agreeing)
 
     def folds(self, split: int) -> FoldSplit:
-        """Return to which fold everything belongs."""
-        dealt = deal(self.seeds.seed_ids, self.seeds.originals, split)
+        """Return the fold of each input."""
+        assigned = assign_folds(self.seeds.seed_ids, self.seeds.originals, split)
         return FoldSplit(
             *(
-                fold_of(part.seed_ids, dealt)
-                for part in (self.triggers, self.seeds, self.agreeing, self.further, self.unled)
+                fold_of(part.seed_ids, assigned)
+                for part in (
+                    self.triggers,
+                    self.seeds,
+                    self.agreeing,
+                    self.near_deviating,
+                    self.sampled,
+                )
             )
         )
 
     def part(self, folds: FoldSplit, inside: Callable[[Labels], Mask]) -> TrainingInputs:
-        """Return what is in the folds that `inside` tells."""
+        """Return the inputs in the folds for which `inside` is true."""
         return TrainingInputs(
             self.triggers.take(inside(folds.triggers)),
             self.seeds.take(inside(folds.seeds)),
             self.agreeing.take(inside(folds.agreeing)),
-            self.further.take(inside(folds.further)),
-            self.unled.take(inside(folds.unled)),
+            self.near_deviating.take(inside(folds.near_deviating)),
+            self.sampled.take(inside(folds.sampled)),
             self.mixture,
         )
 
@@ -80,18 +87,20 @@ class FoldSplit:
     triggers: Labels
     seeds: Labels
     agreeing: Labels
-    further: Labels
-    unled: Labels
+    near_deviating: Labels
+    sampled: Labels
 
 
-def training_inputs(known: KnownInputs, near: BoundarySet, mixture: Mixture) -> TrainingInputs:
-    """Put together what was gathered."""
-    deviating = near.led.deviating
+def training_inputs(
+    run_inputs: RunInputs, boundary_set: BoundarySet, mixture: Mixture
+) -> TrainingInputs:
+    """Combine the run's own inputs with the boundary set."""
+    deviating = boundary_set.bisected.deviating
     return TrainingInputs(
-        known.triggers,
-        known.seeds,
-        near.led.take(~deviating),
-        near.led.take(deviating),
-        near.unled,
+        run_inputs.triggers,
+        run_inputs.seeds,
+        boundary_set.bisected.take(~deviating),
+        boundary_set.bisected.take(deviating),
+        boundary_set.sampled,
         mixture,
     )

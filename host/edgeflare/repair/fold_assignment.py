@@ -1,4 +1,4 @@
-"""Folds by seed: nothing that was made from one seed is on both sides."""
+"""The folds of cross-validation, assigned by seed: all inputs made from a seed are in one fold."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ FOLDS = 5
 """§5.5.2."""
 
 SPLITS = 5
-"""Times that everything is done, with another generator seed each (§5.5.2)."""
+"""Repetitions of the cross-validation, each with another generator seed (§5.5.2)."""
 
 
-def deal(seed_ids: Labels, labels: Labels, split: int) -> dict[int, int]:
-    """Deal seeds out to the folds, so that each has its share of every label.
+def assign_folds(seed_ids: Labels, labels: Labels, split: int) -> dict[int, int]:
+    """Assign seeds to folds, stratified by label.
 
     Args:
         seed_ids: (k,) the seeds' ids.
@@ -30,6 +30,6 @@ def deal(seed_ids: Labels, labels: Labels, split: int) -> dict[int, int]:
     return {int(seed_ids[at]): place % FOLDS for place, at in enumerate(order)}
 
 
-def fold_of(seed_ids: Labels, dealt: dict[int, int]) -> Labels:
+def fold_of(seed_ids: Labels, assigned: dict[int, int]) -> Labels:
     """Return the fold of each sample: (k,)."""
-    return np.array([dealt[seed_id] for seed_id in seed_ids.tolist()], np.int64)
+    return np.array([assigned[seed_id] for seed_id in seed_ids.tolist()], np.int64)
