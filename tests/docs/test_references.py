@@ -15,7 +15,7 @@ import cv2
 import pytest
 from typer.main import get_command
 
-from edgeflare.cli.app import app
+from edgeflare.cli.app import LazyCommand, app
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.provenance import Provenance
 from edgeflare.models.pair_file import Settings
@@ -183,6 +183,8 @@ def _commands_and_spans(text: str) -> Iterator[str]:
 
 def _options(command: Any) -> set[str]:
     """Return the long options of a command and of all below it."""
+    if isinstance(command, LazyCommand):
+        command = command.load()
     own = {option for parameter in command.params for option in parameter.opts}
     below = (_options(sub) for sub in getattr(command, "commands", {}).values())
     return {"--help"} | {option for option in own if option.startswith("--")}.union(*below)

@@ -1,27 +1,61 @@
-"""The commands, gathered."""
+"""The commands, gathered; the module of each is imported when it is called."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any, Final
 
 import typer
+from typer.core import TyperCommand
+from typer.main import get_group
 
 from edgeflare import __version__
-from edgeflare.cli import (
-    agent,
-    bench,
-    compare,
-    devices,
-    doctor,
-    explain,
-    export,
-    rank,
-    repair,
-    replay,
-    report,
-    search,
-)
 from edgeflare.cli.quiet import Quietable
+
+_RICH_MARKUP: Final = "markdown"
+
+_COMMANDS: Final = {
+    "search": "Find the inputs on which a compressed model on its device decides differently.",
+    "explain": "Say why findings deviate, and where in the network it begins.",
+    "replay": "Try what a run found again: on another device or firmware, or with a new compressed "
+    "model.",
+    "compare": "Set runs side by side: devices, quantizations, runtimes, strategies; searches or "
+    "replays.",
+    "export": "Write a finding as a zip that shows the deviation with nothing but numpy and a "
+    "runtime.",
+    "rank": "Rank compressed models of one original: the more queries a deviation takes, the "
+    "better.",
+    "repair": "Move the boundaries of a compressed model back to where its original has them.",
+    "bench": "Run strategies on pairs with several run seeds, and print them side by side.",
+    "report": "Show what a run found, also one that was cut off before its end.",
+    "doctor": "Say what this machine has, what it lacks, and the command that mends it.",
+    "devices": "The devices that there are, and how they are right now.",
+    "agent": "The part that runs on the device.",
+}
+"""The commands in the order of `--help`, each with the first sentence of its own help."""
+
+
+class LazyCommand(TyperCommand):
+    """A name and a sentence in place of a command, until it is called, completed or asked for help.
+
+    The module of the command has its name, and holds a function of that name, or a group as `app`.
+    """
+
+    def load(self) -> Any:
+        """Import and return the command; its class is of Typer's own Click, or of the package."""
+        name = str(self.name)
+        module = import_module(f"edgeflare.cli.{name}")
+        alone = typer.Typer(rich_markup_mode=_RICH_MARKUP)
+        if hasattr(module, "app"):
+            alone.add_typer(module.app, name=name)
+        else:
+            alone.command(name, cls=Quietable)(getattr(module, name))
+        return get_group(alone).commands[name]
+
+    def make_context(self, *args: Any, **extra: Any) -> Any:
+        """Return the context of the command itself, so that it is what parses, helps and runs."""
+        return self.load().make_context(*args, **extra)
+
 
 app = typer.Typer(
     name="edgeflare",
@@ -34,21 +68,11 @@ app = typer.Typer(
         "stays after 3 and 130, and the last line says how to go on."
     ),
     no_args_is_help=True,
-    rich_markup_mode="markdown",
+    rich_markup_mode=_RICH_MARKUP,
     pretty_exceptions_enable=False,
 )
-app.command("search", cls=Quietable)(search.search)
-app.command("explain", cls=Quietable)(explain.explain)
-app.command("replay", cls=Quietable)(replay.replay)
-app.command("compare")(compare.compare)
-app.command("export", cls=Quietable)(export.export)
-app.command("rank", cls=Quietable)(rank.rank)
-app.command("repair", cls=Quietable)(repair.repair)
-app.command("bench", cls=Quietable)(bench.bench)
-app.command("report", cls=Quietable)(report.report)
-app.command("doctor")(doctor.doctor)
-app.add_typer(devices.app, name="devices")
-app.add_typer(agent.app, name="agent")
+for _name, _sentence in _COMMANDS.items():
+    app.command(_name, cls=LazyCommand, help=_sentence)(lambda: None)
 
 
 def _print_version(value: bool) -> None:

@@ -20,7 +20,7 @@ Quiet = Annotated[
         " rest.",
     ),
 ]
-"""The option, of commands that are made with `Quietable`."""
+"""The option, of commands that can be silenced."""
 
 
 class Quietable(TyperCommand):
@@ -32,7 +32,7 @@ class Quietable(TyperCommand):
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
         with ExitStack() as stack:
-            if ctx.params["_quiet"]:
+            if ctx.params.get("_quiet"):
                 stack.enter_context(_silence())
             return super().invoke(ctx)
 
