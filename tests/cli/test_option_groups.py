@@ -33,7 +33,7 @@ def area(
     after: bool = False,
 ) -> int:
     """Print an area."""
-    print(name, before, size.width * size.height, after)
+    typer.echo(f"{name} {before} {size.width * size.height} {after}")
     return 0
 
 
