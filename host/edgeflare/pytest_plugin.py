@@ -111,6 +111,7 @@ class EdgeFlare:
         within: float | None = 30.0,
         shrink: int | None = None,
         rng_seed: int = 0,
+        operators: Sequence[str] = ("built-in",),
         trust: bool = False,
     ) -> Result:
         """Search a pair within a budget; see the options of `edgeflare search`.
@@ -127,6 +128,7 @@ class EdgeFlare:
             shrink: queries that bringing one finding nearer to its seed may take, beside those of
                 the search; None for the default of `edgeflare search`, 0 for none.
             rng_seed: the run seed: the same one finds the same.
+            operators: names of the mutation operators to draw from, as for `--operators`.
             trust: trust a Python function that the pair names as its original, and profiles in
                 `./device_profiles`.
 
@@ -141,6 +143,7 @@ class EdgeFlare:
         from edgeflare.errors import EdgeFlareError  # noqa: PLC0415
         from edgeflare.run.json_file import MOST  # noqa: PLC0415
         from edgeflare.run.plan import SHRINK, Plan, default_strengthen  # noqa: PLC0415
+        from edgeflare.search.operator_pool import pool_names  # noqa: PLC0415
 
         _check("rng_seed", rng_seed, 0, MOST, whole=True)
         _check("min_strength", min_strength, 0.0, 1.0)
@@ -159,6 +162,7 @@ class EdgeFlare:
             shrink=SHRINK if shrink is None else shrink,
             min_strength=min_strength,
             within=within,
+            operators=pool_names(operators),
         )
         self._runs += 1
         path = self._folder if self._runs == 1 else Path(f"{self._folder}-{self._runs}")

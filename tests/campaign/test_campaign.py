@@ -257,6 +257,7 @@ def test_a_device_that_is_gone_for_good_leaves_a_run_that_can_go_on(laboratory: 
         ({"goal": Goal(Find.KERNEL)}, "--find any, not kernel"),
         ({"goal": Goal(ties=True)}, "--ties exclude, not include"),
         ({"max_queries": 7}, "--max-queries 150, not 7"),
+        ({"operators": ("pixel-change",)}, "--operators average-blur,.*, not pixel-change: repeat"),
     ],
 )
 def test_a_run_is_resumed_by_the_command_that_began_it(
@@ -265,6 +266,25 @@ def test_a_run_is_resumed_by_the_command_that_began_it(
     laboratory.run("run")
     with pytest.raises(UserError, match=option):
         laboratory.run("run", resume=True, **change)
+
+
+def test_an_older_run_goes_on_with_the_operators_that_were_built_in(laboratory: Laboratory) -> None:
+    whole = laboratory.run("whole")
+    laboratory.run("run", stop_after=300, chains=8)
+    journal = Journal.open(laboratory.folder / "run" / "run.db")
+    plan = journal.about()["plan"]
+    del plan["operators"]
+    journal.note("plan", plan)
+    journal.close()
+    resumed = laboratory.run("run", resume=True)
+    assert resumed["plan"] == whole["plan"]
+    assert untimed(resumed) == untimed(whole)
+
+
+def test_a_campaign_draws_from_its_plan_alone(laboratory: Laboratory) -> None:
+    document = laboratory.run("run", operators=("pixel-change", "salt-and-pepper"))
+    drawn = {name for finding in document["findings"] for name in finding["operators"]}
+    assert drawn == {"pixel-change", "salt-and-pepper"}
 
 
 def test_a_device_that_crashes_on_an_input_is_a_finding(laboratory: Laboratory) -> None:

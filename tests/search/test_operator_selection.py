@@ -5,16 +5,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from edgeflare.errors import UserError
-from edgeflare.search.operator_selection import (
-    MetropolisHastings,
-    Tally,
-    Uniform,
-    draw_rank,
-    image_operators,
-)
+from edgeflare.search.operator_pool import built_in_pool
+from edgeflare.search.operator_selection import MetropolisHastings, Tally, Uniform, draw_rank
 
-POOL = image_operators()
+POOL = built_in_pool()
 DRAWS = 20_000
 
 
@@ -69,8 +63,3 @@ def test_uniform_takes_no_notice_of_rewards() -> None:
         selection.reward()
     assert len(chosen) == 7
     assert max(chosen.values()) < 1150
-
-
-def test_an_unknown_operator_is_the_users_mistake() -> None:
-    with pytest.raises(UserError, match="did you mean median-blur"):
-        image_operators(["median-blurr"])

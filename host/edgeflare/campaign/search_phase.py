@@ -13,6 +13,7 @@ from edgeflare.campaign.scheduler import run_chains, tell_again
 from edgeflare.campaign.trigger_files import store_trigger
 from edgeflare.core.outcome import Outcome
 from edgeflare.run.journal_rows import ChainRow, Ended, Role
+from edgeflare.search.operator_pool import image_operators
 from edgeflare.search.strategy import Donor, GeneratorStrategy, Start
 from edgeflare.search.strategy_registry import find_strategy
 
@@ -34,6 +35,7 @@ class SearchPhase:
         self._seeds = seeds
         self._strategy = find_strategy(context.plan.strategy).tale
         self._donors = tuple(Donor(context.images[i], seeds[i]) for i in sorted(seeds))
+        self._operators = image_operators(context.plan.operators)
         self._ended = context.journal.chains()
         self._open: dict[int, Chain] = {}
         self._allowance = 0
@@ -74,6 +76,7 @@ class SearchPhase:
             bounds=context.plan.bounds,
             ensemble=context.panel.members,
             donors=self._donors,
+            operators=self._operators,
         )
         chain = Chain(seed_id, GeneratorStrategy(self._strategy(start)), goal)
         tell_again(context, self.role, chain)

@@ -30,6 +30,7 @@ _COMMANDS: Final = {
     "report": "Show what a run found, also one that was cut off before its end.",
     "doctor": "Say what this machine has, what it lacks, and the command that mends it.",
     "devices": "The devices that there are, and how they are right now.",
+    "operators": "List the mutation operators that are installed, for `--operators`.",
     "agent": "The part that runs on the device.",
 }
 """The commands in the order of `--help`, each with the first sentence of its own help."""

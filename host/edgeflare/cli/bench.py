@@ -22,12 +22,18 @@ from edgeflare.cli.console import Console
 from edgeflare.cli.grid_progress import say, watch_runs
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
 from edgeflare.cli.option_groups import with_option_groups
-from edgeflare.cli.option_values import read_ensemble, read_parts, read_whole_numbers
+from edgeflare.cli.option_values import (
+    read_ensemble,
+    read_operators,
+    read_parts,
+    read_whole_numbers,
+)
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.search_options import make_plan
 from edgeflare.core.goal import Find
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.pair import Pair, load_pair
+from edgeflare.search.operator_pool import BUILT_IN
 from edgeflare.search.strategy_registry import strategies as known_strategies
 from edgeflare.trust.asking import decided_by_user
 
@@ -74,6 +80,7 @@ def bench(
     limits: search_options.SearchLimits,
     bounds: search_options.MutantBounds,
     ensemble: search_options.Ensemble = None,
+    operators: search_options.Operators = BUILT_IN,
     chains: search_options.Chains = CHAINS,
     resume: Resume = False,
     dry_run: run_options.DryRun = False,
@@ -99,6 +106,7 @@ def bench(
             make_plan(names[0], find, (device,), limit, limits, bounds),
             ensemble=kernels,
             elsewhere=elsewhere,
+            operators=read_operators(operators, names),
         ),
         trust=decided,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import cast, get_args
 
 import typer
@@ -10,6 +11,8 @@ import typer
 from edgeflare.errors import UserError
 from edgeflare.models.other_runtime import SEPARATOR, split_member
 from edgeflare.models.tflite import Kernels
+from edgeflare.search.operator_pool import pool_names
+from edgeflare.search.strategy_registry import pool_strategies
 from edgeflare.suggestion import suggestion
 
 
@@ -103,6 +106,27 @@ def read_within(option: str, text: str) -> float | None:
     if not (level >= 0.0 and math.isfinite(level)):
         raise UserError(f"{option} {text}: expected a PSNR in dB, such as 30, or none")
     return level
+
+
+def read_operators(text: str, strategies: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of the operators in a pool.
+
+    Args:
+        text: names of operators and of sets of them, separated by commas; see `pool_names`.
+        strategies: names of those that are to draw from the pool.
+
+    Raises:
+        UserError: a name is unknown, or operators were chosen for strategies that have their own.
+
+    """
+    pool = pool_names(read_parts("--operators", text))
+    drawing = pool_strategies()
+    if pool != pool_names() and not set(drawing).intersection(strategies):
+        raise UserError(
+            f"--operators {text}: {', '.join(strategies)} cannot draw from chosen operators: leave "
+            f"the option out, or take one of the strategies {', '.join(drawing)}"
+        )
+    return pool
 
 
 def read_ensemble(text: str | None) -> tuple[tuple[Kernels, ...], tuple[str, ...]]:

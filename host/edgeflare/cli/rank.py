@@ -21,7 +21,7 @@ from edgeflare.cli.console import Console
 from edgeflare.cli.grid_progress import say, watch_runs
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
 from edgeflare.cli.option_groups import with_option_groups
-from edgeflare.cli.option_values import read_whole_numbers
+from edgeflare.cli.option_values import read_operators, read_whole_numbers
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.search_options import make_plan
 from edgeflare.core.goal import Find
@@ -36,6 +36,7 @@ from edgeflare.rank.rank_table import print_ranking
 from edgeflare.rank.ranking import Candidate
 from edgeflare.rank.ranking import rank as put_in_order
 from edgeflare.run.plan import SHRINK
+from edgeflare.search.operator_pool import BUILT_IN
 from edgeflare.search.strategy_registry import find_strategy
 from edgeflare.trust.asking import decided_by_user
 
@@ -113,6 +114,7 @@ def rank(
     rng_seeds: RngSeeds = "0",
     limits: search_options.SearchLimits,
     bounds: search_options.MutantBounds,
+    operators: search_options.Operators = BUILT_IN,
     shrink: Shrink = SHRINK,
     chains: search_options.Chains = CHAINS,
     resume: Resume = False,
@@ -136,7 +138,9 @@ def rank(
         rng_seeds=read_whole_numbers("--rng-seeds", rng_seeds),
         baseline=strategy,
         plan=replace(
-            make_plan(strategy, Find.ANY, (device,), limit, limits, bounds), shrink=shrink
+            make_plan(strategy, Find.ANY, (device,), limit, limits, bounds),
+            shrink=shrink,
+            operators=read_operators(operators, [strategy]),
         ),
         trust=decided,
     )

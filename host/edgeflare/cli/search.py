@@ -21,7 +21,7 @@ from edgeflare.cli import pair_options, run_options, search_options
 from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
 from edgeflare.cli.option_groups import with_option_groups
-from edgeflare.cli.option_values import read_ensemble, read_within
+from edgeflare.cli.option_values import read_ensemble, read_operators, read_within
 from edgeflare.cli.progress import observe
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.search_options import make_plan
@@ -41,6 +41,7 @@ from edgeflare.run.plan import (
 )
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Document
+from edgeflare.search.operator_pool import BUILT_IN
 from edgeflare.search.strategy_registry import find_strategy
 from edgeflare.trust.asking import decided_by_user
 from edgeflare.untrusted_text import printable
@@ -67,6 +68,7 @@ def search(
     total_time: search_options.TotalTime = None,
     bounds: search_options.MutantBounds,
     ensemble: search_options.Ensemble = None,
+    operators: search_options.Operators = BUILT_IN,
     strengthen: search_options.Strengthen = None,
     shrink: search_options.Shrink = SHRINK,
     chains: search_options.Chains = CHAINS,
@@ -105,6 +107,7 @@ def search(
         shrink=shrink,
         min_strength=min_strength,
         within=read_within("--within", within),
+        operators=read_operators(operators, [strategy]),
     )
     loaded = load_pair(pair, given, decided)
     path = out or Path("runs") / f"{loaded.folder_name}-{datetime.now():%Y%m%d-%H%M%S}"

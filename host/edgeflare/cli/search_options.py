@@ -14,7 +14,7 @@ from edgeflare.core.bounds import DEFAULT_LINF, DEFAULT_RMS
 from edgeflare.core.goal import Find, Goal
 from edgeflare.run.json_file import MOST
 from edgeflare.run.plan import MAX_QUERIES, STRENGTHEN, TIME_LIMIT_SECONDS, Plan
-from edgeflare.search.strategy_registry import strategies
+from edgeflare.search.strategy_registry import pool_strategies, strategies
 
 _WHAT = "What counts"
 _HOW = "How to search"
@@ -168,6 +168,17 @@ TotalTime = Annotated[
         min=0.0,
         metavar="SECONDS",
         help="Wall time for the whole search; refining what was found comes on top.",
+        rich_help_panel=_HOW,
+    ),
+]
+Operators = Annotated[
+    str,
+    typer.Option(
+        "--operators",
+        metavar="NAMES",
+        help="The mutation operators to draw from, separated by commas: names that `edgeflare "
+        "operators` lists, built-in for EdgeFlare's own, all for all that are installed. Only "
+        f"{', '.join(pool_strategies())} draw from them; the other strategies have their own.",
         rich_help_panel=_HOW,
     ),
 ]

@@ -17,7 +17,6 @@ from edgeflare.core.answer import Image
 from edgeflare.core.arm import Arm
 from edgeflare.core.query import Query
 from edgeflare.search.mutation import mutated
-from edgeflare.search.operator_selection import image_operators
 from edgeflare.search.strategy import SearchGenerator, Start
 
 MUTATIONS = (8, 16, 32, 64)
@@ -31,7 +30,7 @@ _ASKED = (Arm.ORIGINAL, Arm.DEVICE)
 
 def cross_boundary(start: Start) -> SearchGenerator:
     """Query inputs around the place where mutants of the seed change the device's label."""
-    operators, rng = image_operators(), start.rng
+    operators, rng = start.operators, start.rng
     label = start.outcome[Arm.DEVICE].label
     before = after = start.image
     for times in MUTATIONS:

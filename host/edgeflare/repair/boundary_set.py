@@ -31,6 +31,7 @@ from edgeflare.repair.boundary_crossing import cross_boundary
 from edgeflare.repair.repair_samples import Samples
 from edgeflare.repair.run_to_repair import RunInputs, RunToRepair
 from edgeflare.search.boundary import boundary
+from edgeflare.search.operator_pool import image_operators
 from edgeflare.search.strategy import GeneratorStrategy, Start, StrategyFunction
 
 NEAR_MARGIN = 0.25
@@ -130,7 +131,14 @@ class _Search:
         seed_id = int(run_inputs.seeds.seed_ids[row])
         rng = np.random.default_rng([plan.rng_seed, number, seed_id, strategy is cross_boundary])
         outcome = _device_as_twin(run_inputs.seed_answers[row])
-        start = Start(run_inputs.seed_images[row], outcome, Goal(), rng, plan.bounds)
+        start = Start(
+            run_inputs.seed_images[row],
+            outcome,
+            Goal(),
+            rng,
+            plan.bounds,
+            operators=image_operators(plan.operators),
+        )
         self._search = GeneratorStrategy(strategy(start))
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from math import isfinite, sqrt
 from typing import Any, Literal, get_args
 
@@ -11,6 +11,7 @@ from edgeflare.core.bounds import DEFAULT_LINF, DEFAULT_RMS, Bounds
 from edgeflare.core.goal import Find, Goal
 from edgeflare.errors import UserError
 from edgeflare.models.tflite import Kernels
+from edgeflare.search.operator_pool import pool_names
 
 STRENGTHEN = 300
 """Queries for each finding, where a least strength is asked for: see `--min-strength`."""
@@ -33,6 +34,17 @@ _WHOLE = ("limit", "max_queries", "total_queries")
 _SECONDS = ("time_limit", "total_time")
 _OPEN = ("limit", "total_queries", "total_time")
 """Those of the bounds that need not be."""
+
+_POOL_OF_OLDER_RUNS = (
+    "average-blur",
+    "gaussian-blur",
+    "gaussian-noise",
+    "median-blur",
+    "multiplicative-noise",
+    "pixel-change",
+    "salt-and-pepper",
+)
+"""The built-in operators of the versions that kept no operators in the plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +75,8 @@ class Plan:
             search does not look at it.
         within: PSNR in dB to its seed below which a finding does not count once it was shrunk;
             None for any distance. The search does not look at it.
+        operators: names of the mutation operators that the search draws from, in their order; the
+            built-in ones unless told otherwise. Strategies that follow a paper name their own.
 
     """
 
@@ -83,6 +97,7 @@ class Plan:
     shrink: int = 0
     min_strength: float = 0.0
     within: float | None = None
+    operators: tuple[str, ...] = field(default_factory=pool_names)
 
     def __post_init__(self) -> None:
         """Refuse bounds within which nothing would be searched.
@@ -137,6 +152,7 @@ class Plan:
         fields["devices"] = list(self.devices)
         fields["ensemble"] = list(self.ensemble)
         fields["elsewhere"] = list(self.elsewhere)
+        fields["operators"] = list(self.operators)
         fields["goal"]["find"] = self.goal.find.value
         return fields
 
@@ -163,6 +179,7 @@ class Plan:
                 "devices": tuple(fields["devices"]),
                 "ensemble": tuple(fields["ensemble"]),
                 "elsewhere": tuple(fields.get("elsewhere", ())),
+                "operators": tuple(fields.get("operators", _POOL_OF_OLDER_RUNS)),
             }
         )
 

@@ -151,6 +151,7 @@ def _flat(plan: Mapping[str, Any]) -> dict[str, Any]:
         **plan,
         "device": ", ".join(plan["devices"]),
         "ensemble": ",".join((*plan["ensemble"], *plan.get("elsewhere", ()))),
+        "operators": ",".join(plan["operators"]),
     }
     for gathered in ("goal", "devices", "elsewhere"):
         del fields[gathered]

@@ -51,12 +51,7 @@ from edgeflare.core.outcome import Outcome
 from edgeflare.core.query import Query
 from edgeflare.core.trigger import Trigger
 from edgeflare.search.mutation import mutated
-from edgeflare.search.operator_selection import (
-    MetropolisHastings,
-    Selection,
-    Uniform,
-    image_operators,
-)
+from edgeflare.search.operator_selection import MetropolisHastings, Selection, Uniform
 from edgeflare.search.strategy import SearchGenerator, Start
 from edgeflare.search.surrogates.device_surrogate import surrogate
 
@@ -87,12 +82,12 @@ Step = Generator[Sequence[Query], Sequence[Outcome], "BoundaryPoint"]
 
 def boundary(start: Start) -> SearchGenerator:
     """Search by boundary bisection."""
-    return _story(start, Uniform(image_operators(), start.rng))
+    return _story(start, Uniform(start.operators, start.rng))
 
 
 def boundary_mh(start: Start) -> SearchGenerator:
     """Search by boundary bisection, operators chosen by Metropolis-Hastings (the ablation)."""
-    return _story(start, MetropolisHastings(image_operators(), start.rng))
+    return _story(start, MetropolisHastings(start.operators, start.rng))
 
 
 def _story(start: Start, selection: Selection) -> SearchGenerator:

@@ -32,7 +32,8 @@ from functools import partial
 
 from edgeflare.search.fitness import AtLeastAsFit, DistanceAndNovelty, distance
 from edgeflare.search.mutation_loop import walk
-from edgeflare.search.operator_selection import MetropolisHastings, Uniform, image_operators
+from edgeflare.search.operator_pool import image_operators
+from edgeflare.search.operator_selection import MetropolisHastings, Uniform
 from edgeflare.search.strategy import SearchGenerator, Start
 
 TABLE_3 = (

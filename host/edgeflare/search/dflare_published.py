@@ -42,7 +42,8 @@ from edgeflare.core.goal import Goal
 from edgeflare.core.outcome import Outcome
 from edgeflare.search.fitness import distance, state
 from edgeflare.search.mutation_loop import walk
-from edgeflare.search.operator_selection import Tally, draw_rank, image_operators
+from edgeflare.search.operator_pool import image_operators
+from edgeflare.search.operator_selection import Tally, draw_rank
 from edgeflare.search.state_novelty import SeenStates
 from edgeflare.search.strategy import SearchGenerator, Start
 from edgeflare_operators import MutationOperator

@@ -45,7 +45,7 @@ from edgeflare.core.outcome import Outcome
 from edgeflare.core.query import Query
 from edgeflare.core.trigger import Trigger
 from edgeflare.search.dflare import TABLE_3
-from edgeflare.search.operator_selection import image_operators
+from edgeflare.search.operator_pool import image_operators
 from edgeflare.search.strategy import SearchGenerator, Start
 
 POPULATION = 100

@@ -7,8 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from edgeflare.errors import UserError
-from edgeflare_operators import MutationOperator, OperatorError, operators
+from edgeflare_operators import MutationOperator
 
 
 class Selection(Protocol):
@@ -92,16 +91,3 @@ def draw_rank(count: int, previous: int, rng: np.random.Generator) -> int:
         rank = int(rng.integers(count))
         if rng.random() < base ** (rank - previous):
             return rank
-
-
-def image_operators(names: Sequence[str] | None = None) -> tuple[MutationOperator, ...]:
-    """Return the image operators of these names, in that order, or all that are installed.
-
-    Raises:
-        UserError: a name is unknown, or an installed package's operators do not load.
-
-    """
-    try:
-        return operators("image", names)
-    except OperatorError as error:
-        raise UserError(str(error)) from error

@@ -8,7 +8,7 @@ algorithm in its paper. `GeneratorStrategy` makes a generator the `Strategy` tha
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -19,6 +19,8 @@ from edgeflare.core.goal import Goal
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.query import Query
 from edgeflare.core.trigger import Trigger
+from edgeflare.search.operator_pool import built_in_pool
+from edgeflare_operators import MutationOperator
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,8 @@ class Start:
         bounds: how far a mutant may be from the seed; every query keeps them.
         ensemble: kernel sets of the twin that can be asked beside its own; empty for none.
         donors: seeds of the campaign, this one maybe among them; empty where none are lent.
+        operators: the run's operator pool, in the order of the operators' names; EdgeFlare's own
+            unless told otherwise.
 
     """
 
@@ -57,6 +61,7 @@ class Start:
     bounds: Bounds = UNBOUNDED
     ensemble: tuple[str, ...] = ()
     donors: Sequence[Donor] = ()
+    operators: Sequence[MutationOperator] = field(default_factory=built_in_pool)
 
 
 class Strategy(Protocol):

@@ -32,6 +32,16 @@ class RegisteredStrategy:
     summary: str
     tale: StrategyFunction
 
+    @property
+    def draws_from_pool(self) -> bool:
+        """Whether it draws from the run's operator pool; if not, it names its own operators."""
+        return self.name not in _OWN_OPERATORS
+
+
+_OWN_OPERATORS = frozenset(
+    {"dflare", "dflare-d", "dflare-r", "dflare-published", "diffchaser", "donor"}
+)
+"""Strategies that use the operators of their paper, or none: `donor` mixes two seeds."""
 
 _ENTRIES = (
     RegisteredStrategy("boundary", "bisect to the decision boundary and follow it", boundary),
@@ -59,6 +69,11 @@ _ENTRIES = (
 def strategies() -> Mapping[str, RegisteredStrategy]:
     """Return the strategies by name, in the order in which to show them."""
     return MappingProxyType({entry.name: entry for entry in _ENTRIES})
+
+
+def pool_strategies() -> tuple[str, ...]:
+    """Return the names of the strategies that draw from the run's operator pool."""
+    return tuple(entry.name for entry in _ENTRIES if entry.draws_from_pool)
 
 
 def find_strategy(name: str) -> RegisteredStrategy:

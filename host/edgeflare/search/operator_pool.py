@@ -1,0 +1,80 @@
+"""The operator pool: which mutation operators a run draws from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from edgeflare.errors import UserError
+from edgeflare_operators import (
+    MutationOperator,
+    OperatorError,
+    built_in_operators,
+    domains,
+    operators,
+)
+
+BUILT_IN = "built-in"
+"""Stands for EdgeFlare's own operators, and is the pool of a run unless told otherwise: so what
+else is installed changes no result."""
+
+ALL = "all"
+"""Stands for all operators that are installed."""
+
+
+def pool_names(chosen: Iterable[str] = (BUILT_IN,)) -> tuple[str, ...]:
+    """Return the names of the operators that were chosen, each once, in the order of the names.
+
+    Args:
+        chosen: names of image operators, `BUILT_IN` or `ALL`.
+
+    Raises:
+        UserError: a name is unknown, or an installed package's operators do not load.
+
+    """
+    pool: set[str] = set()
+    for name in chosen:
+        if name == BUILT_IN:
+            named = built_in_pool()
+        else:
+            named = image_operators(None if name == ALL else (name,))
+        pool.update(operator.name for operator in named)
+    return tuple(sorted(pool))
+
+
+def image_operators(names: Sequence[str] | None) -> tuple[MutationOperator, ...]:
+    """Return the image operators of these names, in that order, or all that are installed.
+
+    Raises:
+        UserError: a name is unknown, or an installed package's operators do not load.
+
+    """
+    try:
+        return operators("image", names)
+    except OperatorError as error:
+        raise UserError(str(error)) from error
+
+
+def built_in_pool() -> tuple[MutationOperator, ...]:
+    """Return the built-in image operators, in the order of their names.
+
+    Raises:
+        UserError: they are not registered, since edgeflare is not installed.
+
+    """
+    try:
+        return built_in_operators("image")
+    except OperatorError as error:
+        raise UserError(str(error)) from error
+
+
+def all_operators() -> tuple[MutationOperator, ...]:
+    """Return all operators that are installed, in the order of their domains and names.
+
+    Raises:
+        UserError: an installed package's operators do not load, or the built-in ones are not there.
+
+    """
+    try:
+        return tuple(one for domain in domains() for one in operators(domain))
+    except OperatorError as error:
+        raise UserError(str(error)) from error
