@@ -11,6 +11,7 @@ import pytest
 from edgeflare.devices.connection import Connection, DeviceLost
 from edgeflare.devices.device import Device, connect
 from edgeflare.devices.profile import find_profile
+from edgeflare.models.graph_parts import isolate
 from edgeflare.models.model_probe import ProbeRefused
 from edgeflare.models.tflite_graph import Graph
 from edgeflare_protos import agent_pb2 as wire
@@ -42,7 +43,7 @@ def test_all_tensors_are_those_of_the_runtime(device: Device) -> None:
 
 def test_a_part_with_several_inputs_runs(device: Device) -> None:
     values = whole(GRAPH, example_input(), "builtin", CONTENT)
-    part = GRAPH.islands([one.index for one in GRAPH.layers])
+    part = isolate(GRAPH, [one.index for one in GRAPH.layers])
     inputs = [values[tensor] for tensor in part.inputs]
     with device.probe(part.content) as probe:
         assert not probe.captures

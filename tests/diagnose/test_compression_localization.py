@@ -15,6 +15,7 @@ from ai_edge_litert import schema_py_generated as schema
 from edgeflare.diagnose.compression_error import CompressionError
 from edgeflare.diagnose.compression_localization import CompressionLocalizer
 from edgeflare.diagnose.layer_matching import match_layers
+from edgeflare.models.graph_parts import extract
 from edgeflare.models.tflite_graph import Graph
 from requantizing import CONVERTERS, Converter, requantized
 from tampering import (
@@ -215,7 +216,7 @@ def test_layers_are_matched_also_where_names_tell_nothing() -> None:
 def test_a_layer_that_was_left_out_leaves_the_others_matched() -> None:
     """The original without its softmax, as many are trained."""
     original = Graph(FLOAT)
-    logits = Graph(original.extract(0, original.layers[-2].index).content)
+    logits = Graph(extract(original, 0, original.layers[-2].index).content)
     found = match_layers(Graph(CONTENT), logits)
     assert len(found) == len(logits.layers)
     assert Graph(CONTENT).layers[-1].index not in found

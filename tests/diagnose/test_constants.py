@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from edgeflare.diagnose.constants import ConstantDifference, compare_constants
+from edgeflare.models.graph_parts import extract
 from edgeflare.models.tflite_graph import Graph
 from requantizing import CONVERTERS, Converter, requantized
 from tampering import COMPRESSED, ORIGINAL, constant_of, edited, with_constant
 
 LAYER = 0
 CONTENT, FLOAT = (
-    Graph(path.read_bytes()).extract(LAYER, LAYER).content for path in (COMPRESSED, ORIGINAL)
+    extract(Graph(path.read_bytes()), LAYER, LAYER).content for path in (COMPRESSED, ORIGINAL)
 )
 """The first layer alone, a convolution."""
 ORIGINAL_BIAS = Graph(FLOAT).operators[LAYER].inputs[2]

@@ -24,8 +24,9 @@ from ai_edge_litert import schema_py_generated as schema
 from edgeflare.diagnose.compression_error import CompressionError
 from edgeflare.diagnose.compression_localization import CompressionLocalizer
 from edgeflare.diagnose.kernel_localization import KernelLocalizer, KernelOnset
+from edgeflare.models.graph_parts import Part, extract
 from edgeflare.models.model_probe import Probe, ProbeRefused, Values
-from edgeflare.models.tflite_graph import Graph, Part
+from edgeflare.models.tflite_graph import Graph
 from networks import Kind, pair_of, write_pair
 from tampering import (
     EXAMPLE,
@@ -140,10 +141,10 @@ def test_a_residual_connection_crosses_the_cut(kind: Kind) -> None:
     for add in operators(kind, "ADD"):
         early = min(graph.made_by[tensor] for tensor in graph.operators[add].inputs)
         for last in range(early + 1, add):
-            part = graph.extract(0, last)
+            part = extract(graph, 0, last)
             made = {graph.made_by[tensor] for tensor in part.outputs}
             assert {early, last} <= made
-            rest = graph.extract(last + 1, len(graph.operators) - 1)
+            rest = extract(graph, last + 1, len(graph.operators) - 1)
             assert set(rest.inputs) == set(part.outputs)
             for half in (part, rest):
                 got = run(half.content, [state[tensor] for tensor in half.inputs])
@@ -237,7 +238,7 @@ def first_parted(
     graph: Graph, values: Values, device: Callable[[Sequence[Part], Values], list[list[Values]]]
 ) -> int:
     """The first operator behind which a device and the twin differ, by every beginning in turn."""
-    parts = [graph.extract(0, one.index) for one in graph.layers]
+    parts = [extract(graph, 0, one.index) for one in graph.layers]
     ours = [list(run(part.content, [values])) for part in parts]
     return next(
         one.index

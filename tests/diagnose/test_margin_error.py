@@ -11,6 +11,7 @@ import pytest
 from edgeflare.diagnose.layer_matching import match_layers
 from edgeflare.diagnose.margin_error import margin_error, scores_of
 from edgeflare.diagnose.original_layers import OriginalLayers
+from edgeflare.models.graph_parts import extract
 from edgeflare.models.tflite_graph import Graph
 from networks import Kind, pair_of
 from tampering import (
@@ -69,7 +70,7 @@ def test_scores_are_what_a_last_softmax_is_given(name: str) -> None:
     last = graph.layers[-1]
     assert last.name == "SOFTMAX"
     assert scores_of(graph) == last.inputs[0]
-    headless = Graph(graph.extract(0, graph.layers[-2].index).content)
+    headless = Graph(extract(graph, 0, graph.layers[-2].index).content)
     assert scores_of(headless) == headless.outputs[0]
 
 

@@ -13,8 +13,9 @@ from edgeflare.diagnose.prefix_search import find_onset
 from edgeflare.diagnose.probed_arm import ObservedTensors, OpenProbe, ProbedArm, State
 from edgeflare.diagnose.tensor_difference import Difference, difference
 from edgeflare.errors import UserError
+from edgeflare.models.graph_parts import Part, extract, isolate, reason_not_cuttable
 from edgeflare.models.model_probe import ProbeFailed, ProbeRefused, Values
-from edgeflare.models.tflite_graph import Graph, GraphOp, Part
+from edgeflare.models.tflite_graph import Graph, GraphOp
 
 _MOST_ISLAND_RUNS = 3
 """Device runs that tell what each operator adds. A small model takes one; one whose tensors fill
@@ -110,7 +111,7 @@ class KernelLocalizer:
             InfrastructureError: the device is lost.
 
         """
-        if why := self._graph.cuttable():
+        if why := reason_not_cuttable(self._graph):
             return KernelOnset("none", note=f"the model's layers cannot be seen: {why}"), {}
         before = self._device.runs
         self._device.allow(most_runs)
@@ -175,7 +176,7 @@ class KernelLocalizer:
         seen: dict[int, tuple[State, State]] = {}
 
         def parted(position: int) -> bool:
-            part = self._graph.extract(0, layers[position].index)
+            part = extract(self._graph, 0, layers[position].index)
             seen[position] = self._ends(part, twin)
             return self._parted(*seen[position])
 
@@ -213,7 +214,7 @@ class KernelLocalizer:
         layers = self._graph.layers[: position + 1]
         everything = [tensor for one in layers for tensor in one.outputs]
         try:
-            part = self._graph.extract(0, layers[-1].index, expose=everything)
+            part = extract(self._graph, 0, layers[-1].index, expose=everything)
             ends = self._ends(part, twin)
         except (ProbeFailed, ProbeRefused):
             return None
@@ -250,7 +251,7 @@ class KernelLocalizer:
 
     def _islands(self, group: tuple[int, ...], twin: State) -> tuple[State, State]:
         if group not in self._parts:
-            self._parts[group] = self._graph.islands(group)
+            self._parts[group] = isolate(self._graph, group)
         part = self._parts[group]
         return self._both(lambda side: side.run_part(part, twin, keep=True))
 

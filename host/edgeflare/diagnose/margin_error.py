@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from edgeflare.diagnose.original_layers import OriginalLayers, Real
+from edgeflare.models.graph_parts import crossing_tensors
 from edgeflare.models.tflite_graph import Graph
 
 _NORMALIZING = frozenset({"SOFTMAX", "LOGISTIC", "LOG_SOFTMAX"})
@@ -121,6 +122,6 @@ def _given(
         made = graph.operators[operator].outputs[0]
         given += [
             values if tensor == made else state[tensor]
-            for tensor in graph.crossing(operator, scores)
+            for tensor in crossing_tensors(graph, operator, scores)
         ]
     return given

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.diagnose.probed_arm import OpenProbe, State
+from edgeflare.models.graph_parts import Part, extract_tails, isolate
 from edgeflare.models.model_probe import Probe, Values
-from edgeflare.models.tflite_graph import Graph, Part
+from edgeflare.models.tflite_graph import Graph
 
 Real = NDArray[np.float64]
 """Real values of a tensor, in its shape."""
@@ -71,7 +72,7 @@ class OriginalLayers:
 
         """
         part, outputs = self._run(
-            ("alone", tuple(operators)), lambda: self.graph.islands(operators), inputs
+            ("alone", tuple(operators)), lambda: isolate(self.graph, operators), inputs
         )
         return dict(zip(part.outputs, outputs, strict=True))
 
@@ -87,7 +88,7 @@ class OriginalLayers:
 
         """
         values = {tensor: real.astype(np.float32) for tensor, real in constants.items()}
-        part = self.graph.islands(operators, values)
+        part = isolate(self.graph, operators, values)
         with closing(self._opens(part.content, False)) as probe:
             outputs = self._asked(part, probe, inputs)
         return dict(zip(part.outputs, outputs, strict=True))
@@ -112,7 +113,7 @@ class OriginalLayers:
                     if tensor.constant and (tensor.dtype == "float32" or tensor.scales):
                         known = np.broadcast_to(constants.get(index, np.zeros(())), tensor.shape)
                         values[index] = known.astype(np.float32)
-            return self.graph.islands(operators, values, linear=True)
+            return isolate(self.graph, operators, values, linear=True)
 
         key = ("linear", tuple(operators), tuple(constants))
         part, outputs = self._run(key, cut, inputs)
@@ -131,7 +132,7 @@ class OriginalLayers:
 
         """
         key = ("ends", tuple(behind), until)
-        return self._run(key, lambda: self.graph.tails(behind, until), inputs)[1]
+        return self._run(key, lambda: extract_tails(self.graph, behind, until), inputs)[1]
 
     def _run(
         self, key: Hashable, cut: Callable[[], Part], inputs: Sequence[Real]

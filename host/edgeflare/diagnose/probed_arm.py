@@ -18,8 +18,9 @@ from typing import Literal
 
 from edgeflare.diagnose.tensor_difference import Difference, difference
 from edgeflare.errors import UserError
+from edgeflare.models.graph_parts import Part, extract, isolate
 from edgeflare.models.model_probe import Probe, ProbeFailed, ProbeRefused, Values
-from edgeflare.models.tflite_graph import Graph, Part
+from edgeflare.models.tflite_graph import Graph
 
 OpenProbe = Callable[[bytes, bool], Probe]
 """Opens a model on an arm; True to capture."""
@@ -143,7 +144,7 @@ class ProbedArm:
         """The model with everything on the way for outputs."""
         layers = self._graph.layers
         everything = [tensor for one in layers for tensor in one.outputs]
-        return self._graph.extract(0, layers[-1].index, expose=everything)
+        return extract(self._graph, 0, layers[-1].index, expose=everything)
 
     def _moved(self, outputs: State, state: State) -> Difference | None:
         moved = [
@@ -166,7 +167,7 @@ class ProbedArm:
         ]
         if not disputed:
             return agreed
-        part = self._graph.islands([one.index for one in disputed])
+        part = isolate(self._graph, [one.index for one in disputed])
         try:
             made = self.run_part(part, exposed, keep=True)
         except (ProbeRefused, ProbeFailed):

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.errors import UserError
+from edgeflare.models.graph_parts import extract
 from edgeflare.models.model_probe import HostProbe, ProbeFailed
 from edgeflare.models.tflite import Kernels
 from edgeflare.models.tflite_graph import Graph
@@ -51,7 +52,7 @@ def cut_out(
     """
     try:
         graph = Graph(content)
-        part = graph.extract(operator, operator)
+        part = extract(graph, operator, operator)
         fed = _before(graph, operator, part.inputs, kernels, encoded)
         with closing(HostProbe(part.content, kernels)) as probe:
             given = probe.run([fed[tensor] for tensor in part.inputs])
@@ -82,7 +83,7 @@ def _before(
     fed: dict[int, NDArray[np.generic]] = {graph.inputs[0]: encoded}
     made = [tensor for tensor in wanted if tensor not in fed]
     if made:
-        part = graph.extract(0, operator - 1, expose=made)
+        part = extract(graph, 0, operator - 1, expose=made)
         with closing(HostProbe(part.content, kernels)) as probe:
             fed |= dict(zip(part.outputs, probe.run([encoded]), strict=True))
     return fed
