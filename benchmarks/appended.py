@@ -37,7 +37,7 @@ _WARMUPS = 20
 
 
 @dataclass(frozen=True)
-class Cost:
+class AddedCost:
     """What shifts add to a model: medians."""
 
     microseconds: float
@@ -102,7 +102,7 @@ def _input(shape: NDArray[np.int32], dtype: type) -> NDArray[np.generic]:
     return rng.integers(np.iinfo(dtype).min, np.iinfo(dtype).max, shape).astype(dtype)
 
 
-def _turns(interpreters: list[Interpreter], seconds: float) -> tuple[float, Cost]:
+def _turns(interpreters: list[Interpreter], seconds: float) -> tuple[float, AddedCost]:
     """Return the model's time in µs, and what the shifts cost.
 
     Args:
@@ -122,7 +122,7 @@ def _turns(interpreters: list[Interpreter], seconds: float) -> tuple[float, Cost
             turn[which] = _seconds(interpreters[which], runs[which]) * 1e6
         turns.append(turn)
     before, after, alone = np.array(turns).T
-    cost = Cost(
+    cost = AddedCost(
         float(np.median(after - before)),
         float(np.median(after / before - 1) * 100),
         float(np.median(alone)),

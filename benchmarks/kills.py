@@ -3,7 +3,8 @@
     python benchmarks/kills.py --times 100
 
 Each campaign is held against an undisturbed one, to the bit but for times, and no process may be
-left running. The driver, and the ten kills of each that the tests do, are in tests/killing.py.
+left running. The driver, and the ten kills of each that the tests do, are in
+tests/support/campaign_kills.py.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from typing import get_args
 from rich.console import Console
 from rich.table import Table
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
-from killing import Campaign, Victim, kill_many
+from campaign_kills import Campaign, Victim, kill_many
 
 
 def main() -> None:

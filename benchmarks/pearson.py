@@ -6,7 +6,8 @@ Of each pair's float original, x % of the weights are changed by ±10 %, for x =
 such model is searched from the same seeds. What correlates is x and the mean queries over the seeds
 that deviate on none of the models; a search that found nothing counts with its whole budget. What a
 smaller budget would have given is read off the same searches.
-Each generator seed of --mutations draws other weights, in nested sets (see tests/weights.py).
+Each generator seed of --mutations draws other weights, in nested sets (see
+tests/support/tflite_weights.py).
 Every run is kept in --out and none is run twice, so the script can be stopped with Ctrl-C and
 started again.
 """
@@ -36,9 +37,9 @@ from edgeflare.rank.model_runs import ModelRuns, read_runs
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import write_atomically
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
-from weights import Weights, mutated
+from tflite_weights import Weights, mutated
 
 PERCENTS = (10, 20, 30, 40, 50)
 RESAMPLES = 2000
@@ -47,7 +48,7 @@ Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundByStrategy:
     """What one strategy found on the models of one pair.
 
     Attributes:
@@ -133,7 +134,7 @@ def mutants(pair: Pair, generators: Sequence[int], out: Path) -> list[Pair]:
 
 def search(
     grid: Grid, pairs: list[Pair], out: Path, generators: int, interrupt: Interrupt
-) -> Found | None:
+) -> FoundByStrategy | None:
     """Search every model; None if the user stopped it."""
     found: list[ModelRuns] = []
     for cell, _ in run_grid(
@@ -152,10 +153,10 @@ def search(
     shape = (generators, len(PERCENTS), len(shared))
     queries = [np.nan_to_num(one.queries[shared], nan=np.inf) for one in found]
     seconds = [one.seconds[shared] for one in found]
-    return Found(np.array(queries).reshape(shape), np.array(seconds).reshape(shape))
+    return FoundByStrategy(np.array(queries).reshape(shape), np.array(seconds).reshape(shape))
 
 
-def row(pair: str, strategy: str, found: Found, budget: int) -> str:
+def row(pair: str, strategy: str, found: FoundByStrategy, budget: int) -> str:
     queries = np.minimum(found.queries, budget)
     means = queries.mean(axis=(0, 2))
     each = [correlation(one.mean(axis=1)) for one in queries]

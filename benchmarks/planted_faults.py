@@ -7,15 +7,16 @@
 Each fault is searched for and one of its findings explained. A fault in the file has to be called
 compression, one of the device alone kernel (or unstable, or a suspect input, where it is that), and
 a fault that sits in a layer has to be found in that layer. The device is a real agent whose workers
-run a broken runtime; the faults are in tests/planting.py, what is planted where in tests/faults.py.
+run a broken runtime; the faults are in fault_injection.py, what is planted where in
+fault_catalogue.py, both in tests/support.
 
-To the pairs comes a MobileNetV2-like network of tests/networks.py. The faults are those that the
-diagnosis was made with; with --held-out they are drawn, over mobile and residual networks of
-weights that are drawn as well.
+To the pairs comes a MobileNetV2-like network of tests/support/networks.py. The faults are those
+that the diagnosis was made with; with --held-out they are drawn, over mobile and residual networks
+of weights that are drawn as well.
 
 With --healthy nothing is planted: the compressed model of each pair, the files in its folder
-"variants", and its own quantized anew as by six converters (tests/requantizing.py), all of whose
-findings have to be due to no single layer.
+"variants", and its own quantized anew as by six converters (tests/support/requantizing.py), all of
+whose findings have to be due to no single layer.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
 from edgeflare.models.pair import load_pair
-from faults import OTHER_RUNTIME, Fault, held_out, tuned
-from judging import OLD_BOARD, Healthy, Judged, JudgedHealthy, judge, judge_healthy
+from fault_catalogue import OTHER_RUNTIME, Fault, held_out, tuned
+from fault_trial import OLD_BOARD, Healthy, Judged, JudgedHealthy, judge, judge_healthy
 from networks import Kind, write_pair
 from requantizing import CONVERTERS, requantized
 

@@ -48,14 +48,14 @@ from edgeflare.run.plan import SHRINK, Plan
 from edgeflare.run.run_directory import RunDirectory, write_atomically
 from edgeflare.run.run_document import load_document
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
 from calibration import recalibrated
-from weights import Weights, pruned
+from tflite_weights import Weights, pruned
 
 
 @dataclass(frozen=True)
-class Spent:
+class QueriesSpent:
     """Queries of the searches, and of the shrinking of what they found."""
 
     searching: int
@@ -74,7 +74,7 @@ def main() -> int:
         ensemble=("xnnpack",),
         shrink=arguments.shrink,
     )
-    rankings: dict[str, tuple[Ranking, Spent]] = {}
+    rankings: dict[str, tuple[Ranking, QueriesSpent]] = {}
     with interruptible() as interrupt:
         for strategy in arguments.strategies:
             chosen = replace(plan, strategy=strategy)
@@ -172,19 +172,19 @@ def put_in_order(
     return rank(facts, grid.plan.max_queries)
 
 
-def spent(grid: Grid, models: list[Pair], out: Path) -> Spent:
+def spent(grid: Grid, models: list[Pair], out: Path) -> QueriesSpent:
     """Return what the runs of all models took."""
     documents = [
         load_document(RunDirectory(out / cell.run)) for pair in models for cell in grid.cells(pair)
     ]
     refined = [finding["refined"] for one in documents for finding in one["findings"]]
-    return Spent(
+    return QueriesSpent(
         sum(one["totals"]["queries"] for one in documents),
         sum(one["queries"] for one in refined if one is not None),
     )
 
 
-def separation(rankings: dict[str, tuple[Ranking, Spent]]) -> str:
+def separation(rankings: dict[str, tuple[Ranking, QueriesSpent]]) -> str:
     """Return the table that sets the strategies and the measures side by side."""
     lines = [
         "| strategy | measure | significant | order kept % | median effect | as the set | "

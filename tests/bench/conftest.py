@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from benching import EXAMPLE, Bencher
 from edgeflare.bench.bench_document import Bench
 from edgeflare.models.pair import load_pair
+from example_bench import EXAMPLE, Bencher
 
 
 @pytest.fixture(scope="session")

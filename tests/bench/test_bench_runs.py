@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from benching import Bencher
 from edgeflare.bench.bench_document import Bench
 from edgeflare.bench.bench_runs import check_folder
 from edgeflare.errors import UserError
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Document, load_document
+from example_bench import Bencher
 from laboratory import untimed
 
 pytestmark = pytest.mark.slow

@@ -19,7 +19,7 @@ import jsonschema
 import pytest
 
 from edgeflare.diagnose import explain_document
-from stopping import started
+from interrupted_commands import started
 
 pytestmark = pytest.mark.slow
 

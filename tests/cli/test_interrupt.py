@@ -21,8 +21,8 @@ import pytest
 from edgeflare.run import run_document as report_document
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Document, load_document
+from interrupted_commands import started
 from laboratory import untimed
-from stopping import started
 
 pytestmark = pytest.mark.slow
 

@@ -22,8 +22,8 @@ from edgeflare.run import run_document as report_document
 from edgeflare.run.plan import SHRINK
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import load_document
-from ranking import SEEDS, Models, make_models
-from stopping import started
+from example_compressions import SEEDS, Models, make_models
+from interrupted_commands import started
 
 pytestmark = pytest.mark.slow
 

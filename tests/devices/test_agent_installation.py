@@ -11,14 +11,14 @@ from edgeflare.devices import agent_installation
 from edgeflare.devices.lease import lease
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
-from here import Here
+from loopback_remote import LoopbackRemote
 
 
 def test_a_device_that_is_held_is_left_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "host"))
-    monkeypatch.setitem(agent_installation._REMOTES, "ssh", lambda _: Here())
+    monkeypatch.setitem(agent_installation._REMOTES, "ssh", lambda _: LoopbackRemote())
     cache = tmp_path / "device"
     board = Profile(name="here", transport="ssh", cache=str(cache), python=sys.executable)
 

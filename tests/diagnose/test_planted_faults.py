@@ -11,10 +11,10 @@ import pytest
 
 from edgeflare.diagnose.evidence import MOST_DEVICE_QUERIES
 from edgeflare.models.tflite_graph import Graph
-from faults import OTHER_RUNTIME, WEIGHTED, Fault, base, in_layer, named_layer
-from judging import Healthy, judge, judge_healthy
+from fault_catalogue import OTHER_RUNTIME, WEIGHTED, Fault, base, in_layer, named_layer
+from fault_injection import Planted
+from fault_trial import Healthy, judge, judge_healthy
 from networks import write_pair
-from planting import Planted
 from requantizing import CONVERTERS, requantized
 from tampering import COMPRESSED, EXAMPLE, ORIGINAL
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ranking import Models, make_models
+from example_compressions import Models, make_models
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ import pytest
 from edgeflare.errors import UserError
 from edgeflare.models.pair_file import Settings
 from edgeflare.rank.candidates import gather
-from ranking import EXAMPLE, Models
+from example_compressions import EXAMPLE, Models
 
 NOTHING = Settings()
 

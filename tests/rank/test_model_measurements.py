@@ -23,7 +23,7 @@ from edgeflare.rank.model_measurements import (
 )
 from edgeflare.rank.model_runs import CorrectCounts
 from edgeflare.run.plan import Plan
-from ranking import EXAMPLE, Models
+from example_compressions import EXAMPLE, Models
 
 PLAN = Plan("random", Goal(), ("emulated-xnnpack",), limit=4, ensemble=("xnnpack",))
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benching import Watcher
 from edgeflare.bench.bench_runs import run_grid
 from edgeflare.bench.grid import BenchRun, Grid
 from edgeflare.campaign.campaign import Interrupt
@@ -21,7 +20,8 @@ from edgeflare.rank.model_runs import ModelRuns, read_runs
 from edgeflare.run.nearness import psnr_of, rise
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_document import Document
-from ranking import SEEDS, Models
+from example_bench import Watcher
+from example_compressions import SEEDS, Models
 
 PLAN = Plan("boundary", Goal(), ("emulated-xnnpack",), max_queries=60, ensemble=("xnnpack",))
 

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from driving import Bench, linear_model
+from driving import SearchCase, linear_model
 from edgeflare.core.answer import Image
 from edgeflare.core.arm import Arm
 
 
 @pytest.fixture(scope="session")
-def bench() -> Bench:
+def bench() -> SearchCase:
     """Linear models whose labels soon differ: `original`, a coarse `twin`, a coarser `device`."""
     rng = np.random.default_rng(7)
     weights = rng.normal(0.0, 1.0, (4, 12 * 12))
@@ -19,11 +19,11 @@ def bench() -> Bench:
         Arm.TWIN: linear_model(weights + rng.normal(0.0, 0.02, weights.shape)),
         Arm.DEVICE: linear_model(weights + rng.normal(0.0, 0.02, weights.shape), step=0.01),
     }
-    return Bench(rng.integers(256, size=(12, 12, 1), dtype=np.uint8), models)
+    return SearchCase(rng.integers(256, size=(12, 12, 1), dtype=np.uint8), models)
 
 
 @pytest.fixture(scope="session")
-def agreeing_bench(bench: Bench) -> Bench:
+def agreeing_bench(bench: SearchCase) -> SearchCase:
     """Models whose labels change often, and together; their probabilities differ."""
 
     def sharp(image: Image) -> NDArray[np.float64]:
@@ -36,4 +36,4 @@ def agreeing_bench(bench: Bench) -> Bench:
     def flatter(image: Image) -> NDArray[np.float64]:
         return 0.9 * sharp(image) + 0.1 / 10
 
-    return Bench(bench.seed, {Arm.ORIGINAL: sharp, Arm.TWIN: sharp, Arm.DEVICE: flatter})
+    return SearchCase(bench.seed, {Arm.ORIGINAL: sharp, Arm.TWIN: sharp, Arm.DEVICE: flatter})

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from driving import Bench, Drive, Model, linear_model, quantized
+from driving import Drive, Model, SearchCase, linear_model, quantized
 from edgeflare.core.answer import Image
 from edgeflare.core.arm import Arm
 from edgeflare.core.bounds import Bounds
@@ -43,22 +43,24 @@ def bent(rng_seed: int) -> Model:
 COMPRESSED = {"linear": bent(1), "quantized": quantized(WEIGHTS)}
 
 
-def compression(compressed: Model, seed: Image = SEEDS[0]) -> Bench:
+def compression(compressed: Model, seed: Image = SEEDS[0]) -> SearchCase:
     """A device on the twin's own kernels."""
-    return Bench(seed, {Arm.ORIGINAL: ORIGINAL, Arm.TWIN: compressed, Arm.DEVICE: compressed})
+    return SearchCase(seed, {Arm.ORIGINAL: ORIGINAL, Arm.TWIN: compressed, Arm.DEVICE: compressed})
 
 
-def kernels(seed: Image = SEEDS[0], *, device: Model, **members: Model) -> Bench:
+def kernels(seed: Image = SEEDS[0], *, device: Model, **members: Model) -> SearchCase:
     """A device on other kernels than the twin's, and the members of the twin's ensemble."""
     models = {Arm.ORIGINAL: ORIGINAL, Arm.TWIN: bent(1), Arm.DEVICE: device}
-    return Bench(seed, models, members)
+    return SearchCase(seed, models, members)
 
 
-def drives(tale: StrategyFunction, goal: Goal, benches: Iterator[Bench], steps: int) -> list[Drive]:
+def drives(
+    tale: StrategyFunction, goal: Goal, benches: Iterator[SearchCase], steps: int
+) -> list[Drive]:
     return [bench.drive(tale, goal, k, steps) for k, bench in enumerate(benches)]
 
 
-def on_all_seeds(bench: Bench) -> Iterator[Bench]:
+def on_all_seeds(bench: SearchCase) -> Iterator[SearchCase]:
     return (replace(bench, seed=seed) for seed in SEEDS)
 
 
@@ -126,7 +128,7 @@ def test_what_the_kernels_alone_cause_is_found_though_the_twin_is_the_original(
     tale: StrategyFunction,
 ) -> None:
     models = {Arm.ORIGINAL: ORIGINAL, Arm.TWIN: ORIGINAL, Arm.DEVICE: bent(2)}
-    found = drives(tale, Goal(), on_all_seeds(Bench(SEEDS[0], models)), 1500)
+    found = drives(tale, Goal(), on_all_seeds(SearchCase(SEEDS[0], models)), 1500)
     assert sum(drive.finding is not None for drive in found) >= len(SEEDS) - 1
     for drive in found:
         assert not any(Arm.DEVICE in outcome.answers for outcome in drive.answered[:LASTED])
@@ -139,7 +141,7 @@ def test_a_search_that_the_kernels_take_no_part_in_leaves_them_alone(
 ) -> None:
     goal = Goal(Find.COMPRESSION)
     models = {Arm.ORIGINAL: ORIGINAL, Arm.TWIN: ORIGINAL, Arm.DEVICE: bent(2)}
-    drive = Bench(SEEDS[0], models).drive(tale, goal, steps=600)
+    drive = SearchCase(SEEDS[0], models).drive(tale, goal, steps=600)
     assert (drive.finding, drive.on_device) == (None, [])
 
 
@@ -181,8 +183,8 @@ def test_the_trigger_names_the_operators_that_led_to_it(tale: StrategyFunction) 
 
 
 EQUAL = {
-    "any": (Goal(), Bench(SEEDS[0], dict.fromkeys(Arm, ORIGINAL))),
-    "compression": (Goal(Find.COMPRESSION), Bench(SEEDS[0], dict.fromkeys(Arm, ORIGINAL))),
+    "any": (Goal(), SearchCase(SEEDS[0], dict.fromkeys(Arm, ORIGINAL))),
+    "compression": (Goal(Find.COMPRESSION), SearchCase(SEEDS[0], dict.fromkeys(Arm, ORIGINAL))),
     "kernel": (Goal(Find.KERNEL), kernels(device=bent(1), reference=bent(1))),
 }
 
@@ -210,7 +212,7 @@ def test_a_constant_model_is_searched_to_the_end_of_the_budget(tale: StrategyFun
         return np.array([0.7, 0.2, 0.1])
 
     for find in Find:
-        bench = Bench(SEEDS[0], dict.fromkeys(Arm, constant), {"reference": constant})
+        bench = SearchCase(SEEDS[0], dict.fromkeys(Arm, constant), {"reference": constant})
         drive = bench.drive(tale, Goal(find), steps=300)
         assert (drive.finding, drive.inputs, drive.on_device) == (None, 300, [])
 
@@ -244,7 +246,7 @@ def test_an_ensemble_that_does_not_resemble_the_device_is_no_obstacle() -> None:
     lean = np.random.default_rng(3).normal(0.0, 0.02, WEIGHTS.shape)
     twin, device, contrary = (linear_model(WEIGHTS + k * lean, step=0.01) for k in (0, 1, -1))
     models = {Arm.ORIGINAL: bent(1), Arm.TWIN: twin, Arm.DEVICE: device}
-    bench = Bench(SEEDS[0], models, {"reference": contrary})
+    bench = SearchCase(SEEDS[0], models, {"reference": contrary})
     unforeseen = 0
     for drive in drives(boundary, Goal(Find.KERNEL), on_all_seeds(bench), 2000):
         assert drive.finding is not None
@@ -268,7 +270,7 @@ def test_a_float_device_is_asked_about_margins_that_no_8_bit_model_has() -> None
         arm: linear_model(WEIGHTS + noise * WEIGHTS[::-1])
         for arm, noise in ((Arm.TWIN, 0.0), (Arm.DEVICE, 2e-4))
     }
-    found = drives(boundary, Goal(Find.KERNEL), on_all_seeds(Bench(SEEDS[0], models)), 1500)
+    found = drives(boundary, Goal(Find.KERNEL), on_all_seeds(SearchCase(SEEDS[0], models)), 1500)
     assert sum(drive.finding is not None for drive in found) >= len(SEEDS) - 1
 
 

@@ -10,19 +10,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from driving import Bench, linear_model
+from driving import SearchCase, linear_model
 from edgeflare.core.arm import Arm
 from edgeflare.core.bounds import Bounds
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.strength import strength
 from edgeflare.core.trigger import Trigger
 from edgeflare.search.shrink import shrink
-from refining import SEEDS, WEIGHTS, bench, contradicted, distance, everyone, like_the_twin, refined
+from refinement_loop import (
+    SEEDS,
+    WEIGHTS,
+    bench,
+    contradicted,
+    distance,
+    everyone,
+    like_the_twin,
+    refined,
+)
 
 GOALS = st.builds(Goal, st.sampled_from(list(Find)), st.just(False), st.just(0.0))
 
 
-def to_border(of: Bench) -> float:
+def to_border(of: SearchCase) -> float:
     """The distance of the original's nearest border, were the image not bounded and real."""
     scores = WEIGHTS @ (of.seed.ravel() / 255.0)
     home = int(scores.argmax())
@@ -124,7 +133,7 @@ def test_pixels_that_do_nothing_are_those_of_the_seed() -> None:
     seen = WEIGHTS * blind.ravel()
     bent = seen + np.random.default_rng(1).normal(0.0, 0.02, seen.shape) * blind.ravel()
     half = linear_model(bent, 0.01)
-    of = Bench(SEEDS[2], {Arm.ORIGINAL: linear_model(seen), Arm.TWIN: half, Arm.DEVICE: half})
+    of = SearchCase(SEEDS[2], {Arm.ORIGINAL: linear_model(seen), Arm.TWIN: half, Arm.DEVICE: half})
 
     one: Trigger = refined(shrink, of, Goal(), 1500).after
 

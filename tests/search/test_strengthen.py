@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from driving import Bench
+from driving import SearchCase
 from edgeflare.core.answer import Image
 from edgeflare.core.arm import Arm
 from edgeflare.core.bounds import Bounds
@@ -18,14 +18,14 @@ from edgeflare.core.goal import Find, Goal
 from edgeflare.core.strength import strength
 from edgeflare.search.strengthen import strengthen
 from edgeflare.search.surrogates.refinement_surrogate import compared
-from refining import SEEDS, bench, contradicted, everyone, like_the_twin, refined
+from refinement_loop import SEEDS, bench, contradicted, everyone, like_the_twin, refined
 
 
-def strength_of(of: Bench, goal: Goal, image: Image) -> float:
+def strength_of(of: SearchCase, goal: Goal, image: Image) -> float:
     return strength(*compared(goal, everyone(of, image))) or 0.0
 
 
-def labels_of(of: Bench, goal: Goal, image: Image) -> list[int | None]:
+def labels_of(of: SearchCase, goal: Goal, image: Image) -> list[int | None]:
     return [answer.label for answer in compared(goal, everyone(of, image))]
 
 

@@ -20,7 +20,7 @@ from edgeflare.devices.profile import Profile
 from edgeflare.devices.provenance import Telemetry
 from edgeflare.errors import InfrastructureError
 from edgeflare.run.journal import Journal
-from patients import Patient, patient
+from scripted_health import ScriptedDevice, scripted_device
 
 
 class Clock:
@@ -50,7 +50,7 @@ class Nurse:
 class Ward:
     """One device under watch."""
 
-    patient: Patient
+    device: ScriptedDevice
     journal: Journal
     clock: Clock = field(default_factory=Clock)
     nurse: Nurse = field(default_factory=Nurse)
@@ -58,7 +58,7 @@ class Ward:
 
     def __post_init__(self) -> None:
         self.thermometer = Thermometer(
-            HealthRecord((self.patient,), self.journal, self.nurse),
+            HealthRecord((self.device,), self.journal, self.nurse),
             lambda: self.stopped,
             self.clock,
             self.clock.sleep,
@@ -78,11 +78,13 @@ def journal(tmp_path: Path) -> Any:
 
 
 def test_a_hot_device_rests_until_it_is_cool(journal: Journal) -> None:
-    ward = Ward(patient([70.0, 81.0, 79.0, 76.0, 75.0, 74.0], pause_above_celsius=80.0), journal)
+    ward = Ward(
+        scripted_device([70.0, 81.0, 79.0, 76.0, 75.0, 74.0], pause_above_celsius=80.0), journal
+    )
     ward.thermometer.breathe()
     assert ward.clock.slept == []
     ward.thermometer.breathe()  # too early to look again
-    assert ward.patient.looks == 1
+    assert ward.device.looks == 1
     ward.clock.now += LOOK_SECONDS
     ward.thermometer.breathe()
     assert ward.clock.slept == [LOOK_SECONDS] * 3
@@ -110,7 +112,7 @@ def test_zones_that_are_no_thermometers_are_left_out(
 ) -> None:
     """A Jetson's PMIC-Die always tells 100 °C; a phone's soc is the charge of its battery."""
     told = {"cpu0-thermal": 81.0, "skin": 85.0, "PMIC-Die": 100.0, "soc": 99.0, "lmh-dcvs-00": 98.0}
-    board = patient(pause_above_celsius=80.0, **zones)
+    board = scripted_device(pause_above_celsius=80.0, **zones)
     monkeypatch.setattr(board, "telemetry", lambda: Telemetry(temperatures=told))
     ward = Ward(board, journal, stopped=True)
     ward.thermometer.breathe()
@@ -119,7 +121,7 @@ def test_zones_that_are_no_thermometers_are_left_out(
 
 
 def test_a_device_that_stays_hot_ends_the_run(journal: Journal) -> None:
-    ward = Ward(patient([95.0], pause_above_celsius=80.0), journal)
+    ward = Ward(scripted_device([95.0], pause_above_celsius=80.0), journal)
     with pytest.raises(
         InfrastructureError,
         match=r"^board: still at 95 °C after 30 minutes of rest, where 75 were expected; cool it,"
@@ -130,10 +132,10 @@ def test_a_device_that_stays_hot_ends_the_run(journal: Journal) -> None:
 
 
 def test_a_pause_ends_when_the_user_stops_or_the_device_is_lost(journal: Journal) -> None:
-    lost = Ward(patient([95.0, None], pause_above_celsius=80.0), journal)
+    lost = Ward(scripted_device([95.0, None], pause_above_celsius=80.0), journal)
     lost.thermometer.breathe()
     assert len(lost.clock.slept) == 1
-    stopped = Ward(patient([95.0], pause_above_celsius=80.0), journal, stopped=True)
+    stopped = Ward(scripted_device([95.0], pause_above_celsius=80.0), journal, stopped=True)
     stopped.thermometer.breathe()
     assert stopped.clock.slept == []
 
@@ -141,7 +143,7 @@ def test_a_pause_ends_when_the_user_stops_or_the_device_is_lost(journal: Journal
 def test_a_limit_that_has_no_effect_is_told(
     journal: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mute = patient(pause_above_celsius=80.0)
+    mute = scripted_device(pause_above_celsius=80.0)
     monkeypatch.setattr(mute, "telemetry", Telemetry)
     ward = Ward(mute, journal)
     for _ in range(3):
@@ -155,7 +157,7 @@ def test_a_limit_that_has_no_effect_is_told(
 def test_a_device_that_does_not_answer_is_not_said_to_tell_nothing(journal: Journal) -> None:
     """It was lost, or its agent refuses; whoever asks it next finds out and gets it back."""
     for error in (DeviceLost("pulled the plug"), InfrastructureError("refuses")):
-        ward = Ward(patient([None], pause_above_celsius=80.0, error=error), journal)
+        ward = Ward(scripted_device([None], pause_above_celsius=80.0, error=error), journal)
         ward.thermometer.breathe()
         ward.thermometer.look()
         assert ward.nurse.told == []

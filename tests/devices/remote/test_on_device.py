@@ -20,7 +20,7 @@ import pytest
 from edgeflare.devices.remote import on_device
 from edgeflare.devices.remote.remote import RemoteCommandFailed
 from edgeflare.errors import InfrastructureError, UserError
-from here import Here
+from loopback_remote import LoopbackRemote
 
 SHELLS = {"sh": ["sh"], "bash": ["bash", "--posix"], "busybox": ["busybox", "sh"], "mksh": ["mksh"]}
 
@@ -35,8 +35,8 @@ def shell(name: str) -> list[str]:
 
 
 @pytest.fixture(params=[pytest.param(name, marks=pytest.mark.shells) for name in SHELLS])
-def here(request: pytest.FixtureRequest) -> Here:
-    return Here(shell(request.param))
+def here(request: pytest.FixtureRequest) -> LoopbackRemote:
+    return LoopbackRemote(shell(request.param))
 
 
 @pytest.fixture
@@ -56,7 +56,11 @@ def packed(script: str, runs_by: str = "/bin/sh") -> bytes:
 
 
 def deploy(
-    here: Here, cache: Path, script: str, name: str = "host-1-1-a", runs_by: str = "/bin/sh"
+    here: LoopbackRemote,
+    cache: Path,
+    script: str,
+    name: str = "host-1-1-a",
+    runs_by: str = "/bin/sh",
 ) -> str:
     content = packed(script, runs_by)
     sha256 = hashlib.sha256(content).hexdigest()
@@ -66,7 +70,7 @@ def deploy(
     return sha256
 
 
-def test_an_untouched_device_is_left_untouched_by_a_look(here: Here, cache: Path) -> None:
+def test_an_untouched_device_is_left_untouched_by_a_look(here: LoopbackRemote, cache: Path) -> None:
     seen = on_device.survey(here, str(cache))
     assert seen.machine == os.uname().machine
     assert seen.cache == str(cache)
@@ -74,7 +78,7 @@ def test_an_untouched_device_is_left_untouched_by_a_look(here: Here, cache: Path
     assert not cache.exists()
 
 
-def test_a_cache_that_every_user_may_write_to_is_refused(here: Here, cache: Path) -> None:
+def test_a_cache_that_every_user_may_write_to_is_refused(here: LoopbackRemote, cache: Path) -> None:
     """Whatever it holds: an agent that another user put there would be run."""
     deploy(here, cache, READY)
     cache.chmod(0o777)
@@ -85,7 +89,7 @@ def test_a_cache_that_every_user_may_write_to_is_refused(here: Here, cache: Path
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give a folder away")
-def test_a_cache_of_another_user_is_refused(here: Here, cache: Path) -> None:
+def test_a_cache_of_another_user_is_refused(here: LoopbackRemote, cache: Path) -> None:
     cache.mkdir(parents=True)
     (cache / ".edgeflare").touch()
     os.chown(cache, 65534, 65534)
@@ -94,13 +98,13 @@ def test_a_cache_of_another_user_is_refused(here: Here, cache: Path) -> None:
 
 
 def test_a_folder_in_the_home_is_found_there(
-    here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    here: LoopbackRemote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     assert on_device.survey(here, "~/.cache/x").cache == f"{tmp_path}/.cache/x"
 
 
-def test_what_arrived_whole_is_unpacked_and_seen(here: Here, cache: Path) -> None:
+def test_what_arrived_whole_is_unpacked_and_seen(here: LoopbackRemote, cache: Path) -> None:
     sha256 = deploy(here, cache, READY)
     seen = on_device.survey(here, str(cache))
     assert seen.used
@@ -111,7 +115,7 @@ def test_what_arrived_whole_is_unpacked_and_seen(here: Here, cache: Path) -> Non
     assert cache.stat().st_mode & 0o077 == 0
 
 
-def test_what_another_host_has_completed_meanwhile_stays(here: Here, cache: Path) -> None:
+def test_what_another_host_has_completed_meanwhile_stays(here: LoopbackRemote, cache: Path) -> None:
     """An agent may run from it by now."""
     payload = cache / "payloads" / deploy(here, cache, READY)
     before = payload.stat().st_ino
@@ -122,14 +126,14 @@ def test_what_another_host_has_completed_meanwhile_stays(here: Here, cache: Path
 
 
 def test_a_system_of_32_bits_on_a_kernel_of_64_is_told(
-    here: Here, cache: Path, monkeypatch: pytest.MonkeyPatch
+    here: LoopbackRemote, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run, board = here.run, "uname() { echo aarch64; }\ngetconf() { echo 32; }\n"
     monkeypatch.setattr(here, "run", lambda script, *rest: run(board + script, *rest))
     assert on_device.survey(here, str(cache)).machine == "armv8l"
 
 
-def test_what_nobody_will_come_back_for_is_removed(here: Here, cache: Path) -> None:
+def test_what_nobody_will_come_back_for_is_removed(here: LoopbackRemote, cache: Path) -> None:
     sha256 = deploy(here, cache, READY)
     on_device.launch(here, str(cache), sha256, "host-1-1-a", [])
     for folder in ("runs/gone-1-1-a", "runs/new-1-1-a"):
@@ -147,7 +151,7 @@ def test_what_nobody_will_come_back_for_is_removed(here: Here, cache: Path) -> N
     assert not (cache / "runs/gone-1-1-a").exists()
 
 
-def test_what_arrived_damaged_is_refused_and_gone(here: Here, cache: Path) -> None:
+def test_what_arrived_damaged_is_refused_and_gone(here: LoopbackRemote, cache: Path) -> None:
     on_device.prepare(here, str(cache))
     (cache / "incoming" / "host-1-1-a").write_bytes(packed(READY)[:-9])
     with pytest.raises(
@@ -159,7 +163,7 @@ def test_what_arrived_damaged_is_refused_and_gone(here: Here, cache: Path) -> No
     assert on_device.survey(here, str(cache)).payloads == set()
 
 
-def test_a_payload_without_its_last_file_is_not_there(here: Here, cache: Path) -> None:
+def test_a_payload_without_its_last_file_is_not_there(here: LoopbackRemote, cache: Path) -> None:
     sha256 = deploy(here, cache, READY)
     (cache / "payloads" / sha256 / "complete").unlink()
     assert on_device.survey(here, str(cache)).payloads == set()
@@ -167,7 +171,7 @@ def test_a_payload_without_its_last_file_is_not_there(here: Here, cache: Path) -
     assert on_device.survey(here, str(cache)).payloads == {sha256}
 
 
-def test_a_half_sent_file_is_a_trace_and_can_be_removed(here: Here, cache: Path) -> None:
+def test_a_half_sent_file_is_a_trace_and_can_be_removed(here: LoopbackRemote, cache: Path) -> None:
     on_device.prepare(here, str(cache))
     (cache / "incoming" / "host-1-1-a").write_bytes(b"half")
     assert on_device.survey(here, str(cache)).traces == ("host-1-1-a",)
@@ -175,7 +179,7 @@ def test_a_half_sent_file_is_a_trace_and_can_be_removed(here: Here, cache: Path)
     assert on_device.survey(here, str(cache)).traces == ()
 
 
-def test_an_agent_is_launched_and_halted(here: Here, cache: Path) -> None:
+def test_an_agent_is_launched_and_halted(here: LoopbackRemote, cache: Path) -> None:
     said = 'for word; do echo "$word"; done > "$HOME/words"\n'
     sha256 = deploy(here, cache, f'HOME="{cache.parent}"\n{said}{READY}')
     launched = on_device.launch(here, str(cache), sha256, "host-1-1-a", ["--more", "it's $1"])
@@ -199,14 +203,16 @@ def test_an_agent_is_launched_and_halted(here: Here, cache: Path) -> None:
     assert on_device.halt(here, str(cache), "host-1-1-a") == ""
 
 
-def test_an_agent_starts_where_its_scripts_shell_is_elsewhere(here: Here, cache: Path) -> None:
+def test_an_agent_starts_where_its_scripts_shell_is_elsewhere(
+    here: LoopbackRemote, cache: Path
+) -> None:
     """As on an Android of 2018, which has no /bin."""
     sha256 = deploy(here, cache, READY, runs_by="/no/such/bin/sh")
     assert on_device.launch(here, str(cache), sha256, "host-1-1-a", []).port == 4242
     on_device.halt(here, str(cache), "host-1-1-a")
 
 
-def test_tokens_differ(here: Here, cache: Path) -> None:
+def test_tokens_differ(here: LoopbackRemote, cache: Path) -> None:
     sha256 = deploy(here, cache, READY)
     names = ["host-1-1-a", "host-1-1-b"]
     tokens = {on_device.launch(here, str(cache), sha256, name, []).token for name in names}
@@ -214,7 +220,7 @@ def test_tokens_differ(here: Here, cache: Path) -> None:
     assert len(tokens) == 2
 
 
-def test_how_an_agent_ended_is_told(here: Here, cache: Path) -> None:
+def test_how_an_agent_ended_is_told(here: LoopbackRemote, cache: Path) -> None:
     sha256 = deploy(here, cache, f"echo 'out of memory' >&2; echo >&2\n{READY}")
     on_device.launch(here, str(cache), sha256, "host-1-1-a", [])
     pid = int((cache / "runs/host-1-1-a/pid").read_text())
@@ -225,7 +231,7 @@ def test_how_an_agent_ended_is_told(here: Here, cache: Path) -> None:
     assert words == "its process had ended; it said: out of memory"
 
 
-def test_an_agent_that_does_not_heed_is_killed(here: Here, cache: Path) -> None:
+def test_an_agent_that_does_not_heed_is_killed(here: LoopbackRemote, cache: Path) -> None:
     sha256 = deploy(here, cache, f"trap '' TERM\n{READY}")
     on_device.launch(here, str(cache), sha256, "host-1-1-a", [])
     pid = int((cache / "runs/host-1-1-a/pid").read_text())
@@ -233,7 +239,9 @@ def test_an_agent_that_does_not_heed_is_killed(here: Here, cache: Path) -> None:
     assert not alive(pid)
 
 
-def test_an_agent_that_cannot_be_killed_is_told(here: Here, cache: Path, tmp_path: Path) -> None:
+def test_an_agent_that_cannot_be_killed_is_told(
+    here: LoopbackRemote, cache: Path, tmp_path: Path
+) -> None:
     """As one that waits for ever for a disk that is broken; with a clock that hurries."""
     sha256 = deploy(here, cache, READY)
     on_device.launch(here, str(cache), sha256, "host-1-1-a", [])
@@ -253,7 +261,9 @@ def test_an_agent_that_cannot_be_killed_is_told(here: Here, cache: Path, tmp_pat
     assert not alive(pid)
 
 
-def test_a_process_that_has_got_an_agents_number_is_left_alone(here: Here, cache: Path) -> None:
+def test_a_process_that_has_got_an_agents_number_is_left_alone(
+    here: LoopbackRemote, cache: Path
+) -> None:
     sha256 = deploy(here, cache, READY)
     on_device.launch(here, str(cache), sha256, "host-1-1-a", [])
     number = cache / "runs/host-1-1-a/pid"
@@ -270,7 +280,7 @@ def test_a_process_that_has_got_an_agents_number_is_left_alone(here: Here, cache
 NOBODY = 65534
 
 
-class Stranger(Here):
+class Stranger(LoopbackRemote):
     """A user who cannot look into others' processes, with a folder and a program of its own.
 
     The kernel hides the home of a process whose program its user cannot read.
@@ -350,7 +360,7 @@ def test_another_process_whose_home_is_hidden_is_left_alone(stranger: Stranger) 
     ],
 )
 def test_an_agent_that_does_not_come_up_is_explained(
-    script: str, words: str, here: Here, cache: Path, monkeypatch: pytest.MonkeyPatch
+    script: str, words: str, here: LoopbackRemote, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(on_device, "READY_SECONDS", 1)
     sha256 = deploy(here, cache, script)
@@ -360,7 +370,7 @@ def test_an_agent_that_does_not_come_up_is_explained(
     assert on_device.running(here, str(cache)) == []
 
 
-def test_old_payloads_go_but_not_those_in_use(here: Here, cache: Path) -> None:
+def test_old_payloads_go_but_not_those_in_use(here: LoopbackRemote, cache: Path) -> None:
     hashes = [deploy(here, cache, f"# {n}\n{READY}") for n in range(6)]
     for age, sha256 in enumerate(hashes):
         then = time.time() - 1000 + age
@@ -373,7 +383,7 @@ def test_old_payloads_go_but_not_those_in_use(here: Here, cache: Path) -> None:
     assert on_device.survey(here, str(cache)).payloads == {oldest, hashes[1], *hashes[4:]}
 
 
-def test_a_folder_that_holds_other_things_is_refused(here: Here, cache: Path) -> None:
+def test_a_folder_that_holds_other_things_is_refused(here: LoopbackRemote, cache: Path) -> None:
     cache.mkdir()
     (cache / "models").mkdir()
     with pytest.raises(UserError, match="holds other things"):
@@ -383,7 +393,7 @@ def test_a_folder_that_holds_other_things_is_refused(here: Here, cache: Path) ->
     assert (cache / "models").exists()
 
 
-def test_all_is_removed_but_what_others_put_there(here: Here, cache: Path) -> None:
+def test_all_is_removed_but_what_others_put_there(here: LoopbackRemote, cache: Path) -> None:
     deploy(here, cache, READY)
     (cache / "thesis").write_text("precious")
     on_device.remove(here, str(cache))

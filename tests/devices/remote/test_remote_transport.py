@@ -21,10 +21,10 @@ from edgeflare.devices.remote.remote import Output, RemoteLost
 from edgeflare.devices.remote.remote_transport import RemoteTransport
 from edgeflare.devices.transports.transport import Endpoint
 from edgeflare.errors import InfrastructureError, UserError
-from here import Here
+from loopback_remote import LoopbackRemote
 
 
-class LateLaunch(Here):
+class LateLaunch(LoopbackRemote):
     """Loses the link during the first launch, whose shell goes on, and slowly."""
 
     launched: subprocess.Popen[bytes] | None = None
@@ -43,7 +43,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     yield cache
     if cache.exists():
         names = [path.name for path in (cache / "runs").iterdir()]
-        on_device.halt(Here(), str(cache), *names)
+        on_device.halt(LoopbackRemote(), str(cache), *names)
 
 
 def profile(cache: Path) -> Profile:
@@ -59,24 +59,24 @@ def answers(endpoint: Endpoint) -> bool:
 
 
 def test_an_agent_is_up_while_it_is_open(cache: Path) -> None:
-    transport = RemoteTransport(profile(cache), Here())
+    transport = RemoteTransport(profile(cache), LoopbackRemote())
     with transport as endpoint:
         assert answers(endpoint)
-        assert len(on_device.running(Here(), str(cache))) == 1
-    assert on_device.running(Here(), str(cache)) == []
+        assert len(on_device.running(LoopbackRemote(), str(cache))) == 1
+    assert on_device.running(LoopbackRemote(), str(cache)) == []
     assert list((cache / "runs").iterdir()) == []
     assert transport.last_words() == ""
     transport.close()
 
 
-class ByAnotherName(Here):
+class ByAnotherName(LoopbackRemote):
     """The same machine, named otherwise."""
 
     device = "there"
 
 
 def test_one_device_by_two_names_is_the_users_mistake(cache: Path) -> None:
-    with RemoteTransport(profile(cache), Here()) as endpoint:
+    with RemoteTransport(profile(cache), LoopbackRemote()) as endpoint:
         with pytest.raises(UserError, match="two of the devices named are the same one"):
             RemoteTransport(profile(cache), ByAnotherName()).open()
         assert answers(endpoint)
@@ -85,7 +85,7 @@ def test_one_device_by_two_names_is_the_users_mistake(cache: Path) -> None:
 
 
 def test_an_agent_that_a_lost_link_left_is_replaced_when_it_is_back(cache: Path) -> None:
-    here = Here()
+    here = LoopbackRemote()
     transport = RemoteTransport(profile(cache), here)
     transport.open()
     before = on_device.running(here, str(cache))
@@ -122,7 +122,7 @@ def test_an_agent_that_came_up_after_the_link_was_lost_is_ended_too(cache: Path)
 
 
 def test_how_the_agent_ended_is_remembered(cache: Path) -> None:
-    transport = RemoteTransport(profile(cache), Here())
+    transport = RemoteTransport(profile(cache), LoopbackRemote())
     transport.open()
     (run,) = (cache / "runs").iterdir()
     pid = (run / "pid").read_text().strip()
@@ -140,17 +140,17 @@ def elsewhere(cache: Path) -> Iterator[subprocess.Popen[str]]:
         "from pathlib import Path\n"
         "from edgeflare.devices.profile import Profile\n"
         "from edgeflare.devices.remote.remote_transport import RemoteTransport\n"
-        "from here import Here\n"
+        "from loopback_remote import LoopbackRemote\n"
         f"profile = Profile(name='here', transport='ssh', cache={str(cache)!r},"
         " python=sys.executable)\n"
-        "with RemoteTransport(profile, Here()):\n"
+        "with RemoteTransport(profile, LoopbackRemote()):\n"
         "    print('up', flush=True)\n"
         "    input()\n"
     )
     environment = {
         **os.environ,
         "XDG_CACHE_HOME": str(cache.parent / "elsewhere"),
-        "PYTHONPATH": str(Path(__file__).parents[2]),
+        "PYTHONPATH": str(Path(__file__).parents[2] / "support"),
     }
     command = [sys.executable, "-c", script]
     with subprocess.Popen(
@@ -165,8 +165,8 @@ def elsewhere(cache: Path) -> Iterator[subprocess.Popen[str]]:
 def test_a_device_that_another_host_uses_is_refused(
     cache: Path, elsewhere: subprocess.Popen[str]
 ) -> None:
-    (theirs,) = on_device.running(Here(), str(cache))
-    transport = RemoteTransport(profile(cache), Here())
+    (theirs,) = on_device.running(LoopbackRemote(), str(cache))
+    transport = RemoteTransport(profile(cache), LoopbackRemote())
     with pytest.raises(InfrastructureError) as refused:
         transport.open()
     assert re.fullmatch(
@@ -174,7 +174,7 @@ def test_a_device_that_another_host_uses_is_refused(
         rf" {theirs.pid}\): wait until .* by itself within 30 minutes",
         str(refused.value),
     )
-    assert on_device.running(Here(), str(cache)) == [theirs]
+    assert on_device.running(LoopbackRemote(), str(cache)) == [theirs]
     assert [path.name for path in (cache / "runs").iterdir()] == [theirs.name]
 
     elsewhere.communicate("\n", timeout=30)
@@ -185,15 +185,15 @@ def test_a_device_that_another_host_uses_is_refused(
 def test_what_is_left_of_a_host_that_died_is_no_use(
     cache: Path, elsewhere: subprocess.Popen[str]
 ) -> None:
-    (theirs,) = on_device.running(Here(), str(cache))
+    (theirs,) = on_device.running(LoopbackRemote(), str(cache))
     elsewhere.kill()
     elsewhere.wait()
-    with RemoteTransport(profile(cache), Here()) as endpoint:
+    with RemoteTransport(profile(cache), LoopbackRemote()) as endpoint:
         assert answers(endpoint)
-        assert theirs not in on_device.running(Here(), str(cache))
+        assert theirs not in on_device.running(LoopbackRemote(), str(cache))
 
 
-class SlowToArrive(Here):
+class SlowToArrive(LoopbackRemote):
     """While something is sent, another host starts an agent."""
 
     def push(self, file: Path, target: str, seconds: float) -> None:

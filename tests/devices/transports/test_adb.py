@@ -20,7 +20,7 @@ from edgeflare.devices.bundle.build import build_bundle
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Document, load_document
 from laboratory import untimed
-from phone_parts import Missing
+from phone_parts import PhoneUnavailable
 from phones import AdbServer, Phone, unauthorized_phone
 
 pytestmark = [pytest.mark.adb, pytest.mark.slow, pytest.mark.timeout(600)]
@@ -128,7 +128,7 @@ def phone(desk: Desk) -> Iterator[Phone]:
     try:
         with desk.phone() as phone:
             yield phone
-    except Missing as error:
+    except PhoneUnavailable as error:
         pytest.skip(str(error))
 
 

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from boards import Board, Missing
+from boards import Board, BoardUnavailable
 from edgeflare.devices.agent_installation import install_agent, uninstall_agent
 from edgeflare.devices.device import connect
 from edgeflare.devices.profile import Profile
@@ -50,7 +50,7 @@ def a_board(patch: pytest.MonkeyPatch) -> Iterator[Board]:
         patch.setattr(tempfile, "tempdir", folder)
         try:
             board = Board(Path(folder))
-        except Missing as error:
+        except BoardUnavailable as error:
             pytest.skip(str(error))
         patch.setenv("PATH", str(board.tools), prepend=os.pathsep)
         patch.setenv("XDG_CACHE_HOME", f"{folder}/cache")

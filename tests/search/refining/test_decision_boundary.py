@@ -12,7 +12,7 @@ from edgeflare.core.query import Query
 from edgeflare.search.refining.decision_boundary import DecisionBoundary, cross, far, nearer
 from edgeflare.search.refining.gradient_estimate import GradientEstimate
 from edgeflare.search.refining.trigger_refinement import EvaluatedInput, TriggerRefinement
-from refining import CLASSES, SEEDS, bench, like_the_twin, trigger_of
+from refinement_loop import CLASSES, SEEDS, bench, like_the_twin, trigger_of
 
 T = TypeVar("T")
 BENCH = like_the_twin(bench())

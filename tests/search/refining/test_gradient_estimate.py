@@ -12,7 +12,7 @@ from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Goal
 from edgeflare.search.refining.gradient_estimate import FIRST_PROBES, GradientEstimate, dithered
 from edgeflare.search.refining.trigger_refinement import EvaluatedInput
-from refining import CLASSES, SEEDS, WEIGHTS, bench, like_the_twin
+from refinement_loop import CLASSES, SEEDS, WEIGHTS, bench, like_the_twin
 
 BENCH = like_the_twin(bench())
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from driving import Bench
+from driving import SearchCase
 from edgeflare.core.arm import Arm
 from edgeflare.core.bounds import Bounds
 from edgeflare.core.goal import Find, Goal
@@ -17,10 +17,10 @@ from edgeflare.search.refining.trigger_refinement import (
     EvaluatedInput,
     TriggerRefinement,
 )
-from refining import SEEDS, bench, everyone, like_the_twin, trigger_of
+from refinement_loop import SEEDS, bench, everyone, like_the_twin, trigger_of
 
 
-def trial_of(of: Bench, goal: Goal, budget: int = 10) -> TriggerRefinement:
+def trial_of(of: SearchCase, goal: Goal, budget: int = 10) -> TriggerRefinement:
     return TriggerRefinement(trigger_of(of, goal), of.start(goal), budget)
 
 
@@ -73,7 +73,7 @@ def test_no_more_is_asked_than_is_left_and_within_the_bounds() -> None:
         next(trial.look(far))
 
 
-def kept(trial: TriggerRefinement, of: Bench, seen: EvaluatedInput, better: bool) -> bool:
+def kept(trial: TriggerRefinement, of: SearchCase, seen: EvaluatedInput, better: bool) -> bool:
     part = trial.keep(seen, lambda _outcome: better)
     try:
         asked = next(part)
@@ -112,6 +112,6 @@ def test_a_host_that_is_contradicted_again_and_again_is_no_longer_heard() -> Non
     assert arms_asked(trial) == ((Arm.ORIGINAL, Arm.DEVICE), ())
 
 
-def contradicting(of: Bench) -> Bench:
+def contradicting(of: SearchCase) -> SearchCase:
     """The same with a device that answers as the original."""
     return replace(of, models={**of.models, Arm.DEVICE: of.models[Arm.ORIGINAL]})

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from edgeflare.diagnose.layer_matching import match_layers
 from edgeflare.models.tflite_graph import Graph, GraphOp
 from tampering import edited
-from weights import write_constant
+from tflite_weights import write_constant
 
 _WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
 _FIXED = ("SOFTMAX", "LOGISTIC")

@@ -34,7 +34,7 @@ from typing import Any
 import adbutils
 
 import phone_init
-from phone_parts import Missing, phone_root
+from phone_parts import PhoneUnavailable, phone_root
 
 _PORTS = range(15600, 25600)
 """Below those that the kernel gives away, so that a port is still ours when it is plugged again."""
@@ -120,7 +120,7 @@ class Phone:
         """Start the phone, with its adbd running and its cable plugged in.
 
         Raises:
-            Missing: this machine cannot.
+            PhoneUnavailable: this machine cannot.
 
         """
         qemu, root = _qemu(), phone_root()
@@ -138,10 +138,12 @@ class Phone:
                     command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stderr=words
                 )
             except OSError as error:
-                raise Missing(f"no stand-in phone: {command[0]}: {error.strerror}") from None
+                raise PhoneUnavailable(
+                    f"no stand-in phone: {command[0]}: {error.strerror}"
+                ) from None
         if not self._control.recv(64):
             self.switch_off()
-            raise Missing(f"no stand-in phone: {log.read_text().strip()[-300:]}")
+            raise PhoneUnavailable(f"no stand-in phone: {log.read_text().strip()[-300:]}")
         self.start_adbd()
         self.plug()
 
@@ -257,7 +259,7 @@ def _qemu() -> str:
     for name in ("qemu-aarch64-static", "qemu-aarch64"):
         if path := shutil.which(name):
             return path
-    raise Missing("no stand-in phone: QEMU is absent; `apt-get install qemu-user-static`")
+    raise PhoneUnavailable("no stand-in phone: QEMU is absent; `apt-get install qemu-user-static`")
 
 
 def _free_port() -> int:

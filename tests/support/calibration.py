@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from edgeflare.errors import UserError
 from edgeflare.models.tflite_graph import Graph
 from tampering import InterpreterProbe
-from weights import write_constant
+from tflite_weights import write_constant
 
 _MEASURED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "ADD", "MEAN")
 _WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")

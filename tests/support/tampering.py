@@ -16,7 +16,7 @@ from edgeflare.models.model_probe import Values
 from edgeflare.models.tflite import Kernels
 from edgeflare.models.tflite_graph import Graph
 
-EXAMPLE = Path(__file__).parents[1] / "examples" / "fashion_lenet4"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
 COMPRESSED = EXAMPLE / "compressed.tflite"
 ORIGINAL = EXAMPLE / "original.tflite"
 

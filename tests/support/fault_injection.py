@@ -1,6 +1,6 @@
 """Faults to plant: in a `.tflite` file, or in whatever runs it on a device.
 
-As a program it is a launcher for the agent's workers, `python planting.py SPEC -m MODULE …`:
+As a program it is a launcher for the agent's workers, `python fault_injection.py SPEC -m MODULE …`:
 it runs the module as Python would, with the fault of the file SPEC in the runtime. SPEC has the
 fields of `Planted` as JSON; a byte for each input that the runtime is asked goes into SPEC.asked.
 """

@@ -16,7 +16,7 @@ from edgeflare.models.seeds import load_seeds
 from edgeflare.models.signature import image_shape
 from edgeflare.models.tflite import open_tflite
 from edgeflare.models.tflite_graph import Graph, GraphOp
-from planting import BIASES, DEVICES, WEIGHTS, Planted, broken
+from fault_injection import BIASES, DEVICES, WEIGHTS, Planted, broken
 from tampering import InterpreterProbe
 
 WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")

@@ -1,4 +1,4 @@
-"""What the benchmarks of §5.4 change in a model: tests/weights.py."""
+"""What the benchmarks of §5.4 change in a model: tests/support/tflite_weights.py."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from edgeflare.errors import UserError
-from ranking import EXAMPLE
-from weights import Weights, mutated, pruned
+from example_compressions import EXAMPLE
+from tflite_weights import Weights, mutated, pruned
 
 ORIGINAL = (EXAMPLE / "original.tflite").read_bytes()
 

@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-import planting
+import fault_injection
 from edgeflare.models.pair import load_pair
-from faults import OTHER_RUNTIME, Fault
+from fault_catalogue import OTHER_RUNTIME, Fault
 
-OLD_BOARD = Path(__file__).resolve().parents[1] / ".venv-old-board" / "bin" / "python"
+OLD_BOARD = Path(__file__).resolve().parents[2] / ".venv-old-board" / "bin" / "python"
 """The Python of the environment with tflite-runtime 2.14; it may be absent."""
 
 _SECONDS = 400
@@ -167,7 +167,7 @@ def _device(fault: Fault, folder: Path) -> Iterator[str]:
         yield "double"
         return
     (folder / "spec.json").write_text(json.dumps(asdict(fault.planted)))
-    launcher = f"{sys.executable} {planting.__file__} {folder}/spec.json"
+    launcher = f"{sys.executable} {fault_injection.__file__} {folder}/spec.json"
     command = [
         *(sys.executable, "-m", "edgeflare_agent", "--port", "0", "--exit-with-stdin"),
         *("--store", str(folder / "store"), "--launcher", launcher),

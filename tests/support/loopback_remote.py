@@ -13,7 +13,7 @@ from pathlib import Path
 from edgeflare.devices.remote.remote import Output, Remote, RemoteLost
 
 
-class Here(Remote):
+class LoopbackRemote(Remote):
     """This machine, as a device."""
 
     place = device = "here"

@@ -12,7 +12,7 @@ from edgeflare.errors import InfrastructureError
 
 
 @dataclass
-class Patient:
+class ScriptedDevice:
     """A device whose thermometer shows what the test says, one reading after the other."""
 
     profile: Profile
@@ -28,12 +28,12 @@ class Patient:
         return Telemetry(temperatures={"cpu": reading, "skin": 30.0}, frequencies={"cpu0": 1500.0})
 
 
-def patient(
+def scripted_device(
     readings: list[float | None] | None = None,
     error: InfrastructureError | None = None,
     **profile: Any,
-) -> Patient:
-    return Patient(
+) -> ScriptedDevice:
+    return ScriptedDevice(
         Profile(name="board", transport="address", **{"canary_every": 100, **profile}),
         readings or [],
         error=error or DeviceLost("pulled the plug"),

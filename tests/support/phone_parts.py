@@ -48,7 +48,7 @@ _MOUNTED = ("proc", "sys", "dev", "data/local/tmp", "sdcard")
 _FETCH_SECONDS = 100
 
 
-class Missing(Exception):  # noqa: N818 - says what a machine lacks
+class PhoneUnavailable(Exception):  # noqa: N818 - says what a machine lacks
     """This machine cannot make a stand-in phone; the message says why."""
 
 
@@ -56,7 +56,7 @@ def phone_root() -> Path:
     """Return the tree; made on first use, and kept in the user's cache folder.
 
     Raises:
-        Missing: no apt, or it knows no adbd.
+        PhoneUnavailable: no apt, or it knows no adbd.
 
     """
     made_by = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:16]
@@ -105,7 +105,7 @@ def _fetch(folder: Path) -> list[Path]:
 def _sources() -> list[str]:
     """Return this machine's own Debian source, and where it is Debian 12 its backports too."""
     if not (shutil.which("apt-get") and shutil.which("dpkg")):
-        raise Missing("no stand-in phone: apt-get is absent; use Debian 12 or newer")
+        raise PhoneUnavailable("no stand-in phone: apt-get is absent; use Debian 12 or newer")
     targets = _run("apt-get", "indextargets", "--format", "$(CREATED_BY) $(REPO_URI) $(CODENAME)")
     for line in targets.splitlines():
         kind, *source = line.split()
@@ -113,7 +113,7 @@ def _sources() -> list[str]:
             mirror, codename = source
             newer = [f"{mirror} {codename}-backports"] if codename == "bookworm" else []
             return [f"{mirror} {codename}", *newer]
-    raise Missing("no stand-in phone: apt has no lists; run `apt-get update` as root")
+    raise PhoneUnavailable("no stand-in phone: apt has no lists; run `apt-get update` as root")
 
 
 def _unpack(packages: list[Path], tree: Path) -> None:
@@ -161,7 +161,9 @@ def _run(*command: str, environment: dict[str, str] | None = None) -> str:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise Missing(f"no stand-in phone: {error}") from None
+        raise PhoneUnavailable(f"no stand-in phone: {error}") from None
     if done.returncode:
-        raise Missing(f"no stand-in phone: {' '.join(command[:2])}: {done.stderr.strip()[-300:]}")
+        raise PhoneUnavailable(
+            f"no stand-in phone: {' '.join(command[:2])}: {done.stderr.strip()[-300:]}"
+        )
     return done.stdout

@@ -21,7 +21,7 @@ import numpy as np
 from edgeflare.run.run_document import Document
 from laboratory import untimed
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 SEARCH = (
     *("search", "examples/fashion_lenet4", "--device", "emulated-builtin"),
     *("--strategy", "dflare", "--limit", "40", "--max-queries", "800", "--shrink", "30"),
@@ -123,7 +123,7 @@ class Campaign:
 
 
 @dataclass
-class Tally:
+class KillTally:
     """What was done, and what it took.
 
     Attributes:
@@ -144,7 +144,7 @@ class Tally:
         return sum(self.kills.values())
 
 
-def kill_many(victim: Victim, times: int, folder: Path, expected: Document, seed: int) -> Tally:
+def kill_many(victim: Victim, times: int, folder: Path, expected: Document, seed: int) -> KillTally:
     """Kill one part of as many campaigns as it takes, and hold each against an undisturbed one.
 
     Args:
@@ -156,7 +156,7 @@ def kill_many(victim: Victim, times: int, folder: Path, expected: Document, seed
 
     """
     rng = np.random.default_rng(seed)
-    tally = Tally()
+    tally = KillTally()
     while tally.total < times:
         campaign = Campaign(folder / f"{victim}-{tally.campaigns}")
         while True:
@@ -194,7 +194,7 @@ def _kill_while_it_runs(
     host: subprocess.Popen[bytes],
     victim: Victim,
     times: int,
-    tally: Tally,
+    tally: KillTally,
     rng: np.random.Generator,
 ) -> None:
     killed: set[int] = set()

@@ -91,7 +91,7 @@ class Drive:
 
 
 @dataclass(frozen=True)
-class Bench:
+class SearchCase:
     """A seed and the models to search on.
 
     Attributes:

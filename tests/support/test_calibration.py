@@ -1,4 +1,4 @@
-"""What the benchmark of calibration sets changes in a model: tests/calibration.py."""
+"""What the benchmark of calibration sets changes in a model: tests/support/calibration.py."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from calibration import recalibrated
 from edgeflare.models.preprocess import Encoder, dequantize, preset
 from edgeflare.models.tflite import open_tflite
 from edgeflare.models.tflite_graph import Graph
-from ranking import EXAMPLE
+from example_compressions import EXAMPLE
 
 COMPRESSED = EXAMPLE / "compressed.tflite"
 

@@ -17,7 +17,7 @@ from edgeflare.core.goal import Find, Goal
 from edgeflare.models.pair import Pair
 from edgeflare.run.plan import Plan
 
-EXAMPLE = Path(__file__).parents[1] / "examples" / "fashion_lenet4"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
 PLAN = Plan("random", Goal(Find.ANY), ("emulated-builtin",), limit=8, max_queries=80)
 GRID = Grid(("random", "dflare"), (0, 1), "dflare", PLAN)
 

@@ -1,4 +1,4 @@
-"""A loop that refines triggers of a bench, and holds what asking must keep to."""
+"""A loop that refines triggers of a search case, and holds what asking must keep to."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from driving import Bench, linear_model
+from driving import SearchCase, linear_model
 from edgeflare.core.answer import Image
 from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Goal
@@ -48,7 +48,7 @@ class Refined:
         return sum(Arm.DEVICE in query.arms for query in self.queries)
 
 
-def bench(seed: Image = SEEDS[0]) -> Bench:
+def bench(seed: Image = SEEDS[0]) -> SearchCase:
     """Smooth linear models; compression bends one a little and rounds it, and kernels a little."""
     bent = WEIGHTS + np.random.default_rng(1).normal(0.0, 0.02, WEIGHTS.shape)
     moved = bent + np.random.default_rng(2).normal(0.0, 0.02, WEIGHTS.shape)
@@ -57,15 +57,15 @@ def bench(seed: Image = SEEDS[0]) -> Bench:
         Arm.TWIN: linear_model(bent, 0.01),
         Arm.DEVICE: linear_model(moved, 0.01),
     }
-    return Bench(seed, models)
+    return SearchCase(seed, models)
 
 
-def like_the_twin(of: Bench) -> Bench:
+def like_the_twin(of: SearchCase) -> SearchCase:
     """The same with a device on the twin's kernels."""
     return replace(of, models={**of.models, Arm.DEVICE: of.models[Arm.TWIN]})
 
 
-def contradicted(of: Bench) -> Bench:
+def contradicted(of: SearchCase) -> SearchCase:
     """The same with a device that deviates on what a search finds, and nowhere else."""
     trusted = trigger_of(like_the_twin(of), Goal()).image.tobytes()
     original, twin = of.models[Arm.ORIGINAL], of.models[Arm.TWIN]
@@ -76,7 +76,7 @@ def contradicted(of: Bench) -> Bench:
     return replace(of, models={**of.models, Arm.DEVICE: device})
 
 
-def trigger_of(of: Bench, goal: Goal) -> Trigger:
+def trigger_of(of: SearchCase, goal: Goal) -> Trigger:
     """Search for a trigger, and ask everyone about it, as the engine does before it refines."""
     found = of.drive(boundary, goal, 3, 3000).finding
     assert found is not None
@@ -85,7 +85,12 @@ def trigger_of(of: Bench, goal: Goal) -> Trigger:
 
 
 def refined(
-    refine: Refine, of: Bench, goal: Goal, budget: int, rng_seed: int = 0, by: Goal | None = None
+    refine: Refine,
+    of: SearchCase,
+    goal: Goal,
+    budget: int,
+    rng_seed: int = 0,
+    by: Goal | None = None,
 ) -> Refined:
     """Refine a trigger that was found for a goal, maybe by a stricter one."""
     before = trigger_of(of, goal)
@@ -107,9 +112,9 @@ def refined(
         return Refined(before, end.value, queries)
 
 
-def everyone(of: Bench, image: Image) -> Outcome:
+def everyone(of: SearchCase, image: Image) -> Outcome:
     return of.evaluate(image, tuple(of.models), tuple(of.members))
 
 
-def distance(of: Bench, image: Image) -> float:
+def distance(of: SearchCase, image: Image) -> float:
     return float(np.linalg.norm(image.astype(np.float64) - of.seed))

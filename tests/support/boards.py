@@ -23,7 +23,7 @@ SSHD = "/usr/sbin/sshd"
 _SECONDS = 20.0
 
 
-class Missing(Exception):  # noqa: N818 - a reason to skip
+class BoardUnavailable(Exception):  # noqa: N818 - a reason to skip
     """This machine lacks what a board is made of."""
 
 
@@ -34,7 +34,9 @@ class Board:
 
     def __init__(self, folder: Path) -> None:
         if not Path(SSHD).exists() or shutil.which("ssh") is None:
-            raise Missing(f"there is no {SSHD} or no ssh: install OpenSSH's server and client")
+            raise BoardUnavailable(
+                f"there is no {SSHD} or no ssh: install OpenSSH's server and client"
+            )
         self.folder = folder
         self.home = folder / "the home"  # with a space, which a shell would split at
         self.tools = folder / "bin"

@@ -9,9 +9,9 @@ import numpy as np
 
 from dynamic_range import quantize_weights
 from edgeflare.models.pair import Pair, load_pair
-from weights import Weights, pruned
+from tflite_weights import Weights, pruned
 
-EXAMPLE = Path(__file__).parents[1] / "examples" / "fashion_lenet4"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
 SEEDS = 12
 
 
