@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -122,12 +123,14 @@ def test_an_agent_that_came_up_after_the_link_was_lost_is_ended_too(cache: Path)
 
 
 def test_how_the_agent_ended_is_remembered(cache: Path) -> None:
-    transport = RemoteTransport(profile(cache), LoopbackRemote())
+    here = LoopbackRemote()
+    transport = RemoteTransport(profile(cache), here)
     transport.open()
     (run,) = (cache / "runs").iterdir()
-    pid = (run / "pid").read_text().strip()
+    os.kill(int((run / "pid").read_text()), signal.SIGKILL)
+    while on_device.running(here, str(cache)):  # a killed process takes a moment to be gone
+        time.sleep(0.05)
     (run / "log").write_text("out of memory\n")
-    subprocess.run(["kill", "-9", pid], check=True)
     transport.close()
     assert transport.last_words() == "its process had ended; it said: out of memory"
 
