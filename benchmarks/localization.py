@@ -30,9 +30,9 @@ from rich.table import Table
 from edgeflare.core.arm import Arm
 from edgeflare.devices.device import Device, connect
 from edgeflare.diagnose.compression_localization import CompressionLocalizer
+from edgeflare.diagnose.execution_modes import ask_device, ask_host
 from edgeflare.diagnose.kernel_localization import KernelLocalizer
 from edgeflare.diagnose.probed_arm import OpenProbe, State
-from edgeflare.diagnose.voting import ask_device, ask_host
 from edgeflare.models.model_probe import HostProbe, Probe, ProbeRefused, Values
 from edgeflare.models.original import open_original
 from edgeflare.models.pair import Pair

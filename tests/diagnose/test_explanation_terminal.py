@@ -11,12 +11,13 @@ from rich.text import Text
 
 from edgeflare.core.arm import Arm
 from edgeflare.diagnose.compression_error import CompressionError, LayerCompressionError
-from edgeflare.diagnose.constants import ConstantDifference
-from edgeflare.diagnose.evidence import Evidence, ExecutionMode, Vote
+from edgeflare.diagnose.constant_error import ConstantError
+from edgeflare.diagnose.evidence import Evidence
+from edgeflare.diagnose.execution_modes import ExecutionMode, Vote
 from edgeflare.diagnose.explain_findings import Explanation
 from edgeflare.diagnose.explanation_terminal import print_explanations
 from edgeflare.diagnose.kernel_localization import KernelOnset
-from edgeflare.diagnose.layer_figures import LayerDifference, LayerFigures
+from edgeflare.diagnose.layer_difference import LayerDifference, LayerName
 from edgeflare.diagnose.tensor_difference import Difference
 from edgeflare.diagnose.verdict import Verdict
 
@@ -26,10 +27,10 @@ def apart(units: float | None, real: float) -> Difference:
 
 
 def printed(
-    *totals: Difference, loss: CompressionError | None = None, verdict: str = "kernel"
+    *totals: Difference, compression_error: CompressionError | None = None, verdict: str = "kernel"
 ) -> list[str]:
     layers = tuple(
-        LayerDifference(LayerFigures(n, "CONV_2D", f"tensor_{n}"), total, None)
+        LayerDifference(LayerName(n, "CONV_2D", f"tensor_{n}"), total, None)
         for n, total in enumerate(totals)
     )
     one = Explanation(
@@ -42,8 +43,8 @@ def printed(
             host=(),
             device=Vote(ExecutionMode(Arm.DEVICE, "builtin"), (1, 1, 1), (2, 2, 2)),
         ),
-        parting=KernelOnset("capture", layers=layers),
-        loss=loss or CompressionError(),
+        kernel_onset=KernelOnset("capture", layers=layers),
+        compression_error=compression_error or CompressionError(),
         device_queries=3,
     )
     file = io.StringIO()
@@ -75,17 +76,17 @@ def test_a_network_without_quantized_tensors_is_told_in_real_values(real: float)
 
 def lost(operator: int, **fields: Any) -> LayerCompressionError:
     known = {"residual": 0.5, "explained": 1.0, "constants": None, "options": ()} | fields
-    layer = LayerFigures(operator, "CONV_2D", f"tensor_{operator}")
+    layer = LayerName(operator, "CONV_2D", f"tensor_{operator}")
     return LayerCompressionError(layer, "name", None, **known)
 
 
 def test_the_figures_that_put_a_layer_beyond_are_shown_and_its_share_of_the_margin() -> None:
-    hair = lost(0, constants=ConstantDifference(0.50157, 0.5012), margin_share=0.004)
-    zeroed = lost(1, constants=ConstantDifference(98.25, 0.5), residual=7.5, margin_share=0.96)
+    slight = lost(0, constants=ConstantError(0.50157, 0.5012), margin_share=0.004)
+    zeroed = lost(1, constants=ConstantError(98.25, 0.5), residual=7.5, margin_share=0.96)
     strided = lost(2, options=("padding",), margin_share=-0.03)
-    layers = (hair, zeroed, strided, lost(3))
-    loss = CompressionError(hair.layer, zeroed.layer, 0.8, layers)
-    lines = printed(*[apart(0, 0.0)] * 4, loss=loss, verdict="compression")
+    layers = (slight, zeroed, strided, lost(3))
+    error = CompressionError(slight.layer, zeroed.layer, 0.8, layers)
+    lines = printed(*[apart(0, 0.0)] * 4, compression_error=error, verdict="compression")
     assert " ".join(row(lines, "0 CONV_2D")).endswith("constant 0.502 > 0.501 0%")
     assert " ".join(row(lines, "1 CONV_2D")).startswith("0 7.5 1.0 new here 7.5 > 1, constant 98")
     assert row(lines, "1 CONV_2D")[-1] == "96%"
@@ -96,9 +97,11 @@ def test_the_figures_that_put_a_layer_beyond_are_shown_and_its_share_of_the_marg
 
 
 def test_layers_that_took_hardly_any_of_the_margin_are_shown_and_not_named() -> None:
-    hair = lost(0, constants=ConstantDifference(0.6, 0.5), margin_share=0.004)
+    slight = lost(0, constants=ConstantError(0.6, 0.5), margin_share=0.004)
     lines = printed(
-        apart(0, 0.0), loss=CompressionError(hair.layer, None, 0.8, (hair,)), verdict="compression"
+        apart(0, 0.0),
+        compression_error=CompressionError(slight.layer, None, 0.8, (slight,)),
+        verdict="compression",
     )
     assert any("no single layer" in line for line in lines)
     assert "constant 0.6 > 0.5" in " ".join(row(lines, "0 CONV_2D"))

@@ -25,10 +25,12 @@ Opens = Callable[[bytes, bool], Probe]
 def seen(opens: Opens) -> tuple[dict[str, Values], str | None]:
     content = residual_model()
     graph = Graph(content)
-    with closing(ProbedArm(graph, content, opens)) as side:
-        sight = side.see([X], side.outputs([X]))
-        assert sight.perturbation is None
-    return {graph.tensors[tensor].name: one for tensor, one in sight.state.items()}, sight.way
+    with closing(ProbedArm(graph, content, opens)) as arm:
+        observed = arm.observe([X], arm.outputs([X]))
+        assert observed.perturbation is None
+    return {
+        graph.tensors[tensor].name: one for tensor, one in observed.state.items()
+    }, observed.method
 
 
 def test_a_worker_process_shows_every_tensor() -> None:
@@ -45,14 +47,14 @@ def test_a_worker_process_shows_every_tensor() -> None:
 def test_what_is_seen_is_what_the_runtime_has() -> None:
     content, values = COMPRESSED.read_bytes(), example_input()
     graph = Graph(content)
-    side = ProbedArm(graph, content, lambda part, capture: InterpreterProbe(part, capture=capture))
-    with closing(side):
-        sight = side.see([values], side.outputs([values]))
+    arm = ProbedArm(graph, content, lambda part, capture: InterpreterProbe(part, capture=capture))
+    with closing(arm):
+        observed = arm.observe([values], arm.outputs([values]))
     wanted = whole(graph, values, "xnnpack", content)
-    assert {tensor: one.tobytes() for tensor, one in sight.state.items()} == {
+    assert {tensor: one.tobytes() for tensor, one in observed.state.items()} == {
         tensor: one.tobytes() for tensor, one in wanted.items()
     }
-    assert side.runs == 3
+    assert arm.runs == 3
 
 
 @pytest.mark.old_board

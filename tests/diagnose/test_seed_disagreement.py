@@ -10,8 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from edgeflare.diagnose.evidence import Disagreement
-from edgeflare.diagnose.seed_disagreement import Probabilities, disagreement, explained, readings
+from edgeflare.diagnose.seed_disagreement import (
+    Disagreement,
+    Probabilities,
+    disagreement,
+    explained,
+    readings,
+)
 from edgeflare.models.decode import softmax
 from edgeflare.models.evaluator import Signature, Tensor
 from edgeflare.models.in_process import InProcessModel

@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeflare.core.arm import Arm
-from edgeflare.diagnose.evidence import Disagreement, Evidence, ExecutionMode, Vote
+from edgeflare.diagnose.evidence import Evidence
+from edgeflare.diagnose.execution_modes import ExecutionMode, Vote
+from edgeflare.diagnose.seed_disagreement import Disagreement
 from edgeflare.diagnose.verdict import Name, Which, judge
 from edgeflare.models.tflite import Kernels
 

@@ -26,7 +26,7 @@ from edgeflare.diagnose.explain_document import (
     left_over,
     load_explanations,
 )
-from edgeflare.diagnose.explain_findings import Explanation, FindingToExplain
+from edgeflare.diagnose.explain_findings import Explanation, RunToExplain
 from edgeflare.diagnose.explain_findings import explain as explain_findings
 from edgeflare.diagnose.explanation_terminal import print_explanations
 from edgeflare.errors import InfrastructureError, UserError
@@ -109,13 +109,13 @@ def explain(
         for entries in (everything, chosen)
     )
     pair = past.pair(original, compressed)
-    subject = FindingToExplain(
+    run_to_explain = RunToExplain(
         past.directory, past.about, pair, _seed_rows(past), past.searched_seeds(pair)
     )
     profiles = _profiles(past.profiles(device, decided_by_user(trust)), chosen, elsewhere)
     pending = left_over(before, elsewhere) if finding else [entry["seed_id"] for entry in chosen]
     kept = Explanations(past.directory, past.about, before, pending, elsewhere)
-    session = _Session(subject, kept, everything, chosen)
+    session = _Session(run_to_explain, kept, everything, chosen)
     try:
         with as_ctrl_c():
             for profile, entries in profiles:
@@ -138,12 +138,12 @@ class _Session:
 
     def __init__(
         self,
-        subject: FindingToExplain,
+        run_to_explain: RunToExplain,
         kept: Explanations,
         everything: Sequence[dict[str, Any]],
         chosen: Sequence[dict[str, Any]],
     ) -> None:
-        self._subject = subject
+        self._subject = run_to_explain
         self._kept = kept
         self._chosen = [int(entry["seed_id"]) for entry in chosen]
         self._before = len(everything) - len(chosen)

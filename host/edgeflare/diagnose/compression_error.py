@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from edgeflare.diagnose.constants import ConstantDifference
-from edgeflare.diagnose.layer_figures import LayerFigures
-from edgeflare.diagnose.layer_matching import By
+from edgeflare.diagnose.constant_error import ConstantError
+from edgeflare.diagnose.layer_difference import LayerName
+from edgeflare.diagnose.layer_matching import MatchedBy
 from edgeflare.diagnose.tensor_difference import Difference
 
 
@@ -23,27 +23,27 @@ class LayerCompressionError:
         total: between the two models' tensors behind the layer, real values; None if not seen.
         residual: largest difference that is new in this layer, in units of its output (of its
             largest value, where that is not quantized).
-        explained: what quantization explains of it there, in the same units.
-        constants: the constant that is farthest from the original's by what rounding explains;
-            None where there is none that could be compared.
-        options: names of options (strides, padding, …) that are not the original's.
-        margin_share: the share of the margin's error that the layer is to blame for, of either
-            sign; None where it was not asked, as of layers that are not beyond.
+        explained: how large a difference quantization explains there, in the same units.
+        constants: the constant whose error exceeds by most what rounding explains; None where no
+            constant could be compared.
+        options: names of options (strides, padding, …) that differ from the original's.
+        margin_share: the share of the margin's error that the layer causes, of either sign; None
+            where it was not computed, as for layers that are not `beyond`.
 
     """
 
-    layer: LayerFigures
-    matched_by: By
+    layer: LayerName
+    matched_by: MatchedBy
     total: Difference | None
     residual: float
     explained: float
-    constants: ConstantDifference | None
+    constants: ConstantError | None
     options: tuple[str, ...]
     margin_share: float | None = None
 
     @property
     def beyond(self) -> bool:
-        """Whether more happened than quantization explains."""
+        """Whether the layer's error is larger than quantization explains."""
         changed = self.constants is not None and self.constants.beyond
         return self.residual > self.explained or changed or bool(self.options)
 
@@ -69,28 +69,28 @@ class CompressionError:
     """What compression did to the network on one input.
 
     Attributes:
-        first: the first layer that parts from the original's by more than quantization explains;
-            None where none does, or this could not be seen.
-        most: the one of the layers beyond that took most of the margin, at least a twentieth of
-            its error; the first of them where that is not known, else None.
+        first: the first layer whose error is larger than quantization explains; None where there
+            is none, or the layers could not be observed.
+        most: the one of those layers that causes most of the margin's error, and at least a
+            twentieth of it; the first of them where the shares are not known; else None.
         margin: by how much the original's margin is larger, in real values of the scores (see
-            `MarginError`); None where that is not known, or no layer is beyond.
-        layers: those that have a counterpart, in execution order.
+            `MarginError`); None where that is not known, or no layer is `beyond`.
+        layers: the layers that have a counterpart in the original, in execution order.
         unmatched: layers of the compressed model that have none.
         note: what could not be done, as a sentence without its full stop; else empty.
 
     """
 
-    first: LayerFigures | None = None
-    most: LayerFigures | None = None
+    first: LayerName | None = None
+    most: LayerName | None = None
     margin: float | None = None
     layers: tuple[LayerCompressionError, ...] = ()
-    unmatched: tuple[LayerFigures, ...] = ()
+    unmatched: tuple[LayerName, ...] = ()
     note: str = ""
 
     @property
     def beyond(self) -> tuple[LayerCompressionError, ...]:
-        """Layers in which more happened than quantization explains."""
+        """The layers whose error is larger than quantization explains."""
         return tuple(layer for layer in self.layers if layer.beyond)
 
     def to_json(self) -> dict[str, Any]:

@@ -23,18 +23,18 @@ EXPLANATIONS: Final = "explain.json"
 """Its name in the run directory."""
 
 SAVE_SECONDS: Final = 10.0
-"""Between two times that it is written while findings are explained: what a kill may cost."""
+"""Seconds between two writes of the file while findings are explained; a kill loses no more."""
 
 Document = dict[str, Any]
 """The explanations as plain JSON values."""
 
 
 def load_explanations(directory: RunDirectory, fingerprint: str) -> Document | None:
-    """Return a run's explanations; None where there are none, or they are of another pair.
+    """Return a run's explanations; None where there are none, or they belong to another pair.
 
     Args:
-        directory: the run's.
-        fingerprint: the one of the run's pair.
+        directory: the run directory.
+        fingerprint: that of the run's pair.
 
     Raises:
         UserError: the file is damaged, or of another schema.
@@ -63,7 +63,7 @@ def _read(path: Path) -> Document:
 
 
 class Explanations:
-    """The explanations of a run while they are made; what is there before stays.
+    """The explanations of a run while they are made; earlier ones are kept.
 
     Attributes:
         pending: ids of the seeds whose findings are still to be explained.
@@ -78,14 +78,14 @@ class Explanations:
         pending: Sequence[int],
         device: str | None,
     ) -> None:
-        """Begin, and note in the file what is to be explained.
+        """Begin, and list in the file which findings are to be explained.
 
         Args:
-            directory: the run's.
-            about: what run it is.
-            before: what `load_explanations` returned.
-            pending: ids of the seeds whose findings are not explained yet, but are to be.
-            device: where the user wants to look; None for the run's own devices.
+            directory: the run directory.
+            about: the run's header.
+            before: the earlier explanations, as `load_explanations` returns them.
+            pending: ids of the seeds whose findings are still to be explained.
+            device: the device that the user named; None for the run's own devices.
 
         """
         self.pending = list(pending)
@@ -97,11 +97,11 @@ class Explanations:
         self.save()
 
     def asked(self, device: str, provenance: Mapping[str, object]) -> None:
-        """Take down what a device is that is asked from here on."""
+        """Record the provenance of a device that is asked from here on."""
         self._devices[device] = dict(provenance)
 
     def add(self, one: Explanation) -> None:
-        """Add an explanation, in the place of an older one of the same finding."""
+        """Add an explanation, which replaces an earlier one of the same finding."""
         seed_id = int(one.finding["seed_id"])
         self._findings[str(seed_id)] = one.to_json()
         if seed_id in self.pending:
@@ -126,6 +126,6 @@ class Explanations:
 
 
 def left_over(before: Document | None, device: str | None) -> list[int]:
-    """Return the seeds whose findings an explanation on that device did not reach any more."""
+    """Return the ids of the seeds whose findings an interrupted `explain` left unexplained."""
     pending = (before or {}).get("pending") or {"device": None, "seed_ids": []}
     return list(pending["seed_ids"]) if pending["device"] == device else []

@@ -1,4 +1,4 @@
-"""Explaining findings: the votes, the layers, and the verdict on each."""
+"""Explain findings: collect the votes, localize the layers, and derive the verdict on each."""
 
 from __future__ import annotations
 
@@ -17,16 +17,19 @@ from edgeflare.core.arm import Arm
 from edgeflare.devices.device import Device
 from edgeflare.diagnose.compression_error import CompressionError
 from edgeflare.diagnose.compression_localization import CompressionLocalizer
-from edgeflare.diagnose.evidence import (
-    MOST_DEVICE_QUERIES,
-    Disagreement,
-    Evidence,
+from edgeflare.diagnose.evidence import MOST_DEVICE_QUERIES, Evidence
+from edgeflare.diagnose.execution_modes import (
+    OTHER_REPEATS,
     ExecutionMode,
     Vote,
+    ask,
+    ask_device,
+    ask_host,
 )
 from edgeflare.diagnose.kernel_localization import KernelLocalizer, KernelOnset
 from edgeflare.diagnose.seed_disagreement import (
     MOST_SEEDS,
+    Disagreement,
     Labels,
     Probabilities,
     disagreement,
@@ -34,7 +37,6 @@ from edgeflare.diagnose.seed_disagreement import (
     readings,
 )
 from edgeflare.diagnose.verdict import Verdict, judge
-from edgeflare.diagnose.voting import OTHER_REPEATS, ask, ask_device, ask_host
 from edgeflare.errors import UserError
 from edgeflare.models.evaluator import Evaluator, HostModel
 from edgeflare.models.model_probe import HostProbe, Values
@@ -51,29 +53,29 @@ from edgeflare.run.run_header import DECIDES_ANSWERS, RunHeader
 from edgeflare.run.stored_answers import from_rows
 
 _LEAST_SEEDS = 8
-"""Fewer tell nothing of how arms disagree in general."""
+"""Fewer seeds do not show how the arms disagree in general."""
 
 _TOGETHER = 32
-"""Findings whose votes are asked for together: opening a model in all its ways takes about as long
-as that many answers, and whoever waits sees something happen."""
+"""Findings whose votes are collected together: opening a model in all execution modes takes about
+as long as that many answers, and progress is still shown often enough."""
 
 _DECIDES_ANSWERS = [key for key in DECIDES_ANSWERS if key != "delegated_nodes"]
-"""What of a device's provenance decides its answers, as far as it is known with no model open."""
+"""Keys of a device's provenance that decide its answers and are known with no model open."""
 
 Finding = Mapping[str, Any]
 """An entry of a run's document."""
 
 
 @dataclass(frozen=True, slots=True)
-class FindingToExplain:
+class RunToExplain:
     """The run whose findings are to be explained.
 
     Attributes:
-        directory: where it lies.
-        about: what it was.
-        pair: its models, which are those that it had.
-        seed_rows: what the arms answered on the seeds, by seed id.
-        seeds: the seeds that it searched, where they are still what they were; else None.
+        directory: the run directory.
+        about: its header.
+        pair: its models, whose files are unchanged.
+        seed_rows: the answers of the arms on the seeds, by seed id.
+        seeds: the path of the seeds that it searched; None where they are gone or changed.
 
     """
 
@@ -94,13 +96,13 @@ class Explanation:
     """Why a finding deviates, and where it begins.
 
     Attributes:
-        finding: what is explained.
+        finding: the finding.
         device: name of the device that was asked.
         verdict: what is to blame.
-        evidence: what the verdict rests on.
-        parting: where device and twin part.
-        loss: what compression did to the layers.
-        device_queries: inputs that the device was sent.
+        evidence: what the verdict is derived from.
+        kernel_onset: where device and twin begin to differ.
+        compression_error: the error that compression caused in each layer.
+        device_queries: number of inputs that were sent to the device.
 
     """
 
@@ -108,8 +110,8 @@ class Explanation:
     device: str
     verdict: Verdict
     evidence: Evidence
-    parting: KernelOnset
-    loss: CompressionError
+    kernel_onset: KernelOnset
+    compression_error: CompressionError
     device_queries: int
 
     def to_json(self) -> dict[str, Any]:
@@ -122,21 +124,21 @@ class Explanation:
             "device": self.device,
             "verdict": self.verdict.to_json(),
             "evidence": self.evidence.to_json(),
-            "device_and_twin": self.parting.to_json(),
-            "twin_and_original": self.loss.to_json(),
+            "device_and_twin": self.kernel_onset.to_json(),
+            "twin_and_original": self.compression_error.to_json(),
             "device_queries": self.device_queries,
         }
 
 
 def explain(
-    subject: FindingToExplain, findings: Sequence[Finding], device: Device
+    run: RunToExplain, findings: Sequence[Finding], device: Device
 ) -> Iterator[Explanation]:
     """Explain findings on one device, one after the other.
 
     Args:
-        subject: the run that they are of.
+        run: the run that found them.
         findings: entries of its document, at least one.
-        device: where to look; the run's own, or another.
+        device: the device to ask; the run's own, or another.
 
     Raises:
         UserError: the host or the device refuses a model, or an image does not fit.
@@ -144,24 +146,24 @@ def explain(
 
     """
     with ExitStack() as stack:
-        bench = _Bench(subject, device, stack)
+        explainer = _Explainer(run, device, stack)
         for start in range(0, len(findings), _TOGETHER):
             some = findings[start : start + _TOGETHER]
-            images = np.stack([subject.directory.load_image(entry["image"]) for entry in some])
-            tables = bench.evidence(images, some)
-            for at, (finding, table) in enumerate(zip(some, tables, strict=True)):
-                yield bench.explanation(finding, images[at : at + 1], table)
+            images = np.stack([run.directory.load_image(entry["image"]) for entry in some])
+            table = explainer.evidence(images, some)
+            for at, (finding, evidence) in enumerate(zip(some, table, strict=True)):
+                yield explainer.explanation(finding, images[at : at + 1], evidence)
 
 
-class _Bench:
-    """The models of a run, opened, and the device."""
+class _Explainer:
+    """Explains findings with the models of their run, which it opens once."""
 
-    def __init__(self, subject: FindingToExplain, device: Device, stack: ExitStack) -> None:
-        self._subject = subject
+    def __init__(self, run: RunToExplain, device: Device, stack: ExitStack) -> None:
+        self._run = run
         self._device = device
-        pair = subject.pair
+        pair = run.pair
         self._twin: TFLiteModel = stack.enter_context(
-            closing(open_tflite(pair.compressed, subject.twin_kernels))
+            closing(open_tflite(pair.compressed, run.twin_kernels))
         )
         self._twin_encoder = Encoder(pair.preprocess, self._twin.signature.input)
         self._original: HostModel | None = None
@@ -170,20 +172,20 @@ class _Bench:
                 closing(open_original(pair.original, self._twin.signature.input))
             )
             self._encoder = Encoder(pair.preprocess, self._original.signature.input)
-        self._same_device = _is_the_runs_own(subject.about, device)
-        self._parting = self._parting_finder(stack)
-        self._loss = self._loss_finder(stack)
+        self._same_device = _is_the_runs_own(run.about, device)
+        self._kernel_localizer = self._open_kernel_localizer(stack)
+        self._compression_localizer = self._open_compression_localizer(stack)
         self._seeds = self._on_seeds()
 
     # Votes.
 
     def evidence(self, images: NDArray[np.uint8], findings: Sequence[Finding]) -> list[Evidence]:
-        """Return the table of each finding, but for its layers."""
-        path, decoder = self._subject.pair.compressed, self._subject.about.arms[Arm.TWIN]
+        """Return the evidence on each finding, without that of the layers."""
+        path, decoder = self._run.pair.compressed, self._run.about.arms[Arm.TWIN]
         inputs = self._twin_encoder.encode(images)
         with ThreadPoolExecutor(1, thread_name_prefix="edgeflare-device") as pool:
             asked = pool.submit(ask_device, self._device, path, decoder, inputs)
-            as_in_the_run = ExecutionMode(Arm.TWIN, self._subject.twin_kernels, 1)
+            as_in_the_run = ExecutionMode(Arm.TWIN, self._run.twin_kernels, 1)
             host = ask_host(path, decoder, inputs, {as_in_the_run: self._twin})
             originals = self._ask_original(images)
             own, others = asked.result()
@@ -201,7 +203,7 @@ class _Bench:
                 == f"{provenance.runtime} {provenance.runtime_version}",
                 same_machine=_architecture(platform.machine()) == _architecture(provenance.machine),
                 seeds=self._seeds,
-                classes=self._subject.about.classes,
+                classes=self._run.about.classes,
             )
             for at in range(len(findings))
         ]
@@ -209,16 +211,16 @@ class _Bench:
     def _ask_original(self, images: NDArray[np.uint8]) -> Sequence[Vote | None]:
         if self._original is None:
             return [None] * len(images)
-        decoder = self._subject.about.arms[Arm.ORIGINAL]
+        decoder = self._run.about.arms[Arm.ORIGINAL]
         inputs = self._encoder.encode(images)
         return ask(ExecutionMode(Arm.ORIGINAL), self._original, decoder, inputs, OTHER_REPEATS)
 
     # Seeds.
 
     def _on_seeds(self) -> dict[str, Disagreement]:
-        """Return how the arms disagree on the seeds, as the run's journal has it."""
-        rows = [rows[0] for _, rows in sorted(self._subject.seed_rows.items())]
-        outcomes = [one.outcome for one in from_rows(self._subject.about.reading, rows)]
+        """Return how the arms disagree on the seeds, from the answers in the run's journal."""
+        rows = [rows[0] for _, rows in sorted(self._run.seed_rows.items())]
+        outcomes = [one.outcome for one in from_rows(self._run.about.reading, rows)]
         if len(outcomes) < _LEAST_SEEDS:
             return {}
         arms = [arm for arm in Arm if all(arm in outcome.answers for outcome in outcomes)]
@@ -234,16 +236,16 @@ class _Bench:
             if known and first in labels and second in labels:
                 both = (spread[first], spread[second])
                 one = disagreement(labels[first], labels[second], both)
-                # It is the twin that is shown other images, in its own place or the device's.
+                # Other preprocessing is tried on the twin, also in place of the device.
                 wanted = spread[first] if second is Arm.TWIN else spread[second]
                 found[f"{first}-{second}"] = self._explained(one, wanted)
         return found
 
     def _explained(self, found: Disagreement, wanted: Probabilities) -> Disagreement:
-        """Try other readings on the twin: what makes it agree with the arm that it should."""
-        pair, about, source = self._subject.pair, self._subject.about, self._subject.seeds
+        """Try other preprocessing on the twin, with which it agrees with the other arm."""
+        pair, about, source = self._run.pair, self._run.about, self._run.seeds
         shape = image_shape(self._twin.signature.input)
-        ids = sorted(self._subject.seed_rows)[:MOST_SEEDS]
+        ids = sorted(self._run.seed_rows)[:MOST_SEEDS]
         if source is None:
             return found
         try:
@@ -256,84 +258,92 @@ class _Bench:
         def answer(inputs: NDArray[np.generic]) -> Probabilities:
             return about.arms[Arm.TWIN].decode(self._twin.submit(inputs).result()).probabilities
 
-        ways = readings(self._twin, pair.preprocess, answer)
-        return explained(found, seeds.images[ids], wanted[: len(ids)], ways)
+        others = readings(self._twin, pair.preprocess, answer)
+        return explained(found, seeds.images[ids], wanted[: len(ids)], others)
 
     # Layers.
 
     def explanation(
-        self, finding: Finding, image: NDArray[np.uint8], table: Evidence
+        self, finding: Finding, image: NDArray[np.uint8], evidence: Evidence
     ) -> Explanation:
-        """Look at the layers, and judge."""
-        asked = sum(len(vote.labels) for vote in (table.device, *table.others))
-        parting, loss = self._layers(image, MOST_DEVICE_QUERIES - asked)
-        owns = [layer.own for layer in parting.layers if layer.own is not None]
+        """Localize the layers, and derive the verdict."""
+        asked = sum(len(vote.labels) for vote in (evidence.device, *evidence.others))
+        kernel_onset, compression_error = self._layers(image, MOST_DEVICE_QUERIES - asked)
+        own = [layer.own for layer in kernel_onset.layers if layer.own is not None]
         evidence = replace(
-            table,
-            compression_in_layer=(loss.most is not None) if loss.layers else None,
-            kernel_in_layer=any(own.parted for own in owns) if owns else None,
+            evidence,
+            compression_in_layer=(compression_error.most is not None)
+            if compression_error.layers
+            else None,
+            kernel_in_layer=any(one.parted for one in own) if own else None,
         )
         return Explanation(
             finding,
             self._device.profile.name,
             judge(evidence),
             evidence,
-            parting,
-            loss,
-            asked + parting.device_runs,
+            kernel_onset,
+            compression_error,
+            asked + kernel_onset.device_runs,
         )
 
     def _layers(
         self, image: NDArray[np.uint8], most_runs: int
     ) -> tuple[KernelOnset, CompressionError]:
-        if isinstance(self._parting, str):
-            return KernelOnset("none", note=self._parting), CompressionError(note=self._parting)
-        parting, twin = self._parting.find(_one(self._twin, self._twin_encoder, image), most_runs)
-        if isinstance(self._loss, str) or self._original is None:
-            return parting, CompressionError(note=str(self._loss))
+        if isinstance(self._kernel_localizer, str):
+            return KernelOnset("none", note=self._kernel_localizer), CompressionError(
+                note=self._kernel_localizer
+            )
+        kernel_onset, twin = self._kernel_localizer.find(
+            _one(self._twin, self._twin_encoder, image), most_runs
+        )
+        if isinstance(self._compression_localizer, str) or self._original is None:
+            return kernel_onset, CompressionError(note=str(self._compression_localizer))
         if not twin:
-            return parting, CompressionError(note="the twin's layers cannot be seen")
-        return parting, self._loss.find(twin, _one(self._original, self._encoder, image))
+            return kernel_onset, CompressionError(note="the twin's layers cannot be seen")
+        return kernel_onset, self._compression_localizer.find(
+            twin, _one(self._original, self._encoder, image)
+        )
 
-    def _parting_finder(self, stack: ExitStack) -> KernelLocalizer | str:
-        """Return what finds where device and twin part, or why nothing can."""
-        path = self._subject.pair.compressed
+    def _open_kernel_localizer(self, stack: ExitStack) -> KernelLocalizer | str:
+        """Return the localizer of kernels' differences, or the reason why there is none."""
+        path = self._run.pair.compressed
         content = path.read_bytes()
         try:
             self._graph = Graph(content, str(path))
         except UserError as error:
             return str(error)
-        finder = KernelLocalizer(
+        localizer = KernelLocalizer(
             self._graph,
             content,
             lambda model, capture: self._device.probe(model, capture=capture),
             self._open_on_host,
             self._device.payload_limit_bytes,
         )
-        stack.enter_context(closing(finder))
-        return finder
+        stack.enter_context(closing(localizer))
+        return localizer
 
-    def _loss_finder(self, stack: ExitStack) -> CompressionLocalizer | str:
-        """Return what finds where twin and original part, or why nothing can."""
-        source = self._subject.pair.original
+    def _open_compression_localizer(self, stack: ExitStack) -> CompressionLocalizer | str:
+        """Return the localizer of compression errors, or the reason why there is none."""
+        source = self._run.pair.original
         if source is None:
             return "there is no original"
         if Path(source).suffix.lower() != ".tflite":
             return "the layers of an original are seen only if it is a .tflite"
-        if isinstance(self._parting, str):
-            return self._parting
+        if isinstance(self._kernel_localizer, str):
+            return self._kernel_localizer
         content = Path(source).read_bytes()
         try:
-            finder = CompressionLocalizer(
+            localizer = CompressionLocalizer(
                 self._graph, Graph(content, source), content, self._open_on_host
             )
         except UserError as error:
             return str(error)
-        stack.enter_context(closing(finder))
-        return finder
+        stack.enter_context(closing(localizer))
+        return localizer
 
     def _open_on_host(self, model: bytes, capture: bool) -> HostProbe:
-        return HostProbe(model, self._subject.twin_kernels, capture=capture)
+        return HostProbe(model, self._run.twin_kernels, capture=capture)
 
 
 def _one(model: Evaluator, encoder: Encoder, image: NDArray[np.uint8]) -> Values:

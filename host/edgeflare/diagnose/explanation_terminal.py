@@ -1,4 +1,4 @@
-"""Explanations as tables for a terminal."""
+"""The tables of explanations that `edgeflare explain` prints."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from edgeflare.diagnose.compression_error import LayerCompressionError
-from edgeflare.diagnose.evidence import Vote
+from edgeflare.diagnose.execution_modes import Vote
 from edgeflare.diagnose.explain_findings import Explanation
-from edgeflare.diagnose.layer_figures import LayerFigures
+from edgeflare.diagnose.layer_difference import LayerName
 from edgeflare.diagnose.tensor_difference import Difference
 
 
@@ -37,7 +37,7 @@ def print_explanations(
     if len(explanations) == 1:
         (only,) = explanations
         parts += [_votes(only, classes), _layers(only)]
-        notes = [only.parting.note, only.loss.note]
+        notes = [only.kernel_onset.note, only.compression_error.note]
         parts += [Text(f"note: {note}", style="dim") for note in notes if note]
         drawn = picture(only)
         parts += [] if drawn is None else [drawn]
@@ -59,14 +59,14 @@ def _verdicts(explanations: Sequence[Explanation]) -> Table:
 
 
 def _begins(one: Explanation) -> str:
-    """Return the layer that a verdict points at."""
+    """Return the layer where a verdict says that the difference begins."""
     if one.verdict.name == "compression":
-        if one.loss.most is not None:
-            return str(one.loss.most)
-        return "no single layer" if one.loss.layers else "not seen"
-    if one.parting.onset is None:
-        return "not seen" if one.parting.method == "none" else "–"
-    return f"{one.parting.onset}{'' if one.parting.first else ' or earlier'}"
+        if one.compression_error.most is not None:
+            return str(one.compression_error.most)
+        return "no single layer" if one.compression_error.layers else "not seen"
+    if one.kernel_onset.onset is None:
+        return "not seen" if one.kernel_onset.method == "none" else "–"
+    return f"{one.kernel_onset.onset}{'' if one.kernel_onset.first else ' or earlier'}"
 
 
 def _votes(one: Explanation, classes: Sequence[str]) -> Table:
@@ -76,7 +76,7 @@ def _votes(one: Explanation, classes: Sequence[str]) -> Table:
     for vote in votes:
         if vote is not None:
             table.add_row(
-                Text(str(vote.way)),
+                Text(str(vote.mode)),
                 Text(_label(vote, classes)),
                 str(len(vote.labels)),
                 f"{vote.outputs[0]:08x}" if vote.steady else "varies",
@@ -98,7 +98,8 @@ def _label(vote: Vote, classes: Sequence[str]) -> str:
 
 def _layers(one: Explanation) -> Table:
     columns = ["layer", "device – twin", "new here", "twin – original", "new here", "explained"]
-    if one.loss.beyond:
+    any_beyond = bool(one.compression_error.beyond)
+    if any_beyond:
         columns += ["beyond it by", "of the margin"]
     units = _in_units(one)
     measure = "quantization units" if units else "real values, new in twin – original in units"
@@ -106,53 +107,57 @@ def _layers(one: Explanation) -> Table:
     table.columns[0].no_wrap = True
     for column in table.columns[1:]:
         column.justify = "right"
-    totals = {layer.layer: layer for layer in one.parting.layers}
-    losses = {layer.layer: layer for layer in one.loss.layers}
-    for layer in sorted(totals.keys() | losses.keys(), key=lambda known: known.operator):
-        total, loss = totals.get(layer), losses.get(layer)
-        parted = layer in (one.parting.onset, one.loss.most)
+    totals = {layer.layer: layer for layer in one.kernel_onset.layers}
+    errors = {layer.layer: layer for layer in one.compression_error.layers}
+    for layer in sorted(totals.keys() | errors.keys(), key=lambda known: known.operator):
+        total, error = totals.get(layer), errors.get(layer)
+        parted = layer in (one.kernel_onset.onset, one.compression_error.most)
         table.add_row(
             _named(layer),
             _apart(None if total is None else total.total, units=units),
             _apart(None if total is None else total.own, units=units),
-            "" if loss is None or loss.total is None else f"{loss.total.snr_db:.0f} dB",
-            "" if loss is None else f"{loss.residual:.1f}",
-            "" if loss is None else f"{loss.explained:.1f}",
-            *(("" if loss is None else _decided(loss), _share(loss)) if one.loss.beyond else ()),
+            "" if error is None or error.total is None else f"{error.total.snr_db:.0f} dB",
+            "" if error is None else f"{error.residual:.1f}",
+            "" if error is None else f"{error.explained:.1f}",
+            *(
+                ("" if error is None else _decided(error), _share(error))
+                if one.compression_error.beyond
+                else ()
+            ),
             style="bold" if parted else None,
         )
     return table
 
 
-def _decided(loss: LayerCompressionError) -> str:
-    """Return the figures by which more happened in a layer than quantization explains."""
+def _decided(error: LayerCompressionError) -> str:
+    """Return the figures in which a layer's error is larger than quantization explains."""
     said = []
-    if loss.residual > loss.explained:
-        said.append(f"new here {_above(loss.residual, loss.explained)}")
-    if loss.constants is not None and loss.constants.beyond:
-        said.append(f"constant {_above(loss.constants.steps, loss.constants.explained)}")
-    return ", ".join([*said, *loss.options])
+    if error.residual > error.explained:
+        said.append(f"new here {_above(error.residual, error.explained)}")
+    if error.constants is not None and error.constants.beyond:
+        said.append(f"constant {_above(error.constants.steps, error.constants.explained)}")
+    return ", ".join([*said, *error.options])
 
 
 def _above(value: float, limit: float) -> str:
-    """Return two figures with as many digits as tell them apart."""
+    """Return two figures with as many digits as they need to differ."""
     digits = next((n for n in range(2, 17) if f"{value:.{n}g}" != f"{limit:.{n}g}"), 17)
     return f"{value:.{digits}g} > {limit:.{digits}g}"
 
 
-def _share(loss: LayerCompressionError | None) -> str:
-    if loss is None or loss.margin_share is None:
+def _share(error: LayerCompressionError | None) -> str:
+    if error is None or error.margin_share is None:
         return ""
-    return f"{loss.margin_share:.0%}"
+    return f"{error.margin_share:.0%}"
 
 
-def _named(layer: LayerFigures) -> Text:
+def _named(layer: LayerName) -> Text:
     return Text(f"{layer.operator} {layer.name}")
 
 
 def _in_units(one: Explanation) -> bool:
     """Whether differences of device and twin are counted in units; if not, they are real values."""
-    totals = [layer.total for layer in one.parting.layers if layer.total is not None]
+    totals = [layer.total for layer in one.kernel_onset.layers if layer.total is not None]
     return not totals or any(total.max_units is not None for total in totals)
 
 

@@ -1,4 +1,4 @@
-"""Where device and twin part: the same file, run by other kernels."""
+"""Find the layer where device and twin begin to differ: the same file, run by other kernels."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
 from edgeflare.diagnose.evidence import MOST_DEVICE_QUERIES
-from edgeflare.diagnose.layer_figures import LayerDifference, LayerFigures, layer_of
-from edgeflare.diagnose.prefix_search import find_onset
+from edgeflare.diagnose.layer_difference import LayerDifference, LayerName, layer_name
+from edgeflare.diagnose.prefix_bisection import find_onset
 from edgeflare.diagnose.probed_arm import ObservedTensors, OpenProbe, ProbedArm, State
 from edgeflare.diagnose.tensor_difference import Difference, difference
 from edgeflare.errors import UserError
@@ -18,8 +18,8 @@ from edgeflare.models.model_probe import ProbeFailed, ProbeRefused, Values
 from edgeflare.models.tflite_graph import Graph, GraphOp
 
 _MOST_ISLAND_RUNS = 3
-"""Device runs that tell what each operator adds. A small model takes one; one whose tensors fill
-many messages is looked at around the onset alone."""
+"""Device runs in which operators are run in isolation. A small model takes one; of a model whose
+tensors fill many messages, only the operators around the onset are run."""
 
 Method = Literal["capture", "exposure", "prefix", "none"]
 Result = TypeVar("Result")
@@ -27,25 +27,26 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class KernelOnset:
-    """Where device and twin part on one input.
+    """Where device and twin begin to differ on one input.
 
     Attributes:
-        method: how it was found: all tensors captured, all tensors made outputs, beginnings of the
-            network bisected, or not at all.
-        onset: where the two part; None where they do not, or it could not be found.
-        first: whether no earlier layer differs; else the onset is one of perhaps several.
-        most: the layer that adds most by itself; None where that is not known, or none adds.
-        layers: in execution order, those that were seen.
-        perturbation: how far looking moved the output of an arm; None where it did not.
+        method: how it was found: by capturing all tensors, by making all tensors outputs, by
+            bisection over prefixes of the network, or not at all.
+        onset: the layer where they begin to differ; None where they do not, or it was not found.
+        first: whether no earlier layer differs; else there may be earlier onsets.
+        most: the layer that causes the largest difference in isolation; None where that is not
+            known, or none does.
+        layers: the layers that were observed, in execution order.
+        perturbation: by how much observing changed the output of an arm; None where it did not.
         device_runs: device queries spent.
         note: what could not be done, as a sentence without its full stop; else empty.
 
     """
 
     method: Method
-    onset: LayerFigures | None = None
+    onset: LayerName | None = None
     first: bool = False
-    most: LayerFigures | None = None
+    most: LayerName | None = None
     layers: tuple[LayerDifference, ...] = ()
     perturbation: Difference | None = None
     device_runs: int = 0
@@ -66,7 +67,7 @@ class KernelOnset:
 
 
 class KernelLocalizer:
-    """Finds where device and twin part; what it opens serves all inputs, until it is closed.
+    """Finds where device and twin begin to differ. Models that it opens stay open for more inputs.
 
     Args:
         graph: of the compressed model.
@@ -85,7 +86,7 @@ class KernelLocalizer:
         self._parts: dict[tuple[int, ...], Part] = {}
         self._device = ProbedArm(graph, content, device)
         self._twin = ProbedArm(graph, content, twin)
-        # The two sides work at the same time; most of it is waiting for worker processes.
+        # The two arms work at the same time; most of it is waiting for worker processes.
         self._pool = ThreadPoolExecutor(2, thread_name_prefix="edgeflare-side")
 
     def close(self) -> None:
@@ -97,15 +98,14 @@ class KernelLocalizer:
     def find(
         self, encoded: Values, most_runs: int = MOST_DEVICE_QUERIES
     ) -> tuple[KernelOnset, State]:
-        """Find where device and twin part on an input.
+        """Find where device and twin begin to differ on an input.
 
         Args:
             encoded: (1, *input shape without its batch dimension), as the model takes it.
-            most_runs: device queries that may be spent. Where they end, what was not seen by then
-                is left out.
+            most_runs: device queries that may be spent. What is not observed by then is left out.
 
         Returns:
-            Where they part, and what was seen of the twin.
+            Where they begin to differ, and the observed values of the twin, by tensor.
 
         Raises:
             InfrastructureError: the device is lost.
@@ -118,10 +118,10 @@ class KernelLocalizer:
         twin = ObservedTensors(None, {})
         try:
             inputs = [encoded]
-            device_outputs, twin_outputs = self._both(lambda side: side.outputs(inputs))
+            device_outputs, twin_outputs = self._both(lambda arm: arm.outputs(inputs))
             device, twin = self._both(
-                lambda side: side.see(
-                    inputs, device_outputs if side is self._device else twin_outputs
+                lambda arm: arm.observe(
+                    inputs, device_outputs if arm is self._device else twin_outputs
                 )
             )
             found = self._compared(device, twin, device_outputs, twin_outputs)
@@ -137,8 +137,8 @@ class KernelLocalizer:
         twin_outputs: State,
     ) -> KernelOnset:
         perturbation = device.perturbation or twin.perturbation
-        if device.way and twin.way:
-            found = self._from_sight(device, twin)
+        if device.method and twin.method:
+            found = self._from_observed_tensors(device, twin)
         elif self._parted(twin_outputs, device_outputs):
             found = self._from_prefixes(twin)
         else:
@@ -148,9 +148,9 @@ class KernelLocalizer:
             )
         return replace(found, perturbation=perturbation)
 
-    # With everything in sight.
+    # Where all intermediate tensors can be observed.
 
-    def _from_sight(self, device: ObservedTensors, twin: ObservedTensors) -> KernelOnset:
+    def _from_observed_tensors(self, device: ObservedTensors, twin: ObservedTensors) -> KernelOnset:
         totals = {
             one.index: self._behind(one, twin.state, device.state)
             for one in self._graph.layers
@@ -158,18 +158,18 @@ class KernelLocalizer:
         }
         onset = next((index for index in totals if totals[index].parted), None)
         unseen = [one.index for one in self._graph.layers if one.index not in totals]
-        owns = self._owns(twin.state, onset)
-        ways = (device.way, twin.way)
+        own_differences = self._own_differences(twin.state, onset)
+        methods = (device.method, twin.method)
         return KernelOnset(
-            "capture" if ways == ("capture", "capture") else "exposure",
+            "capture" if methods == ("capture", "capture") else "exposure",
             self._layer(onset),
             onset is not None and not any(index < onset for index in unseen),
-            self._layer(_most(owns)),
-            self._layers(totals, owns),
+            self._layer(_most(own_differences)),
+            self._layers(totals, own_differences),
             note=f"{len(unseen)} layers could not be seen" if unseen else "",
         )
 
-    # With the ends of beginnings in sight.
+    # Where only the outputs of prefixes can be observed.
 
     def _from_prefixes(self, twin: ObservedTensors) -> KernelOnset:
         layers = self._graph.layers
@@ -183,33 +183,36 @@ class KernelLocalizer:
         position = find_onset(len(layers), parted)
         totals = {
             layers[at].index: max(
-                (difference(self._graph.tensors[t], ours[t], theirs[t]) for t in theirs),
+                (
+                    difference(self._graph.tensors[t], twin_state[t], device_state[t])
+                    for t in device_state
+                ),
                 key=lambda one: (one.parted, one.max_real),
             )
-            for at, (ours, theirs) in seen.items()
+            for at, (twin_state, device_state) in seen.items()
         }
         onset, first = layers[position].index, position == 0
-        if earlier := self._borne_out(position, twin, seen.get(position)):
+        if earlier := self._exposed_prefix(position, twin, seen.get(position)):
             totals |= earlier
             onset = next(index for index in sorted(earlier) if earlier[index].parted)
             first = True
-        owns = self._owns(twin.state, onset) if twin.way else {}
+        own_differences = self._own_differences(twin.state, onset) if twin.method else {}
         return KernelOnset(
             "prefix",
             self._layer(onset),
             first,
-            self._layer(_most(owns)),
-            self._layers(totals, owns),
+            self._layer(_most(own_differences)),
+            self._layers(totals, own_differences),
         )
 
-    def _borne_out(
+    def _exposed_prefix(
         self, position: int, twin: ObservedTensors, known: tuple[State, State] | None
     ) -> dict[int, Difference] | None:
-        """Return what parts behind each layer up to an onset, or None where that cannot be seen.
+        """Return the difference behind each layer up to an onset; None where it is not observable.
 
-        The beginning of the network is run once more, with all that its operators put out for its
-        outputs. This is believed if it ends as the beginning that hid them did, and if the arms
-        part in it.
+        The prefix of the network is run once more with all its tensors as outputs. The result
+        counts if its last outputs are those of the prefix without the further outputs, and if the
+        arms differ in it.
         """
         layers = self._graph.layers[: position + 1]
         everything = [tensor for one in layers for tensor in one.outputs]
@@ -228,35 +231,39 @@ class KernelLocalizer:
         return totals if any(one.parted for one in totals.values()) else None
 
     def _ends(self, part: Part, twin: ObservedTensors) -> tuple[State, State]:
-        """Return what a beginning of the network puts out, on the twin and on the device."""
-        if twin.way and all(tensor in twin.state for tensor in part.outputs):
-            theirs = self._device.run_part(part, twin.state, keep=False)
-            return {tensor: twin.state[tensor] for tensor in part.outputs}, theirs
-        theirs, ours = self._both(lambda side: side.run_part(part, twin.state, keep=False))
-        return ours, theirs
+        """Return the outputs of a prefix of the network, on the twin and on the device."""
+        if twin.method and all(tensor in twin.state for tensor in part.outputs):
+            device_state = self._device.run_part(part, twin.state, keep=False)
+            return {tensor: twin.state[tensor] for tensor in part.outputs}, device_state
+        device_state, twin_state = self._both(
+            lambda arm: arm.run_part(part, twin.state, keep=False)
+        )
+        return twin_state, device_state
 
-    # What each operator adds by itself.
+    # The difference that each operator causes in isolation.
 
-    def _owns(self, twin: State, onset: int | None) -> dict[int, Difference]:
-        """Return how far the two sides' operators part when given the twin's inputs."""
-        owns: dict[int, Difference] = {}
+    def _own_differences(self, twin: State, onset: int | None) -> dict[int, Difference]:
+        """Return the difference that each operator causes when given the twin's inputs."""
+        own_differences: dict[int, Difference] = {}
         for group in self._groups(twin, onset):
             try:
-                theirs, ours = self._islands(group, twin)
+                device_state, twin_state = self._islands(group, twin)
             except (ProbeFailed, ProbeRefused):
                 continue
             for index in group:
-                owns[index] = self._behind(self._graph.operators[index], ours, theirs)
-        return owns
+                own_differences[index] = self._behind(
+                    self._graph.operators[index], twin_state, device_state
+                )
+        return own_differences
 
     def _islands(self, group: tuple[int, ...], twin: State) -> tuple[State, State]:
         if group not in self._parts:
             self._parts[group] = isolate(self._graph, group)
         part = self._parts[group]
-        return self._both(lambda side: side.run_part(part, twin, keep=True))
+        return self._both(lambda arm: arm.run_part(part, twin, keep=True))
 
     def _groups(self, twin: State, onset: int | None) -> Iterator[tuple[int, ...]]:
-        """Yield operators that together fit one message, those around the onset first."""
+        """Yield groups of operators whose inputs fit one message, those around the onset first."""
         groups: list[list[int]] = [[]]
         room = self._limit
         for one in self._graph.layers:
@@ -276,39 +283,42 @@ class KernelLocalizer:
 
     def _both(self, work: Callable[[ProbedArm], Result]) -> tuple[Result, Result]:
         """Do the same on the device and the twin, at the same time."""
-        device, twin = (self._pool.submit(work, side) for side in (self._device, self._twin))
-        # Both, before an error of one of them leaves the other one running.
+        device, twin = (self._pool.submit(work, arm) for arm in (self._device, self._twin))
+        # Wait for both: an error of one must not leave the other one running.
         device.exception(), twin.exception()
         return device.result(), twin.result()
 
-    def _behind(self, one: GraphOp, ours: State, theirs: State) -> Difference:
-        """Return the difference of what an operator puts out."""
+    def _behind(self, one: GraphOp, twin_state: State, device_state: State) -> Difference:
+        """Return the largest difference among the outputs of an operator."""
         differences = [
-            difference(self._graph.tensors[tensor], ours[tensor], theirs[tensor])
+            difference(self._graph.tensors[tensor], twin_state[tensor], device_state[tensor])
             for tensor in one.outputs
         ]
         return max(differences, key=lambda found: (found.parted, found.max_real))
 
-    def _parted(self, ours: State, theirs: State) -> bool:
-        return any(
-            difference(self._graph.tensors[tensor], ours[tensor], theirs[tensor]).parted
-            for tensor in theirs
-        )
+    def _parted(self, twin_state: State, device_state: State) -> bool:
+        return any(one.parted for one in self._differences(twin_state, device_state))
 
-    def _layer(self, index: int | None) -> LayerFigures | None:
-        return None if index is None else layer_of(self._graph, self._graph.operators[index])
+    def _differences(self, twin_state: State, device_state: State) -> Iterator[Difference]:
+        for tensor, values in device_state.items():
+            yield difference(self._graph.tensors[tensor], twin_state[tensor], values)
+
+    def _layer(self, index: int | None) -> LayerName | None:
+        return None if index is None else layer_name(self._graph, self._graph.operators[index])
 
     def _layers(
-        self, totals: Mapping[int, Difference], owns: Mapping[int, Difference]
+        self, totals: Mapping[int, Difference], own_differences: Mapping[int, Difference]
     ) -> tuple[LayerDifference, ...]:
         return tuple(
-            LayerDifference(layer_of(self._graph, one), totals.get(one.index), owns.get(one.index))
+            LayerDifference(
+                layer_name(self._graph, one), totals.get(one.index), own_differences.get(one.index)
+            )
             for one in self._graph.layers
-            if one.index in totals or one.index in owns
+            if one.index in totals or one.index in own_differences
         )
 
 
-def _most(owns: Mapping[int, Difference]) -> int | None:
-    """Return the operator that adds most, relative to what it puts out; the first among equals."""
-    adding = {index: own for index, own in owns.items() if own.parted}
+def _most(own_differences: Mapping[int, Difference]) -> int | None:
+    """Return the operator with the largest difference relative to its output."""
+    adding = {index: own for index, own in own_differences.items() if own.parted}
     return min(adding, key=lambda index: (adding[index].snr_db, index), default=None)

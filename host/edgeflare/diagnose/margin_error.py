@@ -1,9 +1,10 @@
-"""How much of the margin's error each layer is to blame for.
+"""How much of the margin's error each layer causes.
 
-The margin is the score of the label that the original gives less that of the label that the
-compressed model gives. A layer's share of its error is the difference between what the original
-would have made of two outputs of that layer, with what is wrong there and without, all else in the
-middle being as the compressed model has it.
+The margin is the score of the original's label less that of the compressed model's label. For the
+share of a layer, the original runs twice from behind that layer: once with the layer's output as
+the compressed model has it, once with the error of that layer taken out, and with all other
+intermediate tensors as the compressed model has them. The difference of the two margins is what the
+layer causes.
 """
 
 from __future__ import annotations
@@ -18,18 +19,18 @@ from edgeflare.models.graph_parts import crossing_tensors
 from edgeflare.models.tflite_graph import Graph
 
 _NORMALIZING = frozenset({"SOFTMAX", "LOGISTIC", "LOG_SOFTMAX"})
-"""Last layers that keep the order of the scores; what they are given tells more."""
+"""Last layers that keep the order of the scores. Their inputs are compared, which saturate less."""
 
 
 @dataclass(frozen=True, slots=True)
 class MarginError:
-    """What compression took from the margin, and the layers that are asked about.
+    """By how much compression reduced the margin, and the shares of some layers in that.
 
     Attributes:
-        size: the original's margin less the compressed model's, in real values of the scores (what
-            a last softmax is given).
-        shares: by position of the compressed model's operator, how much of that its layer is to
-            blame for. They are of either sign; of the whole differences of all layers they add up
+        size: the original's margin less the compressed model's, in real values of the scores (the
+            inputs of a last softmax).
+        shares: by position of the compressed model's operator, the share of `size` that its layer
+            causes, of either sign. Over all layers and their whole differences, the shares add up
             to about 1.
 
     """
@@ -39,7 +40,7 @@ class MarginError:
 
 
 def scores_of(graph: Graph) -> int:
-    """Return the tensor that has a classifier's scores: what it puts out, before a softmax."""
+    """Return the tensor that holds a classifier's scores: its output, before a softmax."""
     output = graph.outputs[0]
     maker = graph.made_by.get(output)
     if maker is not None and graph.operators[maker].name in _NORMALIZING:
@@ -50,22 +51,22 @@ def scores_of(graph: Graph) -> int:
 def margin_error(
     original: OriginalLayers,
     pairs: Mapping[int, int],
-    middle: Mapping[int, Real],
-    seen: Mapping[int, Real],
-    asked: Mapping[int, tuple[Real, Real]],
+    compressed_values: Mapping[int, Real],
+    original_values: Mapping[int, Real],
+    outputs: Mapping[int, tuple[Real, Real]],
 ) -> MarginError | None:
-    """Say how much of the margin's error some layers are to blame for.
+    """Return how much of the margin's error some layers cause.
 
     Args:
         original: runs the original's layers.
-        pairs: by position of the compressed model's operator that of the original's.
-        middle: what the compressed model's layers put out, by the original's tensor.
-        seen: what the original's tensors hold on the same input, that input included.
-        asked: by position of the compressed model's operator what it would have put out without
-            what is wrong there, and with it.
+        pairs: position of the original's operator, by that of the compressed model's.
+        compressed_values: outputs of the compressed model's layers, by the original's tensor.
+        original_values: values of the original's tensors on the same input, input included.
+        outputs: by position of the compressed model's operator, its output without the error of
+            that layer, and with it.
 
     Returns:
-        None where the scores of either model are not seen, or do not differ.
+        None where the scores of either model are not known, or do not differ.
 
     Raises:
         ProbeRefused, ProbeFailed: the original's layers do not run by themselves.
@@ -73,9 +74,10 @@ def margin_error(
     """
     graph = original.graph
     scores = scores_of(graph)
-    if scores not in middle or scores not in seen or scores not in graph.made_by:
+    known = compressed_values.keys() & original_values.keys() & graph.made_by.keys()
+    if scores not in known:
         return None
-    wanted, got = seen[scores].ravel(), middle[scores].ravel()
+    wanted, got = original_values[scores].ravel(), compressed_values[scores].ravel()
     right, wrong = _labels(wanted, got)
     if wanted.size < 2:
         return None
@@ -83,28 +85,28 @@ def margin_error(
     if not size:
         return None
     last = graph.made_by[scores]
-    behind = [mine for mine in asked if pairs[mine] < last]
-    ends = {mine: asked[mine] for mine in asked if pairs[mine] == last}
+    behind = [op for op in outputs if pairs[op] < last]
+    ends = {op: outputs[op] for op in outputs if pairs[op] == last}
     if behind:
-        state = {**seen, **middle}
+        state = {**original_values, **compressed_values}
         made = [
-            original.ends(
-                [pairs[mine] for mine in behind],
+            original.tails(
+                [pairs[op] for op in behind],
                 scores,
-                _given(graph, scores, [(pairs[mine], asked[mine][side]) for mine in behind], state),
+                _given(graph, scores, [(pairs[op], outputs[op][which]) for op in behind], state),
             )
-            for side in (0, 1)
+            for which in (0, 1)
         ]
         ends |= dict(zip(behind, zip(*made, strict=True), strict=True))
     shares = {}
-    for mine, (without, with_it) in ends.items():
-        moved = (without - with_it).ravel()
-        shares[mine] = float(moved[right] - moved[wrong]) / size
+    for op, (without, with_it) in ends.items():
+        change = (without - with_it).ravel()
+        shares[op] = float(change[right] - change[wrong]) / size
     return MarginError(size, shares)
 
 
 def _labels(wanted: Real, got: Real) -> tuple[int, int]:
-    """Return the original's label and the compressed model's, or what is second to one label."""
+    """Return the labels of original and compressed model; the second class where they are equal."""
     right, wrong = int(wanted.argmax()), int(got.argmax())
     if right == wrong and got.size > 1:
         others = got.copy()
@@ -116,7 +118,7 @@ def _labels(wanted: Real, got: Real) -> tuple[int, int]:
 def _given(
     graph: Graph, scores: int, replaced: Sequence[tuple[int, Real]], state: Mapping[int, Real]
 ) -> list[Real]:
-    """Return what ends of the network are given, each with another output of one operator."""
+    """Return the inputs of the network's tails, each with the output of one operator replaced."""
     given = []
     for operator, values in replaced:
         made = graph.operators[operator].outputs[0]

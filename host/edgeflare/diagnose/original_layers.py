@@ -1,6 +1,6 @@
-"""The original's layers, run by themselves: with other inputs, other constants, or from the middle.
+"""Run layers of the original in isolation, on other inputs or with other constants, or its tails.
 
-What is cut out of the original is written and opened once, and serves all findings.
+Each part that is cut out of the original is written and opened once, and serves all findings.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class OriginalLayers:
         self._stack.close()
 
     def capture(self, given: Values) -> State:
-        """Run the original, and return its input and what its operators put out.
+        """Run the original, and return its input and the outputs of its operators, by tensor.
 
         Raises:
             ProbeRefused, ProbeFailed: it does not run, or not on this input.
@@ -61,14 +61,14 @@ class OriginalLayers:
         return {self.graph.inputs[0]: given, **made}
 
     def alone(self, operators: Sequence[int], inputs: Sequence[Real]) -> dict[int, Real]:
-        """Run operators side by side.
+        """Run operators independently of each other.
 
         Args:
             operators: their positions, in execution order.
-            inputs: what each of them is given, one operator behind the other.
+            inputs: the inputs of each of them, one operator after the other.
 
         Returns:
-            What they put out, by tensor.
+            Their outputs, by tensor.
 
         """
         part, outputs = self._run(
@@ -79,12 +79,12 @@ class OriginalLayers:
     def altered(
         self, operators: Sequence[int], inputs: Sequence[Real], constants: Mapping[int, Real]
     ) -> dict[int, Real]:
-        """Run operators side by side as `alone` does, with other constants, in float32.
+        """Run operators independently as `alone` does, with other constants, in float32.
 
         Args:
             operators: as for `alone`.
-            inputs: likewise.
-            constants: by tensor; those that are not named stay.
+            inputs: as for `alone`.
+            constants: by tensor; all others stay as they are.
 
         """
         values = {tensor: real.astype(np.float32) for tensor, real in constants.items()}
@@ -96,12 +96,13 @@ class OriginalLayers:
     def linear(
         self, operators: Sequence[int], inputs: Sequence[Real], constants: Mapping[int, Real]
     ) -> dict[int, Real]:
-        """Run operators with other constants, zeros where none are named, and no activation.
+        """Run operators with other constants, zeros where none are given, and no activation.
 
         Args:
             operators: as for `alone`.
-            inputs: likewise.
-            constants: by tensor; the same ones each time that the same are named.
+            inputs: as for `alone`.
+            constants: by tensor. They are read at the first call for these operators and tensors
+                only, so each call has to give the same values.
 
         """
 
@@ -119,19 +120,19 @@ class OriginalLayers:
         part, outputs = self._run(key, cut, inputs)
         return dict(zip(part.outputs, outputs, strict=True))
 
-    def ends(self, behind: Sequence[int], until: int, inputs: Sequence[Real]) -> list[Real]:
-        """Run ends of the network side by side.
+    def tails(self, behind: Sequence[int], until: int, inputs: Sequence[Real]) -> list[Real]:
+        """Run tails of the network, each from behind one operator.
 
         Args:
-            behind: positions of the operators behind which they begin.
+            behind: positions of the operators behind which the tails begin.
             until: the tensor at which they end.
-            inputs: what each of them is given (see `Graph.crossing`), one end behind the other.
+            inputs: the inputs of each tail (see `Graph.crossing`), one tail after the other.
 
         Returns:
-            That tensor, once for each end.
+            That tensor, once for each tail.
 
         """
-        key = ("ends", tuple(behind), until)
+        key = ("tails", tuple(behind), until)
         return self._run(key, lambda: extract_tails(self.graph, behind, until), inputs)[1]
 
     def _run(

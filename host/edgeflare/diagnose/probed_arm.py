@@ -1,11 +1,11 @@
-"""One side of a comparison: a model on one arm, run whole, in parts, or with all tensors in sight.
+"""A model on one arm, run whole, in parts, or with all its intermediate tensors observed.
 
-Tensors on the way can be seen in two ways: the runtime is asked to keep them all (*capture*), or
-they are made outputs of the model (*exposure*). Neither is to be trusted by itself. Either may
+Intermediate tensors are observed by two methods: the runtime is asked to keep them all (*capture*),
+or they are made outputs of the model (*exposure*). Neither can be relied on alone, since either may
 change how the model is run; tflite-runtime 2.14 lets an ADD write its sum over a captured tensor
-that it was given. So a way counts only if the model's output is the same to the bit as without it,
-and where the two ways disagree about a tensor, the operator that makes it is run by itself, and
-decides.
+that is its input. So a method counts only if the model's output is the same to the bit as without
+it. Where the two methods disagree about a tensor, the operator that writes it is run in isolation,
+and decides.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from edgeflare.models.model_probe import Probe, ProbeFailed, ProbeRefused, Value
 from edgeflare.models.tflite_graph import Graph
 
 OpenProbe = Callable[[bytes, bool], Probe]
-"""Opens a model on an arm; True to capture."""
+"""Opens a model on an arm; the second argument is true to capture its tensors."""
 
 State = Mapping[int, Values]
 """Values by tensor of the graph."""
@@ -33,23 +33,23 @@ ObservationMethod = Literal["capture", "exposure"]
 
 @dataclass(frozen=True, slots=True)
 class ObservedTensors:
-    """What was seen of a model on its way from input to output.
+    """The tensors of a model that were observed on one input.
 
     Attributes:
-        way: by which it was seen; None where nothing between input and output could be.
-        state: what was seen, the input included.
-        perturbation: how far looking moved the output, in the first way that did; None where
-            none did.
+        method: how they were observed; None where no intermediate tensor could be.
+        state: the observed values, the input included.
+        perturbation: by how much observing changed the output, with the first method that did;
+            None where none did.
 
     """
 
-    way: ObservationMethod | None
+    method: ObservationMethod | None
     state: State
     perturbation: Difference | None = None
 
 
 class ProbedArm:
-    """A model on one arm; what it opens serves all inputs, until it is closed.
+    """A model on one arm. Models that it opens stay open for further inputs until it is closed.
 
     Attributes:
         runs: how often the arm was asked.
@@ -57,7 +57,7 @@ class ProbedArm:
     """
 
     def __init__(self, graph: Graph, content: bytes, opens: OpenProbe) -> None:
-        """Take an arm; nothing is opened yet."""
+        """Take a model and a way to open it; nothing is opened yet."""
         self.runs = 0
         self._most_runs: int | None = None
         self._graph = graph
@@ -71,11 +71,11 @@ class ProbedArm:
         self._stack.close()
 
     def allow(self, runs: int) -> None:
-        """Let the arm be asked so many times from now on; then it refuses."""
+        """Limit the arm to that many further runs; after them it raises `ProbeRefused`."""
         self._most_runs = self.runs + runs
 
     def outputs(self, inputs: Sequence[Values]) -> State:
-        """Run the model as it is.
+        """Run the unchanged model, and return its outputs by tensor.
 
         Raises:
             ProbeRefused, ProbeFailed: the model does not run, or not on these inputs.
@@ -83,39 +83,39 @@ class ProbedArm:
         """
         return self._named(self._graph.outputs, self._probe(self._content).run(inputs))
 
-    def see(self, inputs: Sequence[Values], outputs: State) -> ObservedTensors:
-        """Run the model with all tensors in sight.
+    def observe(self, inputs: Sequence[Values], outputs: State) -> ObservedTensors:
+        """Run the model, and observe all its tensors.
 
         Args:
             inputs: for the model.
-            outputs: what it puts out when nobody looks.
+            outputs: its outputs without observation.
 
         """
         given = dict(zip(self._graph.inputs, inputs, strict=True))
         perturbation = None
         seen: dict[ObservationMethod, State] = {}
-        for way in _WAYS:
-            state = self._looked(way, inputs)
+        for method in _METHODS:
+            state = self._observed_by(method, inputs)
             if state is None or not outputs.keys() <= state.keys():
                 continue
-            if moved := self._moved(outputs, state):
-                perturbation = perturbation or moved
+            if changed := self._output_change(outputs, state):
+                perturbation = perturbation or changed
             else:
-                seen[way] = {**given, **state}
+                seen[method] = {**given, **state}
         if not seen:
             return ObservedTensors(None, given, perturbation)
-        way, state = next(iter(seen.items()))
+        method, state = next(iter(seen.items()))
         if len(seen) > 1:
-            state = self._settled(seen["capture"], seen["exposure"])
-        return ObservedTensors(way, state, perturbation)
+            state = self._resolved(seen["capture"], seen["exposure"])
+        return ObservedTensors(method, state, perturbation)
 
     def run_part(self, part: Part, values: State, *, keep: bool) -> State:
         """Run a part of the model.
 
         Args:
-            part: which.
-            values: at least what the part takes.
-            keep: leave it open, since it will be run on other inputs too.
+            part: the part.
+            values: by tensor, at least the inputs of the part.
+            keep: whether it stays open, to be run on other inputs too.
 
         Raises:
             ProbeRefused, ProbeFailed: it does not run, or not on these values.
@@ -128,10 +128,10 @@ class ProbedArm:
             self._count()
             return self._named(part.outputs, probe.run(inputs))
 
-    def _looked(self, way: ObservationMethod, inputs: Sequence[Values]) -> State | None:
-        """Return the tensors on the way, or None where the arm does not show them so."""
+    def _observed_by(self, method: ObservationMethod, inputs: Sequence[Values]) -> State | None:
+        """Return the tensors by one method, or None where the arm does not support it."""
         try:
-            if way == "capture":
+            if method == "capture":
                 probe = self._probe(self._content, capture=True)
                 return self._named(probe.made, probe.run(inputs)) if probe.captures else None
             part = self._exposed
@@ -141,12 +141,12 @@ class ProbedArm:
 
     @cached_property
     def _exposed(self) -> Part:
-        """The model with everything on the way for outputs."""
+        """The model with all intermediate tensors as outputs."""
         layers = self._graph.layers
         everything = [tensor for one in layers for tensor in one.outputs]
         return extract(self._graph, 0, layers[-1].index, expose=everything)
 
-    def _moved(self, outputs: State, state: State) -> Difference | None:
+    def _output_change(self, outputs: State, state: State) -> Difference | None:
         moved = [
             difference(self._graph.tensors[tensor], wanted, state[tensor])
             for tensor, wanted in outputs.items()
@@ -154,8 +154,8 @@ class ProbedArm:
         ]
         return max(moved, key=lambda one: one.max_real, default=None)
 
-    def _settled(self, captured: State, exposed: State) -> State:
-        """Return what both ways show, and where they disagree what the operator itself puts out."""
+    def _resolved(self, captured: State, exposed: State) -> State:
+        """Return the tensors that both methods agree on, or that their operator alone confirms."""
         agreed = dict(exposed)
         disputed = [
             one
@@ -174,7 +174,7 @@ class ProbedArm:
             made = {}
         for one in disputed:
             for tensor in one.outputs:
-                # The operator was fed with what was exposed, so it can bear out only that.
+                # The operator was given the exposed inputs, so it can confirm only exposed outputs.
                 if tensor not in made or made[tensor].tobytes() != exposed[tensor].tobytes():
                     del agreed[tensor]
         return agreed
@@ -196,4 +196,4 @@ class ProbedArm:
         return dict(zip(tensors, values, strict=True))
 
 
-_WAYS: tuple[ObservationMethod, ...] = ("capture", "exposure")
+_METHODS: tuple[ObservationMethod, ...] = ("capture", "exposure")

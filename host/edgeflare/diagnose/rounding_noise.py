@@ -1,6 +1,6 @@
-"""How much the outputs of a network's layers vary because weights and inputs are rounded.
+"""The variance of the outputs of a network's layers that rounding of weights and inputs causes.
 
-Each weight is off by an error that is uniform over its quantization step Δ, so over all inputs x
+Each weight has an error that is uniform over its quantization step Δ, so over all inputs x
 of a sum these errors have the variance Σ x² Δ²/12. The operator itself, given x² for its inputs
 and Δ²/12 for its weights, computes it for every output. Where weights alone are quantized, the
 inputs are rounded as the model runs, which adds likewise.
@@ -12,15 +12,15 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from edgeflare.diagnose.constants import constants_in_pairs, rounding_variance
+from edgeflare.diagnose.constant_error import constants_in_pairs, rounding_variance
 from edgeflare.diagnose.original_layers import OriginalLayers, Real
 from edgeflare.models.tflite_graph import Graph, GraphTensor
 
 WEIGHTED = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV"})
-"""Operators that are linear in a constant, which is their second tensor but for one."""
+"""Operators that are linear in a constant."""
 
 _INPUT_STEPS = 127
-"""Between zero and the largest input, where inputs are rounded as a model runs."""
+"""Steps between zero and the largest input, where inputs are quantized as a model runs."""
 
 
 def output_variances(
@@ -29,44 +29,46 @@ def output_variances(
     pairs: Mapping[int, int],
     given: Callable[[int], list[Real]],
 ) -> dict[int, Real]:
-    """Return the variance of what operators put out, by rounded weights and inputs.
+    """Return the variance of the outputs of operators that rounded weights and inputs cause.
 
     Args:
         compressed: the graph of the compressed model.
         original: runs the original's operators.
-        pairs: by position of the compressed model's operator that of the original's.
-        given: what the compressed model's operator was given.
+        pairs: position of the original's operator, by that of the compressed model's.
+        given: returns the inputs of the compressed model's operator.
 
     Returns:
         By position of the compressed model's operator; those without weights are left out.
 
     """
     weighted = {
-        mine: yours
-        for mine, yours in pairs.items()
-        if compressed.operators[mine].name in WEIGHTED
-        and getattr(_weights(original.graph, yours), "constant", False)
-        and _weights(compressed, mine) is not None
+        op: original_op
+        for op, original_op in pairs.items()
+        if compressed.operators[op].name in WEIGHTED
+        and getattr(_weights(original.graph, original_op), "constant", False)
+        and _weights(compressed, op) is not None
     }
     if not weighted:
         return {}
-    squares = {mine: given(mine)[0] ** 2 for mine in weighted}
+    squares = {op: given(op)[0] ** 2 for op in weighted}
     rounding = {
         second.index: rounding_variance(compressed, first, original.graph, second)
-        for mine, yours in weighted.items()
-        for first, second in constants_in_pairs(compressed, mine, original.graph, yours)
+        for op, original_op in weighted.items()
+        for first, second in constants_in_pairs(compressed, op, original.graph, original_op)
     }
     found = _summed(original, weighted, squares, rounding)
     hybrid = {
-        mine: yours
-        for mine, yours in weighted.items()
-        if _rounds_inputs(compressed, mine) or _rounds_inputs(original.graph, yours)
+        op: original_op
+        for op, original_op in weighted.items()
+        if _rounds_inputs(compressed, op) or _rounds_inputs(original.graph, original_op)
     }
     if hybrid:
-        rounded = {mine: _input_variance(squares[mine]) for mine in hybrid}
-        weights = dict(_squared_weights(original.graph, yours) for yours in hybrid.values())
-        for mine, variance in _summed(original, hybrid, rounded, weights).items():
-            found[mine] = found[mine] + variance
+        rounded = {op: _input_variance(squares[op]) for op in hybrid}
+        weights = dict(
+            _squared_weights(original.graph, original_op) for original_op in hybrid.values()
+        )
+        for op, variance in _summed(original, hybrid, rounded, weights).items():
+            found[op] = found[op] + variance
     return found
 
 
@@ -76,13 +78,15 @@ def _summed(
     inputs: Mapping[int, Real],
     constants: Mapping[int, Real],
 ) -> dict[int, Real]:
-    sums = original.linear(list(pairs.values()), [inputs[mine] for mine in pairs], constants)
-    made = {mine: original.graph.operators[yours].outputs[0] for mine, yours in pairs.items()}
-    return {mine: np.maximum(sums[tensor], 0.0) for mine, tensor in made.items()}
+    sums = original.linear(list(pairs.values()), [inputs[op] for op in pairs], constants)
+    made = {
+        op: original.graph.operators[original_op].outputs[0] for op, original_op in pairs.items()
+    }
+    return {op: np.maximum(sums[tensor], 0.0) for op, tensor in made.items()}
 
 
 def _weights(graph: Graph, index: int) -> GraphTensor | None:
-    """Return the constant that an operator multiplies its input with, if it is plain."""
+    """Return the only constant that an operator multiplies its only input with, or None."""
     one = graph.operators[index]
     fed = graph.fed(one)
     constants = [graph.tensors[tensor] for tensor in one.inputs if tensor not in fed]
@@ -97,7 +101,7 @@ def _squared_weights(graph: Graph, index: int) -> tuple[int, Real]:
 
 
 def _rounds_inputs(graph: Graph, index: int) -> bool:
-    """Whether an operator has quantized weights and rounds its float input as it runs."""
+    """Whether an operator has quantized weights and quantizes its float input as it runs."""
     weights = _weights(graph, index)
     fed = graph.tensors[graph.fed(graph.operators[index])[0]]
     return weights is not None and bool(weights.scales) and not fed.scales

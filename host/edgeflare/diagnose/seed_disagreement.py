@@ -1,31 +1,38 @@
-"""Whether arms disagree on the seeds too, and whether another reading of the image explains it."""
+"""Whether two arms disagree on the seeds, and whether another preprocessing explains it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.answer import Image
-from edgeflare.diagnose.evidence import Disagreement
 from edgeflare.models.evaluator import Evaluator
 from edgeflare.models.preprocess import PRESETS, Encoder, Preprocess
 
 MOST_SEEDS: Final = 64
-"""Seeds that another reading is tried on."""
+"""Seeds on which another preprocessing is tried."""
 
 _WORTH_A_TRY = 0.02
-"""Distance from which on other readings are tried: several times what 8 bits cost. It is asked of
-probabilities, since pictures are often recognised in wrong colours too."""
+"""Distance from which on other preprocessing is tried: several times that of 8-bit quantization. It
+is one of probabilities, since images are often classified alike in wrong colours."""
 
 _LEFT = 0.25
-"""Share of the distance that a reading may leave and still explain it."""
+"""Share of the distance that may be left where another preprocessing explains it."""
 
 _NEARLY_ALL = 0.9
-"""Share of the seeds that get one label from a model which does not tell them apart."""
+"""Share of the seeds with one label, from which on a model's labels do not vary."""
+
+LARGE = 0.3
+"""Rate from which on a disagreement is large. Compression changes the labels of a few seeds in a
+hundred; wrong input changes most of them."""
+
+UNIFORM = 0.75
+"""Share of the classes from which on all count as affected. Wrong input affects every class; a
+fault in a layer often does not."""
 
 Labels = Sequence[int | None]
 Probabilities = NDArray[np.float64]
@@ -33,6 +40,42 @@ Probabilities = NDArray[np.float64]
 
 Read = Callable[[NDArray[np.uint8]], Probabilities]
 """From images to the probabilities that a model gives them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """How two arms disagree on the seeds.
+
+    Attributes:
+        rate: share of the seeds on which their labels differ.
+        classes: share of the classes, by the first arm's labels, with at least one such seed.
+        varied: whether the second arm's labels vary: no label is given to nearly all seeds.
+        distance: mean over the seeds of the total variation between their probabilities, 0 to 1.
+        explained: another preprocessing of the second arm's input with which the two agree; None
+            where none was found, or none was tried.
+
+    """
+
+    rate: float
+    classes: float
+    varied: bool
+    distance: float = 0.0
+    explained: str | None = None
+
+    @property
+    def large(self) -> bool:
+        """Whether the labels differ on many seeds of nearly all classes."""
+        return self.rate >= LARGE and self.classes >= UNIFORM and self.varied
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON values."""
+        return {
+            "rate": self.rate,
+            "classes": self.classes,
+            "varied": self.varied,
+            "distance": round(self.distance, 9),
+            "explained": self.explained,
+        }
 
 
 def disagreement(
@@ -56,13 +99,14 @@ def explained(
     wanted: Probabilities,
     readings: Mapping[str, Read],
 ) -> Disagreement:
-    """Look for a reading of the images that makes a model answer as it should.
+    """Search for a preprocessing of the images with which a model answers as the other arm does.
 
     Args:
         found: how the two arms disagree.
         images: seeds, (count, H, W, C).
         wanted: the probabilities that the other arm gave them.
-        readings: ways in which the model could be shown the images, by what one would say of them.
+        readings: from images to the model's probabilities with another preprocessing, by a
+            description of it.
 
     """
     if found.distance < _WORTH_A_TRY or not found.varied:
@@ -83,12 +127,15 @@ def _distance(first: Probabilities, second: Probabilities) -> float:
 def readings(
     evaluator: Evaluator, own: Preprocess, answer: Callable[[NDArray[np.generic]], Probabilities]
 ) -> dict[str, Read]:
-    """Return the ways in which a model may be shown images other than its own.
+    """Return other preprocessing that a model may have been given by mistake.
 
     Args:
         evaluator: the model.
         own: its preprocessing.
         answer: from encoded inputs to probabilities.
+
+    Returns:
+        From images to probabilities, by a description of the preprocessing.
 
     """
     tensor = evaluator.signature.input

@@ -1,4 +1,4 @@
-"""How far two arms' values of one tensor are apart."""
+"""The difference between two arms' values of one tensor."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from edgeflare.models.model_probe import Values
 from edgeflare.models.tflite_graph import GraphTensor
 
 FLOAT_NOISE = 1e-5
-"""Of the largest value of a float tensor: the same sum taken in another order differs by less."""
+"""Share of a float tensor's largest value: the same sum taken in another order differs by less."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How far values are from those that they should be.
+    """The difference of a tensor's values from those that are expected.
 
     Attributes:
         max_units: largest difference in quantization units; None for tensors not quantized.
@@ -26,7 +26,7 @@ class Difference:
         cosine: of the angle between the two, as vectors; 1 where both are zeros.
         snr_db: signal to noise in decibels; infinite where they are equal.
         rms_real: root mean square of the difference of the real values.
-        parted: they differ, and by more than the order of summing explains.
+        parted: whether they differ by more than another order of summation explains.
 
     """
 
@@ -45,7 +45,7 @@ class Difference:
 
 
 def difference(tensor: GraphTensor, wanted: Values, got: Values) -> Difference:
-    """Measure how far `got` is from `wanted`, both raw values of a tensor.
+    """Return the difference of `got` from `wanted`, both raw values of a tensor.
 
     Values that are not finite are infinitely far from those that are.
     """

@@ -1,7 +1,7 @@
-"""From the evidence to the verdict: rules over a table, in the order in which they are asked.
+"""The verdict on a finding: rules over its evidence, of which the first that applies decides.
 
-A rule that comes first makes those behind it meaningless: of a device that contradicts itself, no
-kernel can be blamed; of models that are not shown the same image, no quantization.
+An earlier rule makes the later ones meaningless: if a device contradicts itself, no kernel can be
+blamed; if the models do not get the same input, quantization cannot.
 """
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from edgeflare.diagnose.evidence import REPEATS, Disagreement, Evidence, Vote
+from edgeflare.diagnose.evidence import Evidence
+from edgeflare.diagnose.execution_modes import REPEATS, Vote
+from edgeflare.diagnose.seed_disagreement import Disagreement
 from edgeflare.models.tflite import Kernels
 
 Name = Literal[
@@ -21,7 +23,7 @@ Name = Literal[
     "several",
     "none",
 ]
-"""none: nothing deviates, as on a device where the fault is mended."""
+"""`none`: nothing deviates, as on a device where the fault is repaired."""
 
 Which = Literal[
     "delegate",
@@ -32,7 +34,7 @@ Which = Literal[
     "machine",
     "device",
 ]
-"""What of the device makes the difference; "device": it alone, all else being equal."""
+"""What causes the difference of device and twin; "device": nothing else that is known."""
 
 _KERNELS: dict[Kernels | None, Which] = {
     "xnnpack": "delegate",
@@ -43,14 +45,14 @@ _KERNELS: dict[Kernels | None, Which] = {
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is to blame.
+    """The cause that the evidence shows.
 
     Attributes:
         name: the verdict.
         why: the evidence that decided, in one sentence without its full stop.
-        which: what of the kernels, for the verdict "kernel" and "several"; else None.
-        shares: how much of the change of the margin between the two labels came with compression
-            and how much with the kernels, adding up to 1; None where that cannot be said.
+        which: which part of the kernels, for the verdicts "kernel" and "several"; else None.
+        shares: the shares of compression and of the kernels in the change of the margin between
+            the two labels, which add up to 1; None where they cannot be computed.
 
     """
 
@@ -158,58 +160,58 @@ def _by_labels(evidence: Evidence) -> Verdict:
 
 
 def _host_suspect(evidence: Evidence) -> str | None:
-    """Return why the host may be the wrong one; None where nothing says so."""
+    """Return why the host may be the faulty one; None where nothing suggests it."""
     shaky = [vote for vote in evidence.host if not vote.steady]
     if shaky:
-        return f"{shaky[0].way} differs from one time to the next"
+        return f"{shaky[0].mode} differs from one time to the next"
     g = evidence.device.label
     everywhere = [evidence.device, *evidence.others]
-    # To the bit under the same kernels: else it is a label that they share by chance.
-    alike = {(vote.way.ran, vote.outputs[:1]) for vote in everywhere if vote.label == g}
-    siding = [vote for vote in evidence.host if (vote.way.ran, vote.outputs[:1]) in alike]
-    sets = {vote.way.ran for vote in everywhere if vote.label == g}
+    # Equal outputs of the same kernels; equal labels alone may be chance.
+    alike = {(vote.mode.ran, vote.outputs[:1]) for vote in everywhere if vote.label == g}
+    siding = [vote for vote in evidence.host if (vote.mode.ran, vote.outputs[:1]) in alike]
+    sets = {vote.mode.ran for vote in everywhere if vote.label == g}
     unanimous = len(sets) > 1 and all(vote.label == g for vote in everywhere)
-    if siding and unanimous and evidence.twin.way.ran in sets:
+    if siding and unanimous and evidence.twin.mode.ran in sets:
         return (
             f"the device gives {evidence.named(g)} under all its kernels, and so does "
-            f"{siding[0].way}, but not {evidence.twin.way}"
+            f"{siding[0].mode}, but not {evidence.twin.mode}"
         )
     return None
 
 
 def _which(evidence: Evidence) -> tuple[Which, str]:
-    """Return what of the device makes the difference between it and the twin, and why."""
+    """Return what causes the difference of device and twin, and why."""
     device, twin = evidence.device, evidence.twin
 
     def said(vote: Vote) -> str:
         return vote.failure or evidence.named(vote.label)
 
     for other in evidence.others:
-        threads = other.way.kernels == device.way.kernels and (
-            other.way.threads != device.way.threads
+        threads = other.mode.kernels == device.mode.kernels and (
+            other.mode.threads != device.mode.threads
         )
         if threads and _answer(other) != _answer(device):
             return "thread count", f"the device gives {said(other)} with {_threads(other)}"
-    if device.way.kernels == twin.way.ran and device.way.ran != twin.way.ran:
+    if device.mode.kernels == twin.mode.ran and device.mode.ran != twin.mode.ran:
         which: Which = "delegate" if evidence.same_runtime else "runtime version"
         return which, "the device's runtime delegated nothing, the host's did"
-    same = [vote for vote in evidence.host if vote.way.ran == device.way.ran]
-    if device.way.ran != twin.way.ran and any(_answer(vote) == _answer(device) for vote in same):
+    same = [vote for vote in evidence.host if vote.mode.ran == device.mode.ran]
+    if device.mode.ran != twin.mode.ran and any(_answer(vote) == _answer(device) for vote in same):
         alone = _standing_alone(evidence)
-        why = f"the host too gives {said(device)} with {device.way.ran} kernels"
+        why = f"the host too gives {said(device)} with {device.mode.ran} kernels"
         return _KERNELS[alone], f"{why}; {_whose(evidence, alone)}"
-    if elsewhere := _elsewhere(evidence):
-        return elsewhere
+    if only_on_device := _only_on_device(evidence):
+        return only_on_device
     changed = [vote for vote in evidence.others if _answer(vote) == _answer(twin)]
-    if changed and changed[0].way.ran != device.way.ran:
-        which = _KERNELS[device.way.ran]
-        why = f"the device gives {said(twin)} with {changed[0].way.ran} kernels"
-        return which, f"{why}, so it is its {_named(device.way.ran)}"
+    if changed and changed[0].mode.ran != device.mode.ran:
+        which = _KERNELS[device.mode.ran]
+        why = f"the device gives {said(twin)} with {changed[0].mode.ran} kernels"
+        return which, f"{why}, so it is its {_named(device.mode.ran)}"
     return "device", "the host, with the same runtime, gives it with no kernels"
 
 
-def _elsewhere(evidence: Evidence) -> tuple[Which, str] | None:
-    """Return what of the device the host does not have at all; None where it has all."""
+def _only_on_device(evidence: Evidence) -> tuple[Which, str] | None:
+    """Return a property of the device that the host lacks; None where it has all."""
     if not evidence.same_runtime:
         return "runtime version", "the host has another runtime, and no kernels that do the same"
     if not evidence.same_machine:
@@ -219,16 +221,20 @@ def _elsewhere(evidence: Evidence) -> tuple[Which, str] | None:
 
 def _standing_alone(evidence: Evidence) -> Kernels | None:
     """Return which of the host's kernel sets the others contradict: the twin's or the device's."""
-    ours, theirs = evidence.twin.way.ran, evidence.device.way.ran
-    third = [vote for vote in evidence.host if vote.way.ran not in (ours, theirs)]
-    return ours if any(_answer(vote) == _answer(evidence.device) for vote in third) else theirs
+    twin_kernels, device_kernels = evidence.twin.mode.ran, evidence.device.mode.ran
+    third = [vote for vote in evidence.host if vote.mode.ran not in (twin_kernels, device_kernels)]
+    return (
+        twin_kernels
+        if any(_answer(vote) == _answer(evidence.device) for vote in third)
+        else device_kernels
+    )
 
 
 def _whose(evidence: Evidence, alone: Kernels | None) -> str:
     """Say which side has the kernels that the others contradict, and what the other side has."""
-    ours, theirs = evidence.twin.way.ran, evidence.device.way.ran
-    host, device = f"the host's {_named(ours)}", f"the device's {_named(theirs)}"
-    one, other = (host, device) if alone == ours else (device, host)
+    twin_kernels, device_kernels = evidence.twin.mode.ran, evidence.device.mode.ran
+    host, device = f"the host's {_named(twin_kernels)}", f"the device's {_named(device_kernels)}"
+    one, other = (host, device) if alone == twin_kernels else (device, host)
     return f"{one} stand{'s' if alone == 'xnnpack' else ''} alone against {other}"
 
 
@@ -237,10 +243,10 @@ def _named(kernels: Kernels | None) -> str:
 
 
 def _shares(evidence: Evidence) -> tuple[float, float] | None:
-    """Return how the change from the original's margin to the device's is made up.
+    """Return the shares of compression and kernels in the change of the margin.
 
-    The margin is the probability of the original's label less that of the device's. What moved it
-    from original to twin came with compression, and from twin to device with the kernels.
+    The margin is the probability of the original's label less that of the device's. Compression
+    changes it from original to twin, the kernels from twin to device.
     """
     arms = (evidence.original, evidence.twin, evidence.device)
     margins = []
@@ -255,7 +261,7 @@ def _shares(evidence: Evidence) -> tuple[float, float] | None:
     moved = abs(original - twin) + abs(twin - device)
     if not moved:
         return None
-    # Moves in opposite directions do not add up, so their sizes are what is shared out.
+    # Changes in opposite directions cancel, so the shares are those of their sizes.
     compression = abs(original - twin) / moved
     return compression, 1.0 - compression
 
@@ -265,7 +271,7 @@ def _answer(vote: Vote) -> tuple[int | None, str | None]:
 
 
 def _threads(vote: Vote) -> str:
-    return "1 thread" if vote.way.threads == 1 else f"{vote.way.threads} threads"
+    return "1 thread" if vote.mode.threads == 1 else f"{vote.mode.threads} threads"
 
 
 def _listed(evidence: Evidence, labels: tuple[int | None, ...]) -> str:

@@ -1,4 +1,4 @@
-"""What is known of one layer of the network on one finding."""
+"""The difference between two arms behind one layer of the network, on one finding."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from edgeflare.models.tflite_graph import Graph, GraphOp
 
 
 @dataclass(frozen=True, slots=True)
-class LayerFigures:
-    """An operator, as a report names it.
+class LayerName:
+    """The name of a layer, which is an operator of the graph, as reports show it.
 
     Attributes:
         operator: position in execution order.
         name: "CONV_2D", or a custom operator's own name.
-        tensor: name of the first tensor that it puts out; may be empty.
+        tensor: name of its first output tensor; may be empty.
 
     """
 
@@ -34,23 +34,24 @@ class LayerFigures:
 
 @dataclass(frozen=True, slots=True)
 class LayerDifference:
-    """How far the two sides are apart behind a layer.
+    """How much two arms differ behind a layer.
 
     Attributes:
-        layer: which.
-        total: what has gathered up to here; None where this was not seen.
-        own: what this operator adds, when both sides give it the same inputs; None where it was
-            not run by itself.
+        layer: the layer.
+        total: the difference that all layers up to here have caused; None where it was not
+            observed.
+        own: the difference that this operator alone causes, when both arms give it the same
+            inputs; None where it was not run in isolation.
 
     """
 
-    layer: LayerFigures
+    layer: LayerName
     total: Difference | None
     own: Difference | None
 
     @property
     def new_share(self) -> float | None:
-        """Share of the difference that is new here, from 0 to 1; None where not known."""
+        """Share of the total difference that this layer causes, 0 to 1; None where not known."""
         if self.total is None or self.own is None:
             return None
         if not self.total.rms_real:
@@ -67,6 +68,6 @@ class LayerDifference:
         }
 
 
-def layer_of(graph: Graph, one: GraphOp) -> LayerFigures:
-    """Name an operator."""
-    return LayerFigures(one.index, one.name, graph.tensors[one.outputs[0]].name)
+def layer_name(graph: Graph, one: GraphOp) -> LayerName:
+    """Return the name of an operator's layer."""
+    return LayerName(one.index, one.name, graph.tensors[one.outputs[0]].name)

@@ -7,7 +7,7 @@ from math import ceil, log2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeflare.diagnose.prefix_search import find_onset
+from edgeflare.diagnose.prefix_bisection import find_onset
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=300))

@@ -1,9 +1,9 @@
-"""How far a layer's constants are from the original's, and how far rounding brings them.
+"""The error of a layer's constants (weights and biases), and how much of it rounding explains.
 
-A constant is rounded to the nearest step of its scale, so it is off by half a step at most, and
-by what float32 arithmetic loses on the way: a bias of 10⁹ steps, as in a channel with hardly any
-weights, may be off by 100 of them. Where the original's constants are quantized as well, half of
-their steps comes on top.
+A constant is rounded to the nearest step of its scale, so its error is half a step at most, and
+the rounding of float32 arithmetic before that: a bias of 10⁹ steps, as in a channel with hardly any
+weights, may have an error of 100 of them. Where the original's constants are quantized as well,
+half of their steps is added.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _TINY = float(np.finfo(np.float32).tiny)
 
 
 @dataclass(frozen=True, slots=True)
-class ConstantDifference:
-    """The constant of a layer that is farthest from the original's, by what rounding explains.
+class ConstantError:
+    """The constant of a layer whose error exceeds by most what rounding explains.
 
     Attributes:
-        steps: how far it is off, in its own quantization steps.
-        explained: how much of that rounding explains.
+        steps: its largest error, in its own quantization steps.
+        explained: how large an error rounding explains, in the same steps.
 
     """
 
@@ -46,43 +46,43 @@ class ConstantDifference:
 
     @property
     def beyond(self) -> bool:
-        """Whether it is off by more than rounding explains."""
+        """Whether the error is larger than rounding explains."""
         return self.steps > self.explained
 
 
 def compare_constants(
-    compressed: Graph, mine: int, original: Graph, yours: int
-) -> ConstantDifference | None:
+    compressed: Graph, op: int, original: Graph, original_op: int
+) -> ConstantError | None:
     """Compare the constants of two operators.
 
     Args:
         compressed: the graph of the compressed model.
-        mine: position of its operator.
+        op: position of the operator in it.
         original: the graph of the original.
-        yours: position of its operator.
+        original_op: position of the operator in it.
 
     Returns:
-        The worst of them; None where there is none that can be compared.
+        The worst of them; None where no constant can be compared.
 
     """
     found = [
         worst
-        for first, second in constants_in_pairs(compressed, mine, original, yours)
+        for first, second in constants_in_pairs(compressed, op, original, original_op)
         if (worst := _worst(compressed, first, original, second)) is not None
     ]
     return max(found, key=lambda one: one.steps - one.explained, default=None)
 
 
 def constants_in_pairs(
-    compressed: Graph, mine: int, original: Graph, yours: int
+    compressed: Graph, op: int, original: Graph, original_op: int
 ) -> Iterator[tuple[GraphTensor, GraphTensor]]:
     """Yield the constants of two operators that stand in the same place."""
-    one, other = compressed.operators[mine], original.operators[yours]
+    one, other = compressed.operators[op], original.operators[original_op]
     fed = compressed.fed(one)
-    for ours, theirs in zip(one.inputs, other.inputs, strict=False):
-        first, second = compressed.tensors[ours], original.tensors[theirs]
+    for tensor, original_tensor in zip(one.inputs, other.inputs, strict=False):
+        first, second = compressed.tensors[tensor], original.tensors[original_tensor]
         known = second.dtype == "float32" or bool(second.scales)
-        if ours not in fed and first.shape == second.shape and second.constant and known:
+        if tensor not in fed and first.shape == second.shape and second.constant and known:
             yield first, second
 
 
@@ -94,17 +94,17 @@ def rounding_variance(
 
 
 def with_excess(
-    compressed: Graph, mine: int, original: Graph, yours: int
+    compressed: Graph, op: int, original: Graph, original_op: int
 ) -> tuple[dict[int, Real], dict[int, Real]]:
-    """Return an original operator's constants as they are, and with what rounding does not explain.
+    """Return an original operator's constants as they are, and with the unexplained errors added.
 
     Returns:
-        Real values by tensor of the original; the second ones are off by what the compressed
-        model's are off by more than is explained.
+        Real values by tensor of the original. To the second ones, the part of the compressed
+        model's errors is added that rounding does not explain.
 
     """
     known, changed = {}, {}
-    for first, second in constants_in_pairs(compressed, mine, original, yours):
+    for first, second in constants_in_pairs(compressed, op, original, original_op):
         if (found := _off(compressed, first, original, second)) is not None:
             wanted, off, explained = found
             known[second.index] = wanted
@@ -114,7 +114,7 @@ def with_excess(
 
 def _worst(
     compressed: Graph, first: GraphTensor, original: Graph, second: GraphTensor
-) -> ConstantDifference | None:
+) -> ConstantError | None:
     found = _off(compressed, first, original, second)
     if found is None:
         return None
@@ -124,13 +124,13 @@ def _worst(
     step = np.where(own > 0, own, np.maximum(_LAST_PLACE * np.abs(wanted), _TINY))
     steps, least = np.abs(off) / step, explained / step
     at = int((steps - least).argmax())
-    return ConstantDifference(float(steps.flat[at]), float(least.flat[at]))
+    return ConstantError(float(steps.flat[at]), float(least.flat[at]))
 
 
 def _off(
     compressed: Graph, first: GraphTensor, original: Graph, second: GraphTensor
 ) -> tuple[Real, Real, Real] | None:
-    """Return an original's constant, by how much it is off, and by how much it may be."""
+    """Return an original's constant, its error when compressed, and the error that is explained."""
     got, wanted = _values(compressed, first), _values(original, second)
     if got is None or wanted is None or not got.size:
         return None
@@ -141,7 +141,7 @@ def _off(
 
 
 def _values(graph: Graph, tensor: GraphTensor) -> Real | None:
-    """Return the real values of a constant, also of one that an operator prepares."""
+    """Return the real values of a constant, also of one that a DEQUANTIZE operator writes."""
     if tensor.constant:
         return tensor.real(graph.values(tensor.index))
     maker = graph.operators[graph.made_by[tensor.index]]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from edgeflare.diagnose.constants import ConstantDifference, compare_constants
+from edgeflare.diagnose.constant_error import ConstantError, compare_constants
 from edgeflare.models.graph_parts import extract
 from edgeflare.models.tflite_graph import Graph
 from requantizing import CONVERTERS, Converter, requantized
@@ -25,7 +25,7 @@ ORIGINAL_BIAS = Graph(FLOAT).operators[LAYER].inputs[2]
 CHANNELS = Graph(FLOAT).tensors[ORIGINAL_BIAS].shape[0]
 
 
-def compared(compressed: bytes, original: bytes) -> ConstantDifference:
+def compared(compressed: bytes, original: bytes) -> ConstantError:
     found = compare_constants(Graph(compressed), LAYER, Graph(original), LAYER)
     assert found is not None
     return found

@@ -1,0 +1,230 @@
+"""Run the model on the same images in every execution mode, each more than once."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.core.answer import Answer
+from edgeflare.core.arm import Arm
+from edgeflare.devices.device import Device
+from edgeflare.errors import UserError
+from edgeflare.models.decode import Decoder
+from edgeflare.models.evaluator import Evaluator
+from edgeflare.models.output_decoders import read_answers
+from edgeflare.models.tflite import Kernels, open_tflite
+
+REPEATS = 3
+"""Of the device in its own mode; a single answer could be chance. Other modes are asked twice."""
+
+OTHER_REPEATS: Final = 2
+"""Of every mode but the device's own: enough to see whether the answers are steady."""
+
+MANY_THREADS: Final = max(2, min(4, os.cpu_count() or 1))
+"""Threads in the modes with more than one: kernels that split their work do so from two on."""
+
+_AT_ONCE = 2
+"""Modes that are opened at the same time; most of that is waiting for a process to start."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionMode:
+    """How a model is run: on which arm, with which kernels, on how many threads.
+
+    Attributes:
+        arm: the arm that runs it.
+        kernels: the kernels that were asked for; None for an original, which has no choice.
+        threads: interpreter threads.
+        delegated: nodes that a delegate took; None where it is not known.
+
+    """
+
+    arm: Arm
+    kernels: Kernels | None = None
+    threads: int = 1
+    delegated: int | None = None
+
+    @property
+    def ran(self) -> Kernels | None:
+        """The kernels that really ran: XNNPACK may be asked for and take no node of the network."""
+        return "builtin" if self.kernels == "xnnpack" and self.delegated == 0 else self.kernels
+
+    def __str__(self) -> str:
+        if self.kernels is None:
+            return self.arm.value
+        threads = "1 thread" if self.threads == 1 else f"{self.threads} threads"
+        silent = " (nothing delegated)" if self.ran != self.kernels else ""
+        return f"{self.arm.value}, {self.kernels}{silent}, {threads}"
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """The answers of one execution mode to one image, each time that it was asked.
+
+    Attributes:
+        mode: how the model was run.
+        labels: top-1 label each time; None where it failed.
+        outputs: a checksum of the raw output each time.
+        tied: whether the two largest raw outputs were equal, the first time.
+        failure: why there was no answer, the first time; None where there was one.
+        probabilities: of each class, the first time; empty where it failed.
+
+    """
+
+    mode: ExecutionMode
+    labels: tuple[int | None, ...]
+    outputs: tuple[int, ...] = ()
+    tied: bool = False
+    failure: str | None = None
+    probabilities: tuple[float, ...] = ()
+
+    @property
+    def label(self) -> int | None:
+        """The label of the first answer."""
+        return self.labels[0]
+
+    @property
+    def steady(self) -> bool:
+        """Whether all answers are the same, to the bit."""
+        return len(set(self.labels)) <= 1 and len(set(self.outputs)) <= 1
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON values."""
+        return {
+            "arm": self.mode.arm.value,
+            "kernels": self.mode.kernels,
+            "threads": self.mode.threads,
+            "delegated_nodes": self.mode.delegated,
+            "labels": list(self.labels),
+            "outputs_crc32": [f"{checksum:08x}" for checksum in self.outputs],
+            "tied": self.tied,
+            "failure": self.failure,
+            "probabilities": [round(p, 9) for p in self.probabilities],
+        }
+
+
+def ask(
+    mode: ExecutionMode,
+    evaluator: Evaluator,
+    decoder: Decoder,
+    inputs: NDArray[np.generic],
+    times: int,
+) -> list[Vote]:
+    """Run a model on inputs several times, each time as a batch of its own.
+
+    Args:
+        mode: how the model is run, as votes report it.
+        evaluator: the model.
+        decoder: reads labels from its outputs.
+        inputs: (batch, …) encoded inputs.
+        times: number of answers to each.
+
+    Returns:
+        A vote for each input.
+
+    Raises:
+        InfrastructureError: the model or its device was lost.
+
+    """
+    answers: list[list[Answer]] = []
+    checksums: list[list[int]] = []
+    for _ in range(times):
+        batch = evaluator.submit(inputs).result()
+        answers.append(list(read_answers(decoder, batch)))
+        checksums.append([zlib.crc32(output.tobytes()) for output in batch.outputs])
+    return [
+        _vote(mode, list(said), list(sums))
+        for said, sums in zip(zip(*answers, strict=True), zip(*checksums, strict=True), strict=True)
+    ]
+
+
+def ask_host(
+    path: Path,
+    decoder: Decoder,
+    inputs: NDArray[np.generic],
+    opened: Mapping[ExecutionMode, Evaluator] | None = None,
+) -> dict[ExecutionMode, list[Vote]]:
+    """Run the twin with each of the host's kernel sets, on one thread and on several.
+
+    Modes in which the host's runtime refuses the model are left out.
+
+    Args:
+        path: the compressed model.
+        decoder: reads labels from its outputs.
+        inputs: (batch, …) encoded inputs.
+        opened: models that are open already, by mode.
+
+    Returns:
+        By mode, a vote for each input.
+
+    """
+
+    def votes(mode: ExecutionMode) -> tuple[ExecutionMode, list[Vote]] | None:
+        if opened and mode in opened:
+            return mode, ask(mode, opened[mode], decoder, inputs, OTHER_REPEATS)
+        try:
+            model = open_tflite(path, mode.kernels or "xnnpack", mode.threads)
+        except UserError:
+            return None
+        with closing(model):
+            return mode, ask(mode, model, decoder, inputs, OTHER_REPEATS)
+
+    modes = [
+        ExecutionMode(Arm.TWIN, kernels, threads)
+        for kernels in get_args(Kernels)
+        for threads in (1, MANY_THREADS)
+    ]
+    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="edgeflare-vote") as pool:
+        return dict(found for found in pool.map(votes, modes) if found is not None)
+
+
+def ask_device(
+    device: Device, path: Path, decoder: Decoder, inputs: NDArray[np.generic]
+) -> tuple[list[Vote], Mapping[ExecutionMode, list[Vote]]]:
+    """Run the device in its profile's mode, then with other kernels and with other threads.
+
+    Modes that it refuses are left out; delegates of vendors have no number of threads.
+
+    Returns:
+        The votes in the profile's mode, and by mode those in others.
+
+    Raises:
+        UserError: the device refuses the model.
+        InfrastructureError: it was lost.
+
+    """
+    profile = device.profile
+    with closing(device.open(path)) as session:
+        mode = ExecutionMode(Arm.DEVICE, profile.kernels, profile.threads, session.delegated_nodes)
+        own = ask(mode, session, decoder, inputs, REPEATS)
+    others: dict[ExecutionMode, list[Vote]] = {}
+    threads = 1 if profile.threads > 1 else MANY_THREADS
+    wanted = [(kernels, profile.threads) for kernels in device.kernels]
+    for kernels, count in [*wanted, (profile.kernels, threads)]:
+        if (kernels, count) == (profile.kernels, profile.threads):
+            continue
+        with suppress(UserError), closing(device.open_as(path, kernels, count)) as other:
+            mode = ExecutionMode(Arm.DEVICE, kernels, count, other.delegated_nodes)
+            others[mode] = ask(mode, other, decoder, inputs, OTHER_REPEATS)
+    return own, others
+
+
+def _vote(mode: ExecutionMode, answers: Sequence[Answer], checksums: Sequence[int]) -> Vote:
+    first = answers[0]
+    return Vote(
+        mode=mode,
+        labels=tuple(answer.label for answer in answers),
+        outputs=tuple(checksums),
+        tied=first.tied,
+        failure=first.failure,
+        probabilities=() if first.failure else tuple(float(p) for p in first.probabilities),
+    )
