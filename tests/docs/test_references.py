@@ -53,6 +53,17 @@ def test_the_index_names_every_page() -> None:
     assert {page for page in pages if f"({page})" in index} == pages
 
 
+def test_the_glossary_has_each_word_once_with_one_link() -> None:
+    text = (DOCS / "glossary.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (?!word |---)(.+?) \| (.+?) \| (.+?) \|$", text, re.MULTILINE)
+    names = [name for word, _, _ in rows for name in word.split(", ")]
+    assert {"arm", "finding", "chain", "query", "session", "surrogate", "verdict"} <= set(names)
+    assert len(names) == len(set(names))
+    for word, meaning, place in rows:
+        assert re.fullmatch(r"\[[^\]]+\]\([^)]+\)", place), word
+        assert "](" not in meaning, word
+
+
 @pytest.mark.slow
 def test_options_exist() -> None:
     helps = [
@@ -106,14 +117,14 @@ def test_every_shipped_profile_is_told() -> None:
 
 
 def test_every_key_of_a_run_is_told() -> None:
-    schema = json.loads((ROOT / "host/edgeflare/report/run.schema.json").read_text())
+    schema = json.loads((ROOT / "host/edgeflare/run/run.schema.json").read_text())
     keys = {*_keys(schema), *(field.name for field in fields(Provenance))}
     assert len(keys) > 60
     assert keys <= words("run.md")
 
 
 def test_every_value_that_a_run_may_take_is_told() -> None:
-    schema = json.loads((ROOT / "host/edgeflare/report/run.schema.json").read_text())
+    schema = json.loads((ROOT / "host/edgeflare/run/run.schema.json").read_text())
     assert set(_choices(schema)) <= words("run.md")
 
 
