@@ -25,7 +25,7 @@ def fail(*_: object, **__: object) -> None:
 @pytest.mark.parametrize(
     ("arguments", "broken"),
     [
-        (["doctor"], "doctor.examine"),
+        (["doctor"], "doctor.check_installation"),
         (["devices"], "devices.list_profiles"),
         (["report", "runs/x"], "report.RunDirectory"),
     ],
@@ -62,7 +62,7 @@ def fail_in_a_thread() -> list[object]:
 def test_an_error_in_a_thread_is_one_line_too(
     state: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("edgeflare.cli.doctor.examine", fail_in_a_thread)
+    monkeypatch.setattr("edgeflare.cli.doctor.check_installation", fail_in_a_thread)
     monkeypatch.setattr("sys.argv", ["edgeflare", "doctor"])
     with pytest.raises(SystemExit):
         main()

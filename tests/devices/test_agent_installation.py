@@ -10,6 +10,8 @@ import pytest
 from edgeflare.devices import agent_installation
 from edgeflare.devices.lease import lease
 from edgeflare.devices.profile import Profile
+from edgeflare.devices.transports.emulated import EmulatedTransport
+from edgeflare.devices.transports.transport_plugin import AgentDeployment, TransportPlugin
 from edgeflare.errors import UserError
 from loopback_remote import LoopbackRemote
 
@@ -18,7 +20,9 @@ def test_a_device_that_is_held_is_left_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "host"))
-    monkeypatch.setitem(agent_installation._REMOTES, "ssh", lambda _: LoopbackRemote())
+    deployment = AgentDeployment(lambda _: LoopbackRemote(), "~/edgeflare", {}, "")
+    here = TransportPlugin(create=EmulatedTransport, deployment=deployment)
+    monkeypatch.setattr(agent_installation, "transport", lambda _: here)
     cache = tmp_path / "device"
     board = Profile(name="here", transport="ssh", cache=str(cache), python=sys.executable)
 

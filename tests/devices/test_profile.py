@@ -158,7 +158,7 @@ def test_an_unknown_device_is_answered_with_the_nearest() -> None:
             'unknown key "kernel"; did you mean "kernels"? known keys: description, extends,'
             " transport, kernels, threads, delegate, delegate_options, warmup,"
             " input_timeout_seconds, canary_every, pause_above_celsius, thermal_zones, python,"
-            " link_delay_ms, runtime, cpu, serial, host, cache, cache_limit_mb, address, tls_ca,"
+            " link_delay_ms, runtime, cpu, serial, cache, cache_limit_mb, host, address, tls_ca,"
             " token_file",
         ),
         (

@@ -5,7 +5,12 @@ from pathlib import Path
 import pytest
 
 from edgeflare.devices import profile_folders
-from edgeflare.devices.profile_folders import Kept, ProfileFile, profile_files, trust_needed
+from edgeflare.devices.profile_folders import (
+    ProfileFile,
+    ProfileLocation,
+    profile_files,
+    trust_needed,
+)
 
 
 @pytest.mark.parametrize("layout", ["host", "site-packages"])
@@ -28,7 +33,7 @@ def test_only_a_checkout_ships_the_profiles_two_folders_above(
 def test_a_cache_folder_on_a_device_takes_trust(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.touch()
-    file = ProfileFile(path, Kept.WORKING_DIRECTORY)
-    needed = trust_needed([file], {"cache": "/data"}, {"mine": [file]})
+    file = ProfileFile(path, ProfileLocation.WORKING_DIRECTORY)
+    needed = trust_needed([file], {"transport": "ssh", "cache": "/data"}, {"mine": [file]})
     assert needed is not None
     assert "sets cache" in str(needed)

@@ -16,8 +16,9 @@ import pytest
 from typer.main import get_command
 
 from edgeflare.cli.app import LazyCommand, app
-from edgeflare.devices.profile import Profile
+from edgeflare.devices.profile_keys import COMMON_KEYS
 from edgeflare.devices.provenance import Provenance
+from edgeflare.devices.transports.transport_registry import transports
 from edgeflare.models.pair_file import Settings
 from edgeflare.models.preprocess import PRESETS
 from edgeflare.search.strategy_registry import strategies
@@ -107,8 +108,9 @@ def test_every_preset_is_told_with_its_numbers() -> None:
 
 
 def test_every_key_of_a_profile_is_told() -> None:
-    keys = {field.name for field in fields(Profile)} - {"name", "source"} | {"extends"}
-    assert keys <= words("devices.md")
+    keys = {key.name for plugin in transports().values() for key in plugin.keys}
+    assert {"serial", "host"} < keys
+    assert keys | set(COMMON_KEYS) <= words("devices.md")
 
 
 def test_every_shipped_profile_is_told() -> None:

@@ -6,16 +6,16 @@ from glob import escape, iglob
 from pathlib import Path
 
 from edgeflare.devices.profile import list_profiles
+from edgeflare.devices.transports.transport_registry import transports
 from edgeflare.run.run_directory import DOCUMENT, JOURNAL
 from edgeflare.search.strategy_registry import strategies
-
-_SCHEMES = ("adb://", "ssh://", "grpc://")
 
 
 def complete_device(incomplete: str) -> list[str]:
     """Return the profiles, and the schemes of addresses, that begin so."""
     names = [profile.name for profile in list_profiles()[0]]
-    return [name for name in (*names, *_SCHEMES) if name.startswith(incomplete)]
+    schemes = [f"{one.scheme.name}://" for one in transports().values() if one.scheme]
+    return [name for name in (*names, *schemes) if name.startswith(incomplete)]
 
 
 def complete_strategy(incomplete: str) -> list[tuple[str, str]]:

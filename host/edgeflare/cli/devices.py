@@ -16,7 +16,7 @@ from edgeflare.cli.console import Console
 from edgeflare.devices.cpu_features import features_for_kernels
 from edgeflare.devices.device import connect
 from edgeflare.devices.device_check import check_device
-from edgeflare.devices.discovery import look_around
+from edgeflare.devices.discovery import device_states
 from edgeflare.devices.profile import find_profile, list_profiles
 from edgeflare.trust.asking import decided_by_user
 from edgeflare.untrusted_text import printable
@@ -35,7 +35,7 @@ def now(context: typer.Context) -> None:
     table.add_column("right now", overflow="fold")
     profiles, broken = list_profiles()
     with Console(stderr=True).status("looking around"):
-        seen = look_around(profiles)
+        seen = device_states(profiles)
     for profile, state in seen:
         table.add_row(escape(printable(profile.name)), profile.transport, escape(printable(state)))
     for one in broken:
@@ -78,6 +78,7 @@ def show(
     """Show what a profile says, and what its device says of itself (starts its agent)."""
     profile = find_profile(name, decided_by_user(trust))
     said = {field.name: getattr(profile, field.name) for field in fields(profile)}
+    said |= said.pop("options")
     with connect(profile) as device:
         told = device.provenance.to_json()
     shown = {

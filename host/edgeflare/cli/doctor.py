@@ -6,7 +6,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from edgeflare.cli.console import Console
-from edgeflare.devices.installation_check import examine
+from edgeflare.devices.installation_check import check_installation
 from edgeflare.untrusted_text import printable
 
 
@@ -15,7 +15,7 @@ def doctor() -> None:
     table = Table(box=None, pad_edge=False)
     for column in ("", "what", "found", "to get it"):
         table.add_column(column)
-    for check in examine():
+    for check in check_installation():
         mark = "ok" if check.found else "MISSING" if check.needed else "-"
         table.add_row(
             mark,

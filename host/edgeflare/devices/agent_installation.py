@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from edgeflare.devices.lease import lease
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.remote import deployment
 from edgeflare.devices.remote.deployment import Installed
 from edgeflare.devices.remote.remote import Remote
-from edgeflare.devices.transports.adb import AdbRemote
-from edgeflare.devices.transports.ssh import SshRemote
+from edgeflare.devices.transports.transport_registry import transport, transports
 from edgeflare.errors import UserError
-
-_REMOTES: dict[str, Callable[[Profile], Remote]] = {"adb": AdbRemote, "ssh": SshRemote}
 
 
 def install_agent(profile: Profile) -> Installed:
@@ -41,9 +36,15 @@ def uninstall_agent(profile: Profile) -> str:
 
 
 def _reach(profile: Profile) -> Remote:
-    if profile.transport not in _REMOTES:
+    deployment = transport(profile.transport).deployment
+    if deployment is None:
+        schemes = [
+            f"{plugin.scheme.name}://"
+            for plugin in transports().values()
+            if plugin.deployment and plugin.scheme
+        ]
         raise UserError(
             f'device "{profile.name}": nothing is installed on a device of transport ='
-            f' "{profile.transport}"; name one that is reached by adb:// or ssh://'
+            f' "{profile.transport}"; name one that is reached by {" or ".join(schemes)}'
         )
-    return _REMOTES[profile.transport](profile)
+    return deployment.shell(profile)

@@ -16,14 +16,9 @@ from edgeflare.devices.handshake import shake_hands
 from edgeflare.devices.profile import Kernels, Profile
 from edgeflare.devices.provenance import Provenance, Telemetry
 from edgeflare.devices.remote.deployment import cache_of
-from edgeflare.devices.remote.remote_transport import RemoteTransport
 from edgeflare.devices.session import DeviceSession
-from edgeflare.devices.transports.adb import AdbRemote
-from edgeflare.devices.transports.address import AddressTransport
-from edgeflare.devices.transports.emulated import EmulatedTransport
-from edgeflare.devices.transports.qemu import QemuTransport
-from edgeflare.devices.transports.ssh import SshRemote
 from edgeflare.devices.transports.transport import Transport
+from edgeflare.devices.transports.transport_registry import transport
 from edgeflare.errors import EdgeFlareError, InfrastructureError
 from edgeflare.models.model_probe import ProbeRefused
 from edgeflare_protos import agent_pb2 as wire
@@ -42,14 +37,6 @@ like a wrong one; a device that refuses thrice means it."""
 _PROBES_SINCE_MINOR = 1
 """Of the protocol: the first agent with the Capture call."""
 
-_TRANSPORTS: dict[str, Callable[[Profile], Transport]] = {
-    "emulated": EmulatedTransport,
-    "address": AddressTransport,
-    "qemu": QemuTransport,
-    "adb": lambda profile: RemoteTransport(profile, AdbRemote(profile)),
-    "ssh": lambda profile: RemoteTransport(profile, SshRemote(profile)),
-}
-
 
 def connect(profile: Profile) -> Device:
     """Bring a device's agent up and shake hands with it.
@@ -60,7 +47,7 @@ def connect(profile: Profile) -> Device:
             or speaks another version of the protocol.
 
     """
-    return Device(profile, _TRANSPORTS[profile.transport](profile))
+    return Device(profile, transport(profile.transport).create(profile))
 
 
 class Device:

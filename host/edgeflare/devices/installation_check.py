@@ -3,52 +3,26 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
-import adbutils
-
 from edgeflare.devices.device import connect
 from edgeflare.devices.profile import find_shipped_profile, list_profiles
-from edgeflare.devices.transports.qemu import find_qemu
+from edgeflare.devices.program_check import Check
+from edgeflare.devices.transports.transport_registry import transports
 from edgeflare.errors import EdgeFlareError
 
-_PROGRAM_SECONDS = 20.0
-"""For a program to say its version, on a busy machine."""
 
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One thing that was looked for.
-
-    Attributes:
-        name: what it is.
-        found: what was found; empty if nothing.
-        needed: whether nothing works without it.
-        mend: the command that brings it, or what to do.
-
-    """
-
-    name: str
-    found: str
-    needed: bool
-    mend: str
-
-
-def examine() -> list[Check]:
+def check_installation() -> list[Check]:
     """Look at everything that EdgeFlare can use."""
     return [
         Check("Python", ".".join(map(str, sys.version_info[:3])), True, "install Python 3.10+"),
         _package("ai-edge-litert", "pip install ai-edge-litert", needed=_absent("tflite-runtime")),
         _package("tflite-runtime", "pip install 'edgeflare[tflite-runtime]' (Python 3.11 or less)"),
         _package("onnxruntime", "pip install 'edgeflare[onnx]'"),
-        _adb(),
-        _program("ssh", "ssh", "-V", "apt-get install openssh-client"),
-        _qemu(),
+        *(check for plugin in transports().values() for check in plugin.checks()),
         _bundles(),
         _profiles(),
         _try("agent, emulated", _start_agent, "pip install --force-reinstall edgeflare"),
@@ -65,23 +39,6 @@ def _absent(package: str) -> bool:
     except PackageNotFoundError:
         return True
     return False
-
-
-def _adb() -> Check:
-    """Look for adb's client; adbutils brings one for most systems."""
-    mend = "apt-get install adb"
-    try:
-        return _program("adb, for phones", adbutils.adb_path(), "version", mend)
-    except adbutils.AdbError:
-        return Check("adb, for phones", "", False, mend)
-
-
-def _qemu() -> Check:
-    mend = "apt-get install qemu-user-static"
-    program = find_qemu()
-    if program is None:
-        return Check("QEMU, for ARM cores", "", False, mend)
-    return _program("QEMU, for ARM cores", program, "--version", mend)
 
 
 def _bundles() -> Check:
@@ -102,24 +59,6 @@ def _profiles() -> Check:
     found += f"; not trusted: {', '.join(untrusted)}" if untrusted else ""
     found += f"; broken: {', '.join(broken)}" if broken else ""
     return Check("profiles", found, True, "pip install --force-reinstall edgeflare")
-
-
-def _program(name: str, program: str, question: str, mend: str) -> Check:
-    """Look for a program; the first line that it says of its version is what was found."""
-    try:
-        done = subprocess.run(
-            [program, question],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_PROGRAM_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return Check(name, "", False, mend)
-    said = (done.stdout + done.stderr).strip().splitlines()
-    return Check(name, said[0] if said and not done.returncode else "", False, mend)
 
 
 def _try(name: str, attempt: Callable[[], str], mend: str) -> Check:

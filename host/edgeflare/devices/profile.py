@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from edgeflare.devices.profile_file import read_profile_file, split_address
+from edgeflare.devices.profile_file import read_profile_file
 from edgeflare.devices.profile_folders import (
-    Kept,
     ProfileFile,
     ProfileFiles,
+    ProfileLocation,
     profile_files,
     trust_needed,
 )
-from edgeflare.devices.profile_rules import TransportName, check_token, check_transport
+from edgeflare.devices.profile_keys import EXTENDS
+from edgeflare.devices.profile_rules import read_keys
+from edgeflare.devices.transports.transport_registry import transport, transports
 from edgeflare.errors import UserError
 from edgeflare.suggestion import suggestion
 from edgeflare.trust.request import Request
@@ -35,7 +37,7 @@ class Profile:
         name: the file's name without its ending, or the address that was asked for.
         description: one line for people.
         source: the file that says all this; None for an address profile made on the spot.
-        transport: what brings the agent up.
+        transport: what brings the agent up, by the name under which it is registered.
         kernels: the kernels that models run on.
         threads: interpreter threads.
         delegate: path on the device of an external delegate's library, or None.
@@ -46,24 +48,24 @@ class Profile:
         pause_above_celsius: temperature above which the device is left to cool; None for no limit.
         thermal_zones: names of the zones that this temperature is taken from, with `*` for
             anything; none for all but those that are known to tell no temperature.
-        python: an interpreter with a runtime that runs the agent, in place of the host's own
-            (emulated) or of a bundle (ssh).
+        python: an interpreter with a runtime that runs the agent, in place of the host's own or of
+            a bundle.
         link_delay_ms: emulated latency, added to each round trip of an emulated device.
         runtime: the TFLite runtime of the bundle, as `edgeflare agent bundle --runtime` takes it.
-        cpu: the core that QEMU emulates, by its name for it.
-        serial: what `adb devices` calls the device; None for the only one attached.
-        host: what `ssh` is to connect to: a host or an alias of its configuration, perhaps with
-            user and port.
+        cpu: the core that is emulated, by its emulator's name for it.
+        serial: the serial number by which the device is found; None for the only one attached.
+        host: the host to connect to, or an alias for it, perhaps with user and port.
         cache: folder on the device that holds bundles and models; None for the transport's usual.
         cache_limit_mb: megabytes that its models may take.
         address: host:port of an agent that somebody started.
         tls_ca: PEM file with the certificate authority that vouches for that agent.
         token_file: file with the token that lets the host in there.
+        options: the values of keys that only this transport knows and no attribute above holds.
 
     """
 
     name: str
-    transport: TransportName
+    transport: str
     description: str = ""
     source: Path | None = None
     kernels: Kernels = "xnnpack"
@@ -86,13 +88,27 @@ class Profile:
     address: str | None = None
     tls_ca: Path | None = None
     token_file: Path | None = None
+    options: Mapping[str, object] = field(default_factory=dict)
+
+    def value(self, key: str) -> object:
+        """Return the value of a key, None where it has none."""
+        return getattr(self, key) if key in _FIELDS else self.options.get(key)
+
+    def with_values(self, values: Mapping[str, Any]) -> Profile:
+        """Return this profile with other values of some keys, by their names."""
+        known = {key: value for key, value in values.items() if key in _FIELDS}
+        others = {key: value for key, value in values.items() if key not in _FIELDS}
+        return replace(self, options={**self.options, **others}, **known)
+
+
+_FIELDS = frozenset(one.name for one in fields(Profile)) - {"name", "source", "options"}
 
 
 def find_profile(name: str, trust: Trust = KEPT_ONLY) -> Profile:
     """Return the profile of that name, or one made on the spot for an address with a scheme.
 
-    Those are `adb://[SERIAL]`, `ssh://[USER@]HOST[:PORT]` and `grpc://HOST:PORT`. The name has to
-    be one that the user gave, never one from a document: for those there is `find_run_profiles`.
+    The name has to be one that the user gave, never one from a document: for those there is
+    `find_run_profiles`.
 
     Args:
         name: the name.
@@ -110,7 +126,7 @@ def find_profile(name: str, trust: Trust = KEPT_ONLY) -> Profile:
     if name not in files:
         raise UserError(
             f'unknown device "{name}".{suggestion(name, files, _MEANT)} `edgeflare devices list`'
-            f" names them all; {_SCHEMES_TEXT} need no profile"
+            f" names them all; {_address_forms()} need no profile"
         )
     return _load(name, files).with_trust(trust)
 
@@ -118,8 +134,8 @@ def find_profile(name: str, trust: Trust = KEPT_ONLY) -> Profile:
 def find_profiles(names: Sequence[str], trust: Trust = KEPT_ONLY) -> list[Profile]:
     """Return the profiles of devices that are used together, each under a name of its own.
 
-    An emulated device that is named several times is started as many times, and found again by the
-    names that it then has: "emulated-builtin#2" is another "emulated-builtin".
+    A profile whose transport starts a device of its own may be named several times, and is found
+    again by the names that it then has: "emulated-builtin#2" is another "emulated-builtin".
 
     Raises:
         UserError: see `find_profile`; or a device that there is only once is named twice.
@@ -130,7 +146,7 @@ def find_profiles(names: Sequence[str], trust: Trust = KEPT_ONLY) -> list[Profil
     for at, name in enumerate(names):
         profile = find_profile(name, trust)
         before = names[:at].count(name)
-        if before and profile.transport not in _STARTED:
+        if before and not transport(profile.transport).starts_device:
             raise UserError(f'device "{name}" is named twice: name each device once')
         found.append(replace(profile, name=f"{name}#{before + 1}") if before else profile)
     return found
@@ -151,8 +167,8 @@ def find_run_profiles(names: Sequence[str]) -> list[Profile]:
         loaded = _load(base, files) if base in files else None
         if (
             loaded is None
-            or any(file.kept is not Kept.SHIPPED for file in loaded.line)
-            or loaded.profile.transport not in _STARTED
+            or any(file.location is not ProfileLocation.SHIPPED for file in loaded.line)
+            or not transport(loaded.profile.transport).starts_device
         ):
             again = " ".join(f"--device {one}" for one in names)
             raise UserError(
@@ -165,14 +181,10 @@ def find_run_profiles(names: Sequence[str]) -> list[Profile]:
 def find_shipped_profile(name: str) -> Profile:
     """Return a profile that is shipped under that name, whatever else has the name."""
     shipped = {
-        key: [file for file in some if file.kept is Kept.SHIPPED]
+        key: [file for file in some if file.location is ProfileLocation.SHIPPED]
         for key, some in profile_files().items()
     }
     return _load(name, shipped).profile
-
-
-_STARTED: tuple[TransportName, ...] = ("emulated", "qemu")
-"""The transports that start a device of their own, as often as it is asked for."""
 
 
 def _without_number(name: str) -> str:
@@ -181,11 +193,11 @@ def _without_number(name: str) -> str:
     files = profile_files()
     if name in files or base not in files or not number.isdecimal():
         return name
-    return base if _load(base, files).profile.transport in _STARTED else name
+    return base if transport(_load(base, files).profile.transport).starts_device else name
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class UnusableProfile:
     """A profile that cannot be used.
 
     Attributes:
@@ -201,22 +213,22 @@ class Broken:
     untrusted: bool = False
 
 
-def list_profiles() -> tuple[list[Profile], list[Broken]]:
+def list_profiles() -> tuple[list[Profile], list[UnusableProfile]]:
     """Return all profiles, by name, and in a list of their own those that cannot be used."""
     files = profile_files()
     profiles: list[Profile] = []
-    broken: list[Broken] = []
+    broken: list[UnusableProfile] = []
     for name in sorted(files):
         try:
             loaded = _load(name, files)
         except UserError as error:
-            broken.append(Broken(name, str(error)))
+            broken.append(UnusableProfile(name, str(error)))
             continue
         if loaded.request is None or KEPT_ONLY.allows(loaded.request):
             profiles.append(loaded.profile)
         else:
             complaint = f"not trusted: {loaded.request.what}"
-            broken.append(Broken(name, complaint, untrusted=True))
+            broken.append(UnusableProfile(name, complaint, untrusted=True))
     return profiles, broken
 
 
@@ -243,24 +255,33 @@ class _Loaded:
 
 
 def _load(name: str, files: ProfileFiles) -> _Loaded:
-    """Read a profile and those that it extends; what the extending one says goes first.
+    """Read a profile and those that it extends; what the extending one says goes first."""
+    line, tables = _with_bases(files[name][0], files)
+    path = line[0].path
+    values = read_keys([(file.path, table) for file, table in zip(line, tables, strict=True)])
+    values.pop(EXTENDS.name, None)
+    profile = Profile(name=name, source=path, transport=values["transport"]).with_values(values)
+    return _Loaded(profile, line, trust_needed(line, values, files))
+
+
+def _with_bases(
+    file: ProfileFile, files: ProfileFiles
+) -> tuple[list[ProfileFile], list[dict[str, object]]]:
+    """Return a profile's file and those that it extends, with what each says.
 
     What a shipped profile or one of the user's extends is never a file of the working directory.
     One that extends its own name means the one of a folder that comes after its own.
     """
-    file = files[name][0]
     path = file.path
-    values: dict[str, object] = {}
-    line: list[ProfileFile] = [file]
+    line = [file]
+    tables: list[dict[str, object]] = []
     while True:
         at = line[-1]
         table = read_profile_file(at.path)
-        base = table.pop("extends", None)
-        check_token(at.path, table, values)
-        values = {**table, **values}
-        if base is None:
-            break
-        base = str(base)
+        tables.append(table)
+        if EXTENDS.name not in table:
+            return line, tables
+        base = str(EXTENDS.read(at.path, table[EXTENDS.name]))
         found = [one for one in files.get(base, ()) if one.may_be_base_of(at)]
         if not found:
             raise UserError(
@@ -273,38 +294,28 @@ def _load(name: str, files: ProfileFiles) -> _Loaded:
             circle = " extends ".join([*(step.name for step in line), base])
             raise UserError(f"{path}: extends: goes round in a circle, {circle}")
         line.append(found[0])
-    check_transport(path, values)
-    profile = Profile(name=name, source=path, **values)  # type: ignore[arg-type]
-    return _Loaded(profile, line, trust_needed(line, values, files))
 
 
-_SCHEMES_TEXT = "adb://[SERIAL], ssh://[USER@]HOST and grpc://HOST:PORT"
-
-
-def _addressed(name: str, scheme: str, rest: str, trust: Trust) -> Profile:
+def _addressed(name: str, scheme_name: str, rest: str, trust: Trust) -> Profile:
     """Make the profile of a device that is named by its address alone."""
-    if scheme == "grpc":
-        return _network_agent(name, rest)
-    if scheme == "adb":
-        serial = rest or None
-        phone = _load("android-arm64", profile_files()).with_trust(trust)
-        return replace(phone, name=name, source=None, serial=serial)
-    if scheme == "ssh":
-        if not rest or rest.startswith("-"):
-            raise UserError(f'device "{name}": expected ssh://[USER@]HOST[:PORT]')
-        board = _load("linux-aarch64-ssh", profile_files()).with_trust(trust)
-        return replace(board, name=name, source=None, host=rest)
-    raise UserError(f'device "{name}": unknown scheme "{scheme}://"; expected {_SCHEMES_TEXT}')
-
-
-def _network_agent(name: str, address: str) -> Profile:
-    try:
-        split_address(address)
-    except ValueError as error:
-        raise UserError(f'device "{name}": {error}, for example grpc://127.0.0.1:50051') from None
-    return Profile(
-        name=name,
-        transport="address",
-        description=f"an agent that somebody started, at {address}",
-        address=address,
+    for registered, plugin in transports().items():
+        scheme = plugin.scheme
+        if scheme is None or scheme.name != scheme_name:
+            continue
+        try:
+            values = scheme.read(rest)
+        except ValueError as error:
+            raise UserError(f'device "{name}": {error}') from None
+        if scheme.extends is None:
+            return Profile(name=name, transport=registered).with_values(values)
+        base = _load(scheme.extends, profile_files()).with_trust(trust)
+        return replace(base, name=name, source=None).with_values(values)
+    raise UserError(
+        f'device "{name}": unknown scheme "{scheme_name}://"; expected {_address_forms()}'
     )
+
+
+def _address_forms() -> str:
+    """Return the forms of all addresses, as a list in a sentence."""
+    *most, last = (plugin.scheme.syntax for plugin in transports().values() if plugin.scheme)
+    return f"{', '.join(most)} and {last}"

@@ -9,11 +9,13 @@ from enum import IntEnum
 from pathlib import Path
 
 from edgeflare.devices.profile_file import MOST_BYTES
+from edgeflare.devices.profile_keys import COMMON_KEYS
+from edgeflare.devices.transports.transport_registry import transport
 from edgeflare.regular_file import read_regular
 from edgeflare.trust.request import Request
 
 
-class Kept(IntEnum):
+class ProfileLocation(IntEnum):
     """Where a profile is kept; of two of the same name the first one counts."""
 
     WORKING_DIRECTORY = 0
@@ -26,7 +28,7 @@ class ProfileFile:
     """A profile file, and where it is kept."""
 
     path: Path
-    kept: Kept
+    location: ProfileLocation
 
     @property
     def name(self) -> str:
@@ -35,32 +37,29 @@ class ProfileFile:
 
     def may_be_base_of(self, other: ProfileFile) -> bool:
         """Tell whether another may extend this one, by where the two are kept."""
-        here = Kept.WORKING_DIRECTORY
-        return self.kept is not here or other.kept is here
+        here = ProfileLocation.WORKING_DIRECTORY
+        return self.location is not here or other.location is here
 
 
 ProfileFiles = Mapping[str, Sequence[ProfileFile]]
 """The files of each name, the one that counts first."""
 
-TAKES_TRUST = ("python", "delegate", "address", "host", "cache", "tls_ca", "token_file")
-"""Keys that start a program, load a library, or say who is connected to and shown a token, and the
-folder on a device that is made, filled and removed."""
-
 
 def profile_files() -> dict[str, list[ProfileFile]]:
     """Return the files of each name; a copy of a shipped profile counts as that one."""
     files: dict[str, list[ProfileFile]] = {}
-    for kept, folder in _folders():
+    for location, folder in _folders():
         for path in sorted(folder.glob("*.toml")):
             if not path.is_fifo():  # which would be waited for
-                files.setdefault(path.stem, []).append(ProfileFile(path, kept))
+                files.setdefault(path.stem, []).append(ProfileFile(path, location))
     for name, some in files.items():
-        shipped = [file for file in some if file.kept is Kept.SHIPPED]
+        shipped = [file for file in some if file.location is ProfileLocation.SHIPPED]
         files[name] = [
             file
             for file in some
             if not (
-                file.kept is Kept.WORKING_DIRECTORY and any(_same(file, one) for one in shipped)
+                file.location is ProfileLocation.WORKING_DIRECTORY
+                and any(_same(file, one) for one in shipped)
             )
         ]
     return files
@@ -79,32 +78,37 @@ def trust_needed(
         files: the files of each name.
 
     """
-    if all(file.kept is not Kept.WORKING_DIRECTORY for file in line):
+    if all(file.location is not ProfileLocation.WORKING_DIRECTORY for file in line):
         return None
-    keys = [key for key in TAKES_TRUST if key in values]
+    plugin = transport(str(values["transport"]))
+    known = [*COMMON_KEYS.values(), *plugin.keys]
+    keys = [key for key in known if key.needs_trust and key.name in values]
     shadows = any(_shadows_shipped(file, files) for file in line)
-    if not keys and not shadows:
-        return None
-    does = [f"sets {', '.join(keys)}"] if keys else []
+    does = [f'uses the transport "{values["transport"]}"'] if plugin.needs_trust else []
+    does += [f"sets {', '.join(key.name for key in keys)}"] if keys else []
     does += ["takes the place of a shipped profile"] if shadows else []
+    if not does:
+        return None
     contents = {
         f"{at} {file.name}": read_regular(file.path, MOST_BYTES) for at, file in enumerate(line)
     }
     # Paths are relative to the file, so that the same text elsewhere means other programs.
     contents |= {
-        key: str(values[key]).encode() for key in ("python", "tls_ca", "token_file") if key in keys
+        key.name: str(values[key.name]).encode()
+        for key in known
+        if key.relative_path and key.name in values
     }
     return Request(f"the profile {line[0].path} {' and '.join(does)}", contents)
 
 
-def _folders() -> Iterator[tuple[Kept, Path]]:
-    yield Kept.WORKING_DIRECTORY, Path("device_profiles")
-    yield Kept.CONFIGURATION, Path(os.path.expanduser("~/.config/edgeflare/devices"))
+def _folders() -> Iterator[tuple[ProfileLocation, Path]]:
+    yield ProfileLocation.WORKING_DIRECTORY, Path("device_profiles")
+    yield ProfileLocation.CONFIGURATION, Path(os.path.expanduser("~/.config/edgeflare/devices"))
     package = Path(__file__).resolve().parents[1]
-    yield Kept.SHIPPED, package / "device_profiles"  # where a wheel puts them
+    yield ProfileLocation.SHIPPED, package / "device_profiles"  # where a wheel puts them
     checkout = package.parents[1]  # where a package is installed, this may be anybody's folder
     if package.parent.name == "host" and (checkout / "pyproject.toml").is_file():
-        yield Kept.SHIPPED, checkout / "device_profiles"
+        yield ProfileLocation.SHIPPED, checkout / "device_profiles"
 
 
 def _same(file: ProfileFile, shipped: ProfileFile) -> bool:
@@ -119,6 +123,6 @@ def _same(file: ProfileFile, shipped: ProfileFile) -> bool:
 
 
 def _shadows_shipped(file: ProfileFile, files: ProfileFiles) -> bool:
-    return file.kept is Kept.WORKING_DIRECTORY and any(
-        other.kept is Kept.SHIPPED for other in files.get(file.name, ())
+    return file.location is ProfileLocation.WORKING_DIRECTORY and any(
+        other.location is ProfileLocation.SHIPPED for other in files.get(file.name, ())
     )

@@ -2,88 +2,107 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
+from edgeflare.devices.profile_keys import (
+    COMMON_KEYS,
+    ProfileKey,
+    one_of,
+    unexpected_value,
+)
+from edgeflare.devices.transports.transport_plugin import TransportPlugin
+from edgeflare.devices.transports.transport_registry import (
+    transport,
+    transport_names,
+    transports,
+)
 from edgeflare.errors import UserError
-
-TransportName = Literal["emulated", "qemu", "adb", "ssh", "address"]
-"""What brings the agent up; one class each in `devices/transports`."""
-
-_REQUIRED: dict[TransportName, tuple[str, str] | None] = {
-    "emulated": None,
-    "qemu": ("cpu", "cortex-a72"),
-    "adb": None,
-    "ssh": None,  # its host too may come with the address
-    "address": ("address", "HOST:PORT"),
-}
-"""The transports; and the key, with an example, without which one cannot do."""
-
-_BELONGS_TO: dict[str, tuple[TransportName, ...]] = {
-    "python": ("emulated", "ssh"),
-    "link_delay_ms": ("emulated",),
-    "runtime": ("qemu", "adb", "ssh"),
-    "cpu": ("qemu",),
-    "serial": ("adb",),
-    "host": ("ssh",),
-    "cache": ("adb", "ssh"),
-    "cache_limit_mb": ("adb", "ssh"),
-    "address": ("address",),
-    "tls_ca": ("address",),
-    "token_file": ("address",),
-}
-"""The keys that only some transports know."""
+from edgeflare.suggestion import suggestion
 
 
-def check_transport(path: Path, values: Mapping[str, object]) -> None:
-    """Refuse a profile that lacks a key that its transport needs, or has one of another's.
-
-    Raises:
-        UserError: it does; names the file and the key.
-
-    """
-    transport = values.get("transport")
-    if transport is None:
-        raise UserError(
-            f"{path}: transport is missing; expected {_one_of(_REQUIRED)}, or a profile that"
-            " it extends"
-        )
-    for key in values:
-        owners = _BELONGS_TO.get(key)
-        if owners is not None and transport not in owners:
-            raise UserError(
-                f"{path}: {key}: belongs to transport = {_one_of(owners)}, but this profile's is"
-                f' "{transport}"'
-            )
-    required = _REQUIRED[transport]  # type: ignore[index]
-    if required is not None and required[0] not in values:
-        raise UserError(
-            f'{path}: {required[0]} is missing; expected {required[0]} = "{required[1]}"'
-        )
-
-
-def _one_of(names: Iterable[str]) -> str:
-    *most, last = (f'"{name}"' for name in names)
-    return f"{', '.join(most)} or {last}" if most else last
-
-
-def check_token(path: Path, said: Mapping[str, object], extending: Mapping[str, object]) -> None:
-    """Refuse to show the token of one address to another.
+def read_keys(files: Sequence[tuple[Path, Mapping[str, object]]]) -> dict[str, Any]:
+    """Return the values of a profile, each checked, `transport` among them.
 
     Args:
-        path: the profile that may have a token.
-        said: what it says.
-        extending: what the profiles say that extend it.
+        files: the path of the profile's file and of each that it extends, in that order, with what
+            they say; what an earlier one says counts.
 
     Raises:
-        UserError: a profile sets another address than the one that it extends, whose token it has.
+        UserError: a key is unknown or of another transport, or one that the transport needs is
+            missing, or a value is not what its key accepts; names the file and the key.
 
     """
-    theirs, ours = said.get("address"), extending.get("address")
-    taken = "token_file" in said and "token_file" not in extending
-    if taken and None not in (theirs, ours) and theirs != ours:
+    plugin = _transport_of(files)
+    own = {key.name: key for key in plugin.keys} if plugin else {}
+    values: dict[str, Any] = {}
+    misplaced: dict[str, list[str]] = {}
+    for path, table in files:
+        said = {}
+        for name, value in table.items():
+            key = COMMON_KEYS.get(name) or own.get(name)
+            if key is None:
+                owners = _transports_with(path, name)
+                misplaced.setdefault(name, list(owners))
+                key = next(iter(owners.values()))
+            said[name] = key.read(path, value)
+        if plugin is not None and plugin.check_extension is not None:
+            plugin.check_extension(path, said, values)
+        values = {**said, **values}
+    _check_complete(files[0][0], values, misplaced, own.values())
+    return values
+
+
+def _transport_of(
+    files: Sequence[tuple[Path, Mapping[str, object]]],
+) -> TransportPlugin | None:
+    said = [(path, table["transport"]) for path, table in files if "transport" in table]
+    for path, value in said:
+        if value not in transport_names():
+            expected = one_of(*transport_names()).expected
+            raise unexpected_value(path, "transport", value, expected)
+    return transport(str(said[0][1])) if said else None
+
+
+def _transports_with(path: Path, name: str) -> dict[str, ProfileKey]:
+    """Return the key of that name, by the names of the transports that know it; at least one."""
+    found = {
+        owner: key
+        for owner, plugin in transports().items()
+        for key in plugin.keys
+        if key.name == name
+    }
+    if not found:
+        own = dict.fromkeys(key.name for plugin in transports().values() for key in plugin.keys)
+        known = [*COMMON_KEYS, *own]
+        hint = suggestion(name, known, 'did you mean "{}"? ')
+        raise UserError(f'{path}: unknown key "{name}"; {hint}known keys: {", ".join(known)}')
+    return found
+
+
+def _check_complete(
+    path: Path,
+    values: Mapping[str, object],
+    misplaced: Mapping[str, Sequence[str]],
+    keys: Iterable[ProfileKey],
+) -> None:
+    """Refuse a profile that lacks a key that its transport needs, or has one of another's."""
+    if "transport" not in values:
         raise UserError(
-            f"{path}: token_file is for {theirs}, and a profile that extends this one has the"
-            f" address {ours}: give that one a token_file of its own"
+            f"{path}: transport is missing; expected {_alternatives(transport_names())}, or a"
+            " profile that it extends"
         )
+    for name, owners in misplaced.items():
+        raise UserError(
+            f"{path}: {name}: belongs to transport = {_alternatives(owners)}, but this profile's is"
+            f' "{values["transport"]}"'
+        )
+    for key in keys:
+        if key.example is not None and key.name not in values:
+            raise UserError(f'{path}: {key.name} is missing; expected {key.name} = "{key.example}"')
+
+
+def _alternatives(names: Iterable[str]) -> str:
+    *most, last = (f'"{name}"' for name in names)
+    return f"{', '.join(most)} or {last}" if most else last

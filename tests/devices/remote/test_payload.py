@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from edgeflare.devices.profile import Profile
-from edgeflare.devices.profile_rules import TransportName
 from edgeflare.devices.remote.payload import agent_code, target_of
 from edgeflare.errors import UserError
 
@@ -60,7 +59,7 @@ def test_unpacked_anywhere_it_runs_the_agent_with_the_python_that_it_is_told(
         ("adb", "aarch64", "android-arm64"),
     ],
 )
-def test_the_machine_says_which_bundle(transport: TransportName, machine: str, target: str) -> None:
+def test_the_machine_says_which_bundle(transport: str, machine: str, target: str) -> None:
     assert target_of(Profile(name="x", transport=transport), machine) == target
 
 
@@ -74,7 +73,7 @@ def test_the_machine_says_which_bundle(transport: TransportName, machine: str, t
     ],
 )
 def test_a_machine_without_a_bundle_is_told_what_to_do(
-    transport: TransportName, machine: str, words: str
+    transport: str, machine: str, words: str
 ) -> None:
     with pytest.raises(UserError, match=words) as refused:
         target_of(Profile(name="x", transport=transport), machine)

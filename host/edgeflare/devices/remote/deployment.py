@@ -13,6 +13,7 @@ from edgeflare.devices.remote.names import is_stale, new_name
 from edgeflare.devices.remote.on_device import Survey
 from edgeflare.devices.remote.payload import Payload, agent_code, bundle
 from edgeflare.devices.remote.remote import Remote, RemoteError
+from edgeflare.devices.transports.transport_registry import transport
 from edgeflare.errors import UserError
 
 OTHERS_KEPT = 2
@@ -20,8 +21,6 @@ OTHERS_KEPT = 2
 
 PUSH_BYTES_PER_SECOND = 256 * 1024
 """A slow uplink; a push may take what it takes at this speed, and a look around more."""
-
-_USUAL = {"adb": "/data/local/tmp/edgeflare", "ssh": "~/.cache/edgeflare/device"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +44,8 @@ def cache_of(profile: Profile) -> str | None:
 
     One that begins with `~/` is in the home there.
     """
-    return profile.cache or _USUAL.get(profile.transport)
+    deployment = transport(profile.transport).deployment
+    return profile.cache or (deployment.cache if deployment else None)
 
 
 def look(remote: Remote, profile: Profile) -> Survey:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from edgeflare.devices.bundle.build import build_bundle
 from edgeflare.devices.profile import Profile
+from edgeflare.devices.transports.transport_registry import transport
 from edgeflare.errors import UserError
 from edgeflare.models.agent_code import package_folder
 
@@ -80,7 +81,8 @@ def target_of(profile: Profile, machine: str) -> str:
         UserError: there is no bundle for it; says what to do.
 
     """
-    targets = _ANDROID if profile.transport == "adb" else _LINUX
+    deployment = transport(profile.transport).deployment
+    targets = deployment.bundle_targets if deployment else {}
     if machine in targets:
         return targets[machine]
     if machine.startswith(("armv6", "armv7", "armv8")):
@@ -92,22 +94,8 @@ def target_of(profile: Profile, machine: str) -> str:
         )
     raise UserError(
         f"{profile.name}: its machine is {machine}, but bundles exist for"
-        f" {', '.join(sorted(targets))}"
-        + (
-            "; with a Python and a runtime there, name it in the profile as python"
-            if profile.transport == "ssh"
-            else "; use a phone or an emulator image with an arm64 processor"
-        )
+        f" {', '.join(sorted(targets))}" + (f"; {deployment.without_bundle}" if deployment else "")
     )
-
-
-_LINUX = {
-    "aarch64": "linux-aarch64",
-    "arm64": "linux-aarch64",
-    "x86_64": "linux-x86_64",
-    "amd64": "linux-x86_64",
-}
-_ANDROID = {"aarch64": "android-arm64", "arm64": "android-arm64"}
 
 
 def _add(archive: tarfile.TarFile, name: str, content: bytes, mode: int) -> None:

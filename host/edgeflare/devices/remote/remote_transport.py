@@ -1,4 +1,4 @@
-"""The transports "ssh" and "adb": an agent deployed, started and reached through a shell."""
+"""A transport for devices with a shell: the agent is deployed, started and reached through it."""
 
 from __future__ import annotations
 

@@ -17,12 +17,20 @@ from pathlib import Path
 import adbutils
 
 from edgeflare.devices.profile import Profile
+from edgeflare.devices.profile_keys import CACHE, CACHE_LIMIT_MB, RUNTIME, ProfileKey, text
+from edgeflare.devices.program_check import Check, check_program
 from edgeflare.devices.remote.remote import (
     Output,
     Remote,
     RemoteCommandFailed,
     RemoteError,
     RemoteLost,
+)
+from edgeflare.devices.remote.remote_transport import RemoteTransport
+from edgeflare.devices.transports.transport_plugin import (
+    AddressScheme,
+    AgentDeployment,
+    TransportPlugin,
 )
 from edgeflare.errors import InfrastructureError, UserError
 
@@ -320,3 +328,46 @@ def _start_server() -> None:
         raise RemoteLost(
             "adb: its server does not start; `adb start-server` says why", "start-server"
         ) from None
+
+
+def _status(profile: Profile) -> str:
+    phones = attached_as_far_as_known()
+    if phones is None:
+        return "adb's server does not run: `adb start-server`, and look again"
+    if profile.serial is None:
+        return f"{len(phones)} attached" if phones else "none attached"
+    state = next((one.state for one in phones if one.serial == profile.serial), "not attached")
+    return f"{profile.serial} {'attached' if state == 'device' else state}"
+
+
+def _check_adb() -> Check:
+    """Look for adb's client; adbutils brings one for most systems."""
+    mend = "apt-get install adb"
+    try:
+        return check_program("adb, for phones", adbutils.adb_path(), "version", mend)
+    except adbutils.AdbError:
+        return Check("adb, for phones", "", False, mend)
+
+
+PLUGIN = TransportPlugin(
+    create=lambda profile: RemoteTransport(profile, AdbRemote(profile)),
+    keys=(
+        RUNTIME,
+        ProfileKey("serial", text("what `adb devices` calls the device"), needs_trust=False),
+        CACHE,
+        CACHE_LIMIT_MB,
+    ),
+    needs_trust=False,
+    scheme=AddressScheme(
+        "adb", "adb://[SERIAL]", lambda serial: {"serial": serial or None}, extends="android-arm64"
+    ),
+    attached=lambda: [f"adb://{one.serial}" for one in attached_as_far_as_known() or ()],
+    status=_status,
+    checks=lambda: [_check_adb()],
+    deployment=AgentDeployment(
+        shell=AdbRemote,
+        cache="/data/local/tmp/edgeflare",
+        bundle_targets={"aarch64": "android-arm64", "arm64": "android-arm64"},
+        without_bundle="use a phone or an emulator image with an arm64 processor",
+    ),
+)

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import socket
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
 from edgeflare.devices.lease import lease
+from edgeflare.devices.network_address import split_address
 from edgeflare.devices.profile import Profile
-from edgeflare.devices.profile_file import split_address
+from edgeflare.devices.profile_keys import AcceptedValues, ProfileKey, path, read_text
 from edgeflare.devices.transports.transport import Endpoint, Transport
+from edgeflare.devices.transports.transport_plugin import (
+    STATUS_SECONDS,
+    AddressScheme,
+    TransportPlugin,
+)
 from edgeflare.errors import UserError
 
 TOKEN_VARIABLE = "EDGEFLARE_TOKEN"  # noqa: S105 - the name of a variable
@@ -87,3 +95,54 @@ def _is_loopback(host: str) -> bool:
 def _path_from_environment(variable: str) -> Path | None:
     value = os.environ.get(variable)
     return Path(value) if value else None
+
+
+def _status(profile: Profile) -> str:
+    try:
+        socket.create_connection(split_address(profile.address or ""), STATUS_SECONDS).close()
+    except OSError as error:
+        return f"nobody is there ({error.strerror or error})"
+    return "somebody listens"
+
+
+def _check_token(path: Path, said: Mapping[str, object], extending: Mapping[str, object]) -> None:
+    """Refuse to show the token of one address to another."""
+    base, extended = said.get("address"), extending.get("address")
+    inherited = "token_file" in said and "token_file" not in extending
+    if inherited and None not in (base, extended) and base != extended:
+        raise UserError(
+            f"{path}: token_file is for {base}, and a profile that extends this one has the"
+            f" address {extended}: give that one a token_file of its own"
+        )
+
+
+def _read_address(folder: Path, value: object) -> str:
+    address = read_text(folder, value)
+    split_address(address)
+    return address
+
+
+def _read_scheme(address: str) -> Mapping[str, object]:
+    try:
+        split_address(address)
+    except ValueError as error:
+        raise ValueError(f"{error}, for example grpc://127.0.0.1:50051") from None
+    return {"address": address, "description": f"an agent that somebody started, at {address}"}
+
+
+PLUGIN = TransportPlugin(
+    create=AddressTransport,
+    keys=(
+        ProfileKey(
+            "address",
+            AcceptedValues('an address, "HOST:PORT"', _read_address),
+            example="HOST:PORT",
+        ),
+        ProfileKey("tls_ca", path("the path of a PEM file"), relative_path=True),
+        ProfileKey("token_file", path("the path of a file"), relative_path=True),
+    ),
+    check_extension=_check_token,
+    needs_trust=False,
+    scheme=AddressScheme("grpc", "grpc://HOST:PORT", _read_scheme),
+    status=_status,
+)

@@ -131,23 +131,29 @@ class ChildAgent:
 
 
 class ChildTransport(Transport):
-    """Brings an agent up as a child of this process; its heirs say how it is started."""
+    """Brings an agent up as a child of this process; a subclass says how it is started."""
 
     def __init__(self, profile: Profile) -> None:
-        self._profile = profile
+        self.profile = profile
         self._agent: ChildAgent | None = None
         self._last_words = ""
 
     @abstractmethod
-    def _start(self, agent: ChildAgent) -> Endpoint:
-        """Start the agent, and wait until it is ready."""
+    def start_agent(self, agent: ChildAgent) -> Endpoint:
+        """Start the agent by `agent.start`, and return what that returns.
+
+        Raises:
+            UserError: the profile asks for something that is not there.
+            InfrastructureError: the agent does not come up.
+
+        """
 
     def open(self) -> Endpoint:
         """Start the agent, and wait until it is ready."""
         self._last_words = ""
-        self._agent = ChildAgent(self._profile.name)
+        self._agent = ChildAgent(self.profile.name)
         try:
-            return self._start(self._agent)
+            return self.start_agent(self._agent)
         except BaseException:
             self.close()
             raise

@@ -9,9 +9,11 @@ import os
 import sys
 from pathlib import Path
 
+from edgeflare.devices.profile_keys import PYTHON, ProfileKey, number
 from edgeflare.devices.transports.child_agent import ChildAgent, ChildTransport
 from edgeflare.devices.transports.delegate import allow_delegate
 from edgeflare.devices.transports.transport import Endpoint
+from edgeflare.devices.transports.transport_plugin import TransportPlugin
 from edgeflare.errors import UserError
 from edgeflare.models.agent_code import link_packages
 
@@ -19,17 +21,18 @@ from edgeflare.models.agent_code import link_packages
 class EmulatedTransport(ChildTransport):
     """Runs `python -m edgeflare_agent` as a child process."""
 
-    def _start(self, agent: ChildAgent) -> Endpoint:
+    def start_agent(self, agent: ChildAgent) -> Endpoint:
+        """Start the agent with this host's Python, or the one that the profile names."""
         packages = agent.folder / "packages"
         link_packages(packages)
-        python = self._profile.python or sys.executable
-        environment = _environment(packages, own=self._profile.python is None)
+        python = self.profile.python or sys.executable
+        environment = _environment(packages, own=self.profile.python is None)
         try:
-            command = [python, "-m", "edgeflare_agent", *allow_delegate(self._profile)]
+            command = [python, "-m", "edgeflare_agent", *allow_delegate(self.profile)]
             return agent.start(command, environment)
         except OSError as error:
             raise UserError(
-                f'{self._profile.source}: python = "{python}": cannot be run: {error.strerror}'
+                f'{self.profile.source}: python = "{python}": cannot be run: {error.strerror}'
             ) from None
 
 
@@ -44,3 +47,15 @@ def _environment(packages: Path, *, own: bool) -> dict[str, str]:
         environment.pop("PYTHONHOME", None)
     environment["PYTHONPATH"] = os.pathsep.join(paths)
     return environment
+
+
+_MOST_LINK_DELAY_MS = 60_000.0
+"""A minute: beyond it, a link counts as lost."""
+
+PLUGIN = TransportPlugin(
+    create=EmulatedTransport,
+    keys=(PYTHON, ProfileKey("link_delay_ms", number(0, _MOST_LINK_DELAY_MS), needs_trust=False)),
+    needs_trust=False,
+    starts_device=True,
+    status=lambda _profile: "here",
+)

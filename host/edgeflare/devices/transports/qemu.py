@@ -15,9 +15,12 @@ from pathlib import Path
 
 from edgeflare.devices.bundle.build import build_bundle, unpack_bundle
 from edgeflare.devices.profile import Profile
+from edgeflare.devices.profile_keys import RUNTIME, ProfileKey, text
+from edgeflare.devices.program_check import Check, check_program
 from edgeflare.devices.transports.child_agent import ChildAgent, ChildTransport
 from edgeflare.devices.transports.delegate import allow_delegate
 from edgeflare.devices.transports.transport import Endpoint
+from edgeflare.devices.transports.transport_plugin import TransportPlugin
 from edgeflare.errors import UserError
 from edgeflare.suggestion import suggestion
 
@@ -46,16 +49,17 @@ _CORES = {
 class QemuTransport(ChildTransport):
     """Runs the bundle of linux-aarch64 under QEMU in user mode; the bundle stays in the cache."""
 
-    def _start(self, agent: ChildAgent) -> Endpoint:
-        qemu = _find_qemu(self._profile)
-        cpu = self._profile.cpu or ""
-        _check_core(qemu, cpu, self._profile)
-        home = unpack_bundle(build_bundle("linux-aarch64", self._profile.runtime))
+    def start_agent(self, agent: ChildAgent) -> Endpoint:
+        """Start the agent of the bundle on the core that the profile names."""
+        qemu = _find_qemu(self.profile)
+        cpu = self.profile.cpu or ""
+        _check_core(qemu, cpu, self.profile)
+        home = unpack_bundle(build_bundle("linux-aarch64", self.profile.runtime))
         sysroot = agent.folder / "sysroot"
         _tell_of_core(sysroot, cpu, _version(qemu))
         emulator = shlex.join([qemu, "-cpu", cpu, "-L", str(sysroot)])
         environment = {**os.environ, _EMULATOR_VARIABLE: emulator}
-        return agent.start([str(home / "agent"), *allow_delegate(self._profile)], environment)
+        return agent.start([str(home / "agent"), *allow_delegate(self.profile)], environment)
 
 
 def find_qemu() -> str | None:
@@ -120,3 +124,29 @@ def _tell_of_core(sysroot: Path, cpu: str, version: str) -> None:
                 for number in range(processors)
             )
         )
+
+
+def _check_qemu() -> Check:
+    mend = "apt-get install qemu-user-static"
+    program = find_qemu()
+    if program is None:
+        return Check("QEMU, for ARM cores", "", False, mend)
+    return check_program("QEMU, for ARM cores", program, "--version", mend)
+
+
+PLUGIN = TransportPlugin(
+    create=QemuTransport,
+    keys=(
+        RUNTIME,
+        ProfileKey(
+            "cpu",
+            text('a core that QEMU knows, for example "cortex-a72"'),
+            example="cortex-a72",
+            needs_trust=False,
+        ),
+    ),
+    needs_trust=False,
+    starts_device=True,
+    status=lambda _profile: "here" if find_qemu() else "no QEMU on this machine",
+    checks=lambda: [_check_qemu()],
+)

@@ -13,14 +13,31 @@ import shlex
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
 from edgeflare.devices.profile import Profile
+from edgeflare.devices.profile_keys import (
+    CACHE,
+    CACHE_LIMIT_MB,
+    PYTHON,
+    RUNTIME,
+    AcceptedValues,
+    ProfileKey,
+    read_text,
+)
+from edgeflare.devices.program_check import check_program
 from edgeflare.devices.remote.remote import Output, Remote, RemoteCommandFailed, RemoteLost
+from edgeflare.devices.remote.remote_transport import RemoteTransport
 from edgeflare.devices.transports.scratch import ScratchFolder
+from edgeflare.devices.transports.transport_plugin import (
+    STATUS_SECONDS,
+    AddressScheme,
+    AgentDeployment,
+    TransportPlugin,
+)
 from edgeflare.errors import UserError
 
 CONNECT_SECONDS = 10
@@ -320,3 +337,53 @@ def _text(stream: bytes) -> str:
 def _last_line(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[-1] if lines else ""
+
+
+def _status(profile: Profile) -> str:
+    if profile.host is None:
+        return "names no host"
+    with SshRemote(profile, STATUS_SECONDS):
+        return "reachable"
+
+
+def _read_host(folder: Path, value: object) -> str:
+    host = read_text(folder, value)
+    if host.startswith("-") or set(host) & set(" \t\n"):
+        raise ValueError
+    return host
+
+
+def _read_scheme(host: str) -> Mapping[str, object]:
+    if not host or host.startswith("-"):
+        raise ValueError("expected ssh://[USER@]HOST[:PORT]")
+    return {"host": host}
+
+
+PLUGIN = TransportPlugin(
+    create=lambda profile: RemoteTransport(profile, SshRemote(profile)),
+    keys=(
+        PYTHON,
+        RUNTIME,
+        # Not needed in a profile, since it may come with the address.
+        ProfileKey(
+            "host", AcceptedValues('what `ssh` is to connect to, "[USER@]HOST[:PORT]"', _read_host)
+        ),
+        CACHE,
+        CACHE_LIMIT_MB,
+    ),
+    needs_trust=False,
+    scheme=AddressScheme("ssh", "ssh://[USER@]HOST", _read_scheme, extends="linux-aarch64-ssh"),
+    status=_status,
+    checks=lambda: [check_program("ssh", "ssh", "-V", "apt-get install openssh-client")],
+    deployment=AgentDeployment(
+        shell=SshRemote,
+        cache="~/.cache/edgeflare/device",
+        bundle_targets={
+            "aarch64": "linux-aarch64",
+            "arm64": "linux-aarch64",
+            "x86_64": "linux-x86_64",
+            "amd64": "linux-x86_64",
+        },
+        without_bundle="with a Python and a runtime there, name it in the profile as python",
+    ),
+)
