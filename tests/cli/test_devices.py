@@ -207,7 +207,7 @@ def test_a_check_names_the_cpu_features_for_kernels_only(
         agent_version="0",
         protocol="1.1",
     )
-    checked = checking.Checked(provenance, Telemetry(), 1.0, 1.0)
+    checked = checking.DeviceCheckResult(provenance, Telemetry(), 1.0, 1.0)
     monkeypatch.setattr("edgeflare.cli.devices.check_device", lambda _: checked)
     said = call("devices", "check", "emulated-builtin")
     assert "cpu features fma avx2" in " ".join(said.out.split())

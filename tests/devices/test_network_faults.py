@@ -50,7 +50,7 @@ def be_impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "SHORT_CALL_SECONDS", 0.15)
     monkeypatch.setattr(connection, "HEARTBEAT_SECONDS", 0.15)
     monkeypatch.setattr(connection, "LOAD_SECONDS", 0.3)
-    monkeypatch.setattr(stream, "LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(stream, "HEARTBEAT_INTERVAL_SECONDS", 0.1)
     monkeypatch.setattr(stream, "WATCH_SECONDS", 0.02)
     monkeypatch.setattr(device_module, "REOPEN_PAUSES_SECONDS", (0.0, *[0.02] * 30))
 
@@ -243,7 +243,7 @@ def test_an_input_that_was_lost_on_its_way_is_noticed_before_it_is_overdue(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """200 inputs of 10 s may take more than an hour; the agent says at once that it has none."""
-    monkeypatch.setattr(stream, "LOOK_SECONDS", 0.2)
+    monkeypatch.setattr(stream, "HEARTBEAT_INTERVAL_SECONDS", 0.2)
     monkeypatch.setattr(stream, "WATCH_SECONDS", 0.02)
     with (
         FaultyProxy(start_agent().address, seed=0, kinds={"drop": 1.0}) as link,

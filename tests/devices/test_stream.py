@@ -173,7 +173,7 @@ def test_a_device_that_rested_has_not_lost_what_is_on_its_way(
     lost: bool,
 ) -> None:
     """The agent is idle since long ago; what counts is how long a batch has been on its way."""
-    monkeypatch.setattr(stream, "LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(stream, "HEARTBEAT_INTERVAL_SECONDS", 0.1)
     monkeypatch.setattr(stream, "WATCH_SECONDS", 0.01)
     monkeypatch.setattr(stream, "UPLOAD_BYTES_PER_SECOND", bytes_per_second)
     gate = threading.Event()

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from driving import Bench
+from driving import SearchCase
 from edgeflare.core.answer import Image
 from edgeflare.core.goal import Goal
 from edgeflare.errors import UserError
@@ -49,7 +49,9 @@ def test_an_unknown_operator_is_the_users_mistake() -> None:
 
 
 @pytest.mark.parametrize("name", strategies())
-def test_a_strategy_draws_from_the_pool_that_it_is_handed(name: str, agreeing_bench: Bench) -> None:
+def test_a_strategy_draws_from_the_pool_that_it_is_handed(
+    name: str, agreeing_bench: SearchCase
+) -> None:
     """Those that have operators of their own draw none of it."""
     drawn = []
 

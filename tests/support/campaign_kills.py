@@ -96,14 +96,14 @@ class Campaign:
         """Run the campaign to its end."""
         while (code := self.start().wait()) == 3:
             pass  # the device was lost too often in a row; the same command goes on
-        assert code == 0, self.last_words()
+        assert code == 0, self.failure_reason()
         return self.document()
 
     def document(self) -> Document:
         document: Document = json.loads((self.out / "run.json").read_bytes())
         return document
 
-    def last_words(self) -> str:
+    def failure_reason(self) -> str:
         return (self.folder / "stderr").read_text()[-2000:]
 
     def processes(self) -> list[Process]:
@@ -168,7 +168,7 @@ def kill_many(victim: Victim, times: int, folder: Path, expected: Document, seed
             if code == 0:
                 break
             # 3: the device was lost too often in a row; the same command goes on after that, too.
-            assert code in (-signal.SIGKILL, 3), campaign.last_words()
+            assert code in (-signal.SIGKILL, 3), campaign.failure_reason()
         assert_same(campaign, expected)
         tally.campaigns += 1
         tally.findings += len(expected["findings"])

@@ -33,7 +33,6 @@ from edgeflare.run.begin_or_resume import begin_run, resume_run
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_document import Document
 from edgeflare.run.run_header import RunHeader
-from patients import patient
 
 SIDE = 6
 CLASSES = 3
@@ -110,7 +109,7 @@ class Laboratory:
 
     `members` are further kernel sets that the host runs the compressed model under, and
     `more_devices` further devices, which share the seeds with the first; `recovered` are the
-    places of those that were lost and brought back. `patients` are the devices whose health is
+    places of those that were lost and brought back. `monitored` are the devices whose health is
     watched.
     """
 
@@ -120,7 +119,7 @@ class Laboratory:
     members: dict[Kernels, Invoke] = field(default_factory=dict)
     more_devices: tuple[Invoke, ...] = ()
     recovered: list[int] = field(default_factory=list)
-    patients: tuple[MonitoredDevice, ...] = ()
+    monitored: tuple[MonitoredDevice, ...] = ()
     plan: Plan = field(
         default_factory=lambda: Plan(
             "random",
@@ -183,7 +182,7 @@ class Laboratory:
     def _opened(self, panel: Panel, plan: Plan) -> OpenedPair:
         devices = [
             LaboratoryDevice(
-                self.patients[i] if self.patients else patient(canary_every=0), i, self
+                self.monitored[i] if self.monitored else scripted_device(canary_every=0), i, self
             )
             for i in range(panel.devices)
         ]

@@ -43,5 +43,5 @@ class LoopbackRemote(Remote):
     def forward(self, port: int) -> Iterator[int]:
         yield port
 
-    def last_words(self) -> str:
+    def failure_reason(self) -> str:
         return ""

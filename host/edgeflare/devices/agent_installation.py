@@ -5,13 +5,13 @@ from __future__ import annotations
 from edgeflare.devices.lease import lease
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.remote import deployment
-from edgeflare.devices.remote.deployment import Installed
+from edgeflare.devices.remote.deployment import InstalledAgent
 from edgeflare.devices.remote.remote import Remote
 from edgeflare.devices.transports.transport_registry import transport, transports
 from edgeflare.errors import UserError
 
 
-def install_agent(profile: Profile) -> Installed:
+def install_agent(profile: Profile) -> InstalledAgent:
     """Put the agent on a device, unless it is there; nothing is started.
 
     Raises:
@@ -20,7 +20,7 @@ def install_agent(profile: Profile) -> Installed:
 
     """
     with _reach(profile) as remote, lease(remote.device):
-        return deployment.install(remote, profile, deployment.look(remote, profile))
+        return deployment.install(remote, profile, deployment.inspect_cache(remote, profile))
 
 
 def uninstall_agent(profile: Profile) -> str:

@@ -169,7 +169,7 @@ class Device:
             self._wait(pause, stopped, cause)
             try:
                 self._disconnect()
-                cause = cause or self._transport.last_words()
+                cause = cause or self._transport.failure_reason()
                 self._connect()
                 for session in self._sessions:
                     session.resume(self._connection)

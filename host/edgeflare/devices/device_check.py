@@ -23,7 +23,7 @@ _INPUTS = np.array([[1, 1, 1, 1], [0, 2, -4, 8], [16, 1, 0, -2]], np.float32)
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class DeviceCheckResult:
     """A device that is ready for a search.
 
     Attributes:
@@ -40,7 +40,7 @@ class Checked:
     load_seconds: float
 
 
-def check_device(profile: Profile) -> Checked:
+def check_device(profile: Profile) -> DeviceCheckResult:
     """Deploy the agent if needed, start it, run a model of one layer, and stop it again.
 
     Raises:
@@ -63,7 +63,9 @@ def check_device(profile: Profile) -> Checked:
                     f" where {expected_answer().tolist()} is right; its runtime or its delegate is"
                     " broken"
                 )
-            return Checked(device.provenance, device.telemetry(), opened - began, loaded - opened)
+            return DeviceCheckResult(
+                device.provenance, device.telemetry(), opened - began, loaded - opened
+            )
 
 
 def expected_answer() -> NDArray[np.float32]:

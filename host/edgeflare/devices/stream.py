@@ -26,7 +26,7 @@ ATTEMPTS = 2
 SLACK_SECONDS = 30.0
 """On top of what a batch may compute: the link, and workers that are restarted under load."""
 
-LOOK_SECONDS = 10.0
+HEARTBEAT_INTERVAL_SECONDS = 10.0
 """Without an answer, after which the agent is asked whether the session is at work at all, and
 again each so long. A batch may rightly take minutes; that one was lost is noticed earlier."""
 
@@ -179,7 +179,7 @@ class InferenceStream:
 
     def _watch(self) -> None:
         """End the stream when the oldest message under way is overdue, or has not arrived."""
-        looked = time.monotonic()
+        checked = time.monotonic()
         while not self._ended.wait(WATCH_SECONDS):
             with self._lock:
                 oldest = self._under_way[0] if self._under_way else None
@@ -194,11 +194,11 @@ class InferenceStream:
                         f" {oldest.seconds:.0f} s"
                     )
                 )
-            elif now > max(looked, oldest.since) + LOOK_SECONDS:
-                self._look(size / UPLOAD_BYTES_PER_SECOND, now - oldest.since)
-                looked = now
+            elif now > max(checked, oldest.since) + HEARTBEAT_INTERVAL_SECONDS:
+                self._check_progress(size / UPLOAD_BYTES_PER_SECOND, now - oldest.since)
+                checked = now
 
-    def _look(self, transfer_seconds: float, waited_seconds: float) -> None:
+    def _check_progress(self, transfer_seconds: float, waited_seconds: float) -> None:
         """End the stream if the agent does not answer, or is idle for longer than can be.
 
         It may have been idle long before anything was sent: the host pauses too.
@@ -208,7 +208,7 @@ class InferenceStream:
         except InfrastructureError as error:
             self._finish(DeviceLost(str(error)))
             return
-        if min(idle_seconds, waited_seconds) > transfer_seconds + LOOK_SECONDS:
+        if min(idle_seconds, waited_seconds) > transfer_seconds + HEARTBEAT_INTERVAL_SECONDS:
             self._finish(
                 DeviceLost(
                     f"{self._connection.name}: what was sent has not arrived, or its answer has"

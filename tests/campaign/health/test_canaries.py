@@ -72,7 +72,7 @@ def test_canaries_are_asked_as_often_as_the_profile_says_and_change_nothing(
     laboratory: Laboratory, chains: int
 ) -> None:
     without = laboratory.run("without", chains=chains)
-    laboratory.patients = (scripted_device(),)
+    laboratory.monitored = (scripted_device(),)
     document = laboratory.run("with", chains=chains)
     asked = document["totals"]["device_queries"] // 100
     assert asked > 10
@@ -84,7 +84,7 @@ def test_canaries_are_asked_as_often_as_the_profile_says_and_change_nothing(
 
 
 def test_a_run_that_was_stopped_asks_no_canary_twice(laboratory: Laboratory) -> None:
-    laboratory.patients = (scripted_device(),)
+    laboratory.monitored = (scripted_device(),)
     whole = laboratory.run("whole")
     for stop_after in (150, 420, 777, None):
         parts = laboratory.run("parts", resume=stop_after != 150, stop_after=stop_after)
@@ -93,7 +93,7 @@ def test_a_run_that_was_stopped_asks_no_canary_twice(laboratory: Laboratory) -> 
 
 
 def test_refining_asks_canaries_too(laboratory: Laboratory) -> None:
-    laboratory.patients = (scripted_device(canary_every=20),)
+    laboratory.monitored = (scripted_device(canary_every=20),)
     whole = laboratory.run("whole", shrink=60)
     refined = sum(one["refined"]["device_queries"] for one in whole["findings"])
     assert refined > 3 * 20
@@ -109,7 +109,7 @@ def test_refining_asks_canaries_too(laboratory: Laboratory) -> None:
 def test_a_device_that_changes_its_mind_while_findings_are_refined_ends_the_run(
     laboratory: Laboratory,
 ) -> None:
-    laboratory.patients = (scripted_device(canary_every=20),)
+    laboratory.monitored = (scripted_device(canary_every=20),)
     searched = laboratory.run("searched")["totals"]["device_queries"] // 20
     changed = forger(laboratory, dict.fromkeys(range(searched + 2, 10**4), 1.0))
     with pytest.raises(InfrastructureError, match="its answer to seed 0 has changed"):
@@ -117,14 +117,14 @@ def test_a_device_that_changes_its_mind_while_findings_are_refined_ends_the_run(
 
 
 def test_none_are_asked_where_the_profile_says_0(laboratory: Laboratory) -> None:
-    laboratory.patients = (scripted_device(canary_every=0),)
+    laboratory.monitored = (scripted_device(canary_every=0),)
     assert laboratory.run("run")["health"][0]["canaries"] == {}
 
 
 def test_an_answer_that_has_changed_for_good_ends_the_run_and_is_looked_at_on_resume(
     laboratory: Laboratory,
 ) -> None:
-    laboratory.patients = (scripted_device(),)
+    laboratory.monitored = (scripted_device(),)
     whole = laboratory.run("whole")
     drifted = forger(laboratory, {**dict.fromkeys(range(1, 4), 0.0), -1: 1.0})
     with pytest.raises(
@@ -150,7 +150,7 @@ def test_an_answer_that_has_changed_for_good_ends_the_run_and_is_looked_at_on_re
 
 
 def test_an_answer_that_changes_once_is_told_and_survived(laboratory: Laboratory) -> None:
-    laboratory.patients = (scripted_device(),)
+    laboratory.monitored = (scripted_device(),)
     document = laboratory.run("run", wrap_device=forger(laboratory, {3: 1.0}))
     (warning,) = [line for line in document["warnings"] if "canary" in line]
     assert warning.startswith("board answered its canary, seed 0, with class ")
@@ -160,7 +160,7 @@ def test_an_answer_that_changes_once_is_told_and_survived(laboratory: Laboratory
 
 
 def test_outputs_that_vary_under_the_same_label_are_told_once(laboratory: Laboratory) -> None:
-    laboratory.patients = (scripted_device(),)
+    laboratory.monitored = (scripted_device(),)
     document = laboratory.run("run", wrap_device=forger(laboratory, {-1: 0.25}))
     assert [line for line in document["warnings"] if "to the bit" in line] == [
         "board does not repeat its answers to the bit: the label of its canary, seed 0, held, and"

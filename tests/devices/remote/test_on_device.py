@@ -71,7 +71,7 @@ def deploy(
 
 
 def test_an_untouched_device_is_left_untouched_by_a_look(here: LoopbackRemote, cache: Path) -> None:
-    seen = on_device.survey(here, str(cache))
+    seen = on_device.remote_state(here, str(cache))
     assert seen.machine == os.uname().machine
     assert seen.cache == str(cache)
     assert (seen.used, seen.payloads, seen.traces) == (False, frozenset(), ())
@@ -83,9 +83,9 @@ def test_a_cache_that_every_user_may_write_to_is_refused(here: LoopbackRemote, c
     deploy(here, cache, READY)
     cache.chmod(0o777)
     with pytest.raises(UserError, match=r"every user may write to it.*as cache"):
-        on_device.survey(here, str(cache))
+        on_device.remote_state(here, str(cache))
     cache.chmod(0o775)
-    assert on_device.survey(here, str(cache)).used
+    assert on_device.remote_state(here, str(cache)).used
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give a folder away")
@@ -94,19 +94,19 @@ def test_a_cache_of_another_user_is_refused(here: LoopbackRemote, cache: Path) -
     (cache / ".edgeflare").touch()
     os.chown(cache, 65534, 65534)
     with pytest.raises(UserError, match="belongs to another user there"):
-        on_device.survey(here, str(cache))
+        on_device.remote_state(here, str(cache))
 
 
 def test_a_folder_in_the_home_is_found_there(
     here: LoopbackRemote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert on_device.survey(here, "~/.cache/x").cache == f"{tmp_path}/.cache/x"
+    assert on_device.remote_state(here, "~/.cache/x").cache == f"{tmp_path}/.cache/x"
 
 
 def test_what_arrived_whole_is_unpacked_and_seen(here: LoopbackRemote, cache: Path) -> None:
     sha256 = deploy(here, cache, READY)
-    seen = on_device.survey(here, str(cache))
+    seen = on_device.remote_state(here, str(cache))
     assert seen.used
     assert seen.payloads == {sha256}
     assert seen.traces == ()
@@ -130,7 +130,7 @@ def test_a_system_of_32_bits_on_a_kernel_of_64_is_told(
 ) -> None:
     run, board = here.run, "uname() { echo aarch64; }\ngetconf() { echo 32; }\n"
     monkeypatch.setattr(here, "run", lambda script, *rest: run(board + script, *rest))
-    assert on_device.survey(here, str(cache)).machine == "armv8l"
+    assert on_device.remote_state(here, str(cache)).machine == "armv8l"
 
 
 def test_what_nobody_will_come_back_for_is_removed(here: LoopbackRemote, cache: Path) -> None:
@@ -144,7 +144,7 @@ def test_what_nobody_will_come_back_for_is_removed(here: LoopbackRemote, cache: 
     for old in ("runs/host-1-1-a", "runs/gone-1-1-a", "incoming/old-1-1-a"):
         os.utime(cache / old, (then, then))
     on_device.prepare(here, str(cache))
-    kept = on_device.survey(here, str(cache)).traces
+    kept = on_device.remote_state(here, str(cache)).traces
     assert len(on_device.running(here, str(cache))) == 1
     on_device.halt(here, str(cache), "host-1-1-a")
     assert kept == ("host-1-1-a", "new-1-1-a")
@@ -160,23 +160,23 @@ def test_what_arrived_damaged_is_refused_and_gone(here: LoopbackRemote, cache: P
         on_device.unpack(here, str(cache), "0" * 64, "host-1-1-a")
     assert refused.value.status == 1
     assert list((cache / "incoming").iterdir()) == []
-    assert on_device.survey(here, str(cache)).payloads == set()
+    assert on_device.remote_state(here, str(cache)).payloads == set()
 
 
 def test_a_payload_without_its_last_file_is_not_there(here: LoopbackRemote, cache: Path) -> None:
     sha256 = deploy(here, cache, READY)
     (cache / "payloads" / sha256 / "complete").unlink()
-    assert on_device.survey(here, str(cache)).payloads == set()
+    assert on_device.remote_state(here, str(cache)).payloads == set()
     assert deploy(here, cache, READY) == sha256
-    assert on_device.survey(here, str(cache)).payloads == {sha256}
+    assert on_device.remote_state(here, str(cache)).payloads == {sha256}
 
 
 def test_a_half_sent_file_is_a_trace_and_can_be_removed(here: LoopbackRemote, cache: Path) -> None:
     on_device.prepare(here, str(cache))
     (cache / "incoming" / "host-1-1-a").write_bytes(b"half")
-    assert on_device.survey(here, str(cache)).traces == ("host-1-1-a",)
+    assert on_device.remote_state(here, str(cache)).traces == ("host-1-1-a",)
     on_device.halt(here, str(cache), "host-1-1-a")
-    assert on_device.survey(here, str(cache)).traces == ()
+    assert on_device.remote_state(here, str(cache)).traces == ()
 
 
 def test_an_agent_is_launched_and_halted(here: LoopbackRemote, cache: Path) -> None:
@@ -255,7 +255,7 @@ def test_an_agent_that_cannot_be_killed_is_told(
             patch.setattr(here, "run", lambda script, *rest: run(deaf + script, *rest))
             with pytest.raises(RemoteCommandFailed, match=rf"process {pid}\) does not end"):
                 on_device.halt(here, str(cache), "host-1-1-a")
-        assert on_device.survey(here, str(cache)).traces == ("host-1-1-a",)
+        assert on_device.remote_state(here, str(cache)).traces == ("host-1-1-a",)
     finally:
         on_device.halt(here, str(cache), "host-1-1-a")
     assert not alive(pid)
@@ -327,7 +327,7 @@ def test_an_agent_whose_home_is_hidden_is_not_taken_for_gone(stranger: Stranger)
     assert [one.pid for one in on_device.running(stranger, cache)] == [pid]
     assert on_device.halt(stranger, cache, "host-1-1-a") == ""
     assert not alive(pid)
-    assert on_device.survey(stranger, cache).traces == ()
+    assert on_device.remote_state(stranger, cache).traces == ()
 
 
 def test_another_process_whose_home_is_hidden_is_left_alone(stranger: Stranger) -> None:
@@ -380,7 +380,7 @@ def test_old_payloads_go_but_not_those_in_use(here: LoopbackRemote, cache: Path)
     os.utime(cache / "payloads" / oldest, (1, 1))
     on_device.prune(here, str(cache), hashes[1], 2)
     on_device.halt(here, str(cache), "host-1-1-a")
-    assert on_device.survey(here, str(cache)).payloads == {oldest, hashes[1], *hashes[4:]}
+    assert on_device.remote_state(here, str(cache)).payloads == {oldest, hashes[1], *hashes[4:]}
 
 
 def test_a_folder_that_holds_other_things_is_refused(here: LoopbackRemote, cache: Path) -> None:

@@ -66,7 +66,7 @@ def test_an_agent_is_up_while_it_is_open(cache: Path) -> None:
         assert len(on_device.running(LoopbackRemote(), str(cache))) == 1
     assert on_device.running(LoopbackRemote(), str(cache)) == []
     assert list((cache / "runs").iterdir()) == []
-    assert transport.last_words() == ""
+    assert transport.failure_reason() == ""
     transport.close()
 
 
@@ -132,7 +132,7 @@ def test_how_the_agent_ended_is_remembered(cache: Path) -> None:
         time.sleep(0.05)
     (run / "log").write_text("out of memory\n")
     transport.close()
-    assert transport.last_words() == "its process had ended; it said: out of memory"
+    assert transport.failure_reason() == "its process had ended; it said: out of memory"
 
 
 @pytest.fixture

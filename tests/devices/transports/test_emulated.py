@@ -139,13 +139,13 @@ def test_an_agent_that_says_something_else(tmp_path: Path) -> None:
 def test_last_words_tell_how_the_agent_ended() -> None:
     transport = EmulatedTransport(profile())
     transport.open()
-    assert transport.last_words() == ""
+    assert transport.failure_reason() == ""
     (agent,) = (pid for pid in descendants(os.getpid()) if b"edgeflare_agent" in command(pid))
     os.kill(agent, signal.SIGKILL)
     transport.close()
     transport.close()
 
-    assert transport.last_words().startswith("its process was killed by SIGKILL")
+    assert transport.failure_reason().startswith("its process was killed by SIGKILL")
 
 
 @pytest.mark.old_board

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.remote import on_device
-from edgeflare.devices.remote.names import is_stale, new_name
-from edgeflare.devices.remote.on_device import Survey
+from edgeflare.devices.remote.on_device import RemoteState
 from edgeflare.devices.remote.payload import Payload, agent_code, bundle
+from edgeflare.devices.remote.process_names import is_stale, new_name
 from edgeflare.devices.remote.remote import Remote, RemoteError
 from edgeflare.devices.transports.transport_registry import transport
 from edgeflare.errors import UserError
@@ -24,7 +24,7 @@ PUSH_BYTES_PER_SECOND = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Installed:
+class InstalledAgent:
     """An agent's payload in the cache folder of a device.
 
     Attributes:
@@ -48,7 +48,7 @@ def cache_of(profile: Profile) -> str | None:
     return profile.cache or (deployment.cache if deployment else None)
 
 
-def look(remote: Remote, profile: Profile) -> Survey:
+def inspect_cache(remote: Remote, profile: Profile) -> RemoteState:
     """Look at a device and its cache folder.
 
     Raises:
@@ -63,10 +63,10 @@ def look(remote: Remote, profile: Profile) -> Survey:
             f'{profile.source or profile.name}: cache = "{folder}": expected a folder of its own,'
             ' at least two deep and without "..", for example "/home/pi/edgeflare"'
         )
-    return on_device.survey(remote, folder)
+    return on_device.remote_state(remote, folder)
 
 
-def install(remote: Remote, profile: Profile, seen: Survey) -> Installed:
+def install(remote: Remote, profile: Profile, seen: RemoteState) -> InstalledAgent:
     """Send the agent, unless it is there.
 
     Raises:
@@ -77,10 +77,10 @@ def install(remote: Remote, profile: Profile, seen: Survey) -> Installed:
     with tempfile.TemporaryDirectory(prefix="edgeflare-") as folder:
         payload = _payload(profile, seen, Path(folder))
         if payload.sha256 in seen.payloads:
-            return Installed(seen.cache, payload.sha256, 0)
+            return InstalledAgent(seen.cache, payload.sha256, 0)
         sent = _send(remote, seen.cache, payload)
     on_device.prune(remote, seen.cache, payload.sha256, OTHERS_KEPT)
-    return Installed(seen.cache, payload.sha256, sent)
+    return InstalledAgent(seen.cache, payload.sha256, sent)
 
 
 def uninstall(remote: Remote, profile: Profile) -> str:
@@ -91,7 +91,7 @@ def uninstall(remote: Remote, profile: Profile) -> str:
         InfrastructureError: the device fails.
 
     """
-    seen = look(remote, profile)
+    seen = inspect_cache(remote, profile)
     if not seen.used:
         return ""
     stale = [name for name in seen.traces if is_stale(name)]
@@ -105,7 +105,7 @@ def uninstall(remote: Remote, profile: Profile) -> str:
     return seen.cache
 
 
-def _payload(profile: Profile, seen: Survey, folder: Path) -> Payload:
+def _payload(profile: Profile, seen: RemoteState, folder: Path) -> Payload:
     return agent_code(folder) if profile.python else bundle(profile, seen.machine)
 
 

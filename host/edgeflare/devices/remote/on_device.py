@@ -27,7 +27,7 @@ READY_SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
+class RemoteState:
     """What a device is, and what is in its cache folder.
 
     Attributes:
@@ -48,7 +48,7 @@ class Survey:
 
 
 @dataclass(frozen=True, slots=True)
-class Launched:
+class LaunchedAgent:
     """An agent that runs on a device.
 
     Attributes:
@@ -62,7 +62,7 @@ class Launched:
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class ActiveAgent:
     """An agent that runs on a device, as the device tells it.
 
     Attributes:
@@ -79,7 +79,7 @@ class Running:
     host: str
 
 
-def survey(remote: Remote, folder: str) -> Survey:
+def remote_state(remote: Remote, folder: str) -> RemoteState:
     """Look at a device; a folder that begins with `~/` is in its home.
 
     Raises:
@@ -104,7 +104,7 @@ def survey(remote: Remote, folder: str) -> Survey:
         machine = "armv8l"
     payloads = frozenset(said.get("payload", []))
     traces = tuple(sorted(set(said.get("trace", []))))
-    return Survey(machine, where, "used" in said, payloads, traces)
+    return RemoteState(machine, where, "used" in said, payloads, traces)
 
 
 def prepare(remote: Remote, cache: str) -> None:
@@ -138,7 +138,7 @@ def launch(
     name: str,
     options: Sequence[str],
     python: str | None = None,
-) -> Launched:
+) -> LaunchedAgent:
     """Start an agent that outlives the shell, and wait until it is ready.
 
     Args:
@@ -163,7 +163,7 @@ def launch(
             f"{words}"
         )
     try:
-        return Launched(int(json.loads(said["ready"][0])["port"]), said["token"][0])
+        return LaunchedAgent(int(json.loads(said["ready"][0])["port"]), said["token"][0])
     except (ValueError, KeyError, TypeError, IndexError):
         raise InfrastructureError(
             f"{remote.place}: the agent printed {said.get('ready')} where its ready line was"
@@ -175,7 +175,7 @@ def halt(remote: Remote, cache: str, *names: str) -> str:
     """End agents and remove their traces; return what is known of one that was gone already.
 
     Raises:
-        CommandFailed: one does not end.
+        RemoteCommandFailed: one does not end.
 
     """
     if not names:
@@ -193,12 +193,12 @@ def halt(remote: Remote, cache: str, *names: str) -> str:
     return "its process had ended" + "".join(f"; it said: {line}" for line in said.get("said", []))
 
 
-def running(remote: Remote, cache: str) -> list[Running]:
+def running(remote: Remote, cache: str) -> list[ActiveAgent]:
     """Return the agents that run."""
     found = []
     for line in _call(remote, SHORT_SECONDS, "running", cache).get("run", []):
         name, pid, seconds, host = [*line.split(" ", 3), ""][:4]
-        found.append(Running(name, int(pid), max(0, int(seconds)), host))
+        found.append(ActiveAgent(name, int(pid), max(0, int(seconds)), host))
     return found
 
 

@@ -58,7 +58,8 @@ class RemoteLost(RemoteError, DeviceLost):  # noqa: N818 - see there
 class Remote(Protocol):
     """A device's shell. As a context manager it opens and closes itself.
 
-    Every method but `close` and `last_words` raises RemoteLost where the device cannot be reached.
+    Every method but `close` and `failure_reason` raises RemoteLost where the device cannot be
+    reached.
     """
 
     @property
@@ -74,7 +75,7 @@ class Remote(Protocol):
 
         Raises:
             UserError: it is not said which device, or the device must first be told to let us in.
-            CommandFailed: it does not let us in.
+            RemoteCommandFailed: it does not let us in.
 
         """
 
@@ -90,7 +91,7 @@ class Remote(Protocol):
             command: what it does, for messages.
 
         Raises:
-            CommandFailed: it did not end in time.
+            RemoteCommandFailed: it did not end in time.
 
         """
 
@@ -98,7 +99,7 @@ class Remote(Protocol):
         """Copy a file to a path on the device, in a folder that is there.
 
         Raises:
-            CommandFailed: it cannot be written there, or not in time.
+            RemoteCommandFailed: it cannot be written there, or not in time.
 
         """
 
@@ -106,11 +107,11 @@ class Remote(Protocol):
         """Give a port of the host's loopback that leads to one of the device's, for a while.
 
         Raises:
-            CommandFailed: no port can be had.
+            RemoteCommandFailed: no port can be had.
 
         """
 
-    def last_words(self) -> str:
+    def failure_reason(self) -> str:
         """Return what is known of why the device cannot be reached; empty if nothing is."""
 
     def __enter__(self) -> Remote:

@@ -7,8 +7,8 @@ from contextlib import ExitStack, suppress
 from edgeflare.devices.lease import lease
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.remote import on_device
-from edgeflare.devices.remote.deployment import install, look
-from edgeflare.devices.remote.names import is_own, is_stale, new_name
+from edgeflare.devices.remote.deployment import inspect_cache, install
+from edgeflare.devices.remote.process_names import is_own, is_stale, new_name
 from edgeflare.devices.remote.remote import Remote, RemoteError
 from edgeflare.devices.transports.delegate import allow_delegate
 from edgeflare.devices.transports.transport import Endpoint, Transport
@@ -48,7 +48,7 @@ class RemoteTransport(Transport):
         # Runs that a lost link kept from being ended; one that was not seen since may still come
         # up, since a shell on the device outlives the link that it was started over.
         self._left: set[str] = set()
-        self._agents_words = ""
+        self._agent_end = ""
 
     def open(self) -> Endpoint:
         """Bring the agent up, and return where it is reached.
@@ -58,11 +58,11 @@ class RemoteTransport(Transport):
             InfrastructureError: the agent does not come up, or the device is in use.
 
         """
-        self._agents_words = ""
+        self._agent_end = ""
         with ExitStack() as stack:
             remote = stack.enter_context(self._remote)
             stack.enter_context(lease(remote.device))
-            seen = look(remote, self._profile)
+            seen = inspect_cache(remote, self._profile)
             ended = [name for name in seen.traces if name in self._left or is_stale(name)]
             on_device.halt(remote, seen.cache, *ended)
             self._left.difference_update(ended)
@@ -90,15 +90,15 @@ class RemoteTransport(Transport):
         """End the agent, the tunnel and the link."""
         self._opened.close()
 
-    def last_words(self) -> str:
+    def failure_reason(self) -> str:
         """Return why the link broke, or how the agent ended."""
-        return self._remote.last_words() or self._agents_words
+        return self._remote.failure_reason() or self._agent_end
 
     def _halt(self, cache: str, name: str) -> None:
         self._left.add(name)
         _HELD.discard(name)
         with suppress(RemoteError):  # a lost device's agent is ended when it is opened again
-            self._agents_words = on_device.halt(self._remote, cache, *self._left)
+            self._agent_end = on_device.halt(self._remote, cache, *self._left)
             self._left.discard(name)
 
     def _options(self) -> list[str]:

@@ -96,7 +96,7 @@ class AdbRemote(Remote):
         """
         self._profile = profile
         self._serial = profile.serial or os.environ.get("ANDROID_SERIAL") or None
-        self._last_words = ""
+        self._failure_reason = ""
 
     @property
     def place(self) -> str:
@@ -111,7 +111,7 @@ class AdbRemote(Remote):
 
     def open(self) -> None:
         """Find the device, and see that it lets us in."""
-        self._last_words = ""
+        self._failure_reason = ""
         found = attached()
         if self._serial is None:
             self._serial = self._the_only_one(found)
@@ -126,9 +126,9 @@ class AdbRemote(Remote):
     def close(self) -> None:
         """Do nothing: adb's server keeps the link, for whoever wants it next."""
 
-    def last_words(self) -> str:
+    def failure_reason(self) -> str:
         """Return what adb said when the device was lost."""
-        return self._last_words
+        return self._failure_reason
 
     def run(self, script: str, seconds: float, command: str) -> Output:
         """Run a script by the device's own `sh`."""
@@ -200,8 +200,10 @@ class AdbRemote(Remote):
             raise self._lost(command, " ".join(str(error).split())) from None
 
     def _lost(self, command: str, said: str) -> RemoteLost:
-        self._last_words = f"adb says: {said or 'nothing'}"
-        return RemoteLost(f"{self.place}: the device is gone; {self._last_words}", command, said)
+        self._failure_reason = f"adb says: {said or 'nothing'}"
+        return RemoteLost(
+            f"{self.place}: the device is gone; {self._failure_reason}", command, said
+        )
 
     def _is_there(self) -> bool:
         try:

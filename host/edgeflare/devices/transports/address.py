@@ -50,7 +50,7 @@ class AddressTransport(Transport):
         """Give the lease back; the agent itself belongs to whoever started it."""
         self._held.close()
 
-    def last_words(self) -> str:
+    def failure_reason(self) -> str:
         """Return nothing: only the agent's own log could tell."""
         return ""
 

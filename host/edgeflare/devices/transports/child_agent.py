@@ -92,12 +92,12 @@ class ChildAgent:
         words = ""
         if self._process is not None:
             _stop(self._process)
-            words = self.last_words() if self._process.returncode else ""
+            words = self.failure_reason() if self._process.returncode else ""
             self._process = None
         self._scratch.remove()
         return words
 
-    def last_words(self) -> str:
+    def failure_reason(self) -> str:
         """Return how the process ended and the last line of its log, if it did end."""
         code = None if self._process is None else self._process.poll()
         return "" if code is None else f"its process {_ending(code)}{self._last_line()}"
@@ -136,7 +136,7 @@ class ChildTransport(Transport):
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
         self._agent: ChildAgent | None = None
-        self._last_words = ""
+        self._failure_reason = ""
 
     @abstractmethod
     def start_agent(self, agent: ChildAgent) -> Endpoint:
@@ -150,7 +150,7 @@ class ChildTransport(Transport):
 
     def open(self) -> Endpoint:
         """Start the agent, and wait until it is ready."""
-        self._last_words = ""
+        self._failure_reason = ""
         self._agent = ChildAgent(self.profile.name)
         try:
             return self.start_agent(self._agent)
@@ -161,12 +161,12 @@ class ChildTransport(Transport):
     def close(self) -> None:
         """End the agent, and remove its folder."""
         if self._agent is not None:
-            self._last_words = self._agent.end()
+            self._failure_reason = self._agent.end()
             self._agent = None
 
-    def last_words(self) -> str:
+    def failure_reason(self) -> str:
         """Return how the agent's process ended and the last line of its log, if it did end."""
-        return self._last_words if self._agent is None else self._agent.last_words()
+        return self._failure_reason if self._agent is None else self._agent.failure_reason()
 
 
 def read_ready_line(name: str, line: bytes) -> int:

@@ -75,7 +75,7 @@ class SshRemote(Remote):
         self._connect_seconds = connect_seconds
         self._scratch: ScratchFolder | None = None
         self._master: subprocess.Popen[bytes] | None = None
-        self._last_words = ""
+        self._failure_reason = ""
 
     @property
     def place(self) -> str:
@@ -98,7 +98,7 @@ class SshRemote(Remote):
                 f"{self._profile.source or self._profile.name}: host is missing; expected"
                 ' host = "[USER@]HOST[:PORT]", or --device ssh://[USER@]HOST[:PORT]'
             )
-        self._last_words = ""
+        self._failure_reason = ""
         self._scratch = ScratchFolder()
         try:
             self._connect(self._scratch.path, host)
@@ -109,17 +109,17 @@ class SshRemote(Remote):
     def close(self) -> None:
         """End the connection."""
         if self._master is not None:
-            self._last_words = self.last_words()
+            self._failure_reason = self.failure_reason()
             _end(self._master)
             self._master = None
         if self._scratch is not None:
             self._scratch.remove()
             self._scratch = None
 
-    def last_words(self) -> str:
+    def failure_reason(self) -> str:
         """Return what ssh said, if the connection ended by itself."""
         if self._master is None or self._master.poll() is None:
-            return self._last_words
+            return self._failure_reason
         return f"the ssh connection ended: {self._said() or 'ssh says nothing'}"
 
     def run(self, script: str, seconds: float, command: str) -> Output:
@@ -217,7 +217,7 @@ class SshRemote(Remote):
         """Return what it means that ssh did not come in, and what to do."""
         log = self._said_all()
         said = _last_line(log) or f"ssh ended with exit code {code}"
-        self._last_words = ""
+        self._failure_reason = ""
         for sign, cure in _CURES.items():
             if sign in log:
                 advice = cure.format(host=self._profile.host)
@@ -235,7 +235,7 @@ class SshRemote(Remote):
     ) -> subprocess.CompletedProcess[bytes]:
         """Run ssh over the master; it must never make a connection of its own."""
         if self._master is None or self._scratch is None or self._master.poll() is not None:
-            raise RemoteLost(f"{self.place}: {self.last_words() or 'not connected'}", command)
+            raise RemoteLost(f"{self.place}: {self.failure_reason() or 'not connected'}", command)
         control = str(self._scratch.path / "ssh")
         whole = ["ssh", "-F", "none", "-S", control, "-o", "ProxyCommand=false", *arguments]
         given: dict[str, Any] = {"input": stdin} if isinstance(stdin, bytes) else {"stdin": stdin}
@@ -253,7 +253,7 @@ class SshRemote(Remote):
                 f"{self.place}: {command} did not end within {seconds:g} s there", command
             ) from None
         if done.returncode == _SSH_FAILED and self._is_lost():
-            raise RemoteLost(f"{self.place}: {self.last_words()}", command, _text(done.stderr))
+            raise RemoteLost(f"{self.place}: {self.failure_reason()}", command, _text(done.stderr))
         return done
 
     def _is_lost(self) -> bool:

@@ -43,7 +43,7 @@ class Transport(Protocol):
     def close(self) -> None:
         """Undo what open did, and leave nothing behind. Closing twice is no error."""
 
-    def last_words(self) -> str:
+    def failure_reason(self) -> str:
         """Return what is known of why the agent no longer answers; empty if nothing is."""
 
     def __enter__(self) -> Endpoint:

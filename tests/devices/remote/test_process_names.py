@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from edgeflare.devices.remote import names
-from edgeflare.devices.remote.names import is_own, is_stale, new_name
+from edgeflare.devices.remote import process_names as names
+from edgeflare.devices.remote.process_names import is_own, is_stale, new_name
 
-_SAY_A_NAME = "from edgeflare.devices.remote.names import new_name; print(new_name(), flush=True)"
+_SAY_A_NAME = (
+    "from edgeflare.devices.remote.process_names import new_name; print(new_name(), flush=True)"
+)
 
 
 def test_names_differ_and_suit_any_file_system() -> None:
