@@ -33,6 +33,7 @@ from edgeflare.run.begin_or_resume import begin_run, resume_run
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_document import Document
 from edgeflare.run.run_header import RunHeader
+from scripted_health import scripted_device
 
 SIDE = 6
 CLASSES = 3
