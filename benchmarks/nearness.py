@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 
 from edgeflare.errors import EdgeFlareError
 from edgeflare.report.nearness_figure import draw_nearness
-from edgeflare.run.nearness import psnr_of
+from edgeflare.run.load_document import load_document
+from edgeflare.run.nearness import LEVELS_DB, nearness_of, psnr_of
 from edgeflare.run.run_directory import RunDirectory, write_atomically
-from edgeflare.run.run_document import Document, load_document
+from edgeflare.run.run_document import RunDocument
 
 SHEET_DB = (45.0, 40.0, 35.0, 30.0, 27.5, 25.0, 22.5, 20.0)
 """Distances of the sheet's columns; each shows the finding that is the nearest to it."""
@@ -48,7 +49,7 @@ def main() -> None:
     print_table(list(documents.values()))
     if arguments.figure:
         draw_nearness(
-            {document["pair"]["name"]: document for document in documents.values()},
+            {document.pair["name"]: document for document in documents.values()},
             arguments.figure,
         )
     if arguments.sheet:
@@ -57,29 +58,30 @@ def main() -> None:
         write_atomically(arguments.sheet, cv2.imencode(".png", sheet)[1].tobytes())
 
 
-def print_table(documents: Sequence[Document]) -> None:
-    levels = [f"{one['at_least']:g} dB" for one in documents[0]["nearness"]["psnr"]]
+def print_table(documents: Sequence[RunDocument]) -> None:
+    levels = [f"{level:g} dB" for level in LEVELS_DB]
     columns = ("pair", "seeds", "shrink", "median dB", *levels, "area", "refined/s", "searched/s")
     print("| " + " | ".join(columns) + " |")
     print("|---" + "|--:" * (len(columns) - 1) + "|")
     for document in documents:
-        totals, near = document["totals"], document["nearness"]
-        refined = sum(one["refined"]["queries"] for one in document["findings"] if one["refined"])
+        totals = document.totals
+        near = nearness_of(document.deviations, totals.seeds)
+        refined = sum(one.refined.queries for one in document.findings if one.refined)
         row = (
-            document["pair"]["name"],
-            str(totals["seeds"]),
-            str(document["plan"]["shrink"]),
+            document.pair["name"],
+            str(totals.seeds),
+            str(document.plan["shrink"]),
             f"{np.median(distances(document)):.1f}",
-            *(f"{one['share']:.0%}" for one in near["psnr"]),
-            f"{near['area']:.3f}",
-            f"{refined / max(totals['refine_seconds'], 1e-9):,.0f}",
-            f"{totals['queries'] / max(totals['wall_seconds'], 1e-9):,.0f}",
+            *(f"{one.share:.0%}" for one in near.psnr),
+            f"{near.area:.3f}",
+            f"{refined / max(totals.refine_seconds, 1e-9):,.0f}",
+            f"{totals.queries / max(totals.wall_seconds, 1e-9):,.0f}",
         )
         print("| " + " | ".join(row) + " |")
 
 
-def distances(document: Document) -> list[float]:
-    return [value for one in document["findings"] if (value := psnr_of(one)) is not None]
+def distances(document: RunDocument) -> list[float]:
+    return [value for one in document.findings if (value := psnr_of(one)) is not None]
 
 
 def heading() -> Pixels:
@@ -89,14 +91,14 @@ def heading() -> Pixels:
     return line
 
 
-def row_of(directory: RunDirectory, document: Document) -> Pixels:
+def row_of(directory: RunDirectory, document: RunDocument) -> Pixels:
     row = np.full((HEAD + 2 * (SIDE + GAP), len(SHEET_DB) * (SIDE + GAP) + GAP, 3), 255, np.uint8)
-    put(row, document["pair"]["name"], 0)
+    put(row, document.pair["name"], 0)
     for column, level in enumerate(SHEET_DB):
-        entry = min(document["findings"], key=lambda one: abs((psnr_of(one) or 0.0) - level))
+        entry = min(document.findings, key=lambda one: abs((psnr_of(one) or 0.0) - level))
         if abs((psnr_of(entry) or 0.0) - level) > NEAR_ENOUGH_DB:
             continue
-        for line, name in enumerate((entry["seed_image"], entry["image"])):
+        for line, name in enumerate((entry.seed_image, entry.image)):
             top, left = HEAD + line * (SIDE + GAP), GAP + column * (SIDE + GAP)
             row[top : top + SIDE, left : left + SIDE] = shown(directory.load_image(name))
     return row

@@ -44,9 +44,9 @@ from edgeflare.rank.rank_runs import measure_all, search_all
 from edgeflare.rank.rank_sentences import sentences
 from edgeflare.rank.rank_table import to_markdown
 from edgeflare.rank.ranking import Candidate, Ranking, rank
+from edgeflare.run.load_document import load_document
 from edgeflare.run.plan import SHRINK, Plan
 from edgeflare.run.run_directory import RunDirectory, write_atomically
-from edgeflare.run.run_document import load_document
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
@@ -177,10 +177,10 @@ def spent(grid: Grid, models: list[Pair], out: Path) -> QueriesSpent:
     documents = [
         load_document(RunDirectory(out / cell.run)) for pair in models for cell in grid.cells(pair)
     ]
-    refined = [finding["refined"] for one in documents for finding in one["findings"]]
+    refined = [finding.refined for one in documents for finding in one.findings]
     return QueriesSpent(
-        sum(one["totals"]["queries"] for one in documents),
-        sum(one["queries"] for one in refined if one is not None),
+        sum(one.totals.queries for one in documents),
+        sum(one.queries for one in refined if one is not None),
     )
 
 

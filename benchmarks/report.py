@@ -12,16 +12,19 @@ import platform
 import shutil
 import tempfile
 import time
+from itertools import cycle
 from pathlib import Path
 from statistics import median
 
+from msgspec.structs import replace
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
 from edgeflare.report.html.explanation_view import load_explanations
 from edgeflare.report.html.page import render_page
+from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.run.run_document import Document, load_document
+from edgeflare.run.run_document import RunDocument
 
 PAINT = """
 const [paint] = performance.getEntriesByName("first-contentful-paint");
@@ -62,19 +65,16 @@ def main() -> None:
     print(f"sorted and drawn {sorted_ / 1e3:8.2f} s")
 
 
-def repeated(document: Document, findings: int) -> Document:
+def repeated(document: RunDocument, findings: int) -> RunDocument:
     """Return a run with that many findings, the same ones again and again."""
-    found = document["findings"]
-    seeds = document["totals"]["seeds"]
-    more = [
-        {
-            **found[n % len(found)],
-            "seed_id": found[n % len(found)]["seed_id"] + n // len(found) * seeds,
-        }
-        for n in range(findings)
-    ]
-    totals = document["totals"] | {"findings": findings, "seeds": findings, "success_rate": 1.0}
-    return {**document, "findings": more, "totals": totals}
+    found = document.findings
+    seeds = document.totals.seeds
+    more = tuple(
+        replace(one, seed_id=one.seed_id + n // len(found) * seeds)
+        for n, one in zip(range(findings), cycle(found), strict=False)
+    )
+    totals = replace(document.totals, findings=findings, seeds=findings, success_rate=1.0)
+    return replace(document, findings=more, totals=totals)
 
 
 def watch(page: Path, times: int) -> tuple[float, float, float]:

@@ -32,7 +32,7 @@ from edgeflare.errors import EdgeFlareError
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.run.begin_or_resume import begin_run
 from edgeflare.run.plan import Plan
-from edgeflare.run.run_document import Document
+from edgeflare.run.run_document import RunDocument
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "fashion_lenet4"
 QUICK, SLOW = "emulated-builtin", "emulated-builtin-slow"
@@ -49,12 +49,12 @@ def main() -> None:
     for _ in range(arguments.times):
         for bench, devices in BENCHES.items():
             load = os.getloadavg()[0]
-            totals = measure(pair, devices, arguments.max_queries, arguments.chains)["totals"]
-            seconds = totals["wall_seconds"]
-            speeds[bench].append(totals["queries"] / seconds)
-            busy = totals["device_busy_seconds"] / seconds
+            totals = measure(pair, devices, arguments.max_queries, arguments.chains).totals
+            seconds = totals.wall_seconds
+            speeds[bench].append(totals.queries / seconds)
+            busy = totals.device_busy_seconds / seconds
             print(
-                f"| {bench} | {totals['queries']:,} | {seconds:.2f} | {speeds[bench][-1]:,.0f} "
+                f"| {bench} | {totals.queries:,} | {seconds:.2f} | {speeds[bench][-1]:,.0f} "
                 f"| {busy:.0%} | {load:.1f} |",
                 flush=True,
             )
@@ -80,7 +80,7 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def measure(pair: Pair, devices: Sequence[str], max_queries: int, chains: int) -> Document:
+def measure(pair: Pair, devices: Sequence[str], max_queries: int, chains: int) -> RunDocument:
     """Return the document of one campaign."""
     goal = Goal(Find.COMPRESSION)
     profiles = find_profiles(devices)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from edgeflare.devices.device import Device
-    from edgeflare.run.run_document import Document
+    from edgeflare.run.run_document import Finding, RunDocument
 
 __all__ = ["EdgeFlare", "Result", "assert_decides_alike"]
 
@@ -77,15 +77,15 @@ class Result:
 
     """
 
-    document: Document
+    document: RunDocument
     path: Path
 
     @property
-    def deviations(self) -> list[Document]:
+    def deviations(self) -> list[Finding]:
         """Seeds that deviate themselves, then findings; in each part failures come first."""
         from edgeflare.report.entry_names import worst_first  # noqa: PLC0415
 
-        seeds, findings = self.document["deviating_seeds"], self.document["findings"]
+        seeds, findings = self.document.deviating_seeds, self.document.findings
         return [*worst_first(seeds), *worst_first(findings)]
 
 
@@ -232,13 +232,13 @@ def assert_decides_alike(
     from edgeflare.run.gate import counting, deviation_rate  # noqa: PLC0415
     from edgeflare.untrusted_text import for_terminal  # noqa: PLC0415
 
-    if fail_on == "harmful" and "harm" not in result.document["totals"]:
+    if fail_on == "harmful" and result.document.totals.harm is None:
         raise UserError('fail_on="harmful": the seeds have no labels: give an .npz with labels')
     rate = deviation_rate(result.document, fail_on)
     if rate > allow:
         worst, *_ = worst_first(counting(result.document, fail_on))
         pytest.fail(for_terminal(_message(result, rate, allow, worst)), pytrace=False)
-    if result.document["stopped_by"] and not allow_unfinished:
+    if result.document.stopped_by and not allow_unfinished:
         pytest.fail(for_terminal(_unfinished(result.document)), pytrace=False)
 
 
@@ -253,7 +253,7 @@ def edgeflare(request: pytest.FixtureRequest, tmp_path: Path) -> EdgeFlare:
 
 def _search(
     pair: Path, devices: list[str], plan: Any, path: Path, *, trust: bool, profiles: bool
-) -> Document:
+) -> RunDocument:
     from contextlib import ExitStack  # noqa: PLC0415
     from dataclasses import replace  # noqa: PLC0415
 
@@ -310,46 +310,46 @@ def _check_choice(name: str, value: str, choices: Sequence[str]) -> None:
         raise UserError(f"{name}={value!r}: expected one of {', '.join(choices)}")
 
 
-def _unfinished(document: Document) -> str:
-    totals = document["totals"]
-    done = totals["searched"] + totals["deviating_seeds"]
+def _unfinished(document: RunDocument) -> str:
+    totals = document.totals
+    done = totals.searched + totals.deviating_seeds
     return (
-        f"{document['pair']['name']}: the search was stopped before its end"
-        f" ({document['stopped_by']}), with {done} of {totals['seeds']} seeds done: give it more"
+        f"{document.pair['name']}: the search was stopped before its end"
+        f" ({document.stopped_by}), with {done} of {totals.seeds} seeds done: give it more"
         " time, or fewer seeds with limit, or let it pass with allow_unfinished=True"
     )
 
 
-def _message(result: Result, rate: float, allow: float, worst: Document) -> str:
+def _message(result: Result, rate: float, allow: float, worst: Finding) -> str:
     from edgeflare.report.entry_names import sort  # noqa: PLC0415
 
     document = result.document
-    names = ", ".join(device["name"] for device in document["devices"])
+    names = ", ".join(device.name for device in document.devices)
     lines = [
-        f"{document['pair']['name']} decides differently on {names}: {rate:.1%} of"
-        f" {document['totals']['seeds']} seeds, {allow:.1%} allowed",
-        f"the worst: seed {worst['seed_id']}"
-        + (" itself" if not worst["queries"] else f" after {worst['queries']} queries"),
+        f"{document.pair['name']} decides differently on {names}: {rate:.1%} of"
+        f" {document.totals.seeds} seeds, {allow:.1%} allowed",
+        f"the worst: seed {worst.seed_id}"
+        + (" itself" if not worst.queries else f" after {worst.queries} queries"),
     ]
-    for arm, label in worst["labels"].items():
+    for arm, label in worst.labels.items():
         lines.append(f"  {arm:<9} {_answer(document, worst, arm, label)}")
-    strength = "" if worst["strength"] is None else f", strength {worst['strength']:.3f}"
-    harm = f", {worst['harm'].replace('-', ' ')}" if worst.get("harm") else ""
+    strength = "" if worst.strength is None else f", strength {worst.strength:.3f}"
+    harm = f", {worst.harm.replace('-', ' ')}" if worst.harm else ""
     lines += [
         f"  cause: {sort(worst)}{harm}{strength};"
-        f" distance to the seed: L2 {worst['distortion']['l2']:.0f}",
-        f"  image: {result.path / worst['image']}",
+        f" distance to the seed: L2 {worst.distortion.l2:.0f}",
+        f"  image: {result.path / worst.image}",
         f"all of them: edgeflare report {result.path}",
     ]
     return "\n".join(lines)
 
 
-def _answer(document: Document, entry: Document, arm: str, label: int | None) -> str:
+def _answer(document: RunDocument, entry: Finding, arm: str, label: int | None) -> str:
     if label is None:
-        return f"no answer ({entry['kind']})"
-    classes = document["classes"]
+        return f"no answer ({entry.kind})"
+    classes = document.classes
     name = classes[label] if label < len(classes) else f"class {label}"
-    return f"{name} ({entry['probabilities'][arm][label]:.1%})"
+    return f"{name} ({entry.probabilities[arm][label]:.1%})"
 
 
 def _file_name(test: str) -> str:

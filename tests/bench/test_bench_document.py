@@ -7,7 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
+from documents import finding
 from edgeflare.bench.bench_document import Bench, write_bench
 from edgeflare.bench.bench_table import COLUMNS, shown, to_markdown
 from edgeflare.bench.strategy_figures import StrategyFigures, queries_needed, summarize
@@ -27,22 +29,22 @@ def test_a_row_sums_up_the_runs_of_a_strategy(
     assert [row.strategy for row in rows] == ["random", "dflare"]
     for row in rows:
         runs = [document for cell, document in bench.runs if cell.plan.strategy == row.strategy]
-        totals = [run["totals"] for run in runs]
-        found = [finding for run in runs for finding in run["findings"]]
+        totals = [run.totals for run in runs]
+        found = [finding for run in runs for finding in run.findings]
         assert row.runs == 2
-        assert row.searches == sum(one["seeds"] - one["deviating_seeds"] for one in totals)
+        assert row.searches == sum(one.seeds - one.deviating_seeds for one in totals)
         assert row.findings == len(found) > 0
         assert row.success is not None
-        assert row.success.value == pytest.approx(np.mean([one["success_rate"] for one in totals]))
+        assert row.success.value == pytest.approx(np.mean([one.success_rate for one in totals]))
         assert row.mean_queries is not None
-        assert row.mean_queries.value == pytest.approx(np.mean([one["queries"] for one in found]))
+        assert row.mean_queries.value == pytest.approx(np.mean([one.queries for one in found]))
         assert row.median_queries is not None
-        assert row.median_queries.value == np.median([one["queries"] for one in found])
+        assert row.median_queries.value == np.median([one.queries for one in found])
         assert row.wall_seconds == pytest.approx(
-            sum(one["wall_seconds"] for one in totals) / len(found)
+            sum(one.wall_seconds for one in totals) / len(found)
         )
-        assert row.ties == sum(one["ties"] for one in totals)
-        assert row.median_l2 == np.median([one["distortion"]["l2"] for one in found])
+        assert row.ties == sum(one.ties for one in totals)
+        assert row.median_l2 == np.median([one.distortion.l2 for one in found])
 
 
 def test_the_baseline_is_once_itself(rows: list[StrategyFigures]) -> None:
@@ -64,14 +66,14 @@ def test_only_run_seeds_that_both_ran_are_compared(whole: tuple[Path, Bench]) ->
 
 def test_seeds_that_deviate_themselves_are_not_searches(whole: tuple[Path, Bench]) -> None:
     document = whole[1].runs[0][1]
-    seed_id = next(i for i in range(8) if i not in {f["seed_id"] for f in document["findings"]})
-    deviating = {**document, "deviating_seeds": [{"seed_id": seed_id}]}
+    seed_id = next(i for i in range(8) if i not in {f.seed_id for f in document.findings})
+    deviating = replace(document, deviating_seeds=(finding(seed_id=seed_id),))
     assert len(queries_needed([document])) == 8
     assert len(queries_needed([deviating])) == len(queries_needed([document, deviating])) == 7
 
 
 def test_a_run_without_findings_has_a_row(whole: tuple[Path, Bench]) -> None:
-    document = {**whole[1].runs[0][1], "findings": []}
+    document = replace(whole[1].runs[0][1], findings=())
     (row,) = summarize("pair", {"random": [document]}, "random")
     assert row.success is not None
     assert row.success.value == 0.0
@@ -93,9 +95,7 @@ def test_what_is_written_can_be_read(
     assert (plan["within"], plan["min_strength"]) == (None, 0.0)
     assert (plan["strengthen"], plan["shrink"]) == (0, 0)
     assert document["strategies"] == ["random", "dflare"]
-    assert [run["run"] for run in document["runs"]] == [
-        cell.run.as_posix() for cell, _ in bench.runs
-    ]
+    assert [run.run for run in document["runs"]] == [cell.run.as_posix() for cell, _ in bench.runs]
     for written, row in zip(document["rows"], rows, strict=True):
         assert written["strategy"] == row.strategy
         assert row.success is not None

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from documents import Document, as_json
 from edgeflare.bench.bench_document import Bench
 from edgeflare.bench.bench_runs import check_folder
 from edgeflare.errors import UserError
+from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.run.run_document import Document, load_document
 from example_bench import Bencher
 from laboratory import untimed
 
@@ -19,7 +20,7 @@ CELLS = ["random-0", "random-1", "dflare-0", "dflare-1"]
 
 
 def untimed_runs(bench: Bench) -> list[tuple[str, Document]]:
-    return [(cell.run.name, untimed(document)) for cell, document in bench.runs]
+    return [(cell.run.name, untimed(as_json(document))) for cell, document in bench.runs]
 
 
 def test_every_cell_is_a_run_directory_of_its_own(whole: tuple[Path, Bench]) -> None:
@@ -29,13 +30,13 @@ def test_every_cell_is_a_run_directory_of_its_own(whole: tuple[Path, Bench]) -> 
     ]
     for cell, document in bench.runs:
         assert load_document(RunDirectory(out / cell.run)) == document
-        assert (document["strategy"], document["rng_seed"]) == (
+        assert (document.strategy, document.rng_seed) == (
             cell.plan.strategy,
             cell.plan.rng_seed,
         )
-        assert document["totals"]["seeds"] == 8
-        assert document["stopped_by"] is None
-    assert any(document["findings"] for _, document in bench.runs)
+        assert document.totals.seeds == 8
+        assert document.stopped_by is None
+    assert any(document.findings for _, document in bench.runs)
 
 
 def test_what_has_ended_is_not_run_again(
@@ -60,7 +61,10 @@ def test_stopped_and_resumed_is_as_if_never_stopped(
     part = bencher.run(out, stop_in=1)
     assert bencher.watched == ["random-0", "random-1"]
     assert [cell.run.name for cell, _ in part.runs] == ["random-0"]
-    assert load_document(RunDirectory(out / "fashion_lenet4/random-1"))["stopped_by"] == "interrupt"
+    assert (
+        as_json(load_document(RunDirectory(out / "fashion_lenet4/random-1")))["stopped_by"]
+        == "interrupt"
+    )
     rest = bencher.run(out, resume=True)
     assert bencher.watched == ["random-1", "dflare-0", "dflare-1"]
     assert untimed_runs(rest) == untimed_runs(bench)

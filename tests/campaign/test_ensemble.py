@@ -9,12 +9,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from documents import as_json
 from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Find, Goal
 from edgeflare.errors import UserError
 from edgeflare.run.journal import Journal
+from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.run.run_document import load_document
 from laboratory import CLASSES, SIDE, Laboratory, linear, untimed
 
 KERNEL = Goal(Find.KERNEL)
@@ -124,7 +125,7 @@ def test_a_run_that_was_stopped_counts_what_its_open_chains_have_asked(
     assert evaluations["twin-builtin"] == totals["queries"] + totals["seeds"]
     assert 0 < totals["device_queries"] < totals["queries"]
     (ensemble.folder / "run" / "run.json").unlink()
-    assert load_document(RunDirectory(ensemble.folder / "run"))["totals"] == totals
+    assert as_json(load_document(RunDirectory(ensemble.folder / "run")))["totals"] == totals
 
 
 def test_a_run_is_resumed_with_the_ensemble_that_began_it(ensemble: Laboratory) -> None:

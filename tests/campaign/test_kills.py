@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 
 from campaign_kills import Campaign, Victim, kill_many
-from edgeflare.run.run_document import Document
+from documents import Document
 
 TIMES = 10
 

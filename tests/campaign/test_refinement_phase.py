@@ -21,6 +21,7 @@ from edgeflare.models.evaluator import Evaluator, RawBatch, Signature
 from edgeflare.run.gate import counting
 from edgeflare.run.journal import Journal
 from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_document import from_json
 from laboratory import SIGNATURE, Laboratory, untimed
 
 BOTH: dict[str, Any] = {"strengthen": 40, "shrink": 80}
@@ -113,7 +114,7 @@ def test_distances_are_judged_after_shrinking_and_all_findings_stay(laboratory: 
     plain = laboratory.run("plain", within=20.0)
     shrunk = laboratory.run("shrunk", within=20.0, shrink=80)
     assert shrunk["totals"]["success_rate"] == plain["totals"]["success_rate"]
-    assert len(counting(shrunk, "any")) > len(counting(plain, "any"))
+    assert len(counting(from_json(shrunk), "any")) > len(counting(from_json(plain), "any"))
     for one in (*plain["findings"], *shrunk["findings"]):
         assert one["within"] == (one["psnr"] >= 20.0)
 

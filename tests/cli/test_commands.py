@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 import edgeflare
+from documents import as_json
+from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.run.run_document import load_document
 from laboratory import untimed
 
 
@@ -114,12 +115,14 @@ def test_a_served_agent_does_a_whole_search_and_stops_on_ctrl_c(
 
     assert said.code == 1, said.err
     here = load_document(RunDirectory(tmp_path / "run"))
-    assert here["devices"][0]["name"] == device
-    assert here["devices"][0]["provenance"]["transport"] == "address"
+    assert here.devices[0].name == device
+    assert here.devices[0].provenance["transport"] == "address"
     # A profile on the spot runs XNNPACK, as the shipped one of that name does.
     call(*search, "--out", tmp_path / "same", "--device", "emulated-xnnpack")
     there = load_document(RunDirectory(tmp_path / "same"))
-    shas = [[entry["sha256"] for entry in untimed(run)["findings"]] for run in (here, there)]
+    shas = [
+        [entry["sha256"] for entry in untimed(as_json(run))["findings"]] for run in (here, there)
+    ]
     assert shas[0] == shas[1]
 
     os.kill(agent.pid, signal.SIGINT)

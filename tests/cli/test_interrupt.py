@@ -18,9 +18,10 @@ from typing import Any
 import jsonschema
 import pytest
 
+from documents import Document, as_json
 from edgeflare.run import run_document as report_document
+from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.run.run_document import Document, load_document
 from interrupted_commands import started
 from laboratory import untimed
 
@@ -64,7 +65,7 @@ def undisturbed(
 ) -> Document:
     out = tmp_path_factory.mktemp("undisturbed") / "run"
     assert start("search", example, *LONG, "--out", out).code == 0
-    return load_document(RunDirectory(out))
+    return as_json(load_document(RunDirectory(out)))
 
 
 def test_ctrl_c_leaves_a_valid_run_that_goes_on_as_if_nothing_had_happened(
@@ -87,7 +88,7 @@ def test_ctrl_c_leaves_a_valid_run_that_goes_on_as_if_nothing_had_happened(
     assert document["totals"]["queries"] < undisturbed["totals"]["queries"]
 
     assert start("search", example, *LONG, "--out", out, "--resume").code == 0
-    assert untimed(load_document(RunDirectory(out))) == untimed(undisturbed)
+    assert untimed(as_json(load_document(RunDirectory(out)))) == untimed(undisturbed)
 
 
 def test_a_killed_run_can_be_reported_and_so_can_one_that_was_killed_when_resumed(
@@ -101,8 +102,8 @@ def test_a_killed_run_can_be_reported_and_so_can_one_that_was_killed_when_resume
 
     assert not (out / "run.json").exists()
     document = load_document(RunDirectory(out))
-    validate(document)
-    assert document["stopped_by"] == "killed"
+    validate(as_json(document))
+    assert document.stopped_by == "killed"
     said = call("report", out)
     assert said.code == 0
     assert "killed before its end" in said.out
@@ -114,7 +115,7 @@ def test_a_killed_run_can_be_reported_and_so_can_one_that_was_killed_when_resume
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=DEADLINE_SECONDS)
     interrupted = load_document(RunDirectory(out))
-    assert interrupted["stopped_by"] == "interrupt"
+    assert interrupted.stopped_by == "interrupt"
 
     with search(example, out, "--resume") as process:
         while (out / "run.json").exists() and process.poll() is None:
@@ -122,9 +123,9 @@ def test_a_killed_run_can_be_reported_and_so_can_one_that_was_killed_when_resume
         process.kill()
         process.wait()
     document = load_document(RunDirectory(out))
-    validate(document)
-    assert document["stopped_by"] == "killed"
-    assert document["totals"]["queries"] >= interrupted["totals"]["queries"]
+    validate(as_json(document))
+    assert document.stopped_by == "killed"
+    assert document.totals.queries >= interrupted.totals.queries
 
 
 def test_on_a_terminal_progress_is_live(example: Path, tmp_path: Path) -> None:

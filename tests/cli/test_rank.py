@@ -16,12 +16,13 @@ import jsonschema
 import numpy as np
 import pytest
 
+from documents import as_json
 from edgeflare.cli.rank import rank
 from edgeflare.rank import rank_document
 from edgeflare.run import run_document as report_document
+from edgeflare.run.load_document import load_document
 from edgeflare.run.plan import SHRINK
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.run.run_document import load_document
 from example_compressions import SEEDS, Models, make_models
 from interrupted_commands import started
 
@@ -81,12 +82,12 @@ def test_the_broken_model_is_last_and_its_runs_are_ordinary_ones(asked: Asked) -
     for one in document["models"]:
         (run,) = one["runs"]
         ran = load_document(RunDirectory(asked.out / run))
-        schema(report_document, "run.schema.json").validate(ran)
-        assert ran["strategy"] == document["strategy"] == "dflare-published"
-        assert ran["totals"]["seeds"] == document["seeds"] == SEEDS
-        assert one["area"]["value"] == pytest.approx(ran["nearness"]["area"])
-        assert len(ran["deviating_seeds"]) == one["deviating_seeds"]
-        deviating = {entry["seed_id"] for entry in ran["deviating_seeds"]}
+        schema(report_document, "run.schema.json").validate(as_json(ran))
+        assert ran.strategy == document["strategy"] == "dflare-published"
+        assert ran.totals.seeds == document["seeds"] == SEEDS
+        assert one["area"]["value"] == pytest.approx(ran.nearness and ran.nearness.area)
+        assert len(ran.deviating_seeds) == one["deviating_seeds"]
+        deviating = {entry.seed_id for entry in ran.deviating_seeds}
         assert deviating.isdisjoint(document["shared_seeds"])
 
 
@@ -95,7 +96,7 @@ def test_the_figures_are_those_of_the_runs(asked: Asked) -> None:
     shared = set(document["shared_seeds"])
     for one in document["models"]:
         (run,) = one["runs"]
-        findings = load_document(RunDirectory(asked.out / run))["findings"]
+        findings = as_json(load_document(RunDirectory(asked.out / run)))["findings"]
         queries = {f["seed_id"]: f["queries"] for f in findings if f["seed_id"] in shared}
         needed = [queries.get(seed_id, 120) for seed_id in shared]
         assert one["mean_queries"]["value"] == pytest.approx(np.mean(needed))

@@ -17,6 +17,7 @@ import pytest
 from numpy.typing import NDArray
 
 import edgeflare.report
+from documents import Document, as_json
 from edgeflare.campaign.campaign import Interrupt
 from edgeflare.campaign.opened_pair import open_pair
 from edgeflare.campaign.recorded_campaign import run_recorded_campaign
@@ -34,7 +35,6 @@ from edgeflare.errors import InfrastructureError
 from edgeflare.models.pair import load_pair
 from edgeflare.run.begin_or_resume import begin_run, resume_run
 from edgeflare.run.plan import Plan
-from edgeflare.run.run_document import Document
 from edgeflare_protos import agent_pb2 as wire
 from edgeflare_protos import message_crc32, set_seal
 from laboratory import Watched, untimed
@@ -82,13 +82,15 @@ def search(
         stack.callback(journal.close)
         opened()
         interrupt = Interrupt()
-        return run_recorded_campaign(
-            pair_opened,
-            header.plan,
-            journal,
-            observer=observer or Watched(interrupt),
-            interrupt=interrupt,
-            chains=16,
+        return as_json(
+            run_recorded_campaign(
+                pair_opened,
+                header.plan,
+                journal,
+                observer=observer or Watched(interrupt),
+                interrupt=interrupt,
+                chains=16,
+            )
         )
 
 

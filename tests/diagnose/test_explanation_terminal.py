@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
+from documents import finding
 from edgeflare.core.arm import Arm
 from edgeflare.diagnose.compression_error import CompressionError, LayerCompressionError
 from edgeflare.diagnose.constant_error import ConstantError
@@ -34,7 +35,7 @@ def printed(
         for n, total in enumerate(totals)
     )
     one = Explanation(
-        finding={"seed_id": 3, "cause": "kernel", "kind": "deviation"},
+        finding=finding(seed_id=3, cause="kernel"),
         device="laboratory",
         verdict=Verdict(verdict, "so it is"),  # type: ignore[arg-type]
         evidence=Evidence(

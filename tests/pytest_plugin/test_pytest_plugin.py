@@ -12,9 +12,11 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
+from documents import run_document
 from edgeflare.errors import UserError
 from edgeflare.pytest_plugin import EdgeFlare, Result, assert_decides_alike
 from edgeflare.report.entry_names import worst_first
+from edgeflare.run.run_document import from_json, to_json
 
 pytestmark = pytest.mark.slow
 
@@ -61,7 +63,7 @@ def test_a_failure_shows_the_worst_finding(tmp_path: Path) -> None:
     assert "1 failed, 1 passed" in said.stdout
     (run,) = (tmp_path / "runs").glob("test_gate.py--test_gate-????????")
     document = json.loads((run / "run.json").read_bytes())
-    worst, *_ = worst_first(document["findings"])
+    worst = to_json(worst_first(from_json(document).findings)[0])
     assert f", {worst['harm'].replace('-', ' ')}, strength" in said.stdout
     assert [device["name"] for device in document["devices"]] == ["emulated-xnnpack"]
     assert "fashion_lenet4 decides differently on emulated-xnnpack: 100.0% of 6" in said.stdout
@@ -141,15 +143,14 @@ CRASH = {
 def test_no_name_reaches_the_terminal_with_its_commands(
     tmp_path: Path, stopped_by: str | None
 ) -> None:
-    document = {
-        "pair": {"name": "pair\x1b[2J"},
-        "devices": [{"name": "board\x1b[2J"}],
-        "classes": ["one\x1b[2J", "two"],
-        "totals": {"seeds": 4, "searched": 1, "deviating_seeds": 0},
-        "deviating_seeds": [],
-        "findings": [] if stopped_by else [ENTRY],
-        "stopped_by": stopped_by,
-    }
+    document = run_document(
+        pair={"name": "pair\x1b[2J"},
+        devices=[{"name": "board\x1b[2J"}],
+        classes=["one\x1b[2J", "two"],
+        totals={"seeds": 4, "searched": 1},
+        findings=[] if stopped_by else [ENTRY],
+        stopped_by=stopped_by,
+    )
     with pytest.raises(pytest.fail.Exception) as failed:
         assert_decides_alike(Result(document, tmp_path))
     assert "pair" in str(failed.value)
@@ -160,17 +161,9 @@ def test_no_name_reaches_the_terminal_with_its_commands(
 def test_a_crash_is_the_worst_and_counts_for_the_kernels(
     tmp_path: Path, fail_on: Literal["any", "kernel"]
 ) -> None:
-    document = {
-        "pair": {"name": "pair"},
-        "devices": [{"name": "board"}],
-        "classes": [],
-        "totals": {"seeds": 4},
-        "deviating_seeds": [],
-        "findings": [ENTRY, CRASH],
-        "stopped_by": None,
-    }
+    document = run_document(totals={"seeds": 4}, findings=[ENTRY, CRASH])
     result = Result(document, tmp_path)
-    assert [entry["seed_id"] for entry in result.deviations] == [2, 1]
+    assert [entry.seed_id for entry in result.deviations] == [2, 1]
     with pytest.raises(pytest.fail.Exception, match="the worst: seed 2 after 9 queries") as failed:
         assert_decides_alike(result, fail_on=fail_on)
     assert "no answer (crash)" in str(failed.value)
@@ -214,7 +207,7 @@ def test_a_gate_that_could_not_fail_is_refused(
     tmp_path: Path, argument: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(UserError, match=words):
-        assert_decides_alike(Result({}, tmp_path), **argument)
+        assert_decides_alike(Result(run_document(), tmp_path), **argument)
 
 
 def test_a_wrong_pair_is_the_plugins_own_error_in_one_line(tmp_path: Path) -> None:
@@ -330,7 +323,7 @@ def test_code_of_a_pair_and_profiles_of_the_folder_take_trust(
     session = EdgeFlare(["mine"], tmp_path / "run", trust=True)
     with pytest.raises(UserError, match=r"net\.py:predict, which needs your trust"):
         session.search(tmp_path, limit=1, total_queries=1)
-    assert untrusted.search(tmp_path, limit=1, total_queries=1, trust=True).document["pair"]
+    assert untrusted.search(tmp_path, limit=1, total_queries=1, trust=True).document.pair
     assert (tmp_path / "executed").exists()
     with session.open_device() as device:
         assert device.profile.name == "mine"

@@ -19,7 +19,7 @@ from edgeflare.errors import UserError
 from edgeflare.rank.model_runs import ModelRuns, read_runs
 from edgeflare.run.nearness import psnr_of, rise
 from edgeflare.run.plan import Plan
-from edgeflare.run.run_document import Document
+from edgeflare.run.run_document import RunDocument
 from example_bench import Watcher
 from example_compressions import SEEDS, Models
 
@@ -31,7 +31,7 @@ class Ran:
     """Two runs of the broken model: where they lie, their documents, and what is read."""
 
     paths: list[Path]
-    documents: list[Document]
+    documents: list[RunDocument]
     searched: ModelRuns
 
 
@@ -67,7 +67,7 @@ def found(models: Models, tmp_path_factory: pytest.TempPathFactory) -> Ran:
 
 
 def test_shrinking_changes_neither_queries_nor_strengths(shrunk: Ran, found: Ran) -> None:
-    assert any(one["refined"] for one in shrunk.documents[0]["findings"])
+    assert any(one.refined for one in shrunk.documents[0].findings)
     np.testing.assert_array_equal(shrunk.searched.queries, found.searched.queries)
     assert np.isfinite(found.searched.queries).any()
     assert shrunk.searched.strengths == pytest.approx(found.searched.strengths)
@@ -78,7 +78,7 @@ def test_the_mean_of_the_rises_is_the_area_of_the_run(shrunk: Ran) -> None:
     rises = shrunk.searched.rises
     assert rises is not None
     assert rises.shape == (SEEDS, 2)
-    areas = [document["nearness"]["area"] for document in shrunk.documents]
+    areas = [document.nearness.area for document in shrunk.documents if document.nearness]
     assert rises.mean(axis=0).tolist() == pytest.approx(areas)
     assert 0.0 < min(areas) < max(areas) < 1.0
 
@@ -88,11 +88,11 @@ def test_each_seed_counts_as_near_as_its_finding(shrunk: Ran) -> None:
     assert rises is not None
     for column, document in enumerate(shrunk.documents):
         expected = np.zeros(SEEDS)
-        for entry in document["findings"]:
+        for entry in document.findings:
             distance = psnr_of(entry)
             assert distance is not None
-            expected[entry["seed_id"]] = rise(distance)
-        deviating = [entry["seed_id"] for entry in document["deviating_seeds"]]
+            expected[entry.seed_id] = rise(distance)
+        deviating = [entry.seed_id for entry in document.deviating_seeds]
         assert deviating, "the broken model deviates on seeds"
         expected[deviating] = 1.0
         assert rises[:, column] == pytest.approx(expected)

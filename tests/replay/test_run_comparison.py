@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from documents import Document
 from edgeflare.core.arm import Arm
 from edgeflare.replay.run_comparison import compare
-from edgeflare.run.run_document import Document
+from edgeflare.run.run_document import from_json
 from laboratory import CLASSES, SIDE, Laboratory, linear
 
 
@@ -46,11 +47,16 @@ def test_seeds_are_shared_if_their_images_are_whatever_the_pairs_are_called(
     ]
     assert ids[0] & ids[1] & ids[2]
 
-    alike = compare({str(folder / "one"): one, str(folder / "two"): two})
+    alike = compare({str(folder / "one"): from_json(one), str(folder / "two"): from_json(two)})
     assert alike.shared_seeds == tuple(sorted(ids[0] & ids[1]))
 
     # The same ids, and the pair is called the same, but they are of other images.
-    assert compare({str(folder / "one"): one, str(folder / "other"): other}).shared_seeds == ()
+    assert (
+        compare(
+            {str(folder / "one"): from_json(one), str(folder / "other"): from_json(other)}
+        ).shared_seeds
+        == ()
+    )
 
 
 def test_a_crash_is_counted_as_one_whatever_its_cause(laboratory: Laboratory) -> None:
@@ -58,7 +64,7 @@ def test_a_crash_is_counted_as_one_whatever_its_cause(laboratory: Laboratory) ->
     two = deepcopy(one)
     two["findings"][0] |= {"kind": "crash", "cause": "kernel"}
     folder = str(laboratory.folder / "one")
-    (column, crashed) = compare({folder: one, f"{folder}/": two}).columns
+    (column, crashed) = compare({folder: from_json(one), f"{folder}/": from_json(two)}).columns
     assert "crash" not in column.causes
     assert crashed.causes["crash"] == 1
     assert sum(crashed.causes.values()) == sum(column.causes.values())

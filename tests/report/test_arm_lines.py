@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from documents import Document
 from edgeflare.models.host_description import describe_host
 from edgeflare.report.arm_lines import arm_lines, details
-from edgeflare.run.run_document import Document
+from edgeflare.run.run_document import from_json
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ def test_each_arm_and_each_device_is_named(document: Document) -> None:
         "soc": "BCM2711", "os": "Debian 12", "threads": 4, "delegated_nodes": 3, "total_nodes": 11,
     }  # fmt: skip
     document["ensemble"] = ["xnnpack", "reference"]
-    original, twin, first, second = arm_lines(document)
+    original, twin, first, second = arm_lines(from_json(document))
     assert (original.arm, original.what, original.where) == ("original", "a.onnx", "host")
     assert (twin.arm, twin.what, twin.how) == (
         "twin",
@@ -41,7 +42,7 @@ def test_the_host_is_named_by_runs_that_know_it(document: Document) -> None:
     document["host"] = describe_host("a.tflite")
     document["host"] |= {"machine": "x86_64", "soc": "EPYC", "os": "Debian 12"}
     runtime = f"{document['host']['runtime']} {document['host']['runtime_version']}"
-    original, twin, _ = arm_lines(document)
+    original, twin, _ = arm_lines(from_json(document))
     assert original.where == twin.where == "host: EPYC, x86_64, Debian 12"
     assert original.how == runtime
     assert twin.how.startswith(f"{runtime}, ")
@@ -51,7 +52,7 @@ def test_the_host_is_named_by_runs_that_know_it(document: Document) -> None:
 def test_a_run_without_an_original_has_none(document: Document) -> None:
     document["pair"]["original"] = None
     document["totals"]["host_evaluations"].pop("original")
-    assert [one.arm for one in arm_lines(document)] == ["twin", "device"]
+    assert [one.arm for one in arm_lines(from_json(document))] == ["twin", "device"]
 
 
 def test_details_are_names_and_texts() -> None:

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from documents import REFINED, REPLAY, Document
 from edgeflare.report.csv_table import COLUMNS, csv_table
-from edgeflare.run.run_document import Document
+from edgeflare.run.run_document import from_json
 
 
 @pytest.fixture
@@ -21,7 +22,7 @@ def document(run: Any) -> Document:
 
 
 def read(document: Document) -> list[dict[str, str]]:
-    reader = csv.DictReader(io.StringIO(csv_table(document), newline=""), strict=True)
+    reader = csv.DictReader(io.StringIO(csv_table(from_json(document)), newline=""), strict=True)
     rows = list(reader)
     assert reader.fieldnames == list(COLUMNS)
     return rows
@@ -59,7 +60,7 @@ def test_what_is_unknown_stays_empty(document: Document) -> None:
 def test_refinement_has_its_columns(document: Document) -> None:
     entry = document["findings"][0]
     distance = {"l2": 4321.5, "linf": 200.0, "mean_abs": 9.0, "changed": 36}
-    entry["refined"] = {"strength_before": 0.001, "distortion_before": distance}
+    entry["refined"] = {**REFINED, "strength_before": 0.001, "distortion_before": distance}
     (row,) = read({**document, "findings": [entry], "deviating_seeds": []})
     assert (row["refined"], row["strength_before"], row["l2_before"]) == ("True", "0.001", "4321.5")
 
@@ -86,6 +87,6 @@ def test_nothing_found_leaves_the_header(document: Document) -> None:
 
 def test_what_a_replay_mended_has_its_rows(document: Document) -> None:
     *rest, entry = document["findings"]
-    document |= {"findings": rest, "replay": {"mended": [entry]}}
+    document |= {"findings": rest, "replay": {**REPLAY, "mended": [entry]}}
     rows = read(document)
     assert [row["seed_id"] for row in rows if row["list"] == "mended"] == [str(entry["seed_id"])]

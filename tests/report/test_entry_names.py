@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from documents import finding
 from edgeflare.report.entry_names import class_name, decisions, number, sort
 
 
@@ -19,7 +20,7 @@ from edgeflare.report.entry_names import class_name, decisions, number, sort
     ],
 )
 def test_a_failure_is_sorted_by_its_kind(kind: str, cause: str | None, name: str) -> None:
-    assert sort({"kind": kind, "cause": cause}) == name
+    assert sort(finding(kind=kind, cause=cause)) == name
 
 
 def test_a_class_without_a_name_is_a_number() -> None:
@@ -36,7 +37,7 @@ def test_a_class_without_a_name_is_a_number() -> None:
     ],
 )
 def test_arms_that_agree_are_named_together(labels: dict[str, Any], said: str) -> None:
-    assert decisions({"labels": labels, "kind": "hang"}, ["ant", "bee"]) == said
+    assert decisions(finding(labels=labels, kind="hang"), ["ant", "bee"]) == said
 
 
 def test_figures_are_rounded_to_be_read() -> None:

@@ -12,8 +12,9 @@ import xmlschema
 from hypothesis import given
 from hypothesis import strategies as st
 
+from documents import REPLAY, Document
 from edgeflare.report.junit_xml import junit_xml
-from edgeflare.run.run_document import Document
+from edgeflare.run.run_document import from_json
 
 HERE = Path(__file__).parent
 JENKINS = xmlschema.XMLSchema(HERE / "junit-10.xsd")
@@ -31,7 +32,7 @@ def document(run: Any) -> Document:
 
 def suite_of(document: Document) -> ElementTree.Element:
     """The one suite, once the whole is valid."""
-    data = junit_xml(document)
+    data = junit_xml(from_json(document))
     JENKINS.validate(data.decode())
     SCHEMA.validate(data.decode())
     suite = ElementTree.fromstring(data).find("testsuite")  # noqa: S314 - ours
@@ -165,6 +166,7 @@ def test_the_cases_of_a_replay_are_what_it_tried(document: Document) -> None:
     assert ids != list(range(len(ids)))
     document |= {"findings": still, "flaky": [unstable], "unverified": [waiting]}
     document["replay"] = {
+        **REPLAY,
         "mended": [mended, worse], "deviating_seeds": [worse["seed_id"]],
         "baseline": None, "new": [],
     }  # fmt: skip
@@ -187,6 +189,7 @@ def test_against_a_baseline_only_what_is_new_fails(document: Document) -> None:
     document |= {"findings": [known], "flaky": [new], "unverified": [waiting]}
     document["totals"]["seeds"] = 4 + len(document["deviating_seeds"])
     document["replay"] = {
+        **REPLAY,
         "mended": [worse], "deviating_seeds": [worse["seed_id"], waiting["seed_id"]],
         "baseline": "/somewhere/runs/before", "new": [new["seed_id"], worse["seed_id"]],
     }  # fmt: skip

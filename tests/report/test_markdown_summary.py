@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 
+from documents import REPLAY, Document
 from edgeflare.report.markdown_summary import ROWS, summary
-from edgeflare.run.run_document import Document
+from edgeflare.run.run_document import from_json
 
 
 @pytest.fixture
@@ -20,11 +21,11 @@ def document(run: Any) -> Document:
 
 def html(document: Document) -> str:
     """The summary as GitHub's flavour of Markdown is read."""
-    return str(MarkdownIt("commonmark").enable("table").render(summary(document)))
+    return str(MarkdownIt("commonmark").enable("table").render(summary(from_json(document))))
 
 
 def test_it_says_what_was_found(document: Document) -> None:
-    text, totals = summary(document), document["totals"]
+    text, totals = summary(from_json(document)), document["totals"]
     searched = totals["seeds"] - totals["deviating_seeds"]
     assert f"**{totals['findings']} of {searched} seeds**" in text
     assert f"{totals['deviating_seeds']} deviate as they are" in text
@@ -45,7 +46,7 @@ def test_the_strongest_come_first_and_the_rest_is_counted(document: Document) ->
     document["findings"] = [
         {**first, "seed_id": 900 + n, "strength": n / 100} for n in range(ROWS + 5)
     ]
-    text = summary(document)
+    text = summary(from_json(document))
     shown = [f"| {900 + n} |" for n in reversed(range(5, ROWS + 5))]
     places = [text.index(start) for start in shown]
     assert places == sorted(places)
@@ -74,7 +75,7 @@ def test_a_crash_has_no_label(document: Document) -> None:
     entry = document["findings"][0]
     entry |= {"kind": "crash", "strength": None}
     entry["labels"]["device"] = None
-    text = summary(document)
+    text = summary(from_json(document))
     rows = [line for line in text.splitlines() if line.startswith(f"| {entry['seed_id']} |")]
     assert "| crash | crash | – |" in rows[0]
     assert "1 crash" in text
@@ -85,30 +86,32 @@ def test_a_run_that_found_nothing(document: Document) -> None:
         "findings": 0, "deviating_seeds": 0,
         "mean_queries": None, "median_queries": None, "mean_device_queries": None,
     }  # fmt: skip
-    text = summary({**document, "findings": [], "deviating_seeds": []})
+    text = summary(from_json({**document, "findings": [], "deviating_seeds": []}))
     assert "No input was found on which original and device decide differently." in text
     assert "–" in text
 
 
 def test_a_stopped_run_and_its_warnings_are_said(document: Document) -> None:
-    text = summary({**document, "stopped_by": "interrupt", "warnings": ["check the scale"]})
+    text = summary(
+        from_json({**document, "stopped_by": "interrupt", "warnings": ["check the scale"]})
+    )
     assert "it was stopped before its end (`interrupt`)" in text
     assert "> [!WARNING]\n> check the scale" in text
 
 
 def test_a_replay_says_what_became_of_its_inputs(document: Document) -> None:
     mended, *still = document["findings"]
-    replay = {"mended": [mended], "deviating_seeds": [], "baseline": None, "new": []}
+    replay = {**REPLAY, "mended": [mended]}
     document |= {"findings": still, "flaky": [], "unverified": [], "replay": replay}
     count = len(still) + len(document["deviating_seeds"])
-    text = summary(document)
+    text = summary(from_json(document))
     assert f"❌ **{count}** of" in text
     assert "| mended | 1 |" in text
     for word in ("led to an input", "queries", "already deviate"):
         assert word not in text
     document["replay"] |= {"baseline": "runs/before", "new": []}
-    assert f"✅ **{count}** of" in summary(document)
+    assert f"✅ **{count}** of" in summary(from_json(document))
     document["replay"]["new"] = [still[0]["seed_id"]]
-    assert "**1** are new." in summary(document)
+    assert "**1** are new." in summary(from_json(document))
     assert html(document).count("<table>") == 4
-    assert "still" not in summary(document)
+    assert "still" not in summary(from_json(document))

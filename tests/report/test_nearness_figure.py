@@ -1,19 +1,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
+from documents import run_document
 from edgeflare.report.nearness_figure import draw_nearness
 
-DOCUMENT: dict[str, Any] = {
-    "nearness": {},
-    "totals": {"seeds": 2},
-    "findings": [{"distortion": {"l2": 9.0, "linf": 3.0}, "psnr": 30.0}],
-    "deviating_seeds": [],
-}
+DOCUMENT = run_document(
+    nearness={"psnr": [], "linf": [], "area": 0.0},
+    findings=[{"distortion": {"l2": 9.0, "linf": 3.0}, "psnr": 30.0}],
+)
 
 
 def test_names_are_drawn_as_they_are(tmp_path: Path) -> None:

@@ -10,14 +10,15 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+from documents import Document
 from edgeflare.report.run_terminal import ROWS, print_run
-from edgeflare.run.run_document import Document
+from edgeflare.run.run_document import from_json
 
 
 def printed(document: Document, width: int = 80) -> str:
     """What is printed, each line of it within the width."""
     file = io.StringIO()
-    print_run(Console(file=file, width=width), document, "runs/laboratory")
+    print_run(Console(file=file, width=width), from_json(document), "runs/laboratory")
     text = file.getvalue()
     assert all(cell_len(line) <= width for line in text.splitlines())
     return text

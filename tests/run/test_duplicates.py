@@ -16,16 +16,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from documents import Document, as_json
 from edgeflare.core.answer import Image
 from edgeflare.core.arm import Arm
+from edgeflare.report.figure_lines import duplicate_lines
 from edgeflare.report.html.page import render_page
 from edgeflare.report.markdown_summary import summary
 from edgeflare.report.run_terminal import print_run
 from edgeflare.run import duplicates
-from edgeflare.run.duplicates import count_duplicates, in_words, print_of
+from edgeflare.run.derive_document import derive_document
+from edgeflare.run.duplicates import count_duplicates, print_of
 from edgeflare.run.journal import Journal
+from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.run.run_document import Document, build_document, load_document
+from edgeflare.run.run_document import from_json
 from laboratory import CLASSES, SIDE, Laboratory, linear, untimed
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
@@ -166,7 +170,8 @@ def counted(directory: RunDirectory) -> dict[str, int]:
     """The counts of a run, derived anew from its journal and images."""
     journal = Journal.open(directory.journal)
     try:
-        counts: dict[str, int] = build_document(directory, journal)["totals"]["duplicates"]
+        totals = as_json(derive_document(directory, journal))["totals"]
+        counts: dict[str, int] = totals["duplicates"]
         return counts
     finally:
         journal.close()
@@ -220,7 +225,7 @@ def test_a_run_that_was_stopped_and_gone_on_with_tells_the_same(tmp_path: Path) 
     resumed = lab.run("run", resume=True)
     assert untimed(resumed) == untimed(whole)
     RunDirectory(tmp_path / "run").document.unlink()  # as of a run that was killed
-    derived = load_document(RunDirectory(tmp_path / "run"))
+    derived = as_json(load_document(RunDirectory(tmp_path / "run")))
     assert derived["totals"]["duplicates"] == whole["totals"]["duplicates"]
 
 
@@ -232,11 +237,11 @@ def shown(document: Document, folder: Path) -> dict[str, str]:
     """The document as each report has it, each with single spaces."""
     console = Console(file=io.StringIO(), width=80)
     with console.capture() as capture:
-        print_run(console, document, "run")
+        print_run(console, from_json(document), "run")
     pages = {
         "terminal": capture.get(),
-        "summary": summary(document),
-        "page": render_page(document, RunDirectory(folder), {}),
+        "summary": summary(from_json(document)),
+        "page": render_page(from_json(document), RunDirectory(folder), {}),
     }
     return {name: " ".join(text.split()) for name, text in pages.items()}
 
@@ -268,6 +273,6 @@ def test_where_nothing_was_counted_nothing_is_said(run: Any, tmp_path: Path, old
         del document["totals"]["duplicates"]
     else:
         document["totals"]["duplicates"] = dict.fromkeys(COUNTS, 0)
-    assert in_words(document["totals"]) is None
+    assert duplicate_lines(from_json(document).totals) == []
     for text in shown(document, run.folder).values():
         assert "near ones" not in text

@@ -7,8 +7,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
+from documents import finding, run_document
 from edgeflare.run.gate import FailOn, counting, deviation_rate, exceeds
+from edgeflare.run.run_document import RunDocument
 
 entries = st.lists(
     st.fixed_dictionaries(
@@ -26,16 +29,16 @@ entries = st.lists(
 
 
 @st.composite
-def documents(draw: st.DrawFn) -> dict[str, Any]:
+def documents(draw: st.DrawFn) -> RunDocument:
     deviating, findings = draw(entries), draw(entries)
     seeds = draw(st.integers(len(deviating) + len(findings), 20))
-    return {
-        "deviating_seeds": deviating,
-        "findings": findings,
-        "flaky": draw(entries),
-        "unverified": draw(entries),
-        "totals": {"seeds": seeds},
-    }
+    return run_document(
+        deviating_seeds=deviating,
+        findings=findings,
+        flaky=draw(entries),
+        unverified=draw(entries),
+        totals={"seeds": seeds},
+    )
 
 
 rates = st.floats(0.0, 1.0)
@@ -43,23 +46,23 @@ choices: st.SearchStrategy[FailOn] = st.sampled_from(["any", "kernel", "none"])
 
 
 @given(document=documents(), allowed=rates)
-def test_with_none_nothing_fails(document: dict[str, Any], allowed: float) -> None:
+def test_with_none_nothing_fails(document: RunDocument, allowed: float) -> None:
     assert not exceeds(document, "none", allowed)
 
 
 @given(document=documents(), fail_on=choices)
-def test_with_all_allowed_nothing_fails(document: dict[str, Any], fail_on: FailOn) -> None:
+def test_with_all_allowed_nothing_fails(document: RunDocument, fail_on: FailOn) -> None:
     assert not exceeds(document, fail_on, 1.0)
 
 
 @given(document=documents())
-def test_with_nothing_allowed_one_is_enough(document: dict[str, Any]) -> None:
-    assert exceeds(document, "any", 0.0) == bool(document["findings"] + document["deviating_seeds"])
+def test_with_nothing_allowed_one_is_enough(document: RunDocument) -> None:
+    assert exceeds(document, "any", 0.0) == bool(document.deviations)
 
 
 @given(document=documents(), allowed=rates)
 def test_what_fails_for_its_kernels_fails_for_any_cause(
-    document: dict[str, Any], allowed: float
+    document: RunDocument, allowed: float
 ) -> None:
     assert exceeds(document, "any", allowed) >= exceeds(document, "kernel", allowed)
     rates = [deviation_rate(document, choice) for choice in ("none", "kernel", "any")]
@@ -68,7 +71,7 @@ def test_what_fails_for_its_kernels_fails_for_any_cause(
 
 @given(document=documents(), fail_on=choices, one=rates, other=rates)
 def test_who_allows_more_fails_less(
-    document: dict[str, Any], fail_on: FailOn, one: float, other: float
+    document: RunDocument, fail_on: FailOn, one: float, other: float
 ) -> None:
     less, more = sorted((one, other))
     assert exceeds(document, fail_on, less) >= exceeds(document, fail_on, more)
@@ -76,13 +79,13 @@ def test_who_allows_more_fails_less(
 
 @given(document=documents(), fail_on=choices, allowed=rates)
 def test_what_is_flaky_or_not_verified_does_not_count(
-    document: dict[str, Any], fail_on: FailOn, allowed: float
+    document: RunDocument, fail_on: FailOn, allowed: float
 ) -> None:
-    sure = {**document, "flaky": [], "unverified": []}
+    sure = replace(document, flaky=(), unverified=())
     assert exceeds(document, fail_on, allowed) == exceeds(sure, fail_on, allowed)
 
 
-DEVIATION = {
+DEVIATION: dict[str, Any] = {
     "distortion": {"l2": 5.0},
     "kind": "deviation",
     "labels": {"original": 0, "twin": 1, "device": 1},
@@ -92,24 +95,20 @@ DEVIATION = {
 @pytest.mark.parametrize("kind", ["crash", "hang", "invalid-output"])
 @pytest.mark.parametrize("cause", ["mixed", "compression"])
 def test_where_the_device_fails_its_kernels_are_to_blame(kind: str, cause: str) -> None:
-    failed = {"kind": kind, "cause": cause, "labels": {"original": 0, "twin": 1, "device": None}}
-    elsewhere = {**failed, "labels": {"original": None, "twin": 1, "device": 1}}
-    document = {
-        "deviating_seeds": [],
-        "findings": [failed, elsewhere],
-        "totals": {"seeds": 10},
-    }
+    failed = finding(kind=kind, cause=cause, labels={"original": 0, "twin": 1, "device": None})
+    elsewhere = replace(failed, labels={"original": None, "twin": 1, "device": 1})
+    document = run_document(findings=[failed, elsewhere], totals={"seeds": 10})
     assert counting(document, "kernel") == [failed]
     assert counting(document, "any") == [failed, elsewhere]
     assert exceeds(document, "kernel", 0.0)
 
 
 def test_the_rate_itself_is_still_allowed() -> None:
-    document = {
-        "deviating_seeds": [{"cause": "kernel", **DEVIATION}],
-        "findings": [{"cause": "compression", **DEVIATION}],
-        "totals": {"seeds": 10},
-    }
+    document = run_document(
+        deviating_seeds=[{"cause": "kernel", **DEVIATION}],
+        findings=[{"cause": "compression", **DEVIATION}],
+        totals={"seeds": 10},
+    )
     assert deviation_rate(document, "any") == 0.2
     assert deviation_rate(document, "kernel") == 0.1
     assert not exceeds(document, "any", 0.2)
@@ -117,20 +116,19 @@ def test_the_rate_itself_is_still_allowed() -> None:
 
 
 def test_a_run_without_seeds_fails_nothing() -> None:
-    document: dict[str, Any] = {"deviating_seeds": [], "findings": [], "totals": {"seeds": 0}}
+    document = run_document(totals={"seeds": 0})
     assert not exceeds(document, "any", 0.0)
 
 
 @given(document=documents(), fail_on=choices, reason=st.sampled_from(["within", "strong"]))
 def test_what_is_far_or_weak_counts_only_if_it_failed_or_is_a_seed(
-    document: dict[str, Any], fail_on: FailOn, reason: str
+    document: RunDocument, fail_on: FailOn, reason: str
 ) -> None:
     before = counting(document, fail_on)
-    for entry in (*document["deviating_seeds"], *document["findings"]):
-        entry[reason] = False
-    kept = [
-        entry
-        for entry in before
-        if entry["kind"] != "deviation" or entry["distortion"]["l2"] == 0.0
-    ]
-    assert counting(document, fail_on) == kept
+    judged = replace(
+        document,
+        deviating_seeds=tuple(replace(one, **{reason: False}) for one in document.deviating_seeds),
+        findings=tuple(replace(one, **{reason: False}) for one in document.findings),
+    )
+    kept = [one for one in before if one.kind != "deviation" or one.distortion.l2 == 0.0]
+    assert counting(judged, fail_on) == [replace(one, **{reason: False}) for one in kept]

@@ -9,13 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from documents import finding, run_document
 from edgeflare.core.answer import Answer
 from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.outcome import Outcome
 from edgeflare.report.entry_names import worst_first
+from edgeflare.report.figure_lines import who_was_right
 from edgeflare.run.gate import counting
-from edgeflare.run.harm import HARMFUL, count_harms, harm_of, is_harmful, rank, who_was_right
+from edgeflare.run.harm import HARMFUL, count_harms, harm_of, is_harmful, rank
+from edgeflare.run.run_document import Finding
 
 CLASSES = 4
 
@@ -56,15 +59,16 @@ def test_who_failed_was_neither_right_nor_wrong() -> None:
     assert harm_of(Goal(), None, 0) is None
 
 
-def entry(harm: str | None, strength: float | None = 0.5, kind: str = "deviation") -> Any:
-    return {"harm": harm, "kind": kind, "strength": strength, "labels": {}, "cause": "mixed"}
+def entry(harm: str | None, strength: float | None = 0.5, kind: str = "deviation") -> Finding:
+    return finding(harm=harm, kind=kind, strength=strength, cause="mixed")
 
 
 def test_failures_and_what_has_no_label_count_as_harmful() -> None:
     crash, unlabelled, lost = entry(None, None, "crash"), entry(None), entry("original-right")
     harmless = [entry("device-right"), entry("both-wrong")]
-    document: Any = {"deviating_seeds": [crash, harmless[0]], "findings": [lost, unlabelled]}
-    document["findings"].append(harmless[1])
+    document = run_document(
+        deviating_seeds=[crash, harmless[0]], findings=[lost, unlabelled, harmless[1]]
+    )
     assert counting(document, "harmful") == [crash, lost, unlabelled]
     assert len(counting(document, "any")) == 5
 
@@ -84,15 +88,14 @@ def test_the_most_harmful_come_first(entries: list[Any]) -> None:
     assert [rank(one) for one in ordered] == sorted(map(rank, entries))
     harmful = [is_harmful(one) for one in ordered]
     assert harmful == sorted(harmful, reverse=True)
-    counted = count_harms(one["harm"] for one in entries)
+    counted = count_harms(one.harm for one in entries)
     assert sum(counted.values()) == len(entries)
     assert sum(counted.get(name, 0) for name in HARMFUL) == sum(
-        one["harm"] in HARMFUL for one in entries
+        one.harm in HARMFUL for one in entries
     )
 
 
 def test_a_word_for_tables() -> None:
     words = {"original-right": "original", "twin-right": "twin", "both-wrong": "neither"}
-    assert {harm: who_was_right({"harm": harm}) for harm in words} == words
-    assert who_was_right({"harm": None}) is None
-    assert who_was_right({}) is None  # of a run from before it was counted
+    assert {harm: who_was_right(entry(harm)) for harm in words} == words
+    assert who_was_right(entry(None)) is None

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from math import inf
-from typing import Any
 
 import cv2
 import numpy as np
@@ -9,36 +8,38 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from documents import finding, run_document
 from edgeflare.core.goal import Goal
+from edgeflare.report.nearness_curve import linf_steps, psnr_steps
 from edgeflare.run.nearness import (
     AREA_DB,
     LEVELS_DB,
     area,
-    judged,
-    linf_steps,
+    is_near,
+    is_strong,
     nearness_of,
     psnr,
-    psnr_steps,
 )
 from edgeflare.run.plan import Plan
+from edgeflare.run.run_document import Finding, RunDocument
 
 DISTANCES = st.lists(st.floats(0.0, 255.0), max_size=20)
 
 
-def entry(rms: float, **fields: Any) -> dict[str, Any]:
+def entry(rms: float) -> Finding:
     """An entry of a run over images of 100 values."""
     l2 = 10.0 * rms
     distance = {"l2": l2, "linf": min(255.0, 2.0 * rms), "mean_abs": rms, "changed": 1}
     near = None if rms == 0.0 else psnr(l2, 100)
-    return {"distortion": distance, "psnr": near, "strength": 0.1, **fields}
+    return finding(distortion=distance, psnr=near)
 
 
-def document(rms: list[float], seeds: int) -> dict[str, Any]:
-    return {
-        "totals": {"seeds": seeds},
-        "findings": [entry(one) for one in rms if one > 0.0],
-        "deviating_seeds": [entry(one) for one in rms if one == 0.0],
-    }
+def document(rms: list[float], seeds: int) -> RunDocument:
+    return run_document(
+        totals={"seeds": seeds},
+        findings=[entry(one) for one in rms if one > 0.0],
+        deviating_seeds=[entry(one) for one in rms if one == 0.0],
+    )
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([1, 3]))
@@ -57,15 +58,17 @@ def test_no_change_is_infinitely_near() -> None:
 def test_shares_are_of_all_seeds_and_grow_with_the_distance(rms: list[float], unfound: int) -> None:
     seeds = len(rms) + unfound
     near = nearness_of([entry(one) for one in rms], seeds)
-    counts = [one["seeds"] for one in near["psnr"]]
+    counts = [one.seeds for one in near.psnr]
     assert counts == sorted(counts, reverse=True)
     assert counts == [
         sum(one == 0.0 or psnr(10.0 * one, 100) >= level for one in rms) for level in LEVELS_DB
     ]
-    largest = [one["seeds"] for one in near["linf"]]
+    largest = [one.seeds for one in near.linf]
     assert largest == sorted(largest)
-    for one in (*near["psnr"], *near["linf"]):
-        assert one["share"] == pytest.approx(one["seeds"] / max(1, seeds))
+    for levels in (near.psnr, near.linf):
+        assert [one.share for one in levels] == pytest.approx(
+            [one.seeds / max(1, seeds) for one in levels]
+        )
 
 
 @given(DISTANCES, st.integers(0, 20))
@@ -79,12 +82,12 @@ def test_the_area_is_that_under_the_curve(rms: list[float], unfound: int) -> Non
 
 def test_seeds_that_deviate_themselves_lie_at_no_distance() -> None:
     near = nearness_of([entry(0.0), entry(0.0)], 4)
-    assert {one["share"] for one in (*near["psnr"], *near["linf"])} == {0.5}
-    assert near["area"] == 0.5
+    assert {one.share for one in near.psnr} == {one.share for one in near.linf} == {0.5}
+    assert near.area == 0.5
 
 
 def test_seeds_without_a_finding_never_rise() -> None:
-    assert nearness_of([], 4)["area"] == 0.0
+    assert nearness_of([], 4).area == 0.0
     assert psnr_steps(document([], 4)) == ([], [])
 
 
@@ -117,4 +120,5 @@ def test_entries_are_judged_by_what_was_asked(
     strong: bool | None,
 ) -> None:
     asked = Plan("random", Goal(), ("device",), **plan)  # type: ignore[arg-type]
-    assert judged(entry(rms, strength=strength), asked) == {"within": within, "strong": strong}
+    assert is_near(asked, psnr(10.0 * rms, 100)) is within
+    assert is_strong(asked, strength) is strong

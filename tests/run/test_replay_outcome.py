@@ -8,17 +8,14 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from documents import finding, run_document
 from edgeflare.report.replay_terminal import replay_totals
-from edgeflare.run.replay_outcome import regressed, replay_part
+from edgeflare.run.replay_outcome import regressed, replay_outcome
+from edgeflare.run.run_document import ChangedKind, Finding
 
 
-def entry(seed_id: int, sha256: str, linf: float = 9.0, kind: str = "deviation") -> dict[str, Any]:
-    return {
-        "seed_id": seed_id,
-        "sha256": sha256,
-        "kind": kind,
-        "distortion": {"linf": linf},
-    }
+def entry(seed_id: int, sha256: str, linf: float = 9.0, kind: str = "deviation") -> Finding:
+    return finding(seed_id=seed_id, sha256=sha256, kind=kind, distortion={"linf": linf})
 
 
 def noted(baseline: list[str] | None) -> dict[str, Any]:
@@ -38,25 +35,21 @@ KINDS = {1: "deviation", 2: "deviation"}
 def test_new_is_what_did_not_deviate_in_the_baseline_by_what_it_is(
     known: list[str], new: list[int]
 ) -> None:
-    part = replay_part(noted(known), KINDS, [entry(1, "a")], [entry(2, "b")], [2])
-    assert part["new"] == new
+    part = replay_outcome(noted(known), KINDS, [entry(1, "a")], [entry(2, "b")], [2])
+    assert part.new == tuple(new)
 
 
 def test_a_kind_that_changed_is_told() -> None:
-    part = replay_part(noted(None), KINDS, [entry(1, "a", kind="crash"), entry(2, "b")], [], [])
-    assert part["changed_kind"] == [{"seed_id": 1, "before": "deviation", "now": "crash"}]
+    part = replay_outcome(noted(None), KINDS, [entry(1, "a", kind="crash"), entry(2, "b")], [], [])
+    assert part.changed_kind == (ChangedKind(seed_id=1, before="deviation", now="crash"),)
 
 
 def test_a_terminal_shows_a_mended_input_whose_seed_deviates() -> None:
-    document = {
-        "findings": [], "deviating_seeds": [], "flaky": [], "unverified": [],
-        "totals": {"seeds": 2},
-        "pair": {"compressed": "a.tflite"},
-    }  # fmt: skip
     mended = [entry(1, "a"), entry(2, "b")]
-    document["replay"] = replay_part(noted(["x"]), KINDS, [], mended, [2])
+    replay = replay_outcome(noted(["x"]), KINDS, [], mended, [2])
+    document = run_document(pair={"compressed": "a.tflite"}, replay=replay)
     console = Console(file=io.StringIO(), width=120)
-    console.print(replay_totals(document))
+    console.print(replay_totals(document, replay))
     text = " ".join(console.file.getvalue().split())  # type: ignore[attr-defined]
     assert "mended 1 (seed 1)" in text
     assert "mended, but its seed deviates 1 (seed 2)" in text
@@ -66,15 +59,15 @@ def test_a_terminal_shows_a_mended_input_whose_seed_deviates() -> None:
 
 
 def test_paths_are_cut_from_the_left_where_a_terminal_is_narrow() -> None:
-    document = {
-        "findings": [entry(1, "a")], "deviating_seeds": [], "flaky": [],
-        "unverified": [entry(2, "b")],
-        "totals": {"seeds": 2, "duplicates": None},
-        "pair": {"compressed": f"/{'long/' * 20}pair/compressed_with_a_long_name.tflite"},
-    }  # fmt: skip
-    document["replay"] = replay_part(noted(None), KINDS, [entry(1, "a")], [], [])
+    replay = replay_outcome(noted(None), KINDS, [entry(1, "a")], [], [])
+    document = run_document(
+        findings=[entry(1, "a")],
+        unverified=[entry(2, "b")],
+        pair={"compressed": f"/{'long/' * 20}pair/compressed_with_a_long_name.tflite"},
+        replay=replay,
+    )
     console = Console(file=io.StringIO(), width=80)
-    console.print(replay_totals(document))
+    console.print(replay_totals(document, replay))
     lines = console.file.getvalue()  # type: ignore[attr-defined]
     assert "compressed_with_a_long_name.tflite" in lines
     assert "then a.tflite" in " ".join(lines.split())

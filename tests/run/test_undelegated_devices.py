@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from documents import as_json
+from edgeflare.run.derive_document import derive_document
 from edgeflare.run.journal import Journal
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.run.run_document import build_document
 from edgeflare.run.undelegated_devices import undelegated
 
 TOOK_NOTHING = {
@@ -77,7 +78,7 @@ def test_it_is_a_warning_of_the_run(run: Any, monkeypatch: pytest.MonkeyPatch) -
         about = deepcopy(journal.about())
         about["devices"][0]["provenance"] |= TOOK_NOTHING
         monkeypatch.setattr(Journal, "about", lambda _: about)
-        assert build_document(RunDirectory(run.folder), journal)["warnings"] == [
+        assert as_json(derive_document(RunDirectory(run.folder), journal))["warnings"] == [
             *undelegated(about["devices"]),
             *run.document["warnings"],
         ]

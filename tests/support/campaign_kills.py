@@ -18,7 +18,7 @@ from typing import Literal
 
 import numpy as np
 
-from edgeflare.run.run_document import Document
+from documents import Document
 from laboratory import untimed
 
 ROOT = Path(__file__).parents[2]

@@ -11,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from documents import Document
 from edgeflare.campaign.campaign import Interrupt, StoppedBy
 from edgeflare.campaign.health.health_record import MonitoredDevice
 from edgeflare.campaign.observer import Progress
@@ -31,7 +32,6 @@ from edgeflare.models.seeds import Seeds
 from edgeflare.models.tflite import Kernels
 from edgeflare.run.begin_or_resume import begin_run, resume_run
 from edgeflare.run.plan import Plan
-from edgeflare.run.run_document import Document
 from edgeflare.run.run_header import RunHeader
 from scripted_health import scripted_device
 
@@ -169,13 +169,15 @@ class Laboratory:
             stack.callback(journal.close)
             interrupt = Interrupt()
             self.watched = Watched(interrupt, stop_after)
-            document = run_recorded_campaign(
-                opened,
-                wanted,
-                journal,
-                observer=self.watched,
-                interrupt=interrupt,
-                chains=chains,
+            document = as_json(
+                run_recorded_campaign(
+                    opened,
+                    wanted,
+                    journal,
+                    observer=self.watched,
+                    interrupt=interrupt,
+                    chains=chains,
+                )
             )
             self.stopped: StoppedBy | None = document["stopped_by"]
             return document

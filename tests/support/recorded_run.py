@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from documents import Document
 from edgeflare.core.arm import Arm
-from edgeflare.run.run_document import Document
 from laboratory import CLASSES, SIDE, Laboratory, linear
 
 

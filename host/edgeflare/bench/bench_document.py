@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from edgeflare.bench.bench_table import to_markdown
 from edgeflare.bench.grid import BenchRun, Grid
 from edgeflare.bench.strategy_figures import StrategyFigures, summarize
 from edgeflare.run.run_directory import write_atomically
-from edgeflare.run.run_document import Document
+from edgeflare.run.run_document import RunDocument, to_json
 
 SCHEMA = "edgeflare.bench/v1"
 
@@ -29,11 +29,11 @@ class Bench:
     """
 
     grid: Grid
-    runs: list[tuple[BenchRun, Document]]
+    runs: list[tuple[BenchRun, RunDocument]]
 
-    def by_pair(self) -> dict[str, dict[str, list[Document]]]:
+    def by_pair(self) -> dict[str, dict[str, list[RunDocument]]]:
         """Return the runs by the pair's name, then by strategy, in the order of the grid."""
-        found: dict[str, dict[str, list[Document]]] = {}
+        found: dict[str, dict[str, list[RunDocument]]] = {}
         for cell, document in self.runs:
             strategies = found.setdefault(
                 cell.pair.name, {name: [] for name in self.grid.strategies}
@@ -64,12 +64,12 @@ def write_bench(bench: Bench, rows: Sequence[StrategyFigures], out: Path) -> Non
     write_atomically(out / "table.md", to_markdown(bench.grid, rows).encode())
 
 
-def _run(cell: BenchRun, document: Mapping[str, Any]) -> dict[str, Any]:
+def _run(cell: BenchRun, document: RunDocument) -> dict[str, Any]:
     return {
         "pair": cell.pair.name,
         "strategy": cell.plan.strategy,
         "rng_seed": cell.plan.rng_seed,
         "run": cell.run.as_posix(),
-        "devices": document["devices"],
-        "totals": document["totals"],
+        "devices": list(map(to_json, document.devices)),
+        "totals": to_json(document.totals),
     }

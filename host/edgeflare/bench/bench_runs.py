@@ -17,8 +17,9 @@ from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
 from edgeflare.run.begin_or_resume import begin_run, resume_run
 from edgeflare.run.journal import Journal
+from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import DOCUMENT, RunDirectory
-from edgeflare.run.run_document import Document, load_document
+from edgeflare.run.run_document import RunDocument
 from edgeflare.run.run_header import RunHeader
 
 Watch = Callable[[BenchRun], AbstractContextManager[Observer]]
@@ -34,7 +35,7 @@ def run_grid(
     chains: int,
     watch: Watch,
     interrupt: Interrupt,
-) -> Iterator[tuple[BenchRun, Document]]:
+) -> Iterator[tuple[BenchRun, RunDocument]]:
     """Run the campaigns of a bench one after the other; yield each that reached its end.
 
     Models and device are opened once for each pair. With `resume`, campaigns that have ended are
@@ -58,7 +59,7 @@ def run_grid(
                     return
                 path = RunDirectory(out).inside(str(cell.run / DOCUMENT)).parent
                 document = _run_cell(cell, opened, path, chains, watch, interrupt)
-                if document["stopped_by"] is None:
+                if document.stopped_by is None:
                     yield cell, document
 
 
@@ -85,7 +86,7 @@ def check_folder(out: Path, *, resume: bool, holds: str = "bench") -> None:
 
 def _run_cell(
     cell: BenchRun, opened: OpenedPair, path: Path, chains: int, watch: Watch, interrupt: Interrupt
-) -> Document:
+) -> RunDocument:
     header = describe_run(opened, cell.plan)
     if (finished := _finished(RunDirectory(path), header)) is not None:
         return finished
@@ -104,12 +105,12 @@ def _run_cell(
         )
 
 
-def _finished(directory: RunDirectory, header: RunHeader) -> Document | None:
+def _finished(directory: RunDirectory, header: RunHeader) -> RunDocument | None:
     """Return the document of a run that reached its end, or None."""
     if not directory.document.exists():
         return None
     document = load_document(directory)
-    if document["stopped_by"] is not None:
+    if document.stopped_by is not None:
         return None
     with closing(Journal.open(directory.journal)) as journal:
         RunHeader.from_json(journal.about()).require_same(header, str(directory.path))

@@ -17,7 +17,7 @@ from edgeflare.bench.bench_statistics import (
     ratio_of_means,
     success_rate,
 )
-from edgeflare.run.run_document import Document
+from edgeflare.run.run_document import RunDocument
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class StrategyFigures:
 
 
 def summarize(
-    pair: str, runs: Mapping[str, Sequence[Document]], baseline: str
+    pair: str, runs: Mapping[str, Sequence[RunDocument]], baseline: str
 ) -> list[StrategyFigures]:
     """Sum up the campaigns on a pair.
 
@@ -78,27 +78,27 @@ def summarize(
     ]
 
 
-def queries_needed(documents: Sequence[Document], key: str = "queries") -> Values:
+def queries_needed(documents: Sequence[RunDocument], key: str = "queries") -> Values:
     """Return what each search needed: (seeds, runs), NaN where it found nothing.
 
     Seeds that deviate themselves are not searched and have no row.
     """
-    total = documents[0]["totals"]["seeds"]
-    deviating = {entry["seed_id"] for one in documents for entry in one["deviating_seeds"]}
+    total = documents[0].totals.seeds
+    deviating = {entry.seed_id for one in documents for entry in one.deviating_seeds}
     values = np.full((total, len(documents)), np.nan)
     for column, document in enumerate(documents):
-        for finding in document["findings"]:
-            values[finding["seed_id"], column] = finding[key]
+        for finding in document.findings:
+            values[finding.seed_id, column] = getattr(finding, key)
     return values[[seed_id for seed_id in range(total) if seed_id not in deviating]]
 
 
 def _row(
-    pair: str, strategy: str, documents: Sequence[Document], baseline: Sequence[Document]
+    pair: str, strategy: str, documents: Sequence[RunDocument], baseline: Sequence[RunDocument]
 ) -> StrategyFigures:
     queries = queries_needed(documents)
-    findings = [finding for document in documents for finding in document["findings"]]
-    totals = [document["totals"] for document in documents]
-    strengths = [one["strength"] for one in findings if one["strength"] is not None]
+    findings = [finding for document in documents for finding in document.findings]
+    totals = [document.totals for document in documents]
+    strengths = [one.strength for one in findings if one.strength is not None]
     return StrategyFigures(
         pair,
         strategy,
@@ -110,22 +110,24 @@ def _row(
         median_queries=median(queries),
         mean_device_queries=mean(queries_needed(documents, "device_queries")),
         times_baseline=_times_baseline(documents, baseline),
-        evaluation_seconds=fmean(one["seconds"] for one in findings) if findings else None,
+        evaluation_seconds=fmean(one.seconds for one in findings) if findings else None,
         wall_seconds=(
-            sum(total["wall_seconds"] for total in totals) / len(findings) if findings else None
+            sum(total.wall_seconds for total in totals) / len(findings) if findings else None
         ),
-        ties=sum(total["ties"] for total in totals),
-        median_l2=middle(one["distortion"]["l2"] for one in findings) if findings else None,
+        ties=sum(total.ties for total in totals),
+        median_l2=middle(one.distortion.l2 for one in findings) if findings else None,
         median_strength=middle(strengths) if strengths else None,
     )
 
 
-def _times_baseline(documents: Sequence[Document], baseline: Sequence[Document]) -> Estimate | None:
+def _times_baseline(
+    documents: Sequence[RunDocument], baseline: Sequence[RunDocument]
+) -> Estimate | None:
     """Compare the generator seeds that both have run."""
-    known = {document["rng_seed"]: document for document in baseline}
-    shared = [document for document in documents if document["rng_seed"] in known]
+    known = {document.rng_seed: document for document in baseline}
+    shared = [document for document in documents if document.rng_seed in known]
     if not shared:
         return None
-    theirs = [known[document["rng_seed"]] for document in shared]
+    theirs = [known[document.rng_seed] for document in shared]
     queries = queries_needed([*shared, *theirs])
     return ratio_of_means(queries[:, : len(shared)], queries[:, len(shared) :])

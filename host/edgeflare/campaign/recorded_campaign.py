@@ -12,10 +12,11 @@ from edgeflare.campaign.observer import Observer
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.campaign.stopwatch import Stopwatch
 from edgeflare.errors import EdgeFlareError, InfrastructureError
+from edgeflare.run.derive_document import write_document
 from edgeflare.run.journal import Journal
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.run.run_document import Document, write_document
+from edgeflare.run.run_document import RunDocument
 
 
 def run_recorded_campaign(
@@ -28,7 +29,7 @@ def run_recorded_campaign(
     chains: int = CHAINS,
     held_out: HeldOut | None = None,
     phases: Callable[[CampaignContext, Interrupt], StoppedBy | None] = run_campaign,
-) -> Document:
+) -> RunDocument:
     """Run a campaign, or go on with one, and write its document.
 
     Args:

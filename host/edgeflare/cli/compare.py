@@ -17,10 +17,10 @@ from edgeflare.cli.console import Console
 from edgeflare.replay.run_comparison import ComparedRun, RunComparison
 from edgeflare.replay.run_comparison import compare as set_side_by_side
 from edgeflare.report.entry_names import last_parts
+from edgeflare.report.figure_lines import harms_in_words
 from edgeflare.report.nearness_figure import draw_nearness
-from edgeflare.run.harm import in_words
+from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.run.run_document import load_document
 from edgeflare.untrusted_text import printable
 
 Runs = Annotated[
@@ -69,7 +69,7 @@ _ROWS: tuple[tuple[str, Callable[[ComparedRun], str]], ...] = (
     ("seeds", lambda one: f"{one.seeds}, of which {one.deviating_seeds} deviate"),
     ("findings", lambda one: f"{one.findings} ({one.success_rate:.1%})"),
     ("causes", lambda one: ", ".join(f"{n} {cause}" for cause, n in one.causes.items()) or "–"),
-    ("by their labels", lambda one: in_words(one.harm) or "–"),
+    ("by their labels", lambda one: harms_in_words(one.harm) or "–"),
     ("mean queries", lambda one: _number(one.mean_queries, 1)),
     ("mean device queries", lambda one: _number(one.mean_device_queries, 1)),
     ("median strength", lambda one: _number(one.median_strength, 4)),

@@ -35,6 +35,7 @@ from edgeflare.report.divergence_bars import divergence_bars
 from edgeflare.report.html.explanation_view import read_explanation
 from edgeflare.run.journal import Journal
 from edgeflare.run.run_directory import RunDirectory, write_atomically
+from edgeflare.run.run_document import Finding
 from edgeflare.trust.asking import decided_by_user
 
 PICTURES = "explain"
@@ -102,10 +103,10 @@ def explain(
         return 0
     elsewhere = _elsewhere(past, device)
     left = set() if finding else set(left_over(before, elsewhere))
-    chosen = [entry for entry in everything if entry["seed_id"] in left] or everything
+    chosen = [entry for entry in everything if entry.seed_id in left] or everything
     harmed = _harmed(past, chosen, named=bool(finding))
     everything, chosen = (
-        [entry for entry in entries if entry["seed_id"] not in harmed]
+        [entry for entry in entries if entry.seed_id not in harmed]
         for entries in (everything, chosen)
     )
     pair = past.pair(original, compressed)
@@ -113,7 +114,7 @@ def explain(
         past.directory, past.about, pair, _seed_rows(past), past.searched_seeds(pair)
     )
     profiles = _profiles(past.profiles(device, decided_by_user(trust)), chosen, elsewhere)
-    pending = left_over(before, elsewhere) if finding else [entry["seed_id"] for entry in chosen]
+    pending = left_over(before, elsewhere) if finding else [entry.seed_id for entry in chosen]
     kept = Explanations(past.directory, past.about, before, pending, elsewhere)
     session = _Session(run_to_explain, kept, everything, chosen)
     try:
@@ -140,18 +141,18 @@ class _Session:
         self,
         run_to_explain: RunToExplain,
         kept: Explanations,
-        everything: Sequence[dict[str, Any]],
-        chosen: Sequence[dict[str, Any]],
+        everything: Sequence[Finding],
+        chosen: Sequence[Finding],
     ) -> None:
         self._subject = run_to_explain
         self._kept = kept
-        self._chosen = [int(entry["seed_id"]) for entry in chosen]
+        self._chosen = [entry.seed_id for entry in chosen]
         self._before = len(everything) - len(chosen)
         self._total = len(everything)
         self._explained: list[Explanation] = []
         self._console = Console(stderr=True)
 
-    def explain_on(self, profile: Profile, entries: Sequence[dict[str, Any]]) -> None:
+    def explain_on(self, profile: Profile, entries: Sequence[Finding]) -> None:
         """Explain findings on one device."""
         opening = self._console.status(f"opening {escape(profile.name)}")
         opening.start()
@@ -174,7 +175,7 @@ class _Session:
 
     def how_far(self, run: Path, *, named: bool) -> str:
         """Say what is explained, and what to type to go on; `named` findings are named again."""
-        done = {int(one.finding["seed_id"]) for one in self._explained}
+        done = {one.finding.seed_id for one in self._explained}
         left = " ".join(str(seed_id) for seed_id in self._chosen if seed_id not in done)
         return (
             f"{self._before + len(done)} of {self._total} findings are explained in"
@@ -188,7 +189,7 @@ class _Session:
             return
         result(run / EXPLANATIONS)
         console = Console()
-        self._explained.sort(key=lambda one: int(one.finding["seed_id"]))
+        self._explained.sort(key=lambda one: one.finding.seed_id)
         classes = self._subject.about.classes
 
         def bars(only: Explanation) -> Table | None:
@@ -209,7 +210,7 @@ def _draw(directory: RunDirectory, one: Explanation, classes: Sequence[str]) -> 
     except ImportError:
         return
     read = read_explanation(one.to_json(), classes)
-    seed_id = int(one.finding["seed_id"])
+    seed_id = one.finding.seed_id
     path = directory.inside(f"{PICTURES}/{seed_id:06d}.svg")
     if read.layers:
         write_atomically(path, divergence_picture(read, f"seed {seed_id} on {one.device}"))
@@ -217,13 +218,11 @@ def _draw(directory: RunDirectory, one: Explanation, classes: Sequence[str]) -> 
         path.unlink(missing_ok=True)
 
 
-def _chosen(past: PastRun, names: Sequence[str]) -> list[dict[str, Any]]:
+def _chosen(past: PastRun, names: Sequence[str]) -> list[Finding]:
     """Return the findings that are named, or all: those that were verified, and flaky ones."""
-    known = {
-        int(entry["seed_id"]): entry
-        for key in ("deviating_seeds", "findings", "flaky", "unverified")
-        for entry in past.document[key]
-    }
+    document = past.document
+    found = (*document.deviations, *document.flaky, *document.unverified)
+    known = {entry.seed_id: entry for entry in found}
     if not names:
         return [known[seed_id] for seed_id in sorted(known)]
     chosen = {}
@@ -239,7 +238,7 @@ def _chosen(past: PastRun, names: Sequence[str]) -> list[dict[str, Any]]:
     return [chosen[seed_id] for seed_id in sorted(chosen)]
 
 
-def _harmed(past: PastRun, chosen: Sequence[dict[str, Any]], *, named: bool) -> set[int]:
+def _harmed(past: PastRun, chosen: Sequence[Finding], *, named: bool) -> set[int]:
     """Return the seeds of findings whose images are not what was stored, with a warning for each.
 
     Raises:
@@ -251,7 +250,7 @@ def _harmed(past: PastRun, chosen: Sequence[dict[str, Any]], *, named: bool) -> 
         try:
             past.files(entry)
         except UserError as error:
-            errors[int(entry["seed_id"])] = error
+            errors[entry.seed_id] = error
     if errors and (named or len(errors) == len(chosen)):
         raise next(iter(errors.values()))
     for harm in errors.values():
@@ -285,13 +284,13 @@ def _elsewhere(past: PastRun, devices: Sequence[str] | None) -> str | None:
 
 
 def _profiles(
-    profiles: Sequence[Profile], chosen: Sequence[dict[str, Any]], elsewhere: str | None
-) -> list[tuple[Profile, list[dict[str, Any]]]]:
+    profiles: Sequence[Profile], chosen: Sequence[Finding], elsewhere: str | None
+) -> list[tuple[Profile, list[Finding]]]:
     """Return the devices to ask, each with its findings."""
     if elsewhere is not None:
         return [(profile, list(chosen)) for profile in profiles]
     own = [
-        (profile, [entry for entry in chosen if entry["device"] == profile.name])
+        (profile, [entry for entry in chosen if entry.device == profile.name])
         for profile in profiles
     ]
     return [(profile, entries) for profile, entries in own if entries]

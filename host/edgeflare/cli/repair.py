@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -34,7 +34,6 @@ from edgeflare.repair.repaired_search import (
     search_comparison,
 )
 from edgeflare.replay.past_run import PastRun
-from edgeflare.run.run_document import Document
 from edgeflare.trust.asking import decided_by_user
 
 Run = Annotated[
@@ -168,7 +167,7 @@ def _search_again(
     pair: Pair,
     profiles: Sequence[Profile],
     out: Path,
-    document: Document,
+    document: dict[str, Any],
 ) -> int:
     with interruptible() as interrupt:
         after = search_again(
@@ -177,7 +176,7 @@ def _search_again(
     document["again"] = search_comparison(past.document, after)
     write_document(out, document)
     print_repaired_search(Console(), document)
-    return INTERRUPTED if after["stopped_by"] == "interrupt" else 0
+    return INTERRUPTED if after.stopped_by == "interrupt" else 0
 
 
 def _check_folder(out: Path) -> None:

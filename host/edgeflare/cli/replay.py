@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from datetime import datetime
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.markup import escape
@@ -35,7 +35,7 @@ from edgeflare.run.harm import is_harmful
 from edgeflare.run.journal import Journal, damaged_journal, is_damage
 from edgeflare.run.replay_outcome import regressed
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.run.run_document import Document
+from edgeflare.run.run_document import Finding, RunDocument
 from edgeflare.trust.asking import decided_by_user
 
 Run = Annotated[
@@ -133,18 +133,20 @@ def replay(
         document = _run(console, opened, directory, journal)
     print_run(Console(), document, str(path))
     result(path)
-    if document["stopped_by"] == "interrupt":
+    if document.stopped_by == "interrupt":
         return INTERRUPTED
     return int(regressed(document, _COUNTS[fail_on]))
 
 
-_COUNTS: Mapping[ReplayFailOn, Callable[[Mapping[str, Any]], bool]] = {
+_COUNTS: Mapping[ReplayFailOn, Callable[[Finding], bool]] = {
     ReplayFailOn.ANY: lambda _entry: True,
     ReplayFailOn.HARMFUL: is_harmful,
 }
 
 
-def _run(console: Console, opened: Replay, directory: RunDirectory, journal: Journal) -> Document:
+def _run(
+    console: Console, opened: Replay, directory: RunDirectory, journal: Journal
+) -> RunDocument:
     try:
         with observe(console) as observer, interruptible() as interrupt:
             return run_replay(opened, journal, observer, interrupt)

@@ -17,8 +17,9 @@ from edgeflare.report.csv_table import csv_table
 from edgeflare.report.junit_xml import junit_xml
 from edgeflare.report.markdown_summary import summary
 from edgeflare.report.run_terminal import print_run
+from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory, write_atomically
-from edgeflare.run.run_document import Document, load_document
+from edgeflare.run.run_document import RunDocument
 
 Run = Annotated[
     Path,
@@ -79,7 +80,7 @@ def report(
         _write(run / name, data)
 
 
-def _page(document: Document, directory: RunDirectory) -> bytes:
+def _page(document: RunDocument, directory: RunDirectory) -> bytes:
     try:
         from edgeflare.report.html.explanation_view import load_explanations  # noqa: PLC0415
         from edgeflare.report.html.page import render_page  # noqa: PLC0415 - needs an extra

@@ -40,7 +40,7 @@ from edgeflare.run.plan import (
     default_strengthen,
 )
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.run.run_document import Document
+from edgeflare.run.run_document import RunDocument
 from edgeflare.search.operator_pool import BUILT_IN
 from edgeflare.search.strategy_registry import find_strategy
 from edgeflare.trust.asking import decided_by_user
@@ -150,14 +150,14 @@ def search(
     return _exit_code(document, fail_on, allow)
 
 
-def _exit_code(document: Document, fail_on: run_options.FailOn, allow: float) -> int:
+def _exit_code(document: RunDocument, fail_on: run_options.FailOn, allow: float) -> int:
     """Return the exit code of a run that has ended, and say why where something deviates.
 
     Raises:
         UserError: the search ended before anything was searched, so that nothing can pass.
 
     """
-    if document["stopped_by"] == "interrupt":
+    if document.stopped_by == "interrupt":
         return INTERRUPTED
     if exceeds(document, fail_on.value, allow):
         rate = deviation_rate(document, fail_on.value)
@@ -168,8 +168,8 @@ def _exit_code(document: Document, fail_on: run_options.FailOn, allow: float) ->
         return 1
     if fail_on is not run_options.FailOn.NONE and searched_nothing(document):
         raise UserError(
-            f"--total-time {document['plan']['total_time']:g} ended before the search from any of"
-            f" {document['totals']['seeds']} seeds did, so nothing can pass: give it more time,"
+            f"--total-time {document.plan['total_time']:g} ended before the search from any of"
+            f" {document.totals.seeds} seeds did, so nothing can pass: give it more time,"
             " or fewer seeds with --limit"
         )
     return 0

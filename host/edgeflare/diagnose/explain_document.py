@@ -102,7 +102,7 @@ class Explanations:
 
     def add(self, one: Explanation) -> None:
         """Add an explanation, which replaces an earlier one of the same finding."""
-        seed_id = int(one.finding["seed_id"])
+        seed_id = one.finding.seed_id
         self._findings[str(seed_id)] = one.to_json()
         if seed_id in self.pending:
             self.pending.remove(seed_id)

@@ -49,6 +49,7 @@ from edgeflare.models.tflite import Kernels, TFLiteModel, open_tflite
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.run.journal_rows import AnswerRow
 from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_document import Finding
 from edgeflare.run.run_header import DECIDES_ANSWERS, RunHeader
 from edgeflare.run.stored_answers import from_rows
 
@@ -61,9 +62,6 @@ as long as that many answers, and progress is still shown often enough."""
 
 _DECIDES_ANSWERS = [key for key in DECIDES_ANSWERS if key != "delegated_nodes"]
 """Keys of a device's provenance that decide its answers and are known with no model open."""
-
-Finding = Mapping[str, Any]
-"""An entry of a run's document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +115,10 @@ class Explanation:
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values."""
         return {
-            "seed_id": self.finding["seed_id"],
-            "image": self.finding["image"],
-            "sha256": self.finding["sha256"],
-            "cause": self.finding["cause"],
+            "seed_id": self.finding.seed_id,
+            "image": self.finding.image,
+            "sha256": self.finding.sha256,
+            "cause": self.finding.cause,
             "device": self.device,
             "verdict": self.verdict.to_json(),
             "evidence": self.evidence.to_json(),
@@ -149,7 +147,7 @@ def explain(
         explainer = _Explainer(run, device, stack)
         for start in range(0, len(findings), _TOGETHER):
             some = findings[start : start + _TOGETHER]
-            images = np.stack([run.directory.load_image(entry["image"]) for entry in some])
+            images = np.stack([run.directory.load_image(entry.image) for entry in some])
             table = explainer.evidence(images, some)
             for at, (finding, evidence) in enumerate(zip(some, table, strict=True)):
                 yield explainer.explanation(finding, images[at : at + 1], evidence)
@@ -351,7 +349,7 @@ def _one(model: Evaluator, encoder: Encoder, image: NDArray[np.uint8]) -> Values
 
 
 def _recorded(finding: Finding) -> tuple[int | None, ...]:
-    return tuple(seen.get(Arm.DEVICE.value) for seen in finding["seen"])
+    return tuple(seen.get(Arm.DEVICE.value) for seen in finding.seen)
 
 
 def _is_the_runs_own(about: RunHeader, device: Device) -> bool:

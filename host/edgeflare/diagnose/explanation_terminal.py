@@ -49,8 +49,8 @@ def _verdicts(explanations: Sequence[Explanation]) -> Table:
     table = _table("Verdicts", ("seed", "cause", "verdict", "where it begins", "why"))
     for one in explanations:
         table.add_row(
-            str(one.finding["seed_id"]),
-            one.finding["cause"] or one.finding["kind"],
+            str(one.finding.seed_id),
+            one.finding.cause or one.finding.kind,
             Text(str(one.verdict)),
             Text(_begins(one)),
             Text(one.verdict.why),

@@ -15,9 +15,10 @@ from edgeflare.core.outcome import Outcome
 from edgeflare.errors import UserError
 from edgeflare.models.seeds import is_labelled
 from edgeflare.run.journal import Journal
+from edgeflare.run.load_document import load_document
 from edgeflare.run.nearness import psnr_of, rise
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.run.run_document import Document, load_document
+from edgeflare.run.run_document import Finding, RunDocument
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.stored_answers import from_rows
 
@@ -127,11 +128,11 @@ def _read(run: Path) -> ModelRuns:
         chains = journal.chains()
         rows = [rows[0] for _, rows in sorted(journal.answers("seed").items())]
     outcomes = [one.outcome for one in from_rows(about.reading, rows)]
-    findings = document["findings"]
+    findings = document.findings
     strengths = map(_strength, findings)
     queries, seconds = np.full((2, len(outcomes), 1), np.nan)
     for finding in findings:
-        queries[finding["seed_id"], 0] = finding["queries"]
+        queries[finding.seed_id, 0] = finding.queries
     for seed_id, chain in chains.items():
         seconds[seed_id, 0] = chain.seconds
     return ModelRuns(
@@ -149,24 +150,24 @@ def _read(run: Path) -> ModelRuns:
     )
 
 
-def _strength(finding: Document) -> float | None:
+def _strength(finding: Finding) -> float | None:
     """Return the strength that the search found; one that did not show again was left as it was."""
-    before: float | None = (finding["refined"] or {}).get("strength_before")
-    strength: float | None = finding["strength"]
+    before = None if finding.refined is None else finding.refined.strength_before
+    strength = finding.strength
     return strength if before is None else before
 
 
-def _rises(run: Path, document: Document, seeds: int) -> NDArray[np.float64]:
+def _rises(run: Path, document: RunDocument, seeds: int) -> NDArray[np.float64]:
     """Return how each seed counts in the curve of nearness of one run: (seeds, 1)."""
     values = np.zeros((seeds, 1))
-    for entry in (*document["deviating_seeds"], *document["findings"]):
+    for entry in document.deviations:
         distance = psnr_of(entry)
         if distance is None:
             raise UserError(
                 f"{run} has none of the images that it stored: remove it, and the same command "
                 "with --resume searches again"
             )
-        values[entry["seed_id"], 0] = rise(distance)
+        values[entry.seed_id, 0] = rise(distance)
     return values
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -21,13 +22,12 @@ from edgeflare.repair.repair_run import MODEL, STANDALONE, Repair, Repaired, Rep
 from edgeflare.repair.shifts import STEP
 from edgeflare.replay.past_run import PastRun
 from edgeflare.run.run_directory import write_atomically
-from edgeflare.run.run_document import Document
 
 SCHEMA = "edgeflare.repair/v1"
 DOCUMENT = "repair.json"
 
 
-def to_document(past: PastRun, repair: Repair, request: RepairRequest) -> Document:
+def to_document(past: PastRun, repair: Repair, request: RepairRequest) -> dict[str, Any]:
     """Return a repair as plain JSON values."""
     run_inputs, boundary_set = repair.run_inputs, repair.boundary_set
     tested = 0 if repair.fresh is None else len(repair.fresh[0].samples) + repair.fresh[0].failed
@@ -37,12 +37,12 @@ def to_document(past: PastRun, repair: Repair, request: RepairRequest) -> Docume
         "edgeflare": __version__,
         "run": {
             "path": str(past.directory.path),
-            "pair": past.document["pair"]["name"],
-            "fingerprint": past.document["pair"]["fingerprint"],
-            "sha256": past.document["pair"]["sha256"],
-            "strategy": past.document["strategy"],
-            "find": past.document["find"],
-            "rng_seed": past.document["rng_seed"],
+            "pair": past.document.pair["name"],
+            "fingerprint": past.document.pair["fingerprint"],
+            "sha256": past.document.pair["sha256"],
+            "strategy": past.document.strategy,
+            "find": past.document.find,
+            "rng_seed": past.document.rng_seed,
         },
         "devices": list(repair.devices),
         "classes": list(past.about.classes),
@@ -77,7 +77,7 @@ def to_document(past: PastRun, repair: Repair, request: RepairRequest) -> Docume
     }
 
 
-def write_document(out: Path, document: Document) -> None:
+def write_document(out: Path, document: Mapping[str, Any]) -> None:
     """Write `repair.json` into a folder, which is made if it is not there."""
     text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
     write_atomically(out / DOCUMENT, text.encode() + b"\n")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
-
-from edgeflare.run.run_document import Document
 
 _NAMES = {
     "perceptron": "the paper's perceptron",
@@ -17,7 +18,7 @@ _NAMES = {
 }
 
 
-def print_repair(console: Console, document: Document, out: str) -> None:
+def print_repair(console: Console, document: Mapping[str, Any], out: str) -> None:
     """Print the effect of each repairer on held-out inputs, and which files were written."""
     inputs, queries = document["inputs"], document["queries"]
     console.print(
@@ -36,7 +37,7 @@ def print_repair(console: Console, document: Document, out: str) -> None:
     _print_end(console, document, out)
 
 
-def print_repaired_search(console: Console, document: Document) -> None:
+def print_repaired_search(console: Console, document: Mapping[str, Any]) -> None:
     """Print the run and the search of the repaired model side by side."""
     again = document["again"]
     table = Table("searched again", "deviating seeds", "findings", "success", "mean queries")
@@ -53,7 +54,7 @@ def print_repaired_search(console: Console, document: Document) -> None:
     console.print(table)
 
 
-def _table(document: Document) -> Table:
+def _table(document: Mapping[str, Any]) -> Table:
     table = Table(
         "on held-out folds",
         "repaired",
@@ -75,7 +76,7 @@ def _table(document: Document) -> Table:
     return table
 
 
-def _print_test(console: Console, document: Document) -> None:
+def _print_test(console: Console, document: Mapping[str, Any]) -> None:
     test = document["test"]
     if test is None:
         return
@@ -90,7 +91,7 @@ def _print_test(console: Console, document: Document) -> None:
     console.print(line, highlight=False, soft_wrap=True)
 
 
-def _print_end(console: Console, document: Document, out: str) -> None:
+def _print_end(console: Console, document: Mapping[str, Any], out: str) -> None:
     repaired = document["repaired"]
     if repaired is None:
         console.print(f"No repairer is written: {document['why']}.", highlight=False)

@@ -20,7 +20,7 @@ from edgeflare.models.pair import Pair
 from edgeflare.models.tflite import Kernels
 from edgeflare.replay.past_run import PastRun
 from edgeflare.run.begin_or_resume import begin_run
-from edgeflare.run.run_document import Document
+from edgeflare.run.run_document import RunDocument
 
 FOLDER = "again"
 
@@ -38,7 +38,7 @@ def require_same_seeds(past: PastRun, pair: Pair) -> Pair:
 
     """
     said = past.about.pair
-    if "replay" in past.document:
+    if past.document.replay is not None:
         raise UserError(
             f"{past.directory.path} is a replay, which searched nothing: repair the run that it"
             " replays, or leave --search-again away"
@@ -88,7 +88,7 @@ def search_again(
     out: Path,
     watch: Callable[[], AbstractContextManager[Observer]],
     interrupt: Interrupt,
-) -> Document:
+) -> RunDocument:
     """Search a repaired model with the run's strategy, run seed, budget, seeds and devices.
 
     Args:
@@ -115,11 +115,11 @@ def search_again(
             )
 
 
-def search_comparison(before: Document, after: Document) -> dict[str, Any]:
+def search_comparison(before: RunDocument, after: RunDocument) -> dict[str, Any]:
     """Return the figures of two runs side by side, as plain JSON values."""
     return {
-        "stopped_by": after["stopped_by"],
-        "strategy": after["strategy"],
-        "before": {key: before["totals"][key] for key in FIGURES},
-        "after": {key: after["totals"][key] for key in FIGURES},
+        "stopped_by": after.stopped_by,
+        "strategy": after.strategy,
+        "before": {key: getattr(before.totals, key) for key in FIGURES},
+        "after": {key: getattr(after.totals, key) for key in FIGURES},
     }

@@ -24,7 +24,7 @@ from edgeflare.models.seeds import Seeds
 from edgeflare.repair.fold_assignment import FOLDS
 from edgeflare.repair.repair_samples import Labels, Samples
 from edgeflare.replay.past_run import PastRun
-from edgeflare.run.run_document import Document
+from edgeflare.run.run_document import Finding
 
 LEAST_TRIGGERS = 5 * FOLDS
 """Five in each fold: with fewer, a fold may have none of most classes."""
@@ -50,14 +50,14 @@ class RunToRepair:
 
     past: PastRun
     opened: OpenedPair
-    entries: Sequence[Document]
+    entries: Sequence[Finding]
     seed_images: NDArray[np.uint8]
     trigger_images: NDArray[np.uint8]
 
     @property
     def seed_ids(self) -> Labels:
         """(k,) the seeds' ids."""
-        return np.array([entry["seed_id"] for entry in self.entries], np.int64)
+        return np.array([entry.seed_id for entry in self.entries], np.int64)
 
     @property
     def decoder(self) -> Decoder:
@@ -130,7 +130,7 @@ def open_run_to_repair(
             f"{where} has no original model to repair towards (--find {past.about.plan.goal.find}):"
             " search with --original, and repair that run"
         )
-    entries = [entry for entry in past.document["findings"] if _deviates(entry)]
+    entries = [entry for entry in past.document.findings if _deviates(entry)]
     require_enough(len(entries), str(where))
     images: dict[str, NDArray[np.uint8]] = {}
 
@@ -138,10 +138,12 @@ def open_run_to_repair(
         for entry in entries:
             past.files(entry)  # raises where a file is not what was stored
         for key in ("seed_image", "image"):
-            images[key] = np.stack([past.directory.load_image(entry[key]) for entry in entries])
+            images[key] = np.stack(
+                [past.directory.load_image(getattr(entry, key)) for entry in entries]
+            )
         if images["image"].shape[1:] != shape:
             raise UserError(f"the images of {where} are not those that its models take, {shape}")
-        return Seeds(images["seed_image"], None, tuple(entry["seed_image"] for entry in entries))
+        return Seeds(images["seed_image"], None, tuple(entry.seed_image for entry in entries))
 
     plan = past.about.plan
     twin_alone = replace(plan, goal=Goal(Find.ANY), ensemble=plan.ensemble[:1], elsewhere=())
@@ -223,10 +225,10 @@ def evaluate_run_inputs(run: RunToRepair) -> RunInputs:
     )
 
 
-def _deviates(entry: Document) -> bool:
-    labels = entry["labels"]
+def _deviates(entry: Finding) -> bool:
+    labels = entry.labels
     return (
-        entry["kind"] == "deviation"
+        entry.kind == "deviation"
         and None not in (labels.get("original"), labels.get("device"))
         and labels["original"] != labels["device"]
     )

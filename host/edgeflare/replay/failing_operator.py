@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from contextlib import closing
 from typing import Any
 
@@ -14,10 +15,9 @@ from edgeflare.models.graph_parts import extract
 from edgeflare.models.model_probe import HostProbe, ProbeFailed
 from edgeflare.models.tflite import Kernels
 from edgeflare.models.tflite_graph import Graph
-from edgeflare.run.run_document import Document
 
 
-def where_it_begins(explanation: Document) -> Document | None:
+def where_it_begins(explanation: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the operator that `explain` named, and `what` begins there; None where it named none.
 
     Of compression that is the operator that took most of the margin, of those that differ by more

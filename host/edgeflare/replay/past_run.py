@@ -22,8 +22,9 @@ from edgeflare.models.pair import Pair
 from edgeflare.models.preprocess import Preprocess
 from edgeflare.models.seeds import Seeds
 from edgeflare.run.journal import Journal, damage_told
+from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.run.run_document import Document, load_document
+from edgeflare.run.run_document import Finding, RunDocument
 from edgeflare.run.run_header import RunHeader
 from edgeflare.trust.trust import Trust
 
@@ -44,7 +45,7 @@ class PastRun:
     """
 
     directory: RunDirectory
-    document: Document
+    document: RunDocument
     about: RunHeader
     searched: frozenset[int]
 
@@ -63,23 +64,22 @@ class PastRun:
             about = RunHeader.from_json(journal.about())
             past = cls(directory, document, about, frozenset(journal.chains()))
             for entry in past.suite:
-                about.seed_label(entry["seed_id"])  # of each there is one, or none of any
+                about.seed_label(entry.seed_id)  # of each there is one, or none of any
             return past
 
     @property
-    def deviations(self) -> list[Document]:
+    def deviations(self) -> list[Finding]:
         """Its verified findings, and the seeds that deviate themselves; by seed."""
-        entries = (*self.document["findings"], *self.document["deviating_seeds"])
-        return sorted(entries, key=lambda entry: int(entry["seed_id"]))
+        return sorted(self.document.deviations, key=_seed_id)
 
     @property
-    def suite(self) -> list[Document]:
+    def suite(self) -> list[Finding]:
         """What a replay of it tries again: its deviations; of a replay, all that it tried."""
-        if "replay" not in self.document:
+        document = self.document
+        if document.replay is None:
             return self.deviations
-        others = (self.document["flaky"], self.document["unverified"])
-        entries = sum(others, [*self.deviations, *self.document["replay"]["mended"]])
-        return sorted(entries, key=lambda entry: int(entry["seed_id"]))
+        others = (*document.replay.mended, *document.flaky, *document.unverified)
+        return sorted((*document.deviations, *others), key=_seed_id)
 
     def pair(
         self,
@@ -197,7 +197,7 @@ class PastRun:
             raise UserError(f"{self.directory.path} {_why_nothing(self.document)}")
         for entry in entries:
             self.files(entry)
-        images = np.stack([self.directory.load_image(entry["seed_image"]) for entry in entries])
+        images = np.stack([self.directory.load_image(entry.seed_image) for entry in entries])
         if images.shape[1:] != shape:
             theirs, ours = ("x".join(map(str, one)) for one in (images.shape[1:], shape))
             raise UserError(
@@ -206,37 +206,37 @@ class PastRun:
         labels = self.about.labels
         return Seeds(
             images,
-            None if labels is None else np.array([labels[entry["seed_id"]] for entry in entries]),
-            tuple(entry["seed_image"] for entry in entries),
+            None if labels is None else np.array([labels[entry.seed_id] for entry in entries]),
+            tuple(entry.seed_image for entry in entries),
         )
 
-    def files(self, entry: Document) -> dict[str, bytes]:
+    def files(self, entry: Finding) -> dict[str, bytes]:
         """Return the files of a deviation: its triggering input and its seed, by name.
 
         Raises:
             UserError: a file is gone or damaged.
 
         """
-        files = {name: self._read(name) for name in (entry["image"], entry["seed_image"])}
-        if hashlib.sha256(files[entry["image"]]).hexdigest() != entry["sha256"]:
+        files = {name: self._read(name) for name in (entry.image, entry.seed_image)}
+        if hashlib.sha256(files[entry.image]).hexdigest() != entry.sha256:
             raise UserError(
-                f"{self.directory.path / entry['image']} is not what was stored there: its sha256"
+                f"{self.directory.path / entry.image} is not what was stored there: its sha256"
                 " is another"
             )
         self._check_seed(entry)
         return files
 
-    def _check_seed(self, entry: Document) -> None:
+    def _check_seed(self, entry: Finding) -> None:
         """Hold a seed, of which no hash is kept, to its distance from the triggering input."""
         try:
-            image, seed = (self.directory.load_image(entry[key]) for key in ("image", "seed_image"))
+            image, seed = map(self.directory.load_image, (entry.image, entry.seed_image))
         except InfrastructureError as error:
             raise UserError(str(error)) from None
         apart = None if image.shape != seed.shape else np.linalg.norm(image.astype(float) - seed)
-        if apart is None or not isclose(apart, entry["distortion"]["l2"], abs_tol=1e-6):
+        if apart is None or not isclose(apart, entry.distortion.l2, abs_tol=1e-6):
             raise UserError(
-                f"{self.directory.path / entry['seed_image']} is not what was stored there: it is"
-                f" not as far from {entry['image']} as the seed was"
+                f"{self.directory.path / entry.seed_image} is not what was stored there: it is"
+                f" not as far from {entry.image} as the seed was"
             )
 
     def _read(self, name: str) -> bytes:
@@ -245,6 +245,10 @@ class PastRun:
         except OSError as error:
             path = self.directory.path / name
             raise UserError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def _seed_id(entry: Finding) -> int:
+    return entry.seed_id
 
 
 def seed_id_of(name: str) -> int | None:
@@ -256,13 +260,13 @@ def seed_id_of(name: str) -> int | None:
 _ELSEWHERE = "put it back, or say where it is with --original or --compressed"
 
 
-def _why_nothing(document: Document) -> str:
+def _why_nothing(document: RunDocument) -> str:
     """Say why a run has nothing that could be tried again."""
-    if document["unverified"]:
+    if document.unverified:
         return (
-            f"has {len(document['unverified'])} findings that are not verified yet: go on with"
+            f"has {len(document.unverified)} findings that are not verified yet: go on with"
             " `edgeflare search … --resume`"
         )
-    if document["flaky"]:
-        return f"has {len(document['flaky'])} flaky findings only: there is nothing to try again"
+    if document.flaky:
+        return f"has {len(document.flaky)} flaky findings only: there is nothing to try again"
     return "found nothing: there is nothing to try again"

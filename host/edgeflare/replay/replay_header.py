@@ -12,7 +12,7 @@ from edgeflare.errors import UserError
 from edgeflare.replay.past_run import PastRun
 from edgeflare.run.journal import Journal
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.run.run_document import Document
+from edgeflare.run.run_document import Finding
 
 
 def told_of(past: PastRun, baseline: PastRun | None) -> dict[str, Any]:
@@ -28,12 +28,12 @@ def told_of(past: PastRun, baseline: PastRun | None) -> dict[str, Any]:
         "replay": {
             "of": {
                 "run": os.path.abspath(past.directory.path),
-                "devices": [device["name"] for device in past.document["devices"]],
-                "compressed": past.document["pair"]["compressed"],
+                "devices": [device.name for device in past.document.devices],
+                "compressed": past.document.pair["compressed"],
             },
             "baseline": None if baseline is None else _known(past, baseline),
-            "sha256": {str(entry["seed_id"]): entry["sha256"] for entry in suite},
-            "seed_sha256": {str(entry["seed_id"]): _seed_sha256(past, entry) for entry in suite},
+            "sha256": {str(entry.seed_id): entry.sha256 for entry in suite},
+            "seed_sha256": {str(entry.seed_id): _seed_sha256(past, entry) for entry in suite},
         },
     }
 
@@ -73,10 +73,10 @@ def require_same_replay(path: Path, past: PastRun, baseline: PastRun | None) -> 
 def _known(past: PastRun, baseline: PastRun) -> dict[str, Any]:
     """Return which images deviated in the baseline: stored inputs and seeds alike."""
     where, document = baseline.directory.path, baseline.document
-    find = past.document["find"]
-    if document["find"] != find:
+    find = past.document.find
+    if document.find != find:
         raise UserError(
-            f"{where} cannot be the baseline: it looked for {document['find']}, and"
+            f"{where} cannot be the baseline: it looked for {document.find}, and"
             f" {past.directory.path} for {find}"
         )
     theirs, ours = (one.about.pair["sha256"]["original"] for one in (baseline, past))
@@ -85,13 +85,13 @@ def _known(past: PastRun, baseline: PastRun) -> dict[str, Any]:
             f"{where} cannot be the baseline: its original model is not that of"
             f" {past.directory.path}"
         )
-    inputs = (*document["findings"], *document["deviating_seeds"], *document["flaky"])
-    seeds = document.get("replay", {"deviating_seeds": []})["deviating_seeds"]
-    deviating = {entry["sha256"] for entry in inputs} | {
-        _seed_sha256(baseline, entry) for entry in baseline.suite if entry["seed_id"] in seeds
+    inputs = (*document.deviations, *document.flaky)
+    seeds = () if document.replay is None else document.replay.deviating_seeds
+    deviating = {entry.sha256 for entry in inputs} | {
+        _seed_sha256(baseline, entry) for entry in baseline.suite if entry.seed_id in seeds
     }
     return {"run": os.path.abspath(where), "sha256": sorted(deviating)}
 
 
-def _seed_sha256(past: PastRun, entry: Document) -> str:
-    return hashlib.sha256(past.files(entry)[entry["seed_image"]]).hexdigest()
+def _seed_sha256(past: PastRun, entry: Finding) -> str:
+    return hashlib.sha256(past.files(entry)[entry.seed_image]).hexdigest()

@@ -22,7 +22,7 @@ from edgeflare.run.begin_or_resume import resume_run
 from edgeflare.run.journal import Journal
 from edgeflare.run.journal_rows import ChainRow, TriggerRow
 from edgeflare.run.run_directory import IMAGE_FOLDERS, RunDirectory, write_atomically
-from edgeflare.run.run_document import Document
+from edgeflare.run.run_document import Finding, RunDocument, to_json
 from edgeflare.run.run_header import RunHeader
 
 STRATEGY = "replay"
@@ -85,9 +85,9 @@ def begin_replay(
         {**replay.about.to_json(), **told},
         [_trigger(entry) for entry in past.suite],
         [
-            ChainRow(entry["seed_id"], "finding", 0, 0, 0, 0, 0, 0, 0.0)
+            ChainRow(entry.seed_id, "finding", 0, 0, 0, 0, 0, 0, 0.0)
             for entry in past.suite
-            if entry["seed_id"] in past.searched
+            if entry.seed_id in past.searched
         ],
     )
     _copy_images(past, directory, journal)
@@ -114,7 +114,7 @@ def run_replay(
     journal: Journal,
     observer: Observer,
     interrupt: Interrupt,
-) -> Document:
+) -> RunDocument:
     """Run a replay, or go on with one, and write its document.
 
     Raises:
@@ -147,13 +147,13 @@ def _copy_images(past: PastRun, directory: RunDirectory, journal: Journal) -> No
         raise
 
 
-def _trigger(entry: Document) -> TriggerRow:
+def _trigger(entry: Finding) -> TriggerRow:
     return TriggerRow(
-        entry["seed_id"],
-        entry["kind"],
-        tuple(entry["operators"]),
-        entry["image"],
-        entry["sha256"],
-        entry["seed_image"],
-        **entry["distortion"],
+        entry.seed_id,
+        entry.kind,
+        entry.operators,
+        entry.image,
+        entry.sha256,
+        entry.seed_image,
+        **to_json(entry.distortion),
     )

@@ -25,7 +25,7 @@ from edgeflare.replay.failing_operator import cut_out, saved, where_it_begins
 from edgeflare.replay.past_run import PastRun
 from edgeflare.report.arm_lines import PLACES
 from edgeflare.run.run_directory import write_atomically
-from edgeflare.run.run_document import Document
+from edgeflare.run.run_document import Finding, RunDevice, to_json
 from edgeflare.untrusted_text import printable
 
 SCHEMA = "edgeflare.reproduction/v1"
@@ -54,7 +54,7 @@ class Reproduction:
     """
 
     files: dict[str, bytes]
-    operator: Document | None
+    operator: dict[str, Any] | None
 
 
 def export(
@@ -82,18 +82,18 @@ def export(
     """
     entry = _entry(past, seed_id)
     stored = past.files(entry)
-    image = past.directory.load_image(entry["image"])
+    image = past.directory.load_image(entry.image)
     files = {
         SCRIPT: Path(__file__).with_name(SCRIPT).read_bytes(),
-        "input.png": stored[entry["image"]],
-        "seed.png": stored[entry["seed_image"]],
+        "input.png": stored[entry.image],
+        "seed.png": stored[entry.seed_image],
     }
     arms: dict[str, Any] = {}
     kernels = past.about.plan.ensemble[0]
     with closing(open_tflite(pair.compressed, kernels)) as twin:
         encoded = _encoded(pair, twin, image)
         files["compressed_input.npy"] = saved(encoded)
-        if "original" in entry["labels"] and pair.original is not None:
+        if "original" in entry.labels and pair.original is not None:
             with closing(open_original(pair.original, twin.signature.input)) as original:
                 files["original_input.npy"] = saved(_encoded(pair, original, image))
             arms["original"] = _original(past, pair, entry)
@@ -114,7 +114,7 @@ def export(
         "sha256": past.about.pair["sha256"],
         "compared": [arm.value for arm in past.about.plan.goal.compared],
         "arms": arms,
-        "finding": entry,
+        "finding": to_json(entry),
         "explanation": explanation,
         "operator": operator,
         "run": _run(past),
@@ -124,8 +124,8 @@ def export(
     return Reproduction(files, operator)
 
 
-def _entry(past: PastRun, seed_id: int) -> Document:
-    entries = {entry["seed_id"]: entry for entry in past.deviations}
+def _entry(past: PastRun, seed_id: int) -> Finding:
+    entries = {entry.seed_id: entry for entry in past.deviations}
     if not entries:
         raise UserError(f"{past.directory.path} has no finding that still deviates: none to export")
     if seed_id not in entries:
@@ -139,16 +139,17 @@ def _entry(past: PastRun, seed_id: int) -> Document:
 
 def _run(past: PastRun) -> dict[str, Any]:
     """Return what run it was; of the user's paths, which are nobody's business, the last part."""
+    whole = to_json(past.document)
     keys = ("edgeflare", "host", "devices", "plan", "classes")
-    told = {key: past.document[key] for key in keys if key in past.document}
+    told = {key: whole[key] for key in keys if key in whole}
     pair = {
         key: PurePath(value).name if key in PLACES and value else value
-        for key, value in past.document["pair"].items()
+        for key, value in past.document.pair.items()
     }
     return {**told, "pair": pair}
 
 
-def _original(past: PastRun, pair: Pair, entry: Document) -> dict[str, Any]:
+def _original(past: PastRun, pair: Pair, entry: Finding) -> dict[str, Any]:
     """Return how the script runs the original: not at all, unless it is a `.tflite` file."""
     file = None if pair.original is None or is_callable(pair.original) else Path(pair.original)
     runs = file is not None and file.suffix == ".tflite"
@@ -164,9 +165,9 @@ def _original(past: PastRun, pair: Pair, entry: Document) -> dict[str, Any]:
     }
 
 
-def _compressed(past: PastRun, entry: Document, arm: str) -> dict[str, Any]:
-    device = next(one for one in past.document["devices"] if one["name"] == entry["device"])
-    told = device["provenance"]
+def _compressed(past: PastRun, entry: Finding, arm: str) -> dict[str, Any]:
+    device = next(one for one in past.document.devices if one.name == entry.device)
+    told = device.provenance
     on_device = arm == "device"
     kernels = told["kernels"] if on_device else past.about.plan.ensemble[0]
     return {
@@ -183,31 +184,31 @@ def _compressed(past: PastRun, entry: Document, arm: str) -> dict[str, Any]:
 
 def _host(past: PastRun, *runtime: str) -> str:
     """Return what the host was; older runs do not say."""
-    told = past.document.get("host")
+    told = past.document.host
     if not told:
         return "the host"
     return printable(f"the host: {told['machine']}, {' '.join(told[key] for key in runtime)}")
 
 
-def _place(device: Document) -> str:
+def _place(device: RunDevice) -> str:
     """Return what a device is; the script prints it, so it says what the script cannot do."""
-    told = device["provenance"]
-    text = f"{device['name']}: {told['machine']}, {told['runtime']} {told['runtime_version']}"
+    told = device.provenance
+    text = f"{device.name}: {told['machine']}, {told['runtime']} {told['runtime_version']}"
     if told.get("delegate"):
         text += f"; with delegate {told['delegate']}, which this script does not load"
     return printable(text)
 
 
-def _answer(entry: Document, arm: str) -> dict[str, Any]:
-    return {"label": entry["labels"][arm], "probabilities": entry["probabilities"][arm]}
+def _answer(entry: Finding, arm: str) -> dict[str, Any]:
+    return {"label": entry.labels[arm], "probabilities": entry.probabilities[arm]}
 
 
-def _explanation(explanations: Explained | None, entry: Document) -> Document | None:
+def _explanation(explanations: Explained | None, entry: Finding) -> dict[str, Any] | None:
     """Return what `edgeflare explain` said of a finding, if it was asked about this very input."""
     if explanations is None:
         return None
-    found: Document | None = explanations["findings"].get(str(entry["seed_id"]))
-    return found if found is not None and found["sha256"] == entry["sha256"] else None
+    found: dict[str, Any] | None = explanations["findings"].get(str(entry.seed_id))
+    return found if found is not None and found["sha256"] == entry.sha256 else None
 
 
 def _encoded(pair: Pair, model: HostModel, image: Image) -> NDArray[np.generic]:

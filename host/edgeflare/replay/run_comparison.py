@@ -12,7 +12,7 @@ from typing import Any
 from edgeflare.errors import UserError
 from edgeflare.report.entry_names import sort
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.run.run_document import Document
+from edgeflare.run.run_document import RunDevice, RunDocument
 
 SCHEMA = "edgeflare.compare/v1"
 
@@ -87,7 +87,7 @@ class RunComparison:
         return {"schema": SCHEMA, **asdict(self)}
 
 
-def compare(documents: Mapping[str, Document]) -> RunComparison:
+def compare(documents: Mapping[str, RunDocument]) -> RunComparison:
     """Set runs side by side.
 
     Args:
@@ -100,9 +100,9 @@ def compare(documents: Mapping[str, Document]) -> RunComparison:
     """
     if len(documents) < 2:
         raise UserError("one run cannot be compared: name two run directories or more")
-    inputs = {run: {entry["sha256"] for entry in _entries(one)} for run, one in documents.items()}
+    inputs = {run: {entry.sha256 for entry in one.deviations} for run, one in documents.items()}
     seeds = [
-        {entry["seed_id"]: (run, entry["seed_image"]) for entry in _entries(one)}
+        {entry.seed_id: (run, entry.seed_image) for entry in one.deviations}
         for run, one in documents.items()
     ]
     ids = set.intersection(*map(set, seeds))
@@ -117,49 +117,45 @@ def compare(documents: Mapping[str, Document]) -> RunComparison:
     )
 
 
-def _entries(document: Document) -> list[Document]:
-    return [*document["deviating_seeds"], *document["findings"]]
-
-
 def _content(run: str, image: str) -> bytes:
     """Return what tells the pixels of a stored image from those of any other."""
     pixels = RunDirectory(Path(run)).load_image(image)
     return sha256(str(pixels.shape).encode() + pixels.tobytes()).digest()
 
 
-def _column(run: str, document: Document, unique: int) -> ComparedRun:
-    totals, findings = document["totals"], document["findings"]
-    near = document.get("nearness", {})
-    replayed = "replay" in document  # which takes no queries: nothing is searched
+def _column(run: str, document: RunDocument, unique: int) -> ComparedRun:
+    totals, findings = document.totals, document.findings
+    near, harm = document.nearness, totals.harm
+    replayed = document.replay is not None  # which takes no queries: nothing is searched
     causes: dict[str, int] = {}
     for entry in findings:
         causes[sort(entry)] = causes.get(sort(entry), 0) + 1
     return ComparedRun(
         run=run,
-        pair=document["pair"]["name"],
-        devices=tuple(map(_device, document["devices"])),
-        compressed=document["pair"].get("compressed", ""),
-        strategy=document["strategy"],
-        find=document["find"],
-        seeds=totals["seeds"],
-        deviating_seeds=totals["deviating_seeds"],
-        findings=totals["findings"],
-        success_rate=totals["success_rate"],
-        mean_queries=None if replayed else totals["mean_queries"],
-        mean_device_queries=None if replayed else totals["mean_device_queries"],
-        median_strength=_median([entry["strength"] for entry in findings]),
-        median_l2=_median([entry["distortion"]["l2"] for entry in findings]),
-        harm=totals.get("harm", {}).get("findings", {}),
-        nearness={f"{one['at_least']:g}": one["share"] for one in near.get("psnr", ())},
-        area=near.get("area"),
+        pair=document.pair["name"],
+        devices=tuple(map(_device, document.devices)),
+        compressed=document.pair.get("compressed", ""),
+        strategy=document.strategy,
+        find=document.find,
+        seeds=totals.seeds,
+        deviating_seeds=totals.deviating_seeds,
+        findings=totals.findings,
+        success_rate=totals.success_rate,
+        mean_queries=None if replayed else totals.mean_queries,
+        mean_device_queries=None if replayed else totals.mean_device_queries,
+        median_strength=_median([entry.strength for entry in findings]),
+        median_l2=_median([entry.distortion.l2 for entry in findings]),
+        harm={} if harm is None else harm.findings or {},
+        nearness={f"{one.at_least:g}": one.share for one in near.psnr} if near else {},
+        area=near.area if near else None,
         causes=causes,
         unique=unique,
     )
 
 
-def _device(device: Mapping[str, Any]) -> str:
-    told = device["provenance"]
-    return f"{device['name']} ({told['runtime']} {told['runtime_version']}, {told['kernels']})"
+def _device(device: RunDevice) -> str:
+    told = device.provenance
+    return f"{device.name} ({told['runtime']} {told['runtime_version']}, {told['kernels']})"
 
 
 def _median(values: Sequence[float | None]) -> float | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
-from edgeflare.run.run_document import Document
+from edgeflare.run.run_document import RunDevice, RunDocument
 
 PLACES = frozenset({"original", "compressed", "seeds"})
 """Keys of a pair that are paths. A report is passed on, so it keeps their last part alone."""
@@ -31,24 +31,22 @@ class ArmLine:
     how: str
 
 
-def arm_lines(document: Document) -> tuple[ArmLine, ...]:
+def arm_lines(document: RunDocument) -> tuple[ArmLine, ...]:
     """Return what ran where: the arms of the host, then each device."""
-    pair, host = document["pair"], document.get("host", {})
+    pair, host = document.pair, document.host or {}
     here = _machine("host", host) if host else "host"
     compressed = _file(pair.get("compressed"), "the compressed model")
     arms: list[ArmLine] = []
-    if any(name.startswith("original") for name in document["totals"]["host_evaluations"]):
+    if any(name.startswith("original") for name in document.totals.host_evaluations):
         original = _file(pair.get("original"), "the original model")
         arms.append(ArmLine("original", original, here, host.get("original_runtime") or ""))
-    own, *members = document["ensemble"]
+    own, *members = document.ensemble
     also = f"; also {', '.join(members)}" if members else ""
     runtime = f"{host['runtime']} {host['runtime_version']}, " if host else ""
     arms.append(ArmLine("twin", compressed, here, f"{runtime}{own} kernels{also}"))
     arms += [
-        ArmLine(
-            "device", compressed, _machine(device["name"], device["provenance"]), _runtime(device)
-        )
-        for device in document["devices"]
+        ArmLine("device", compressed, _machine(device.name, device.provenance), _runtime(device))
+        for device in document.devices
     ]
     return tuple(arms)
 
@@ -83,8 +81,8 @@ def _machine(name: str, what: Mapping[str, Any]) -> str:
     return f"{name}: {', '.join(part for part in parts if part)}"
 
 
-def _runtime(device: Mapping[str, Any]) -> str:
-    what = device["provenance"]
+def _runtime(device: RunDevice) -> str:
+    what = device.provenance
     threads = what.get("threads", 1)
     said = f"{what['runtime']} {what['runtime_version']}, {what['kernels']} kernels"
     if what.get("total_nodes"):

@@ -8,27 +8,19 @@ from typing import Any
 
 from edgeflare.report.entry_names import ARMS, class_name
 from edgeflare.run.harm import rank
-from edgeflare.run.run_document import Document
+from edgeflare.run.run_document import Finding, RunDocument, to_json
 from edgeflare.untrusted_text import for_csv
 
-LISTS = {
-    "deviating_seeds": "deviating seed",
-    "findings": "finding",
-    "flaky": "flaky",
-    "unverified": "unverified",
-}
-"""The lists of a document, and what the column `list` calls their entries; a replay's mended
-inputs are "mended"."""
+NAMES = {"deviating_seeds": "deviating seed", "findings": "finding"}
+"""What the column `list` calls entries, where that is not what the document calls their list."""
 
 
-def csv_table(document: Document) -> str:
+def csv_table(document: RunDocument) -> str:
     """Return the entries of a run as comma-separated values with a header (RFC 4180)."""
     text = io.StringIO()
-    mended = document.get("replay", {"mended": []})["mended"]
-    lists = [(name, document[key]) for key, name in LISTS.items()] + [("mended", mended)]
     rows = [
-        _row(document, entry, name)
-        for name, entries in lists
+        _row(document, entry, NAMES.get(key, key))
+        for key, entries in document.lists.items()
         for entry in sorted(entries, key=rank)
     ]
     table = csv.DictWriter(text, COLUMNS)
@@ -52,30 +44,29 @@ COLUMNS = (
 """The names of the columns. An arm's own column has its label, a number."""
 
 _COPIED = (
-    "seed_id", "seed_label", "kind", "cause", "device_sides_with_original", "strength",
-    "queries", "device_queries", "seconds", "verified", "image", "seed_image", "sha256",
+    "seed_id", "seed_name", "seed_label", "kind", "cause", "harm", "device_sides_with_original",
+    "strength", "psnr", "within", "strong", "queries", "device_queries", "seconds", "verified",
+    "image", "seed_image", "sha256",
 )  # fmt: skip
 
 
-def _row(document: Document, entry: Document, name: str) -> dict[str, Any]:
+def _row(document: RunDocument, entry: Finding, name: str) -> dict[str, Any]:
     """Return a row; what is null or unknown stays empty."""
-    refined = entry.get("refined")
-    row: dict[str, Any] = {key: entry[key] for key in _COPIED}
-    row |= entry["distortion"]
+    refined = entry.refined
+    row: dict[str, Any] = {key: getattr(entry, key) for key in _COPIED}
+    row |= to_json(entry.distortion)
     row |= {
         "list": name,
-        "seed_name": entry.get("seed_name"),
-        **{key: entry.get(key) for key in ("harm", "psnr", "within", "strong")},
-        "device_name": entry["device"],
-        "operators": " ".join(entry["operators"]),
+        "device_name": entry.device,
+        "operators": " ".join(entry.operators),
         "refined": refined is not None,
-        "strength_before": refined and refined["strength_before"],
-        "l2_before": refined and refined["distortion_before"]["l2"],
+        "strength_before": refined and refined.strength_before,
+        "l2_before": refined and refined.distortion_before.l2,
     }
-    for arm, label in entry["labels"].items():
+    for arm, label in entry.labels.items():
         row[arm] = label
-        row[f"{arm}_tied"] = entry["tied"].get(arm)
+        row[f"{arm}_tied"] = entry.tied.get(arm)
         if label is not None:
-            row[f"{arm}_class"] = class_name(document["classes"], label)
-            row[f"{arm}_probability"] = entry["probabilities"][arm][label]
+            row[f"{arm}_class"] = class_name(document.classes, label)
+            row[f"{arm}_probability"] = entry.probabilities[arm][label]
     return {key: for_csv(value) if isinstance(value, str) else value for key, value in row.items()}

@@ -8,7 +8,7 @@ from pathlib import PurePath
 
 from edgeflare.run.harm import rank
 from edgeflare.run.nearness import counts, psnr_of
-from edgeflare.run.run_document import Document
+from edgeflare.run.run_document import Finding
 
 ARMS = ("original", "twin", "device")
 
@@ -16,42 +16,42 @@ SORTS = ("compression", "kernel", "mixed", "crash", "hang", "invalid-output")
 """What `sort` may return, in the order in which reports list it."""
 
 
-def sort(entry: Document) -> str:
+def sort(entry: Finding) -> str:
     """Return the cause of a deviation, or the kind of anything worse."""
-    if entry["kind"] != "deviation" or entry["cause"] is None:
-        return str(entry["kind"])
-    return str(entry["cause"])
+    if entry.kind != "deviation" or entry.cause is None:
+        return entry.kind
+    return entry.cause
 
 
-def worst_first(entries: Iterable[Document]) -> list[Document]:
+def worst_first(entries: Iterable[Finding]) -> list[Finding]:
     """Return entries as they matter: failures, what counts, then by harm, then by strength."""
     return sorted(
         entries,
         key=lambda entry: (
-            entry["kind"] == "deviation",
+            entry.kind == "deviation",
             not counts(entry),
             rank(entry),
-            -(entry["strength"] or 0.0),
+            -(entry.strength or 0.0),
         ),
     )
 
 
-def order_of(entries: Iterable[Document]) -> str:
+def order_of(entries: Iterable[Finding]) -> str:
     """Return in words how `worst_first` orders entries."""
-    labelled = any(entry.get("harm") for entry in entries)
+    labelled = any(entry.harm for entry in entries)
     return "the most harmful first" if labelled else "the strongest first"
 
 
-def show_psnr(entry: Document) -> str:
+def show_psnr(entry: Finding) -> str:
     """Return the PSNR of an entry to its seed in dB; of a seed that deviates itself it is ∞."""
     value = psnr_of(entry)
     return "–" if value is None else "∞" if value == inf else f"{value:.0f}"
 
 
-def seed_of(entry: Document) -> str:
+def seed_of(entry: Finding) -> str:
     """Return a seed's id, and its file's name where it has one of its own."""
-    seed_id = str(entry["seed_id"])
-    name = entry.get("seed_name", seed_id)
+    seed_id = str(entry.seed_id)
+    name = entry.seed_name or seed_id
     return seed_id if name.isdecimal() else f"{seed_id} {name}"
 
 
@@ -68,13 +68,13 @@ def class_name(classes: Sequence[str], label: int | None) -> str:
     return classes[label] if 0 <= label < len(classes) else str(label)
 
 
-def decisions(entry: Document, classes: Sequence[str]) -> str:
+def decisions(entry: Finding, classes: Sequence[str]) -> str:
     """Say who decided what: "original: Sneaker; twin, device: Sandal"."""
     arms: dict[str, list[str]] = {}
     for arm in ARMS:
-        if arm in entry["labels"]:
-            label = entry["labels"][arm]
-            said = entry["kind"] if label is None else class_name(classes, label)
+        if arm in entry.labels:
+            label = entry.labels[arm]
+            said = entry.kind if label is None else class_name(classes, label)
             arms.setdefault(said, []).append(arm)
     return "; ".join(f"{', '.join(names)}: {said}" for said, names in arms.items())
 

@@ -11,18 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
+from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from edgeflare.report.arm_lines import details
 from edgeflare.report.entry_names import decisions, number, sort
+from edgeflare.report.figure_lines import unmutated_lines
 from edgeflare.run.harm import rank
 from edgeflare.run.nearness import counts
-from edgeflare.run.run_document import Document
-from edgeflare.run.unmutated import in_lines
+from edgeflare.run.run_document import Finding, ReplayOutcome, RunDocument
 from edgeflare.untrusted_text import for_xml
 
 
-def junit_xml(document: Document) -> bytes:
+def junit_xml(document: RunDocument) -> bytes:
     """Return a run as JUnit XML, in UTF-8.
 
     A seed fails if it deviates itself or led to a finding that is as near and as strong as
@@ -31,9 +32,11 @@ def junit_xml(document: Document) -> bytes:
     The cases of a replay are the inputs that it tried; an unstable one fails, a mended one passes.
     Against a baseline only what is new fails, as for the replay's exit code.
     """
-    totals = document["totals"]
-    seed_ids, failed, undecided = (_replayed if "replay" in document else _searched)(document)
-    name = for_xml(document["pair"]["name"])
+    replay = document.replay
+    seed_ids, failed, undecided = (
+        _searched(document) if replay is None else _replayed(document, replay)
+    )
+    name = for_xml(document.pair["name"])
     suite = Element("testsuite", name=f"edgeflare {name}")
     _add_properties(suite, document)
     for seed_id in _most_harmful_first(seed_ids, failed):
@@ -48,7 +51,7 @@ def junit_xml(document: Document) -> bytes:
         "failures": len(failed),
         "errors": 0,
         "skipped": len(undecided),
-        "time": _seconds(totals["wall_seconds"]),
+        "time": _seconds(document.totals.wall_seconds),
     }
     suite.attrib |= {key: str(value) for key, value in figures.items()}
     root = Element("testsuites", name="edgeflare")
@@ -57,15 +60,15 @@ def junit_xml(document: Document) -> bytes:
     return bytes(tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
 
 
-_Cases = tuple[Sequence[int], dict[int, tuple[str, Document]], set[int]]
+_Cases = tuple[Sequence[int], dict[int, tuple[str, Finding]], set[int]]
 """Seeds, those that failed with a title and the entry, and those that were not decided."""
 
 
 def _most_harmful_first(
-    seed_ids: Sequence[int], failed: Mapping[int, tuple[str, Document]]
+    seed_ids: Sequence[int], failed: Mapping[int, tuple[str, Finding]]
 ) -> list[int]:
     """Return seeds in the order of their cases: by harm, or as they are where it is not known."""
-    if not any(entry.get("harm") for _, entry in failed.values()):
+    if not any(entry.harm for _, entry in failed.values()):
         return list(seed_ids)
     return sorted(seed_ids, key=lambda one: rank(failed[one][1]) if one in failed else PASSED)
 
@@ -76,62 +79,61 @@ PASSED = 5
 _ITSELF = "the seed itself deviates, "
 
 
-def _searched(document: Document) -> _Cases:
-    totals = document["totals"]
+def _searched(document: RunDocument) -> _Cases:
+    totals = document.totals
     failed = {
-        entry["seed_id"]: (title, entry)
+        entry.seed_id: (title, entry)
         for key, title in (("findings", ""), ("deviating_seeds", _ITSELF))
-        for entry in document[key]
+        for entry in document.lists[key]
     }
     decided = set(failed)
     failed = {seed_id: one for seed_id, one in failed.items() if counts(one[1])}
     undecided: set[int] = set()
-    if totals["searched"] + totals["deviating_seeds"] < totals["seeds"]:
-        again = {entry["seed_id"] for entry in document["flaky"]}
-        again -= {entry["seed_id"] for entry in document["unverified"]}
-        undecided = set(range(totals["seeds"])) - decided - again
-    if document["stopped_by"]:
-        undecided |= {entry["seed_id"] for entry in document["unverified"]}
-        undecided |= {entry["seed_id"] for entry in document["findings"] if _unrefined(entry)}
+    if totals.searched + totals.deviating_seeds < totals.seeds:
+        again = {entry.seed_id for entry in document.flaky}
+        again -= {entry.seed_id for entry in document.unverified}
+        undecided = set(range(totals.seeds)) - decided - again
+    if document.stopped_by:
+        undecided |= {entry.seed_id for entry in document.unverified}
+        undecided |= {entry.seed_id for entry in document.findings if _unrefined(entry)}
         undecided -= set(failed)
-    return range(totals["seeds"]), failed, undecided
+    return range(totals.seeds), failed, undecided
 
 
-def _unrefined(entry: Document) -> bool:
+def _unrefined(entry: Finding) -> bool:
     """Whether a finding that does not count may still come to count, once it is refined."""
-    return not counts(entry) and entry.get("refined") is None
+    return not counts(entry) and entry.refined is None
 
 
-def _replayed(document: Document) -> _Cases:
-    replay = document["replay"]
+def _replayed(document: RunDocument, replay: ReplayOutcome) -> _Cases:
     failed = {
-        entry["seed_id"]: (title, entry)
+        entry.seed_id: (title, entry)
         for key, title in (("findings", ""), ("deviating_seeds", _ITSELF), ("flaky", "unstable, "))
-        for entry in document[key]
+        for entry in document.lists[key]
     }
-    others = {entry["seed_id"]: entry for entry in (*replay["mended"], *document["unverified"])}
+    others = {entry.seed_id: entry for entry in (*replay.mended, *document.unverified)}
     others |= {seed_id: entry for seed_id, (_, entry) in failed.items()}
     failed = {seed_id: one for seed_id, one in failed.items() if counts(one[1])}
-    worse = set(replay["deviating_seeds"]) - set(failed)
+    worse = set(replay.deviating_seeds) - set(failed)
     failed |= {
         seed_id: ("only the seed itself deviates now; its stored input: ", others[seed_id])
         for seed_id in worse
     }
     seed_ids = sorted(others)
-    if replay["baseline"] is not None:
-        failed = {seed_id: failed[seed_id] for seed_id in replay["new"] if seed_id in failed}
-    undecided = {entry["seed_id"] for entry in document["unverified"]} - set(failed)
+    if replay.baseline is not None:
+        failed = {seed_id: failed[seed_id] for seed_id in replay.new if seed_id in failed}
+    undecided = {entry.seed_id for entry in document.unverified} - set(failed)
     return seed_ids, failed, undecided
 
 
-def _add_properties(suite: Element, document: Document) -> None:
+def _add_properties(suite: Element, document: RunDocument) -> None:
     """Say what ran where."""
     known = {
-        "edgeflare": document["edgeflare"],
-        "pair": document["pair"],
-        "plan": document["plan"],
-        **dict(in_lines(document)),
-        **{f"device {one['name']}": one["provenance"] for one in document["devices"]},
+        "edgeflare": document.edgeflare,
+        "pair": document.pair,
+        "plan": document.plan,
+        **dict(unmutated_lines(document)),
+        **{f"device {one.name}": one.provenance for one in document.devices},
         **_held_against(document),
     }
     properties = SubElement(suite, "properties")
@@ -139,34 +141,34 @@ def _add_properties(suite: Element, document: Document) -> None:
         SubElement(properties, "property", name=for_xml(name), value=for_xml(value))
 
 
-def _held_against(document: Document) -> Document:
+def _held_against(document: RunDocument) -> dict[str, Any]:
     """Name the baseline of a replay, and what deviates as it did there."""
-    replay = document.get("replay", {"baseline": None})
-    if replay["baseline"] is None:
+    replay = document.replay
+    if replay is None or replay.baseline is None:
         return {}
-    deviating = (*document["findings"], *document["deviating_seeds"], *document["flaky"])
-    ids = {entry["seed_id"] for entry in deviating} | set(replay["deviating_seeds"])
-    known = [f"seed {seed_id}" for seed_id in sorted(ids - set(replay["new"]))]
-    return {"baseline": {"run": PurePath(replay["baseline"]).name, "known deviations": known}}
+    deviating = (*document.deviations, *document.flaky)
+    ids = {entry.seed_id for entry in deviating} | set(replay.deviating_seeds)
+    known = [f"seed {seed_id}" for seed_id in sorted(ids - set(replay.new))]
+    return {"baseline": {"run": PurePath(replay.baseline).name, "known deviations": known}}
 
 
-def _add_failure(case: Element, document: Document, title: str, entry: Document) -> None:
+def _add_failure(case: Element, document: RunDocument, title: str, entry: Finding) -> None:
     """Say what deviates, in a line and in full."""
-    case.set("time", _seconds(entry["seconds"]))
-    said = decisions(entry, document["classes"])
-    harm = f", {entry['harm'].replace('-', ' ')}" if entry.get("harm") else ""
-    message = f"{title}{sort(entry)}{harm}: {said} (strength {number(entry['strength'], 4)})"
+    case.set("time", _seconds(entry.seconds))
+    said = decisions(entry, document.classes)
+    harm = f", {entry.harm.replace('-', ' ')}" if entry.harm else ""
+    message = f"{title}{sort(entry)}{harm}: {said} (strength {number(entry.strength, 4)})"
     failure = SubElement(case, "failure", message=for_xml(message), type=sort(entry))
-    distortion = entry["distortion"]
+    distortion = entry.distortion
     lines = [
         message,
-        f"input: {entry['image']} (sha256 {entry['sha256']})",
-        f"seed: {entry['seed_image']} ({entry.get('seed_name', entry['seed_id'])})",
-        f"device: {entry['device']}",
-        f"queries: {entry['queries']}, {entry['device_queries']} of them on the device",
-        f"distance to the seed: PSNR {number(entry.get('psnr'))} dB, L2 "
-        f"{number(distortion['l2'])}, L∞ {number(distortion['linf'], 0)}",
-        f"operators: {', '.join(entry['operators']) or 'none'}",
+        f"input: {entry.image} (sha256 {entry.sha256})",
+        f"seed: {entry.seed_image} ({entry.seed_name or entry.seed_id})",
+        f"device: {entry.device}",
+        f"queries: {entry.queries}, {entry.device_queries} of them on the device",
+        f"distance to the seed: PSNR {number(entry.psnr)} dB, L2 "
+        f"{number(distortion.l2)}, L∞ {number(distortion.linf, 0)}",
+        f"operators: {', '.join(entry.operators) or 'none'}",
     ]
     failure.text = for_xml("\n".join(lines))
 

@@ -17,14 +17,16 @@ from edgeflare.report.entry_names import (
     sort,
     worst_first,
 )
-from edgeflare.run.duplicates import in_words
-from edgeflare.run.harm import in_lines as harm_in_lines
-from edgeflare.run.harm import who_was_right
+from edgeflare.report.figure_lines import (
+    duplicate_lines,
+    harm_lines,
+    nearness_lines,
+    unmutated_lines,
+    who_was_right,
+)
 from edgeflare.run.nearness import counts
-from edgeflare.run.nearness import in_lines as nearness_in_lines
 from edgeflare.run.replay_outcome import deviating_now, regressed, tried
-from edgeflare.run.run_document import Document
-from edgeflare.run.unmutated import in_lines
+from edgeflare.run.run_document import Finding, ReplayOutcome, RunDocument
 from edgeflare.untrusted_text import for_markdown
 
 ROWS = 10
@@ -33,19 +35,19 @@ ROWS = 10
 STOPPED = "This is not the whole run: it was stopped before its end (`{}`)."
 
 
-def summary(document: Document) -> str:
+def summary(document: RunDocument) -> str:
     """Return a run as Markdown (GitHub's flavour)."""
-    replay = "replay" in document
-    verdict = _replay_verdict(document) if replay else _verdict(document)
-    parts = [f"## EdgeFlare: {for_markdown(document['pair']['name'])}", verdict]
-    if document["stopped_by"]:
-        parts.append("> [!WARNING]\n> " + STOPPED.format(document["stopped_by"]))
-    parts += [f"> [!WARNING]\n> {for_markdown(warning)}" for warning in document["warnings"]]
-    parts.append(_table(("", ""), _replay_facts(document) if replay else _facts(document)))
+    replay = document.replay
+    verdict = _replay_verdict(document, replay) if replay else _verdict(document)
+    parts = [f"## EdgeFlare: {for_markdown(document.pair['name'])}", verdict]
+    if document.stopped_by:
+        parts.append("> [!WARNING]\n> " + STOPPED.format(document.stopped_by))
+    parts += [f"> [!WARNING]\n> {for_markdown(warning)}" for warning in document.warnings]
+    parts.append(_table(("", ""), _replay_facts(document, replay) if replay else _facts(document)))
     for key, title in (_REPLAY_TITLES if replay else _TITLES).items():
-        if document[key]:
-            named = f"{title}, {order_of(document[key])}" if key == "findings" else title
-            parts += [f"### {named}", _entries(document, document[key])]
+        if entries := document.lists[key]:
+            named = f"{title}, {order_of(entries)}" if key == "findings" else title
+            parts += [f"### {named}", _entries(document, entries)]
     ran = [
         (one.arm, *(for_markdown(part) or "–" for part in (one.what, one.where, one.how)))
         for one in arm_lines(document)
@@ -66,91 +68,85 @@ _REPLAY_TITLES = {
 }
 
 
-def _facts(document: Document) -> list[tuple[str, str]]:
-    totals = document["totals"]
-    searched = totals["seeds"] - totals["deviating_seeds"]
+def _facts(document: RunDocument) -> list[tuple[str, str]]:
+    totals = document.totals
+    searched = totals.seeds - totals.deviating_seeds
     return [
-        *in_lines(document),
-        *nearness_in_lines(document),
-        ("seeds", f"{totals['seeds']:,}, of which {totals['deviating_seeds']:,} already deviate"),
-        ("findings", f"{totals['findings']:,} of {searched:,} ({totals['success_rate']:.1%})"),
+        *unmutated_lines(document),
+        *nearness_lines(document),
+        ("seeds", f"{totals.seeds:,}, of which {totals.deviating_seeds:,} already deviate"),
+        ("findings", f"{totals.findings:,} of {searched:,} ({totals.success_rate:.1%})"),
         ("causes", _causes(document)),
-        *harm_in_lines(document),
+        *harm_lines(document),
         (
             "queries for a finding",
-            f"{number(totals['mean_queries'])} mean, {number(totals['median_queries'])} median; "
-            f"{number(totals['mean_device_queries'])} on the device",
+            f"{number(totals.mean_queries)} mean, {number(totals.median_queries)} median; "
+            f"{number(totals.mean_device_queries)} on the device",
         ),
-        *_duplicates(document),
-        ("time", f"{totals['wall_seconds']:.1f} s"),
-        ("flaky", f"{totals['flaky']:,}"),
+        *duplicate_lines(document.totals),
+        ("time", f"{totals.wall_seconds:.1f} s"),
+        ("flaky", f"{totals.flaky:,}"),
     ]
 
 
-def _replay_facts(document: Document) -> list[tuple[str, str]]:
-    replay = document["replay"]
+def _replay_facts(document: RunDocument, replay: ReplayOutcome) -> list[tuple[str, str]]:
     facts = [
-        ("unstable", f"{len(document['flaky']):,}"),
-        ("mended", f"{len(replay['mended']):,}"),
-        ("seeds that deviate only now", f"{len(replay['deviating_seeds']):,}"),
+        ("unstable", f"{len(document.flaky):,}"),
+        ("mended", f"{len(replay.mended):,}"),
+        ("seeds that deviate only now", f"{len(replay.deviating_seeds):,}"),
         ("causes", _causes(document)),
-        *harm_in_lines(document),
-        *_duplicates(document),
+        *harm_lines(document),
+        *duplicate_lines(document.totals),
     ]
-    if replay["baseline"] is not None:
-        facts.append(("new since the baseline", f"{len(replay['new']):,}"))
+    if replay.baseline is not None:
+        facts.append(("new since the baseline", f"{len(replay.new):,}"))
     return facts
 
 
-def _duplicates(document: Document) -> list[tuple[str, str]]:
-    line = in_words(document["totals"])
-    return [("duplicates", line)] if line else []
-
-
-def _causes(document: Document) -> str:
-    counts = Counter(map(sort, document["findings"]))
+def _causes(document: RunDocument) -> str:
+    counts = Counter(map(sort, document.findings))
     return ", ".join(f"{counts[name]:,} {name}" for name in SORTS if counts[name]) or "–"
 
 
-def _replay_verdict(document: Document) -> str:
+def _replay_verdict(document: RunDocument, replay: ReplayOutcome) -> str:
     """Say in a sentence what became of the inputs that were tried again."""
     now = deviating_now(document)
     of = f"of {tried(document):,} inputs that were tried again deviate"
     mark = "❌" if regressed(document) else "✅"
-    if document["replay"]["baseline"] is None:
+    if replay.baseline is None:
         return f"{mark} **{now:,}** {of}."
-    return f"{mark} **{now:,}** {of}; **{len(document['replay']['new']):,}** are new."
+    return f"{mark} **{now:,}** {of}; **{len(replay.new):,}** are new."
 
 
-def _verdict(document: Document) -> str:
+def _verdict(document: RunDocument) -> str:
     """Say the result in a sentence."""
-    totals = document["totals"]
-    arms = "twin and device" if document["find"] == "kernel" else "original and device"
-    if not totals["findings"] and not totals["deviating_seeds"]:
+    totals = document.totals
+    arms = "twin and device" if document.find == "kernel" else "original and device"
+    if not totals.findings and not totals.deviating_seeds:
         return f"✅ No input was found on which {arms} decide differently."
-    searched = totals["seeds"] - totals["deviating_seeds"]
-    counted = any(map(counts, (*document["findings"], *document["deviating_seeds"])))
+    searched = totals.seeds - totals.deviating_seeds
+    counted = any(map(counts, document.deviations))
     otherwise = "" if counted else " None of it is as near and as strong as was asked for."
     mark = "❌" if counted else "✅"
     return (
-        f"{mark} **{totals['findings']:,} of {searched:,} seeds** led to an input on which {arms} "
-        f"decide differently; {totals['deviating_seeds']:,} deviate as they are.{otherwise}"
+        f"{mark} **{totals.findings:,} of {searched:,} seeds** led to an input on which {arms} "
+        f"decide differently; {totals.deviating_seeds:,} deviate as they are.{otherwise}"
     )
 
 
-def _entries(document: Document, entries: Sequence[Document]) -> str:
+def _entries(document: RunDocument, entries: Sequence[Finding]) -> str:
     """Return a table of the entries that matter most."""
-    labelled = any(entry.get("harm") for entry in entries)
-    searched = "replay" not in document
-    arms = [arm for arm in ARMS if any(arm in entry["labels"] for entry in entries)]
+    labelled = any(entry.harm for entry in entries)
+    searched = document.replay is None
+    arms = [arm for arm in ARMS if any(arm in entry.labels for entry in entries)]
     rows = [
         (
             for_markdown(seed_of(entry)),
             *(for_markdown(_decided(document, entry, arm)) for arm in arms),
             sort(entry),
             *([who_was_right(entry) or "–"] if labelled else []),
-            number(entry["strength"], 3),
-            *([f"{entry['queries']:,}"] if searched else []),
+            number(entry.strength, 3),
+            *([f"{entry.queries:,}"] if searched else []),
             show_psnr(entry),
         )
         for entry in worst_first(entries)[:ROWS]
@@ -161,12 +157,12 @@ def _entries(document: Document, entries: Sequence[Document]) -> str:
     return f"{table}\n\nand {rest:,} more" if rest else table
 
 
-def _decided(document: Document, entry: Document, arm: str) -> str:
+def _decided(document: RunDocument, entry: Finding, arm: str) -> str:
     """Return what an arm decided, or how it failed."""
-    if arm not in entry["labels"]:
+    if arm not in entry.labels:
         return "–"
-    label = entry["labels"][arm]
-    return entry["kind"] if label is None else class_name(document["classes"], label)
+    label = entry.labels[arm]
+    return entry.kind if label is None else class_name(document.classes, label)
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from edgeflare.errors import UserError
-from edgeflare.run.nearness import AREA_DB, linf_steps, psnr_steps, step_line
+from edgeflare.report.nearness_curve import linf_steps, psnr_steps, step_line
+from edgeflare.run.nearness import AREA_DB
 from edgeflare.run.run_directory import write_atomically
-from edgeflare.run.run_document import Document
+from edgeflare.run.run_document import RunDocument
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 GRAY_LEVELS = 255.0
 
 
-def draw_nearness(documents: Mapping[str, Document], path: Path) -> None:
+def draw_nearness(documents: Mapping[str, RunDocument], path: Path) -> None:
     """Draw a curve for each run as an SVG: by PSNR on the left, by L∞ on the right.
 
     Args:
@@ -31,8 +32,8 @@ def draw_nearness(documents: Mapping[str, Document], path: Path) -> None:
 
     """
     for name, document in documents.items():
-        if "nearness" not in document or "replay" in document:
-            what = "a replay" if "replay" in document else "of before distances were noted"
+        if document.nearness is None or document.replay is not None:
+            what = "a replay" if document.replay is not None else "of before distances were noted"
             raise UserError(f"{name} is {what}, which has no curve: leave it or --figure away")
     try:
         import matplotlib as mpl  # noqa: PLC0415 - an extra

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any
 
@@ -14,16 +14,18 @@ from rich.text import Text
 
 from edgeflare.campaign.dry_run import DryRun
 from edgeflare.report.entry_names import class_name, order_of, seed_of, show_psnr, sort, worst_first
+from edgeflare.report.figure_lines import (
+    duplicate_lines,
+    harm_lines,
+    nearness_lines,
+    unmutated_lines,
+    who_was_right,
+)
 from edgeflare.report.replay_terminal import REPLAY_TITLES, replay_totals
-from edgeflare.run.duplicates import in_words
-from edgeflare.run.harm import in_lines as harm_in_lines
-from edgeflare.run.harm import who_was_right
 from edgeflare.run.nearness import counts
-from edgeflare.run.nearness import in_lines as nearness_in_lines
-from edgeflare.run.run_document import Document
+from edgeflare.run.run_document import Finding, RunDocument
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.undelegated_devices import undelegated
-from edgeflare.run.unmutated import in_lines
 from edgeflare.untrusted_text import printable
 
 ARMS = ("original", "twin", "device")
@@ -32,19 +34,20 @@ ROWS = 12
 """Findings that a table lists; the rest is a line that says where to find them."""
 
 
-def print_run(console: Console, document: Document, where: str) -> None:
+def print_run(console: Console, document: RunDocument, where: str) -> None:
     """Print a run; `where` is the run directory, as the user knows it."""
-    parts: list[RenderableType] = [_heading(document)]
-    if document["stopped_by"]:
-        why = _STOPPED[document["stopped_by"]]
+    parts: list[RenderableType] = [_heading(document.pair, document.plan, _provenances(document))]
+    if document.stopped_by:
+        why = _STOPPED[document.stopped_by]
         hint = f"{why}; the same command with --out {where} --resume goes on"
         parts.append(Text(hint, style="yellow"))
-    replay = "replay" in document
-    parts += [*_warnings(document), replay_totals(document) if replay else _totals(document)]
+    replay = document.replay
+    totals = replay_totals(document, replay) if replay else _totals(document)
+    parts += [*_warnings(document), totals]
     for key, title in (REPLAY_TITLES if replay else _TITLES).items():
-        if document[key]:
-            named = f"{title}, {order_of(document[key])}" if key == "findings" else title
-            parts.append(_findings(document, document[key], named))
+        if entries := document.lists[key]:
+            named = f"{title}, {order_of(entries)}" if key == "findings" else title
+            parts.append(_findings(document, entries, named))
     parts.append(Text(f"Everything is in {where}.", style="dim"))
     console.print(Group(*parts))
 
@@ -69,6 +72,7 @@ def print_dry_run(
 ) -> None:
     """Print what a search would do, how pixels are read, and what the first seeds show of that."""
     plan = about.plan
+    devices = {device["name"]: device["provenance"] for device in about.devices}
     total = "no bound" if plan.total_queries is None else f"{plan.total_queries:,}"
     lines = [
         f"{seeds} seeds, at most {plan.max_queries:,} queries and {plan.time_limit:g} s for each; "
@@ -81,7 +85,7 @@ def print_dry_run(
         f"would write {where}; nothing was written",
         *(f"warning: {note}" for note in (*notes, *look.warnings, *undelegated(about.devices))),
     ]
-    console.print(Group(_heading(about.to_json()), *map(Text, lines)))
+    console.print(Group(_heading(about.pair, plan.to_json(), devices), *map(Text, lines)))
 
 
 def _preprocessing(about: RunHeader) -> str:
@@ -106,17 +110,17 @@ def _looked(look: DryRun) -> list[str]:
     return lines
 
 
-def _heading(run: Mapping[str, Any]) -> Text:
-    """Return what runs where; `run` is a document, or what a journal is told at its beginning."""
-    plan = run["plan"]
+def _heading(
+    pair: Mapping[str, Any], plan: Mapping[str, Any], devices: Mapping[str, Mapping[str, Any]]
+) -> Text:
+    """Return what runs where; `devices` are provenances by name."""
     text = Text()
-    text.append(printable(run["pair"]["name"]), style="bold")
+    text.append(printable(pair["name"]), style="bold")
     text.append(
         f" · {plan['strategy']} · find {plan['goal']['find']} · run seed {plan['rng_seed']}"
     )
-    numbers = _numbers(run)
-    for device in run["devices"]:
-        what, name = device["provenance"], device["name"]
+    numbers = _numbers(devices)
+    for name, what in devices.items():
         delegated, nodes = what.get("delegated_nodes") or 0, what.get("total_nodes") or "?"
         text.append(
             f"\n{numbers[name] + ' ' if numbers else ''}{name}: {what['machine']}, "
@@ -125,80 +129,81 @@ def _heading(run: Mapping[str, Any]) -> Text:
             f"{what['threads']} thread{'s' if what['threads'] != 1 else ''}"
         )
         if what.get("cache"):
-            text.append(f"\nagent and models stay on {device['name']} in {what['cache']}")
+            text.append(f"\nagent and models stay on {name} in {what['cache']}")
     return text
 
 
-def _numbers(run: Mapping[str, Any]) -> dict[str, str]:
+def _provenances(document: RunDocument) -> dict[str, Mapping[str, Any]]:
+    return {device.name: device.provenance for device in document.devices}
+
+
+def _numbers(names: Collection[str]) -> dict[str, str]:
     """Return by what number tables call a device, where there are several; names are too long."""
-    names = [device["name"] for device in run["devices"]]
     return {name: str(k) for k, name in enumerate(names, 1)} if len(names) > 1 else {}
 
 
-def _warnings(document: Document) -> list[Text]:
-    return [Text(f"warning: {line}", style="yellow") for line in document["warnings"]]
+def _warnings(document: RunDocument) -> list[Text]:
+    return [Text(f"warning: {line}", style="yellow") for line in document.warnings]
 
 
-def _totals(document: Document) -> Table:
-    totals = document["totals"]
+def _totals(document: RunDocument) -> Table:
+    totals = document.totals
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="dim")
     table.add_column()
-    searched = totals["seeds"] - totals["deviating_seeds"]
+    searched = totals.seeds - totals.deviating_seeds
     # With `--ties include` they count, so nothing of them was set aside.
-    ties = "" if document["plan"]["goal"]["ties"] else f"{totals['ties']:,} deviations by a tie, "
+    ties = "" if document.plan["goal"]["ties"] else f"{totals.ties:,} deviations by a tie, "
     rows = [
-        *in_lines(document),
-        *nearness_in_lines(document),
-        ("seeds", f"{totals['seeds']}, of which {totals['deviating_seeds']} already deviate"),
-        ("findings", f"{totals['findings']} of {searched} ({totals['success_rate']:.1%})"),
-        ("causes", _counted(map(sort, document["findings"])) or "–"),
-        *harm_in_lines(document),
+        *unmutated_lines(document),
+        *nearness_lines(document),
+        ("seeds", f"{totals.seeds}, of which {totals.deviating_seeds} already deviate"),
+        ("findings", f"{totals.findings} of {searched} ({totals.success_rate:.1%})"),
+        ("causes", _counted(map(sort, document.findings)) or "–"),
+        *harm_lines(document),
         (
             "queries for a finding",
-            f"{_number(totals['mean_queries'])} mean, {_number(totals['median_queries'])} median; "
-            f"{_number(totals['mean_device_queries'])} on the device",
+            f"{_number(totals.mean_queries)} mean, {_number(totals.median_queries)} median; "
+            f"{_number(totals.mean_device_queries)} on the device",
         ),
         (
             "queries",
-            f"{totals['queries']:,} in {totals['wall_seconds']:.1f} s"
-            f" ({totals['queries'] / max(totals['wall_seconds'], 1e-9):,.0f} per second), "
-            f"device busy {totals['device_busy_seconds']:.1f} s",
+            f"{totals.queries:,} in {totals.wall_seconds:.1f} s"
+            f" ({totals.queries / max(totals.wall_seconds, 1e-9):,.0f} per second), "
+            f"device busy {totals.device_busy_seconds:.1f} s",
         ),
-        ("set aside", f"{ties}{totals['flaky']} flaky"),
+        *duplicate_lines(totals),
+        *_refined(document.findings),
+        ("set aside", f"{ties}{totals.flaky} flaky"),
     ]
-    duplicates = in_words(totals)
-    if duplicates:
-        rows.insert(-1, ("duplicates", duplicates))
-    refined = [entry for entry in document["findings"] if entry.get("refined")]
-    if refined:
-        rows.insert(-1, ("refined, medians", _refined(refined)))
     for name, value in rows:
         table.add_row(name, value)
     return table
 
 
-def _refined(entries: Sequence[Document]) -> str:
-    """Return what refining did to the findings."""
-    strengths = [entry["refined"]["strength_before"] or 0.0 for entry in entries]
-    distances = [entry["refined"]["distortion_before"]["l2"] for entry in entries]
-    return (
-        f"strength {median(strengths):.3f} → "
-        f"{median(entry['strength'] or 0.0 for entry in entries):.3f}, "
-        f"L2 {median(distances):,.0f} → "
-        f"{median(entry['distortion']['l2'] for entry in entries):,.0f}"
+def _refined(findings: Sequence[Finding]) -> list[tuple[str, str]]:
+    """Return what refining did to the findings; nothing where none was refined."""
+    refined = [(entry, entry.refined) for entry in findings if entry.refined is not None]
+    if not refined:
+        return []
+    line = (
+        f"strength {median(before.strength_before or 0.0 for _, before in refined):.3f} → "
+        f"{median(entry.strength or 0.0 for entry, _ in refined):.3f}, "
+        f"L2 {median(before.distortion_before.l2 for _, before in refined):,.0f} → "
+        f"{median(entry.distortion.l2 for entry, _ in refined):,.0f}"
     )
+    return [("refined, medians", line)]
 
 
-def _findings(document: Document, entries: Sequence[Document], title: str) -> Table:
+def _findings(document: RunDocument, entries: Sequence[Finding], title: str) -> Table:
     table = Table(
         title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False,
         show_edge=False, padding=(0, 1, 0, 0),
     )  # fmt: skip
-    numbers = _numbers(document)
-    arms = [arm for arm in ARMS if any(arm in entry["labels"] for entry in entries)]
+    numbers = _numbers(_provenances(document))
+    arms = [arm for arm in ARMS if any(arm in entry.labels for entry in entries)]
     table.add_column("seed", overflow="fold", max_width=16)
-    labelled = any(entry.get("harm") for entry in entries)
+    labelled = any(entry.harm for entry in entries)
     for arm in arms:
         table.add_column(arm, overflow="fold", min_width=len(arm))
     if numbers:
@@ -213,11 +218,11 @@ def _findings(document: Document, entries: Sequence[Document], title: str) -> Ta
         table.add_row(
             Text(seed_of(entry)),
             *(_label(document, entry, arm) for arm in arms),
-            *([numbers[entry["device"]]] if numbers else []),
+            *([numbers[entry.device]] if numbers else []),
             sort(entry),
             *([who_was_right(entry) or "–"] if labelled else []),
-            "" if entry["strength"] is None else f"{entry['strength']:.3f}",
-            str(entry["queries"]),
+            "" if entry.strength is None else f"{entry.strength:.3f}",
+            str(entry.queries),
             show_psnr(entry),
             style="" if counts(entry) else "dim",
         )
@@ -227,9 +232,9 @@ def _findings(document: Document, entries: Sequence[Document], title: str) -> Ta
     return table
 
 
-def _label(document: Document, entry: Document, arm: str) -> Text:
+def _label(document: RunDocument, entry: Finding, arm: str) -> Text:
     """Return a label's name as it is, also where it would read as markup."""
-    return Text(class_name(document["classes"], entry["labels"].get(arm)))
+    return Text(class_name(document.classes, entry.labels.get(arm)))
 
 
 def _counted(values: Iterable[str]) -> str:

@@ -9,11 +9,10 @@ from typing import Any
 
 from edgeflare.errors import UserError
 from edgeflare.run.json_file import Schema, load_json, packaged_schema, parse_json
+from edgeflare.run.run_document import Finding, RunDocument, from_json, to_json
 
-LISTS = ("deviating_seeds", "findings", "flaky", "unverified")
 
-
-def read_document(path: Path) -> dict[str, Any]:
+def read_document(path: Path) -> RunDocument:
     """Return the document in a file.
 
     Raises:
@@ -23,55 +22,53 @@ def read_document(path: Path) -> dict[str, Any]:
     return _consistent(load_json(path, _schema()), path)
 
 
-def check_document(document: dict[str, Any], path: Path) -> dict[str, Any]:
+def check_document(document: RunDocument, path: Path) -> RunDocument:
     """Return a document that was derived from a journal, held to all that one in a file is held to.
 
     Args:
-        document: as `build_document` returns it.
+        document: as `derive_document` returns it.
         path: the journal.
 
     Raises:
         UserError: the journal is damaged; names it, and the place in the document.
 
     """
-    return _consistent(parse_json(json.dumps(document).encode(), path, _schema()), path)
+    return _consistent(parse_json(json.dumps(to_json(document)).encode(), path, _schema()), path)
 
 
 def _schema() -> Schema:
     return packaged_schema("edgeflare.run", "run.schema.json")
 
 
-def _consistent(document: dict[str, Any], path: Path) -> dict[str, Any]:
+def _consistent(fields: dict[str, Any], path: Path) -> RunDocument:
+    document = from_json(fields)
     for wrong in _inconsistencies(document):
         raise UserError(f"{path} is damaged: {wrong}")
     return document
 
 
-def _inconsistencies(document: dict[str, Any]) -> Iterator[str]:
+def _inconsistencies(document: RunDocument) -> Iterator[str]:
     """Yield what contradicts itself, each with its place."""
-    devices = {device["name"] for device in document["devices"]}
-    replay = document.get("replay")
-    lists = {key: document[key] for key in LISTS}
-    if replay is not None:
-        lists["replay.mended"] = replay["mended"]
-    for key, entries in lists.items():
+    devices = {device.name for device in document.devices}
+    replay, totals = document.replay, document.totals
+    for key, entries in document.lists.items():
+        place = "replay.mended" if key == "mended" else key
         for n, entry in enumerate(entries):
-            yield from _wrong_entry(f"{key}[{n}]", entry, devices)
-    totals = document["totals"]
-    if totals["deviating_seeds"] + totals["searched"] > totals["seeds"]:
+            yield from _wrong_entry(f"{place}[{n}]", entry, devices)
+    if totals.deviating_seeds + totals.searched > totals.seeds:
         yield "totals has fewer seeds than searched and deviating_seeds together"
     if replay is not None:
-        known = {entry["seed_id"] for entries in lists.values() for entry in entries}
-        for key in ("new", "deviating_seeds"):
-            for n, seed_id in enumerate(replay[key]):
+        known = {entry.seed_id for entries in document.lists.values() for entry in entries}
+        for key, seed_ids in (("new", replay.new), ("deviating_seeds", replay.deviating_seeds)):
+            for n, seed_id in enumerate(seed_ids):
                 if seed_id not in known:
                     yield f"replay.{key}[{n}] is {seed_id}, but no entry has this seed_id"
 
 
-def _wrong_entry(place: str, entry: dict[str, Any], devices: set[str]) -> Iterator[str]:
-    if entry["device"] not in devices:
-        yield f"{place}.device is {entry['device']!r}, but devices has none of this name"
-    for arm, label in entry["labels"].items():
-        classes = len(entry["probabilities"].get(arm, ()))
+def _wrong_entry(place: str, entry: Finding, devices: set[str]) -> Iterator[str]:
+    if entry.device not in devices:
+        yield f"{place}.device is {entry.device!r}, but devices has none of this name"
+    for arm, label in entry.labels.items():
+        classes = len(entry.probabilities.get(arm, ()))
         if label is not None and label >= classes:
             yield f"{place}.labels.{arm} is {label}, but {arm} has {classes} probabilities"

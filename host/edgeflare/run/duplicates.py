@@ -8,10 +8,9 @@ instead; so of a flat image, or one with little in it, it compares rounding erro
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
 
 import cv2
 import numpy as np
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 from edgeflare.core.answer import Image
 from edgeflare.errors import InfrastructureError
 from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_document import Duplicates, Finding
 
 SIDE = 32
 """Pixels of a side that an image is resized to before it is hashed."""
@@ -42,7 +42,7 @@ BLOCK = 512
 Floats = NDArray[np.float32]
 
 
-def duplicates_of(directory: RunDirectory, findings: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+def duplicates_of(directory: RunDirectory, findings: Sequence[Finding]) -> Duplicates:
     """Return how much of what was found is the same, as `totals` has it.
 
     A finding whose trigger is gone or damaged is left out.
@@ -55,26 +55,12 @@ def duplicates_of(directory: RunDirectory, findings: Sequence[Mapping[str, Any]]
     prints, seeds = [], set()
     for entry in findings:
         try:
-            prints.append(print_of(directory.load_image(entry["image"])))
+            prints.append(print_of(directory.load_image(entry.image)))
             # Files of one run are equal if their pixels are, and read much faster.
-            seeds.add(sha256(directory.read(entry["seed_image"])).digest())
+            seeds.add(sha256(directory.read(entry.seed_image)).digest())
         except (InfrastructureError, OSError):
             continue
-    return {**count_duplicates(prints), "distinct_seeds": len(seeds)}
-
-
-def in_words(totals: Mapping[str, Any]) -> str | None:
-    """Return what `totals` has of it as a line; None if nothing was found.
-
-    None also of a run from before it was counted.
-    """
-    counts = totals.get("duplicates")
-    if not counts or not counts["triggers"]:
-        return None
-    return (
-        f"{counts['exact']:,} exact, {counts['near']:,} with near ones; "
-        f"{counts['distinct']:,} distinct, of {counts['distinct_seeds']:,} seeds"
-    )
+    return Duplicates(**count_duplicates(prints), distinct_seeds=len(seeds))
 
 
 @dataclass(frozen=True, slots=True)

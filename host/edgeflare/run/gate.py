@@ -9,12 +9,12 @@ from edgeflare.errors import UserError
 from edgeflare.models.seeds import is_label
 from edgeflare.run.harm import is_harmful
 from edgeflare.run.nearness import counts
-from edgeflare.run.run_document import Document
+from edgeflare.run.run_document import Finding, RunDocument
 
 FailOn = Literal["any", "harmful", "kernel", "none"]
 
 
-def deviation_rate(document: Document, fail_on: FailOn) -> float:
+def deviation_rate(document: RunDocument, fail_on: FailOn) -> float:
     """Return the share of seeds with a deviation that counts: in searching, or the seed itself.
 
     With "harmful" only those count on which the host's arm was right, the device failed, or nobody
@@ -22,25 +22,21 @@ def deviation_rate(document: Document, fail_on: FailOn) -> float:
     failed; with "none" none does. Deviations farther than `--within` or weaker than
     `--min-strength` count for nothing; crashes, hangs and invalid outputs always count.
     """
-    return len(counting(document, fail_on)) / max(1, int(document["totals"]["seeds"]))
+    return len(counting(document, fail_on)) / max(1, document.totals.seeds)
 
 
-def counting(document: Document, fail_on: FailOn) -> list[Document]:
+def counting(document: RunDocument, fail_on: FailOn) -> list[Finding]:
     """Return the entries that count: deviating seeds, then findings."""
     chosen = _COUNTS[fail_on]
-    return [
-        entry
-        for entry in (*document["deviating_seeds"], *document["findings"])
-        if counts(entry) and chosen(entry)
-    ]
+    return [entry for entry in document.deviations if counts(entry) and chosen(entry)]
 
 
-def _of_the_device(entry: Document) -> bool:
-    failed = entry["kind"] != "deviation" and entry["labels"].get("device") is None
-    return failed or bool(entry["cause"] == "kernel")
+def _of_the_device(entry: Finding) -> bool:
+    failed = entry.kind != "deviation" and entry.labels.get("device") is None
+    return failed or entry.cause == "kernel"
 
 
-_COUNTS: Mapping[FailOn, Callable[[Document], bool]] = {
+_COUNTS: Mapping[FailOn, Callable[[Finding], bool]] = {
     "any": lambda _entry: True,
     "harmful": is_harmful,
     "kernel": _of_the_device,
@@ -66,11 +62,11 @@ def require_labels(labels: Sequence[int] | None, classes: int) -> None:
         )
 
 
-def searched_nothing(document: Document) -> bool:
+def searched_nothing(document: RunDocument) -> bool:
     """Whether a run was stopped before the search from any seed had ended, so it shows nothing."""
-    return bool(document["stopped_by"]) and not document["totals"]["searched"]
+    return bool(document.stopped_by) and not document.totals.searched
 
 
-def exceeds(document: Document, fail_on: FailOn, allowed_rate: float) -> bool:
+def exceeds(document: RunDocument, fail_on: FailOn, allowed_rate: float) -> bool:
     """Whether a run found more than was allowed."""
     return deviation_rate(document, fail_on) > allowed_rate

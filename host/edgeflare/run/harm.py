@@ -7,13 +7,14 @@ side is right, or both are wrong, is no loss.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Final
 
 from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Goal
 from edgeflare.core.outcome import Outcome
 from edgeflare.models.seeds import is_label
+from edgeflare.run.run_document import Finding
 
 HARMFUL: Final = frozenset({"original-right", "twin-right"})
 
@@ -45,41 +46,22 @@ def harm_of(goal: Goal, outcome: Outcome | None, label: int | None) -> str | Non
     return "device-right" if label == device.label else "both-wrong"
 
 
-def is_harmful(entry: Mapping[str, Any]) -> bool:
+def is_harmful(entry: Finding) -> bool:
     """Whether an entry of a document counts as harmful.
 
     A failure of the device does, and so does what has no label: nothing says that it is harmless.
     """
-    harm = entry.get("harm")
-    return entry["kind"] != "deviation" or harm is None or harm in HARMFUL
+    return entry.kind != "deviation" or entry.harm is None or entry.harm in HARMFUL
 
 
-def rank(entry: Mapping[str, Any]) -> int:
+def rank(entry: Finding) -> int:
     """Return the place of an entry by harm: failures, harmful, unlabelled, the others."""
-    if entry["kind"] != "deviation":
+    if entry.kind != "deviation":
         return 0
-    harm = entry.get("harm")
-    return {None: 2, "both-wrong": 3, "device-right": 4}.get(harm, 1)
+    return {None: 2, "both-wrong": 3, "device-right": 4}.get(entry.harm, 1)
 
 
 def count_harms(harms: Iterable[str | None]) -> dict[str, int]:
     """Return how many there are of each, in the order of `HARMS`, then of those without a label."""
     counts = Counter(harm or UNLABELLED for harm in harms)
     return {name: counts[name] for name in (*HARMS, UNLABELLED) if counts[name]}
-
-
-def who_was_right(entry: Mapping[str, Any]) -> str | None:
-    """Return who was right in a word for a table: "original", "device", "neither"; or None."""
-    harm = entry.get("harm")
-    return None if harm is None else {"both-wrong": "neither"}.get(harm, harm.partition("-")[0])
-
-
-def in_words(counts: Mapping[str, int]) -> str:
-    """Return counts by harm as a line: "2 original right, 1 both wrong"."""
-    return ", ".join(f"{count:,} {name.replace('-', ' ')}" for name, count in counts.items())
-
-
-def in_lines(document: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return to read who was right on the findings; nothing where no seed has a label."""
-    counts = document["totals"].get("harm", {}).get("findings")
-    return [("by their labels", in_words(counts))] if counts else []

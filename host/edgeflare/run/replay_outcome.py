@@ -6,15 +6,22 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from edgeflare.run.nearness import counts as near_and_strong
+from edgeflare.run.run_document import (
+    ChangedKind,
+    Finding,
+    ReplayedRun,
+    ReplayOutcome,
+    RunDocument,
+)
 
 
-def replay_part(
+def replay_outcome(
     noted: Mapping[str, Any],
     kinds: Mapping[int, str],
-    deviating: Sequence[Mapping[str, Any]],
-    mended: Sequence[Mapping[str, Any]],
+    deviating: Sequence[Finding],
+    mended: Sequence[Finding],
     seeds: Sequence[int],
-) -> dict[str, Any]:
+) -> ReplayOutcome:
     """Return the part of the document that only a replay has.
 
     New is what deviates now and did not in the baseline; without a baseline, the seeds of findings
@@ -28,49 +35,47 @@ def replay_part(
         seeds: ids of the seeds that deviate now.
 
     """
-    themselves = {entry["seed_id"] for entry in deviating if not entry["distortion"]["linf"]}
+    themselves = {entry.seed_id for entry in deviating if not entry.distortion.linf}
     worse = [seed_id for seed_id in seeds if seed_id not in themselves]
     baseline = noted["baseline"]
     if baseline is None:
         new = set(worse)
     else:
-        new = {
-            entry["seed_id"] for entry in deviating if entry["sha256"] not in baseline["sha256"]
-        } | {
+        new = {entry.seed_id for entry in deviating if entry.sha256 not in baseline["sha256"]} | {
             seed_id
             for seed_id in worse
             if noted["seed_sha256"][str(seed_id)] not in baseline["sha256"]
         }
-    return {
-        "of": noted["of"],
-        "baseline": None if baseline is None else baseline["run"],
-        "mended": list(mended),
-        "deviating_seeds": worse,
-        "new": sorted(new),
-        "changed_kind": [
-            {"seed_id": entry["seed_id"], "before": kinds[entry["seed_id"]], "now": entry["kind"]}
+    return ReplayOutcome(
+        of=ReplayedRun(**noted["of"]),
+        baseline=None if baseline is None else baseline["run"],
+        mended=tuple(mended),
+        deviating_seeds=tuple(worse),
+        new=tuple(sorted(new)),
+        changed_kind=tuple(
+            ChangedKind(seed_id=entry.seed_id, before=kinds[entry.seed_id], now=entry.kind)
             for entry in deviating
-            if entry["kind"] != kinds[entry["seed_id"]]
-        ],
-    }
+            if entry.kind != kinds[entry.seed_id]
+        ),
+    )
 
 
-def deviating_now(document: Mapping[str, Any]) -> int:
+def deviating_now(document: RunDocument) -> int:
     """Return how many stored inputs deviate each time, those that are seeds included.
 
     Whether they did in the run that is replayed is another matter: of a replay everything is tried
     again, what was mended there too.
     """
-    return len(document["findings"]) + len(document["deviating_seeds"])
+    return len(document.deviations)
 
 
-def tried(document: Mapping[str, Any]) -> int:
+def tried(document: RunDocument) -> int:
     """Return how many stored inputs were tried again; fewer than there are if it was stopped."""
-    return int(document["totals"]["seeds"]) - len(document["unverified"])
+    return document.totals.seeds - len(document.unverified)
 
 
 def regressed(
-    document: Mapping[str, Any], counts: Callable[[Mapping[str, Any]], bool] = lambda _entry: True
+    document: RunDocument, counts: Callable[[Finding], bool] = lambda _entry: True
 ) -> bool:
     """Whether a replay shows what it should not: anything new, or, with no baseline, anything.
 
@@ -80,12 +85,13 @@ def regressed(
             `--within` and `--min-strength`; a seed that deviates itself does always.
 
     """
-    replay = document["replay"]
-    lists = (document["findings"], document["deviating_seeds"], document["flaky"])
-    deviating = [entry for entries in lists for entry in entries]
+    replay = document.replay
+    if replay is None:
+        return False
+    deviating = (*document.deviations, *document.flaky)
     passed = {
-        entry["seed_id"] for entry in deviating if not (near_and_strong(entry) and counts(entry))
-    } - set(replay["deviating_seeds"])
-    if replay["baseline"] is not None:
-        return bool(set(replay["new"]) - passed)
-    return bool({*replay["new"], *(entry["seed_id"] for entry in deviating)} - passed)
+        entry.seed_id for entry in deviating if not (near_and_strong(entry) and counts(entry))
+    } - set(replay.deviating_seeds)
+    if replay.baseline is not None:
+        return bool(set(replay.new) - passed)
+    return bool({*replay.new, *(entry.seed_id for entry in deviating)} - passed)

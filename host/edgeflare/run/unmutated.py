@@ -6,29 +6,33 @@ all that was mutated.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from edgeflare.run.exact_interval import exact_interval
-from edgeflare.run.harm import count_harms, harm_of, in_words
+from edgeflare.run.harm import count_harms, harm_of
 from edgeflare.run.journal import HELD_OUT_KEY, Journal
 from edgeflare.run.journal_rows import Role
+from edgeflare.run.run_document import DeviationRate, Unmutated
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.stored_answers import from_rows
 
 
-def unmutated(journal: Journal, about: RunHeader) -> dict[str, Any]:
+def unmutated(journal: Journal, about: RunHeader) -> Unmutated:
     """Return the figures of the seeds and, where there are some, of the held-out images."""
     told = journal.about().get(HELD_OUT_KEY)
-    figures = {"seeds": _figures(journal, about, "seed", about.labels)}
-    if told:
-        figures["test"] = {"path": told["path"]} | _figures(journal, about, "test", told["labels"])
-    return figures
+    return Unmutated(
+        seeds=_rate(journal, about, "seed", about.labels),
+        test=_rate(journal, about, "test", told["labels"], told["path"]) if told else None,
+    )
 
 
-def _figures(
-    journal: Journal, about: RunHeader, role: Role, labels: Sequence[int] | None
-) -> dict[str, Any]:
+def _rate(
+    journal: Journal,
+    about: RunHeader,
+    role: Role,
+    labels: Sequence[int] | None,
+    path: str | None = None,
+) -> DeviationRate:
     goal = about.plan.goal
     rows = [rows[0] for rows in journal.answers(role).values()]
     harms = [
@@ -38,28 +42,12 @@ def _figures(
     ]
     images, deviating = len(rows), len(harms)
     low, high = exact_interval(deviating, images) if images else (0.0, 1.0)
-    return {
-        "images": images,
-        "deviating": deviating,
-        "rate": deviating / max(1, images),
-        "low": low,
-        "high": high,
-        "harm": None if labels is None else count_harms(harms),
-    }
-
-
-def in_lines(document: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the figures to read: what images, and what of them; none of older runs and replays."""
-    lines = []
-    for key, name in (("seeds", "unmutated seeds"), ("test", "unmutated test images")):
-        figures = document.get("unmutated", {}).get(key)
-        if not figures or not figures["images"]:
-            continue
-        line = (
-            f"{figures['deviating']:,} of {figures['images']:,} deviate ({figures['rate']:.2%}, "
-            f"95 % interval {figures['low']:.2%} to {figures['high']:.2%})"
-        )
-        if figures["harm"]:
-            line += f": {in_words(figures['harm'])}"
-        lines.append((name, line))
-    return lines
+    return DeviationRate(
+        path=path,
+        images=images,
+        deviating=deviating,
+        rate=deviating / max(1, images),
+        low=low,
+        high=high,
+        harm=None if labels is None else count_harms(harms),
+    )

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from edgeflare.errors import InfrastructureError
 from edgeflare.models.evaluator import Evaluator, RawBatch, Signature
 from edgeflare.models.preprocess import Encoder, Preprocess
+from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.run.run_document import load_document
 from laboratory import SIGNATURE, Laboratory, untimed
 from scripted_health import scripted_device
 
@@ -134,10 +134,11 @@ def test_an_answer_that_has_changed_for_good_ends_the_run_and_is_looked_at_on_re
     ):
         laboratory.run("run", wrap_device=drifted)
     document = load_document(RunDirectory(laboratory.folder / "run"))
-    assert document["stopped_by"] == "infrastructure"
-    assert document["health"][0]["failed"]
-    assert document["findings"] == []  # nothing is verified on such a device
-    assert any("is not to be trusted" in line for line in document["warnings"])
+    assert document.stopped_by == "infrastructure"
+    assert document.health is not None
+    assert document.health[0].failed
+    assert document.findings == ()  # nothing is verified on such a device
+    assert any("is not to be trusted" in line for line in document.warnings)
 
     with pytest.raises(InfrastructureError, match="after 300 device queries"):
         laboratory.run(

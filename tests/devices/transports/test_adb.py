@@ -16,9 +16,10 @@ from typing import Any
 
 import pytest
 
+from documents import Document, as_json
 from edgeflare.devices.bundle.build import build_bundle
+from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.run.run_document import Document, load_document
 from laboratory import untimed
 from phone_parts import PhoneUnavailable
 from phones import AdbServer, Phone, unauthorized_phone
@@ -140,7 +141,7 @@ def undisturbed(desk: Desk, phone: Phone) -> Document:
 
 
 def document(out: Path) -> Document:
-    return load_document(RunDirectory(out))
+    return as_json(load_document(RunDirectory(out)))
 
 
 def findings(of: Document) -> list[dict[str, Any]]:

@@ -20,14 +20,15 @@ import pytest
 from numpy.typing import NDArray
 
 from boards import Board, BoardUnavailable
+from documents import Document, as_json
 from edgeflare.devices.agent_installation import install_agent, uninstall_agent
 from edgeflare.devices.device import connect
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.remote.remote import RemoteCommandFailed, RemoteLost
 from edgeflare.devices.transports.ssh import SshRemote
 from edgeflare.errors import EdgeFlareError, InfrastructureError, UserError
+from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.run.run_document import Document, load_document
 from laboratory import untimed
 
 pytestmark = pytest.mark.sshd
@@ -360,7 +361,7 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
 
 
 def document(out: Path) -> Document:
-    return load_document(RunDirectory(out))
+    return as_json(load_document(RunDirectory(out)))
 
 
 def found(run: Document) -> tuple[object, ...]:

@@ -12,10 +12,11 @@ import pytest
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
+from documents import Document
 from edgeflare.report.html.explanation_view import ExplanationView
 from edgeflare.report.html.page import render_page
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.run.run_document import Document
+from edgeflare.run.run_document import from_json
 
 CLASSES = ("ankle boot", "<script>alert('bag')</script>", '"><img src="http://localhost/x">')
 """Names that a page must show as they are; the last two would act if it did not."""
@@ -37,7 +38,7 @@ def document(run: Any) -> Document:
 @pytest.fixture(scope="session")
 def page(run: Any, directory: RunDirectory) -> str:
     """The page of the run; its classes have names."""
-    return render_page({**run.document, "classes": list(CLASSES)}, directory, {})
+    return render_page(from_json({**run.document, "classes": list(CLASSES)}), directory, {})
 
 
 @pytest.fixture
@@ -45,7 +46,7 @@ def rendered(document: Document, directory: RunDirectory) -> Callable[..., str]:
     """Render the document, perhaps changed, with explanations by seed id."""
 
     def render(explanations: dict[int, ExplanationView] | None = None, **changes: Any) -> str:
-        return render_page({**document, **changes}, directory, explanations or {})
+        return render_page(from_json({**document, **changes}), directory, explanations or {})
 
     return render
 

@@ -15,10 +15,11 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
+from documents import REPLAY, Document
 from edgeflare.report.html.explanation_view import ExplanationView, LayerView
 from edgeflare.report.html.page import render_page
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.run.run_document import Document
+from edgeflare.run.run_document import from_json
 
 pytestmark = pytest.mark.browser
 
@@ -87,7 +88,9 @@ def report(many: Document, run: Any, tmp_path_factory: pytest.TempPathFactory) -
         layers=(LayerView("0 CONV_2D", 1.0, begins=True), LayerView("1 SOFTMAX", 7.0, 2.0)),
     )
     path = tmp_path_factory.mktemp("report") / "report.html"
-    path.write_text(render_page(many, RunDirectory(run.folder), {first: found}), encoding="utf-8")
+    path.write_text(
+        render_page(from_json(many), RunDirectory(run.folder), {first: found}), encoding="utf-8"
+    )
     return path
 
 
@@ -401,12 +404,15 @@ def test_a_replay_is_chosen_from_by_what_is_new(
     document = deepcopy(many) | {"findings": still}
     document["pair"]["compressed"] = "one.tflite"
     document["replay"] = {
+        **REPLAY,
         "of": {"run": "before", "devices": ["phone"], "compressed": "another.tflite"},
         "baseline": "known", "mended": [mended], "deviating_seeds": new[:1], "new": new,
         "changed_kind": [],
     }  # fmt: skip
     path = tmp_path / "replay.html"
-    path.write_text(render_page(document, RunDirectory(run.folder), {}), encoding="utf-8")
+    path.write_text(
+        render_page(from_json(document), RunDirectory(run.folder), {}), encoding="utf-8"
+    )
     for dark in (False, True):
         browser.open(path, dark=dark)
         assert {k: v for k, v in browser.run(CONTRAST).items() if v < 4.5} == {}
@@ -432,7 +438,9 @@ def test_long_names_fit_a_phone(browser: Any, many: Document, run: Any, tmp_path
         for entry in document[key]:
             entry |= {"device": LONG, "operators": [LONG], "seed_name": f"{LONG}.png"}
     path = tmp_path / "long.html"
-    path.write_text(render_page(document, RunDirectory(run.folder), {}), encoding="utf-8")
+    path.write_text(
+        render_page(from_json(document), RunDirectory(run.folder), {}), encoding="utf-8"
+    )
     browser.open(path, width=390)
     browser.run("document.querySelectorAll('details').forEach((one) => one.open = true)")
     wide = browser.run("""
@@ -452,7 +460,9 @@ def test_findings_are_chosen_and_sorted_by_who_was_right(
     for n, entry in enumerate(document["findings"]):
         entry["harm"] = names[n % 4] if entry["kind"] == "deviation" else None
     path = tmp_path / "harm.html"
-    path.write_text(render_page(document, RunDirectory(run.folder), {}), encoding="utf-8")
+    path.write_text(
+        render_page(from_json(document), RunDirectory(run.folder), {}), encoding="utf-8"
+    )
     browser.open(path)
     by_id = {entry["seed_id"]: entry for entry in document["findings"]}
     order = {"original-right": 1, None: 2, "both-wrong": 3, "device-right": 4}

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from documents import Document, finding, run_document
 from edgeflare.report.html.card import Card, make_card
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.run.run_document import Document
 
 
 def entry_of(directory: RunDirectory, **changes: Any) -> Document:
@@ -34,8 +34,8 @@ def directory(tmp_path: Any) -> RunDirectory:
 
 
 def card(directory: RunDirectory, find: str = "any", **changes: Any) -> Card:
-    document = {"classes": ["ant", "bee", "cat"], "find": find}
-    return make_card(document, entry_of(directory, **changes), directory, 10_000)
+    document = run_document(classes=["ant", "bee", "cat"], find=find)
+    return make_card(document, finding(**entry_of(directory, **changes)), directory, 10_000)
 
 
 def test_it_names_the_decisions(directory: RunDirectory) -> None:

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from documents import REPLAY, Document
 from edgeflare.report.html.chart import Chart
 from edgeflare.report.html.charts import charts_of
-from edgeflare.run.run_document import Document
+from edgeflare.run.run_document import from_json
 
 
 @pytest.fixture(scope="session")
@@ -21,7 +22,7 @@ def charts(run: Any) -> dict[str, Chart]:
 
 
 def titled(document: Document) -> dict[str, Chart]:
-    return {chart.title: chart for chart in charts_of(document)}
+    return {chart.title: chart for chart in charts_of(from_json(document))}
 
 
 def test_the_curves_say_the_share_of_all_seeds(
@@ -120,7 +121,7 @@ def test_strength_is_told_by_cause(document: Document, charts: dict[str, Chart])
 
 
 def test_nothing_found_gives_no_charts(document: Document) -> None:
-    assert charts_of({**document, "findings": []}) == ()
+    assert charts_of(from_json({**document, "findings": []})) == ()
 
 
 def test_crashes_alone_have_no_strength(document: Document) -> None:
@@ -149,5 +150,5 @@ def test_the_axis_of_queries_has_numbers_alone(document: Document, queries: list
 
 
 def test_a_replay_has_no_charts_about_searching(document: Document) -> None:
-    titles = [chart.title for chart in charts_of({**document, "replay": {}})]
+    titles = [chart.title for chart in charts_of(from_json({**document, "replay": REPLAY}))]
     assert titles == ["Causes", "Strength", "Distance and strength"]

@@ -9,10 +9,11 @@ from typing import Any
 import jsonschema
 import pytest
 
+from documents import Document
 from edgeflare.errors import UserError
 from edgeflare.report.html.explanation_view import ExplanationView, LayerView, load_explanations
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.run.run_document import Document
+from edgeflare.run.run_document import from_json
 
 SCHEMA = Path(__file__).parents[3] / "host/edgeflare/diagnose/explain.schema.json"
 
@@ -84,7 +85,7 @@ def told(document: Document) -> dict[str, Any]:
 def load(told: Any, document: Document, folder: Path) -> dict[int, ExplanationView]:
     text = told if isinstance(told, str) else json.dumps(told)
     (folder / "explain.json").write_text(text)
-    return load_explanations(RunDirectory(folder), document)
+    return load_explanations(RunDirectory(folder), from_json(document))
 
 
 def test_what_is_read_here_is_what_explain_writes(told: dict[str, Any]) -> None:
@@ -216,7 +217,7 @@ def test_an_input_that_was_replaced_since_is_not_explained(
 
 
 def test_a_run_that_was_not_explained(document: Document, tmp_path: Path) -> None:
-    assert load_explanations(RunDirectory(tmp_path), document) == {}
+    assert load_explanations(RunDirectory(tmp_path), from_json(document)) == {}
 
 
 @pytest.mark.parametrize("name", ["compression", "kernel", "none"])

@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 
+from documents import REPLAY, Document
 from edgeflare.report.entry_names import number
 from edgeflare.report.html.explanation_view import ExplanationView, LayerView
 from edgeflare.report.html.page import render_page
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.run.run_document import Document
+from edgeflare.run.run_document import from_json
 
 pytestmark = pytest.mark.slow
 
@@ -299,7 +300,9 @@ def test_paths_of_the_machine_stay_there(document: Document, rendered: Render) -
 
 
 def test_the_same_run_gives_the_same_file(document: Document, directory: RunDirectory) -> None:
-    assert render_page(document, directory, {}) == render_page(document, directory, {})
+    assert render_page(from_json(document), directory, {}) == render_page(
+        from_json(document), directory, {}
+    )
 
 
 @pytest.mark.parametrize("missing", ["findings", "seeds"])
@@ -309,7 +312,7 @@ def test_pictures_that_are_gone_are_said_to_be(
     for key in ("findings", "deviating_seeds"):
         for entry in document[key]:
             entry["image" if missing == "findings" else "seed_image"] = "gone.png"
-    page = render_page(document, directory, {})
+    page = render_page(from_json(document), directory, {})
     assert page.count("its file is gone or damaged") >= len(document["findings"])
 
 
@@ -323,6 +326,7 @@ def replayed(document: Document, baseline: str | None) -> Document:
         "unverified": [],
         "strategy": "replay",
         "replay": {
+            **REPLAY,
             "of": {"run": "/secret/runs/before", "devices": ["phone"],
                    "compressed": document["pair"]["compressed"]},
             "baseline": baseline, "mended": [mended], "deviating_seeds": [worse["seed_id"]],
@@ -333,7 +337,7 @@ def replayed(document: Document, baseline: str | None) -> Document:
 
 def test_a_replay_says_what_became_of_its_inputs(document: Document, directory: Any) -> None:
     mended, new, *_ = document["findings"]
-    page = render_page(replayed(document, "/secret/runs/known"), directory, {})
+    page = render_page(from_json(replayed(document, "/secret/runs/known")), directory, {})
     text, shown = Parsed(page).text, cards(page)
     count = len(document["findings"]) - 1 + len(document["deviating_seeds"])
     tried = document["totals"]["seeds"]
@@ -353,7 +357,7 @@ def test_a_replay_says_what_became_of_its_inputs(document: Document, directory: 
 def test_a_replay_in_which_all_is_mended_says_so(document: Document, directory: Any) -> None:
     told = replayed(document, None)
     told["replay"] |= {"mended": document["findings"], "deviating_seeds": [], "new": []}
-    page = render_page(told | {"findings": [], "deviating_seeds": []}, directory, {})
+    page = render_page(from_json(told | {"findings": [], "deviating_seeds": []}), directory, {})
     text = Parsed(page).text
     assert f"None of {document['totals']['seeds']} inputs that were tried again deviates" in text
     assert "No input was found" not in text

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from documents import REFINED, Document, finding
 from edgeflare.core.answer import Image
 from edgeflare.report.html.pictures import (
     BUDGET,
@@ -24,7 +25,6 @@ from edgeflare.report.html.pictures import (
     pictures_of,
 )
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.run.run_document import Document
 
 
 def data(picture: Picture) -> bytes:
@@ -86,7 +86,7 @@ def test_small_images_are_shown_to_the_pixel(
 ) -> None:
     directory = RunDirectory(tmp_path_factory.mktemp("run"))
     seed, trigger = (image[:, :, : min(3, image.shape[2])] for image in pair)
-    shown = pictures_of(directory, stored(directory, seed, trigger), MOST)
+    shown = pictures_of(directory, finding(**stored(directory, seed, trigger)), MOST)
     by_name = {picture.what: picture for picture in shown}
     assert np.array_equal(pixels(by_name["seed"]), np.broadcast_to(seed, (*seed.shape[:2], 3)))
     if (seed != trigger).any():
@@ -105,7 +105,7 @@ def test_no_picture_weighs_more_than_its_allowance(
     directory = RunDirectory(tmp_path)
     rng = np.random.default_rng(3)
     seed, trigger = (rng.integers(0, 256, shape, dtype=np.uint8) for _ in range(2))
-    for picture in pictures_of(directory, stored(directory, seed, trigger), most):
+    for picture in pictures_of(directory, finding(**stored(directory, seed, trigger)), most):
         assert len(data(picture)) <= most
         height, width = pixels(picture).shape[:2]
         assert max(height, width) <= SIDE
@@ -124,7 +124,7 @@ def test_a_lost_file_leaves_the_others(tmp_path: Any) -> None:
     seed, trigger = (rng.integers(0, 256, (6, 6, 3), dtype=np.uint8) for _ in range(2))
     entry = stored(directory, seed, trigger)
     (tmp_path / entry["seed_image"]).write_bytes(b"no picture")
-    shown = pictures_of(directory, entry, MOST)
+    shown = pictures_of(directory, finding(**entry), MOST)
     assert [(picture.what, picture.uri is None) for picture in shown] == [
         ("seed", True),
         ("trigger", False),
@@ -136,7 +136,8 @@ def test_what_was_before_refinement_is_shown(tmp_path: Any) -> None:
     rng = np.random.default_rng(3)
     seed, trigger, before = (rng.integers(0, 256, (6, 6, 3), dtype=np.uint8) for _ in range(3))
     entry = stored(directory, seed, trigger)
-    entry["refined"] = {"image_before": directory.store_image("refined", 1, before).path}
-    shown = pictures_of(directory, entry, MOST)
+    stored_before = directory.store_image("refined", 1, before).path
+    entry["refined"] = {**REFINED, "image_before": stored_before}
+    shown = pictures_of(directory, finding(**entry), MOST)
     assert [picture.what for picture in shown] == ["seed", "before", "trigger", "difference"]
     assert np.array_equal(pixels(shown[1]), before)

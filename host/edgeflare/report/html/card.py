@@ -13,7 +13,7 @@ from edgeflare.report.html.pictures import Picture, pictures_of
 from edgeflare.run.harm import rank
 from edgeflare.run.nearness import counts
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.run.run_document import Document
+from edgeflare.run.run_document import Finding, RunDocument
 
 TOP = 5
 
@@ -62,7 +62,7 @@ class Card:
 
     """
 
-    entry: Document
+    entry: Finding
     sort: str
     harm: str | None
     rank: int
@@ -81,8 +81,8 @@ class Card:
 
 
 def make_card(
-    document: Document,
-    entry: Document,
+    document: RunDocument,
+    entry: Finding,
     directory: RunDirectory,
     most: int,
     explanation: ExplanationView | None = None,
@@ -97,55 +97,52 @@ def make_card(
         explanation: why it deviates, where that was looked for.
 
     """
-    classes = document["classes"]
-    arms = tuple(arm for arm in ARMS if entry["probabilities"].get(arm))
+    classes = document.classes
+    arms = tuple(arm for arm in ARMS if entry.probabilities.get(arm))
     return Card(
         entry=entry,
         sort=sort(entry),
-        harm=entry["harm"].replace("-", " ") if entry.get("harm") else None,
+        harm=entry.harm.replace("-", " ") if entry.harm else None,
         rank=rank(entry),
         counts=counts(entry),
         seed=seed_of(entry),
         title=_title(document, entry),
         words=decisions(entry, classes),
-        seed_class=(
-            None if entry["seed_label"] is None else class_name(classes, entry["seed_label"])
-        ),
-        labels=tuple(sorted({label for label in entry["labels"].values() if label is not None})),
+        seed_class=(None if entry.seed_label is None else class_name(classes, entry.seed_label)),
+        labels=tuple(sorted({label for label in entry.labels.values() if label is not None})),
         arms=arms,
         rows=_rows(entry, arms, classes),
-        operators=_counted(entry["operators"]),
+        operators=_counted(entry.operators),
         pictures=pictures_of(directory, entry, most),
         explanation=explanation,
         divergence=None if explanation is None else divergence_of(explanation),
     )
 
 
-def _title(document: Document, entry: Document) -> str:
+def _title(document: RunDocument, entry: Finding) -> str:
     """Return what the two compared arms decided."""
-    if not entry["labels"]:
-        return str(entry["kind"])
-    first = "twin" if document["find"] == "kernel" else "original"
-    decided = [entry["labels"].get(arm) for arm in (first, "device")]
+    if not entry.labels:
+        return str(entry.kind)
+    first = "twin" if document.find == "kernel" else "original"
+    decided = [entry.labels.get(arm) for arm in (first, "device")]
     return " → ".join(
-        entry["kind"] if label is None else class_name(document["classes"], label)
-        for label in decided
+        entry.kind if label is None else class_name(document.classes, label) for label in decided
     )
 
 
-def _rows(entry: Document, arms: Sequence[str], classes: Sequence[str]) -> tuple[CardRow, ...]:
-    given = [entry["probabilities"][arm] for arm in arms]
+def _rows(entry: Finding, arms: Sequence[str], classes: Sequence[str]) -> tuple[CardRow, ...]:
+    given = [entry.probabilities[arm] for arm in arms]
     shown = {
         label
         for probabilities in given
         for label in sorted(range(len(probabilities)), key=lambda n: -probabilities[n])[:TOP]
         if probabilities[label] >= LEAST
-    } | {label for arm in arms if (label := entry["labels"].get(arm)) is not None}
+    } | {label for arm in arms if (label := entry.labels.get(arm)) is not None}
     return tuple(
         CardRow(
             class_name(classes, label),
             tuple(
-                CardCell(100 * probabilities[label], entry["labels"].get(arm) == label)
+                CardCell(100 * probabilities[label], entry.labels.get(arm) == label)
                 for arm, probabilities in zip(arms, given, strict=True)
             ),
         )

@@ -21,7 +21,7 @@ from edgeflare.report.entry_names import SORTS, number, sort
 from edgeflare.report.html.chart import Chart, finish, lines_across, new_panel
 from edgeflare.report.html.nearness_charts import by_largest_change, by_psnr
 from edgeflare.report.html.svg import COLOURS, page_style
-from edgeflare.run.run_document import Document
+from edgeflare.run.run_document import RunDocument
 from edgeflare.untrusted_text import for_html
 
 HATCHES = {"compression": "", "kernel": "////", "mixed": "....", "failure": "xxxx"}
@@ -35,22 +35,22 @@ LONGEST_NAME = 24
 """Letters of an operator's name beside its bar."""
 
 
-def charts_of(document: Document) -> tuple[Chart, ...]:
+def charts_of(document: RunDocument) -> tuple[Chart, ...]:
     """Draw the charts of a run; none if it found nothing, of a replay none about searching."""
-    drawers: list[Callable[[Document], Chart | None]] = [_causes, _strength, _distance]
-    if "replay" not in document:
+    drawers: list[Callable[[RunDocument], Chart | None]] = [_causes, _strength, _distance]
+    if document.replay is None:
         drawers = [by_psnr, by_largest_change, _success, _queries, *drawers, _operators]
-    if not document["findings"]:
+    if not document.findings:
         return ()
     with page_style():
         return tuple(chart for draw in drawers if (chart := draw(document)) is not None)
 
 
-def _success(document: Document) -> Chart:
+def _success(document: RunDocument) -> Chart:
     """Draw which share of the seeds had led to a finding after how many queries."""
-    seeds = max(1, document["totals"]["seeds"] - document["totals"]["deviating_seeds"])
-    queries = np.sort([entry["queries"] for entry in document["findings"]])
-    asked = np.sort([entry["device_queries"] for entry in document["findings"]])
+    seeds = max(1, document.totals.seeds - document.totals.deviating_seeds)
+    queries = np.sort([entry.queries for entry in document.findings])
+    asked = np.sort([entry.device_queries for entry in document.findings])
     figure, panel = new_panel()
     most = max(10.0, float(queries[-1]))
     for spent, name, line in ((queries, "all queries", "-"), (asked, "on the device", "--")):
@@ -87,9 +87,9 @@ def _at(spent: Any, rank: float) -> float:
     return float(spent[max(0, int(np.ceil(rank)) - 1)])
 
 
-def _queries(document: Document) -> Chart:
+def _queries(document: RunDocument) -> Chart:
     """Draw how many queries the findings took."""
-    queries = np.array([entry["queries"] for entry in document["findings"]])
+    queries = np.array([entry.queries for entry in document.findings])
     edges = np.unique(np.rint(np.geomspace(1, max(10, queries.max() + 1), 15)))
     counts, _ = np.histogram(queries, edges)
     figure, panel = new_panel()
@@ -113,9 +113,9 @@ def _queries(document: Document) -> Chart:
     return finish("Queries for a finding", figure, words, ("queries", "findings"), rows)
 
 
-def _causes(document: Document) -> Chart:
+def _causes(document: RunDocument) -> Chart:
     """Draw how many findings have which cause."""
-    counted = Counter(map(sort, document["findings"]))
+    counted = Counter(map(sort, document.findings))
     names = [name for name in SORTS if counted[name]]
     figure, panel = new_panel()
     bars = panel.barh(
@@ -138,12 +138,12 @@ def _causes(document: Document) -> Chart:
     return finish("Causes", figure, words, ("cause", "findings", "share"), rows)
 
 
-def _strength(document: Document) -> Chart | None:
+def _strength(document: RunDocument) -> Chart | None:
     """Draw how strong the findings are, by cause; None where none has a strength."""
     strengths: dict[str, list[float]] = {}
-    for entry in document["findings"]:
-        if entry["strength"] is not None:
-            strengths.setdefault(_tone(sort(entry)), []).append(entry["strength"])
+    for entry in document.findings:
+        if entry.strength is not None:
+            strengths.setdefault(_tone(sort(entry)), []).append(entry.strength)
     if not strengths:
         return None
     tones = [tone for tone in HATCHES if tone in strengths]
@@ -175,12 +175,12 @@ def _strength(document: Document) -> Chart | None:
     return finish("Strength", figure, words, ("cause", "least", "median", "most"), rows)
 
 
-def _distance(document: Document) -> Chart | None:
+def _distance(document: RunDocument) -> Chart | None:
     """Draw strength against the distance to the seed: the best findings are strong and near."""
     spots: dict[str, list[tuple[float, float]]] = {}
-    for entry in document["findings"]:
-        if entry["strength"] is not None:
-            spot = (entry["distortion"]["l2"], entry["strength"])
+    for entry in document.findings:
+        if entry.strength is not None:
+            spot = (entry.distortion.l2, entry.strength)
             spots.setdefault(_tone(sort(entry)), []).append(spot)
     if not spots:
         return None
@@ -214,9 +214,9 @@ def _distance(document: Document) -> Chart | None:
     )
 
 
-def _operators(document: Document) -> Chart | None:
+def _operators(document: RunDocument) -> Chart | None:
     """Draw each operator's share of all mutations on the way to a finding; None without any."""
-    named = [[for_html(name) for name in entry["operators"]] for entry in document["findings"]]
+    named = [[for_html(name) for name in entry.operators] for entry in document.findings]
     counted = Counter(name for names in named for name in names)
     if not counted:
         return None

@@ -12,7 +12,7 @@ from typing import Any
 from edgeflare.diagnose import explain_document as explained
 from edgeflare.report.entry_names import class_name
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.run.run_document import Document
+from edgeflare.run.run_document import RunDocument
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class ExplanationView:
     device: str = ""
 
 
-def load_explanations(directory: RunDirectory, document: Document) -> dict[int, ExplanationView]:
+def load_explanations(directory: RunDirectory, document: RunDocument) -> dict[int, ExplanationView]:
     """Return what is known of a run's findings, by seed id.
 
     What was found out about another pair, or about an input that has since been replaced, is left
@@ -71,16 +71,12 @@ def load_explanations(directory: RunDirectory, document: Document) -> dict[int, 
         UserError: the file is damaged.
 
     """
-    told = explained.load_explanations(directory, document["pair"]["fingerprint"])
+    told = explained.load_explanations(directory, document.pair["fingerprint"])
     if told is None:
         return {}
-    known = {
-        (entry["seed_id"], entry["sha256"])
-        for key in ("findings", "deviating_seeds")
-        for entry in document[key]
-    }
+    known = {(entry.seed_id, entry.sha256) for entry in document.deviations}
     return {
-        one["seed_id"]: read_explanation(one, document["classes"])
+        one["seed_id"]: read_explanation(one, document.classes)
         for one in told["findings"].values()
         if (one["seed_id"], one["sha256"]) in known
     }

@@ -3,47 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from matplotlib.ticker import PercentFormatter
 
 from edgeflare.report.html.chart import Chart, finish, lines_across, new_panel
 from edgeflare.report.html.svg import COLOURS
-from edgeflare.run.nearness import AREA_DB, linf_steps, psnr_steps, step_line
-from edgeflare.run.run_document import Document
+from edgeflare.report.nearness_curve import linf_steps, psnr_steps, step_line
+from edgeflare.run.nearness import AREA_DB
+from edgeflare.run.run_document import LinfShare, PsnrShare, RunDocument
 
 GRAY_LEVELS = 255.0
 
+T = TypeVar("T")
 
-def by_psnr(document: Document) -> Chart | None:
+
+def by_psnr(document: RunDocument) -> Chart | None:
     """Draw the curve against PSNR, the nearest on the left; None for a run of before it was noted.
 
     A seed that deviates itself stands at the left edge.
     """
-    if "nearness" not in document:
+    if document.nearness is None:
         return None
     figure, panel = new_panel()
     low, high = AREA_DB
     _draw(panel, *step_line(psnr_steps(document), high, low))
     panel.set(xlabel="PSNR to the seed, dB (nearer on the left)", xlim=(high, low))
-    within = document["plan"].get("within")
+    within = document.plan.get("within")
     if within is not None:
         panel.axvline(within, color=COLOURS["kernel"], linestyle="--", linewidth=1.5)
-    rows = [_row(f"{one['at_least']:g} dB", one) for one in document["nearness"]["psnr"]]
-    words = _words("a PSNR of at least", document["nearness"]["psnr"], "at_least", " dB")
+    rows = [_row(f"{one.at_least:g} dB", one) for one in document.nearness.psnr]
+    middle = _middle(document.nearness.psnr)
+    words = _words(middle.share, f"a PSNR of at least {middle.at_least:g} dB")
     header = ("PSNR of at least", "seeds", "share")
     return finish("Nearness to the seeds", figure, words, header, rows)
 
 
-def by_largest_change(document: Document) -> Chart | None:
+def by_largest_change(document: RunDocument) -> Chart | None:
     """Draw the curve against the largest change of a value; None as for `by_psnr`."""
-    if "nearness" not in document:
+    if document.nearness is None:
         return None
     figure, panel = new_panel()
     _draw(panel, *step_line(linf_steps(document), 0.0, GRAY_LEVELS))
     panel.set(xlabel="L∞ to the seed, gray levels", xlim=(0.0, GRAY_LEVELS))
-    rows = [_row(f"{one['at_most']:g}", one) for one in document["nearness"]["linf"]]
-    words = _words("no value changed by more than", document["nearness"]["linf"], "at_most", "")
+    rows = [_row(f"{one.at_most:g}", one) for one in document.nearness.linf]
+    middle = _middle(document.nearness.linf)
+    words = _words(middle.share, f"no value changed by more than {middle.at_most:g}")
     return finish("Largest change", figure, words, ("L∞ of at most", "seeds", "share"), rows)
 
 
@@ -54,13 +59,13 @@ def _draw(panel: Any, x: Sequence[float], y: Sequence[float]) -> None:
     lines_across(panel)
 
 
-def _row(level: str, one: Document) -> tuple[str, str, str]:
-    return level, f"{one['seeds']:,}", f"{one['share']:.1%}"
+def _row(level: str, one: PsnrShare | LinfShare) -> tuple[str, str, str]:
+    return level, f"{one.seeds:,}", f"{one.share:.1%}"
 
 
-def _words(what: str, levels: Sequence[Document], key: str, unit: str) -> str:
-    middle = levels[len(levels) // 2 - 1]
-    return (
-        f"{middle['share']:.0%} of the seeds have a deviating input with {what} "
-        f"{middle[key]:g}{unit}."
-    )
+def _middle(levels: Sequence[T]) -> T:
+    return levels[len(levels) // 2 - 1]
+
+
+def _words(share: float, what: str) -> str:
+    return f"{share:.0%} of the seeds have a deviating input with {what}."

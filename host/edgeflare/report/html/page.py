@@ -14,16 +14,15 @@ from markupsafe import Markup
 
 from edgeflare.report.arm_lines import arm_lines, details
 from edgeflare.report.entry_names import SORTS, class_name, number, worst_first
+from edgeflare.report.figure_lines import nearness_lines, unmutated_lines
 from edgeflare.report.html.card import Card, make_card
 from edgeflare.report.html.charts import charts_of
 from edgeflare.report.html.explanation_view import ExplanationView
 from edgeflare.report.html.pictures import allowance
 from edgeflare.report.html.replay_view import replay_of
 from edgeflare.run.harm import UNLABELLED, count_harms
-from edgeflare.run.nearness import in_lines as nearness_in_lines
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.run.run_document import Document
-from edgeflare.run.unmutated import in_lines
+from edgeflare.run.run_document import Finding, RunDocument, to_json
 from edgeflare.untrusted_text import for_html
 
 STOPPED = {
@@ -33,11 +32,9 @@ STOPPED = {
     "killed": "The run was killed before its end.",
 }
 
-LISTS = ("deviating_seeds", "findings", "flaky", "unverified")
-
 
 def render_page(
-    document: Document,
+    document: RunDocument,
     directory: RunDirectory,
     explanations: Mapping[int, ExplanationView],
 ) -> str:
@@ -60,25 +57,24 @@ def render_page(
     environment.filters |= {"number": number, "bar": _bar}
     script = _packaged("gallery.js")
     replay = replay_of(document)
-    listed = {key: document[key] for key in LISTS}
-    listed["mended"] = [] if replay is None else document["replay"]["mended"]
-    entries = [entry for some in listed.values() for entry in some]
-    most = allowance(sum(4 if entry.get("refined") else 3 for entry in entries))
+    entries = [entry for some in document.lists.values() for entry in some]
+    most = allowance(sum(4 if entry.refined else 3 for entry in entries))
     lists = {
         key: _cards(document, worst_first(some), directory, most, explanations)
-        for key, some in listed.items()
+        for key, some in document.lists.items()
     }
     return environment.get_template("page.html.j2").render(
         run=document,
-        totals=document["totals"],
+        totals=document.totals,
+        all_totals=details(to_json(document.totals)),
         replay=replay,
         ran=arm_lines(document),
         details=details,
-        stopped=STOPPED.get(document["stopped_by"]),
+        stopped=STOPPED.get(document.stopped_by or ""),
         charts=charts_of(document),
-        unmutated=in_lines(document),
-        nearness=[] if replay else nearness_in_lines(document),
-        figures=document.get("unmutated", {}),
+        unmutated=unmutated_lines(document),
+        nearness=[] if replay else nearness_lines(document),
+        figures={} if document.unmutated is None else to_json(document.unmutated),
         lists=lists,
         choices=_choices(document, lists["findings"]),
         style=_packaged("style.css"),
@@ -98,30 +94,29 @@ def _packaged(name: str) -> Markup:
 
 
 def _cards(
-    document: Document,
-    entries: Sequence[Document],
+    document: RunDocument,
+    entries: Sequence[Finding],
     directory: RunDirectory,
     most: int,
     explanations: Mapping[int, ExplanationView],
 ) -> list[Card]:
     return [
-        make_card(document, entry, directory, most, explanations.get(entry["seed_id"]))
+        make_card(document, entry, directory, most, explanations.get(entry.seed_id))
         for entry in entries
     ]
 
 
-def _choices(document: Document, cards: Sequence[Card]) -> dict[str, Any]:
+def _choices(document: RunDocument, cards: Sequence[Card]) -> dict[str, Any]:
     """Return what the findings can be filtered by."""
     sorts = Counter(card.sort for card in cards)
     labels = Counter(label for card in cards for label in card.labels)
-    devices = Counter(card.entry["device"] for card in cards)
-    harms = count_harms(card.entry.get("harm") for card in cards)
-    strengths = [card.entry["strength"] for card in cards if card.entry["strength"] is not None]
+    devices = Counter(card.entry.device for card in cards)
+    harms = count_harms(card.entry.harm for card in cards)
+    strengths = [card.entry.strength for card in cards if card.entry.strength is not None]
     return {
         "sorts": [(name, sorts[name]) for name in SORTS if sorts[name]],
         "labels": [
-            (label, class_name(document["classes"], label), labels[label])
-            for label in sorted(labels)
+            (label, class_name(document.classes, label), labels[label]) for label in sorted(labels)
         ],
         "harms": [] if harms.keys() <= {UNLABELLED} else list(harms.items()),
         "devices": sorted(devices.items()),

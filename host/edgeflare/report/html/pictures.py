@@ -16,7 +16,7 @@ import numpy as np
 from edgeflare.core.answer import Image
 from edgeflare.errors import InfrastructureError
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.run.run_document import Document
+from edgeflare.run.run_document import Finding
 
 BUDGET = 6_000_000
 """Bytes that all pictures of a page may weigh together; a third more once they are text."""
@@ -58,19 +58,19 @@ def allowance(pictures: int) -> int:
     return min(MOST, BUDGET // max(1, pictures))
 
 
-def pictures_of(directory: RunDirectory, entry: Document, most: int) -> tuple[Picture, ...]:
+def pictures_of(directory: RunDirectory, entry: Finding, most: int) -> tuple[Picture, ...]:
     """Return an entry's pictures: seed, trigger and difference, and what was before refinement.
 
     A seed that deviates itself has one picture. No picture weighs more than `most` bytes, unless
     even the smallest does.
     """
-    seed = _load(directory, entry["seed_image"])
-    if entry["seed_image"] == entry["image"] or entry["distortion"]["linf"] == 0:
+    seed = _load(directory, entry.seed_image)
+    if entry.seed_image == entry.image or entry.distortion.linf == 0:
         return (_show("seed", seed, most),)
-    trigger = _load(directory, entry["image"])
+    trigger = _load(directory, entry.image)
     shown = [_show("seed", seed, most)]
-    if entry.get("refined"):
-        shown.append(_show("before", _load(directory, entry["refined"]["image_before"]), most))
+    if entry.refined:
+        shown.append(_show("before", _load(directory, entry.refined.image_before), most))
     shown.append(_show("trigger", trigger, most))
     if seed is not None and trigger is not None and seed.shape == trigger.shape:
         image, gain = difference(seed, trigger)

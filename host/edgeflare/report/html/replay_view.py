@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from edgeflare.report.entry_names import last_parts
 from edgeflare.run.replay_outcome import deviating_now, tried
-from edgeflare.run.run_document import Document
+from edgeflare.run.run_document import RunDocument
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,25 +41,25 @@ class ReplayView:
     seeds_are_new: bool
 
 
-def replay_of(document: Document) -> ReplayView | None:
+def replay_of(document: RunDocument) -> ReplayView | None:
     """Return what is shown of a replay; None of a search."""
-    if "replay" not in document:
+    told = document.replay
+    if told is None:
         return None
-    told = document["replay"]
-    worse = frozenset(told["deviating_seeds"])
-    mended = frozenset(entry["seed_id"] for entry in told["mended"])
+    worse = frozenset(told.deviating_seeds)
+    mended = frozenset(entry.seed_id for entry in told.mended)
     return ReplayView(
-        of=f"{_name(told['of']['run'])} (on {', '.join(told['of']['devices'])})",
-        model=_model(document["pair"].get("compressed", ""), told["of"]["compressed"]),
+        of=f"{_name(told.of.run)} (on {', '.join(told.of.devices)})",
+        model=_model(document.pair.get("compressed", ""), told.of.compressed),
         tried=tried(document),
         deviating=deviating_now(document),
         mended=len(mended - worse),
         worse=worse,
         but=mended & worse,
-        changed={one["seed_id"]: f"{one['before']} → {one['now']}" for one in told["changed_kind"]},
-        baseline=None if told["baseline"] is None else _name(told["baseline"]),
-        new=frozenset(told["new"]),
-        seeds_are_new=not worse.isdisjoint(told["new"]),
+        changed={one.seed_id: f"{one.before} → {one.now}" for one in told.changed_kind},
+        baseline=None if told.baseline is None else _name(told.baseline),
+        new=frozenset(told.new),
+        seeds_are_new=not worse.isdisjoint(told.new),
     )
 
 

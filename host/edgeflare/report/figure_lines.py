@@ -1,0 +1,87 @@
+"""The figures of a run in words: a name and a line for each, the same in every report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from edgeflare.run.exact_interval import exact_interval
+from edgeflare.run.nearness import counts
+from edgeflare.run.run_document import DeviationRate, Finding, RunDocument, Totals
+
+Lines = list[tuple[str, str]]
+"""What a figure is called, and what it is."""
+
+
+def unmutated_lines(document: RunDocument) -> Lines:
+    """Return how often images deviate as they are; nothing of older runs and replays."""
+    told = document.unmutated
+    if told is None:
+        return []
+    figures = (("unmutated seeds", told.seeds), ("unmutated test images", told.test))
+    return [(name, _rate(one)) for name, one in figures if one is not None and one.images]
+
+
+def nearness_lines(document: RunDocument) -> Lines:
+    """Return what counts, and the share of seeds within distances; nothing of older runs."""
+    if document.nearness is None:
+        return []
+    seeds = max(1, document.totals.seeds)
+    counted = sum(map(counts, document.deviations))
+    low, high = exact_interval(counted, seeds)
+    shares = ", ".join(f"{one.at_least:g} dB {one.share:.0%}" for one in document.nearness.psnr)
+    return [
+        (
+            _what_counts(document.plan),
+            f"{counted:,} of {seeds:,} seeds ({counted / seeds:.1%}, 95 % interval {low:.1%} to "
+            f"{high:.1%})",
+        ),
+        ("seeds within a PSNR of", f"{shares}; area {document.nearness.area:.3f}"),
+    ]
+
+
+def harm_lines(document: RunDocument) -> Lines:
+    """Return who was right on the findings; nothing where no seed has a label."""
+    harm = document.totals.harm
+    return [("by their labels", harms_in_words(harm.findings))] if harm and harm.findings else []
+
+
+def duplicate_lines(totals: Totals) -> Lines:
+    """Return how many findings are the same image; nothing of older runs, and where none is."""
+    same = totals.duplicates
+    if same is None or not same.triggers:
+        return []
+    line = (
+        f"{same.exact:,} exact, {same.near:,} with near ones; "
+        f"{same.distinct:,} distinct, of {same.distinct_seeds:,} seeds"
+    )
+    return [("duplicates", line)]
+
+
+def harms_in_words(harms: Mapping[str, int]) -> str:
+    """Return counts by harm as a line: "2 original right, 1 both wrong"."""
+    return ", ".join(f"{count:,} {name.replace('-', ' ')}" for name, count in harms.items())
+
+
+def who_was_right(entry: Finding) -> str | None:
+    """Return who was right in a word for a table: "original", "device", "neither"; or None."""
+    if entry.harm is None:
+        return None
+    return {"both-wrong": "neither"}.get(entry.harm, entry.harm.partition("-")[0])
+
+
+def _rate(figures: DeviationRate) -> str:
+    line = (
+        f"{figures.deviating:,} of {figures.images:,} deviate ({figures.rate:.2%}, "
+        f"95 % interval {figures.low:.2%} to {figures.high:.2%})"
+    )
+    return f"{line}: {harms_in_words(figures.harm)}" if figures.harm else line
+
+
+def _what_counts(plan: Mapping[str, Any]) -> str:
+    asked = []
+    if plan.get("within") is not None:
+        asked.append(f"within {plan['within']:g} dB")
+    if plan.get("min_strength"):
+        asked.append(f"strength from {plan['min_strength']:g}")
+    return f"deviate {' and '.join(asked)}" if asked else "deviate at any distance"

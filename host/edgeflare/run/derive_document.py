@@ -1,0 +1,93 @@
+"""The document of a run, derived from its journal and its images."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from edgeflare.run.duplicates import duplicates_of
+from edgeflare.run.equal_arms import equal_arms
+from edgeflare.run.journal import Journal
+from edgeflare.run.nearness import nearness_of
+from edgeflare.run.replay_outcome import replay_outcome
+from edgeflare.run.run_directory import RunDirectory, write_atomically
+from edgeflare.run.run_document import (
+    ObservedHealth,
+    ReplayOutcome,
+    RunDevice,
+    RunDocument,
+    to_json,
+)
+from edgeflare.run.run_header import RunHeader
+from edgeflare.run.sorted_findings import SortedFindings, sort_findings
+from edgeflare.run.stored_answers import from_rows
+from edgeflare.run.totals import totals_of
+from edgeflare.run.undelegated_devices import undelegated
+from edgeflare.run.unmutated import unmutated
+
+
+def write_document(directory: RunDirectory, journal: Journal) -> RunDocument:
+    """Derive the document from the journal, write it into the run directory, and return it."""
+    document = derive_document(directory, journal)
+    text = json.dumps(to_json(document), indent=1, ensure_ascii=False, allow_nan=False)
+    write_atomically(directory.document, text.encode() + b"\n")
+    return document
+
+
+def derive_document(directory: RunDirectory, journal: Journal) -> RunDocument:
+    """Derive the document of a run from its journal and its images."""
+    noted = journal.about()
+    about = RunHeader.from_json(noted)
+    found = sort_findings(directory, journal, about)
+    replay, health = noted.get("replay"), noted.get("health", {})
+    return RunDocument(
+        edgeflare=about.version,
+        stopped_by=noted.get("stopped_by", "killed"),
+        pair=dict(about.pair),
+        devices=tuple(RunDevice(**device) for device in about.devices),
+        host=dict(about.host) or None,
+        ensemble=(*about.plan.ensemble, *about.plan.elsewhere),
+        strategy=about.plan.strategy,
+        find=about.plan.goal.find.value,
+        rng_seed=about.plan.rng_seed,
+        plan=about.plan.to_json(),
+        classes=about.classes,
+        warnings=(
+            *noted.get("notes", []),
+            *undelegated(about.devices),
+            *noted.get("warnings", []),
+            *equal_arms(journal, about),
+            *health.get("warnings", []),
+        ),
+        health=tuple(
+            ObservedHealth(device=device["name"], **seen)
+            for device, seen in zip(about.devices, health.get("devices", []), strict=False)
+        ),
+        unmutated=None if replay else unmutated(journal, about),
+        totals=totals_of(journal, about, found, duplicates_of(directory, found.findings)),
+        nearness=nearness_of([*found.deviating_seeds, *found.findings], int(noted["seeds"])),
+        deviating_seeds=tuple(found.deviating_seeds),
+        findings=tuple(found.findings),
+        flaky=tuple(found.flaky),
+        unverified=tuple(found.unverified),
+        replay=_replay(replay, journal, about, found) if replay else None,
+    )
+
+
+def _replay(
+    noted: Mapping[str, Any], journal: Journal, about: RunHeader, found: SortedFindings
+) -> ReplayOutcome:
+    kinds = {seed_id: stored.kind for seed_id, stored in journal.triggers().items()}
+    deviating = [*found.findings, *found.deviating_seeds, *found.flaky]
+    seeds = _seeds_that_deviate(journal, about)
+    return replay_outcome(noted, kinds, deviating, found.mended, seeds)
+
+
+def _seeds_that_deviate(journal: Journal, about: RunHeader) -> list[int]:
+    rows = [rows[0] for rows in journal.answers("seed").values()]
+    return [
+        row.seed_id
+        for row, one in zip(rows, from_rows(about.reading, rows), strict=True)
+        if about.plan.goal.met(one.outcome)
+    ]

@@ -1,0 +1,158 @@
+"""What a run stored, each input as a finding of the document, sorted by what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import inf
+
+from edgeflare.core.arm import Arm
+from edgeflare.core.cause import cause
+from edgeflare.core.goal import Goal
+from edgeflare.core.outcome import Outcome
+from edgeflare.core.strength import strength
+from edgeflare.run.device_assignment import device_of
+from edgeflare.run.harm import harm_of
+from edgeflare.run.journal import Journal
+from edgeflare.run.journal_rows import REPETITIONS, ChainRow, RefinementRow, TriggerRow
+from edgeflare.run.nearness import image_size, is_near, is_strong, psnr
+from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_document import Distortion, Finding, Refined
+from edgeflare.run.run_header import RunHeader
+from edgeflare.run.stored_answers import from_rows
+
+
+@dataclass(frozen=True, slots=True)
+class SortedFindings:
+    """The lists of a document, each in the order in which the inputs were found.
+
+    Attributes:
+        deviating_seeds: seeds that deviate themselves.
+        findings: verified ones.
+        flaky: those that did not show in each repetition, or not always alike.
+        unverified: those that were not evaluated often enough yet.
+        mended: of a replay, inputs that deviate in no repetition.
+
+    """
+
+    deviating_seeds: list[Finding] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    flaky: list[Finding] = field(default_factory=list)
+    unverified: list[Finding] = field(default_factory=list)
+    mended: list[Finding] = field(default_factory=list)
+
+
+def sort_findings(directory: RunDirectory, journal: Journal, about: RunHeader) -> SortedFindings:
+    """Return all stored inputs of a run, by what became of them.
+
+    Args:
+        directory: where the images are.
+        journal: of the run.
+        about: its header.
+
+    """
+    found = SortedFindings()
+    replayed = "replay" in journal.about()
+    goal = about.plan.goal
+    chains, refinements = journal.chains(), journal.refinements()
+    verifications, triggers = journal.answers("verify"), journal.triggers()
+    values = image_size(directory, triggers.values())
+    for seed_id, trigger in triggers.items():
+        rows = verifications.get(seed_id, [])
+        outcomes = [one.outcome for one in from_rows(about.reading, rows)]
+        # Of a replay it is to be steady here; of which kind it was elsewhere does not matter.
+        here = goal.met(outcomes[0]) if replayed and outcomes else None
+        stored = replace(trigger, kind=here or trigger.kind)
+        chain = chains.get(seed_id)
+        finding = _finding(about, stored, chain, refinements.get(seed_id), outcomes, values)
+        if len(rows) < REPETITIONS:
+            found.unverified.append(finding)
+        elif replayed and not any(map(goal.met, outcomes)):
+            found.mended.append(finding)
+        elif not finding.verified:
+            found.flaky.append(finding)
+        else:
+            (found.deviating_seeds if chain is None else found.findings).append(finding)
+    return found
+
+
+def _finding(
+    about: RunHeader,
+    trigger: TriggerRow,
+    chain: ChainRow | None,
+    refinement: RefinementRow | None,
+    outcomes: Sequence[Outcome],
+    values: int | None,
+) -> Finding:
+    """Return a stored input as the document has it; `values` are those of an image, if known."""
+    outcome = outcomes[0] if outcomes else None
+    plan, answers = about.plan, {} if outcome is None else outcome.answers
+    label = about.seed_label(trigger.seed_id)
+    found = None if outcome is None else cause(outcome, plan.goal.find)
+    confidence = None if outcome is None else strength(*(outcome[a] for a in plan.goal.compared))
+    distance = inf if not trigger.l2 else psnr(trigger.l2, values) if values else None
+    return Finding(
+        seed_id=trigger.seed_id,
+        seed_name=about.seed_name(trigger.seed_id),
+        seed_label=label,
+        kind=trigger.kind,
+        device=about.devices[device_of(trigger.seed_id, len(about.devices))]["name"],
+        queries=0 if chain is None else chain.queries,
+        device_queries=0 if chain is None else chain.device_queries,
+        seconds=0.0 if chain is None else chain.seconds,
+        labels={} if outcome is None else _labels(outcome),
+        tied={arm.value: answer.tied for arm, answer in answers.items()},
+        probabilities={
+            arm.value: tuple(round(p, 9) for p in answer.probabilities.tolist())
+            for arm, answer in answers.items()
+        },
+        cause=found,
+        device_sides_with_original=_sides_with_original(outcome) if found == "kernel" else None,
+        strength=confidence,
+        harm=harm_of(plan.goal, outcome, label),
+        distortion=_distortion(trigger),
+        refined=None if refinement is None else _refined(refinement),
+        operators=trigger.operators,
+        image=trigger.image,
+        sha256=trigger.sha256,
+        seed_image=trigger.seed_image,
+        verified=_reproduced(plan.goal, trigger.kind, outcomes),
+        seen=tuple(map(_labels, outcomes)),
+        psnr=distance if trigger.l2 else None,
+        within=is_near(plan, distance),
+        strong=is_strong(plan, confidence),
+    )
+
+
+def _distortion(row: TriggerRow | RefinementRow) -> Distortion:
+    return Distortion(row.l2, row.linf, row.mean_abs, row.changed)
+
+
+def _refined(row: RefinementRow) -> Refined:
+    return Refined(
+        queries=row.queries,
+        device_queries=row.device_queries,
+        strength_before=row.strength,
+        distortion_before=_distortion(row),
+        image_before=row.image,
+    )
+
+
+def _sides_with_original(outcome: Outcome | None) -> bool | None:
+    """Whether the device decided as the original; None without one."""
+    original = None if outcome is None else outcome.answers.get(Arm.ORIGINAL)
+    if outcome is None or original is None:
+        return None
+    return original.label == outcome[Arm.DEVICE].label
+
+
+def _labels(outcome: Outcome) -> Mapping[str, int | None]:
+    return {arm.value: answer.label for arm, answer in outcome.answers.items()}
+
+
+def _reproduced(goal: Goal, kind: str, outcomes: Sequence[Outcome]) -> bool:
+    """Whether a finding showed in every repetition, of the same kind and with the same labels."""
+    return len(outcomes) >= REPETITIONS and all(
+        goal.met(outcome) == kind and _labels(outcome) == _labels(outcomes[0])
+        for outcome in outcomes
+    )

@@ -1,0 +1,114 @@
+"""What a whole run spent and found: the `totals` of its document, without duplicates and harm."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from statistics import fmean, median
+
+from edgeflare.run.harm import count_harms
+from edgeflare.run.journal import Journal
+from edgeflare.run.journal_rows import AnswerRow, ChainRow, RefinementRow, Role
+from edgeflare.run.run_document import Duplicates, HarmTotals, Totals
+from edgeflare.run.run_header import RunHeader
+from edgeflare.run.sorted_findings import SortedFindings
+
+OVERHEAD: tuple[Role, ...] = ("seed", "test", "verify", "canary")
+"""Roles of inputs that are evaluated outside of the search."""
+
+
+def totals_of(
+    journal: Journal, about: RunHeader, found: SortedFindings, duplicates: Duplicates
+) -> Totals:
+    """Return the figures of a run.
+
+    Args:
+        journal: of the run.
+        about: its header.
+        found: what it stored.
+        duplicates: how much of that is the same.
+
+    """
+    chains = journal.chains()
+    spent, refined = list(chains.values()), list(journal.refinements().values())
+    overhead = [row for role in OVERHEAD for row in _answers(journal, role)]
+    steps, refining = _answers(journal, "step"), _answers(journal, "refine")
+    led_to_findings = [chains[finding.seed_id] for finding in found.findings]
+    queries = [row.queries for row in led_to_findings]
+    device_queries = [row.device_queries for row in led_to_findings]
+    seeds = int(journal.about()["seeds"])
+    times = journal.times()
+    return Totals(
+        seeds=seeds,
+        deviating_seeds=len(found.deviating_seeds),
+        searched=len(chains),
+        findings=len(queries),
+        success_rate=len(queries) / max(1, seeds - len(found.deviating_seeds)),
+        mean_queries=_mean(queries),
+        median_queries=median(queries) if queries else None,
+        queries=sum(row.queries for row in spent) + _mutated(steps),
+        mean_device_queries=_mean(device_queries),
+        device_queries=sum(row.device_queries for row in spent) + _by_device(steps),
+        overhead_queries=len(overhead) + sum(row.queries for row in refined) + _mutated(refining),
+        overhead_device_queries=_by_device([*overhead, *refining])
+        + sum(row.device_queries for row in refined),
+        host_evaluations=_host_evaluations(
+            about, [*spent, *refined], [*overhead, *steps, *refining]
+        ),
+        setup_seconds=times.setup,
+        wall_seconds=times.wall,
+        refine_seconds=times.refine,
+        verify_seconds=times.verify,
+        mean_seconds=_mean([row.seconds for row in led_to_findings]),
+        device_busy_seconds=times.device_busy,
+        ties=sum(row.ties for row in spent),
+        flaky=len(found.flaky),
+        harm=None if about.labels is None else _harm(found),
+        duplicates=duplicates,
+    )
+
+
+def _answers(journal: Journal, role: Role) -> list[AnswerRow]:
+    return list(chain.from_iterable(journal.answers(role).values()))
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return fmean(values) if values else None
+
+
+def _mutated(rows: Sequence[AnswerRow]) -> int:
+    """Return how many inputs were evaluated; one that the device was asked later counts once."""
+    return sum(not row.again for row in rows)
+
+
+def _by_device(rows: Sequence[AnswerRow]) -> int:
+    return sum(row.device is not None for row in rows)
+
+
+def _host_evaluations(
+    about: RunHeader, ended: Sequence[ChainRow | RefinementRow], rows: Sequence[AnswerRow]
+) -> Mapping[str, int]:
+    """Return how often each model of the host was invoked.
+
+    Args:
+        about: names the kernels.
+        ended: searches and refinements that have ended, whose answers are not kept.
+        rows: all other answers.
+
+    """
+    members = sum(row.member_evaluations for row in ended)
+    members += sum(row.members is not None for row in rows)
+    return {
+        "original": sum(row.original_evaluations for row in ended)
+        + sum(row.original is not None for row in rows),
+        f"twin-{about.plan.ensemble[0]}": sum(row.twin_evaluations for row in ended)
+        + sum(row.twin is not None for row in rows),
+        **{f"twin-{member}": members for member in about.reading.members},
+    }
+
+
+def _harm(found: SortedFindings) -> HarmTotals:
+    return HarmTotals(
+        deviating_seeds=count_harms(finding.harm for finding in found.deviating_seeds),
+        findings=count_harms(finding.harm for finding in found.findings),
+    )

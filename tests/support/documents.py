@@ -1,0 +1,83 @@
+"""Documents of runs for tests: as plain JSON to be changed, and made of a few fields."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from edgeflare.run.run_document import SCHEMA, Finding, RunDocument, from_json, to_json
+
+Document = dict[str, Any]
+"""A document as `run.json` has it."""
+
+DISTORTION: dict[str, Any] = {"l2": 9.0, "linf": 3.0, "mean_abs": 1.0, "changed": 1}
+FINDING: dict[str, Any] = {
+    "seed_id": 1, "seed_label": None, "kind": "deviation", "device": "board", "queries": 9,
+    "device_queries": 9, "seconds": 0.5, "labels": {}, "tied": {}, "probabilities": {},
+    "cause": None, "device_sides_with_original": None, "strength": None, "refined": None,
+    "operators": [], "image": "findings/000001.png", "sha256": 64 * "a",
+    "seed_image": "seeds/000001.png", "verified": True, "seen": [],
+}  # fmt: skip
+TOTALS: dict[str, Any] = {
+    "seeds": 2, "deviating_seeds": 0, "searched": 2, "findings": 1, "success_rate": 0.5,
+    "mean_queries": 9, "median_queries": 9, "queries": 20, "mean_device_queries": 9,
+    "device_queries": 20, "overhead_queries": 5, "overhead_device_queries": 5,
+    "host_evaluations": {"original": 25, "twin-xnnpack": 25}, "setup_seconds": 1.0,
+    "wall_seconds": 2.0, "refine_seconds": 0, "verify_seconds": 0.5, "mean_seconds": 0.5,
+    "device_busy_seconds": 1.0, "ties": 0, "flaky": 0,
+}  # fmt: skip
+DEVICE: dict[str, Any] = {
+    "machine": "aarch64", "runtime": "runtime", "runtime_version": "1", "kernels": "builtin",
+    "threads": 1,
+}  # fmt: skip
+RUN: dict[str, Any] = {
+    "schema": SCHEMA, "edgeflare": "1.0", "stopped_by": None,
+    "pair": {"name": "pair", "fingerprint": "f", "compressed": "compressed.tflite"},
+    "devices": [{"name": "board"}], "ensemble": ["xnnpack"], "strategy": "random", "find": "any",
+    "rng_seed": 0,
+    "plan": {"strategy": "random", "rng_seed": 0, "goal": {"find": "any", "ties": False}},
+    "classes": [], "warnings": [], "totals": {}, "deviating_seeds": [], "findings": [],
+    "flaky": [], "unverified": [],
+}  # fmt: skip
+REPLAY: dict[str, Any] = {
+    "of": {"run": "runs/before", "devices": ["board"], "compressed": "compressed.tflite"},
+    "baseline": None, "mended": [], "deviating_seeds": [], "new": [], "changed_kind": [],
+}  # fmt: skip
+"""What only a replay has."""
+
+REFINED: dict[str, Any] = {
+    "queries": 10, "device_queries": 10, "strength_before": 0.1, "distortion_before": DISTORTION,
+    "image_before": "refined/000001.png",
+}  # fmt: skip
+"""What a finding has that was refined."""
+
+LISTS = ("deviating_seeds", "findings", "flaky", "unverified")
+
+
+def as_json(document: RunDocument) -> Document:
+    """The document as the file has it, for a test to look into or to change."""
+    plain: Document = json.loads(json.dumps(to_json(document)))
+    return plain
+
+
+def finding(**fields: Any) -> Finding:
+    """A finding with these fields, of a run whose models are nobody's."""
+    return msgspec.convert(_finding(fields), Finding)
+
+
+def run_document(**fields: Any) -> RunDocument:
+    """A document with these fields; its parts, too, may name some of theirs only."""
+    plain: Document = {**RUN, **msgspec.to_builtins(fields)}
+    plain["pair"] = {**RUN["pair"], **plain["pair"]}
+    plain["totals"] = {**TOTALS, **plain["totals"]}
+    plain["devices"] = [{"provenance": DEVICE, **device} for device in plain["devices"]]
+    for key in LISTS:
+        plain[key] = [_finding(entry) for entry in plain[key]]
+    return from_json(plain)
+
+
+def _finding(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {**FINDING, **fields, "distortion": {**DISTORTION, **fields.get("distortion", {})}}
