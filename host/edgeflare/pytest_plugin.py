@@ -9,6 +9,7 @@ pytest loads this file in every session, so it imports the rest where that is us
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -77,16 +78,23 @@ class Result:
 
     """
 
-    document: RunDocument
+    document: dict[str, Any]
     path: Path
 
     @property
-    def deviations(self) -> list[Finding]:
+    def deviations(self) -> list[dict[str, Any]]:
         """Seeds that deviate themselves, then findings; in each part failures come first."""
         from edgeflare.report.entry_names import worst_first  # noqa: PLC0415
+        from edgeflare.run.run_document import from_json  # noqa: PLC0415
 
-        seeds, findings = self.document.deviating_seeds, self.document.findings
-        return [*worst_first(seeds), *worst_first(findings)]
+        typed = from_json(self.document)
+        lists = {"deviating_seeds": typed.deviating_seeds, "findings": typed.findings}
+        stored = {(key, entry["seed_id"]): entry for key in lists for entry in self.document[key]}
+        return [
+            stored[key, entry.seed_id]
+            for key, entries in lists.items()
+            for entry in worst_first(entries)
+        ]
 
 
 class EdgeFlare:
@@ -167,10 +175,10 @@ class EdgeFlare:
         self._runs += 1
         path = self._folder if self._runs == 1 else Path(f"{self._folder}-{self._runs}")
         try:
-            document = _search(
+            _search(
                 Path(pair), self.devices, plan, path, trust=trust, profiles=trust or self._trust
             )
-            return Result(document, path)
+            return Result(json.loads((path / "run.json").read_bytes()), path)
         except EdgeFlareError as error:
             raise error.with_traceback(None) from None  # its one line says all
 
@@ -230,16 +238,20 @@ def assert_decides_alike(
     from edgeflare.errors import UserError  # noqa: PLC0415
     from edgeflare.report.entry_names import worst_first  # noqa: PLC0415
     from edgeflare.run.gate import counting, deviation_rate  # noqa: PLC0415
+    from edgeflare.run.run_document import from_json  # noqa: PLC0415
     from edgeflare.untrusted_text import for_terminal  # noqa: PLC0415
 
-    if fail_on == "harmful" and result.document.totals.harm is None:
+    document = from_json(result.document)
+    if fail_on == "harmful" and document.totals.harm is None:
         raise UserError('fail_on="harmful": the seeds have no labels: give an .npz with labels')
-    rate = deviation_rate(result.document, fail_on)
+    rate = deviation_rate(document, fail_on)
     if rate > allow:
-        worst, *_ = worst_first(counting(result.document, fail_on))
-        pytest.fail(for_terminal(_message(result, rate, allow, worst)), pytrace=False)
-    if result.document.stopped_by and not allow_unfinished:
-        pytest.fail(for_terminal(_unfinished(result.document)), pytrace=False)
+        worst, *_ = worst_first(counting(document, fail_on))
+        pytest.fail(
+            for_terminal(_message(document, result.path, rate, allow, worst)), pytrace=False
+        )
+    if document.stopped_by and not allow_unfinished:
+        pytest.fail(for_terminal(_unfinished(document)), pytrace=False)
 
 
 @pytest.fixture
@@ -253,7 +265,7 @@ def edgeflare(request: pytest.FixtureRequest, tmp_path: Path) -> EdgeFlare:
 
 def _search(
     pair: Path, devices: list[str], plan: Any, path: Path, *, trust: bool, profiles: bool
-) -> RunDocument:
+) -> None:
     from contextlib import ExitStack  # noqa: PLC0415
     from dataclasses import replace  # noqa: PLC0415
 
@@ -282,7 +294,7 @@ def _search(
         header = describe_run(opened, plan)
         _, journal = begin_run(path, header, count, overwrite=True)
         stack.callback(journal.close)
-        return run_recorded_campaign(
+        run_recorded_campaign(
             opened, header.plan, journal, observer=Unobserved(), interrupt=Interrupt()
         )
 
@@ -320,10 +332,9 @@ def _unfinished(document: RunDocument) -> str:
     )
 
 
-def _message(result: Result, rate: float, allow: float, worst: Finding) -> str:
+def _message(document: RunDocument, path: Path, rate: float, allow: float, worst: Finding) -> str:
     from edgeflare.report.entry_names import sort  # noqa: PLC0415
 
-    document = result.document
     names = ", ".join(device.name for device in document.devices)
     lines = [
         f"{document.pair['name']} decides differently on {names}: {rate:.1%} of"
@@ -338,8 +349,8 @@ def _message(result: Result, rate: float, allow: float, worst: Finding) -> str:
     lines += [
         f"  cause: {sort(worst)}{harm}{strength};"
         f" distance to the seed: L2 {worst.distortion.l2:.0f}",
-        f"  image: {result.path / worst.image}",
-        f"all of them: edgeflare report {result.path}",
+        f"  image: {path / worst.image}",
+        f"all of them: edgeflare report {path}",
     ]
     return "\n".join(lines)
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from documents import Document
+from documents import Document, as_json
 from edgeflare.campaign.campaign import Interrupt, StoppedBy
 from edgeflare.campaign.health.health_record import MonitoredDevice
 from edgeflare.campaign.observer import Progress
