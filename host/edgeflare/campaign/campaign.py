@@ -18,10 +18,10 @@ StoppedBy = Literal["interrupt", "total-time", "infrastructure"]
 
 
 class Interrupt:
-    """How urgently the user wants to stop: once to stop searching, twice to stop at once."""
+    """The wish of the user to stop: asked once, the search stops; asked twice, everything does."""
 
     def __init__(self) -> None:
-        """Nobody wants to stop yet."""
+        """Begin without such a wish."""
         self._times = 0
 
     def ask(self) -> None:
@@ -56,7 +56,7 @@ def run_campaign(context: CampaignContext, interrupt: Interrupt) -> StoppedBy | 
 
 
 def _run(context: CampaignContext, interrupt: Interrupt) -> StoppedBy | None:
-    context.health.thermometer.look()
+    context.health.thermometer.read_all()
     outcomes = screen(context)
     tested = evaluate_held_out(context)
     context.stopwatch.lap("setup")
@@ -70,7 +70,7 @@ def _run(context: CampaignContext, interrupt: Interrupt) -> StoppedBy | None:
         refined = not context.stopped() and refine(context, seeds)
         ended = searched and refined
     verified = verify(replace(context, stopped=interrupt.urgent))
-    context.health.thermometer.look()
+    context.health.thermometer.read_all()
     if ended and verified:
         return None
     return "interrupt" if interrupt.asked() else "total-time"

@@ -43,7 +43,7 @@ class CampaignContext:
         recover: brings a lost device back, by its place among the devices, or raises
             InfrastructureError.
         health: watches over the devices.
-        journal: the truth.
+        journal: the record of the run, of which all else is derived.
         directory: where images are stored.
         stopwatch: the times of this process.
         observer: sees progress.
@@ -69,7 +69,7 @@ class CampaignContext:
 
     def pipeline(self) -> Pipeline[Any]:
         """Return an empty pipeline over the panel."""
-        return Pipeline(self.panel, self.recover, self.health.thermometer.breathe)
+        return Pipeline(self.panel, self.recover, self.health.thermometer.wait_until_cool)
 
     def ask_device(self, seed_id: int) -> EvaluatedQuery:
         """Ask the device of a seed about the seed's image, on its own."""

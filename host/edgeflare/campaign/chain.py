@@ -88,15 +88,15 @@ class Chain:
     def row(self, ended: Ended) -> ChainRow:
         """Return what the journal keeps of the chain."""
         return ChainRow(
-            self.seed_id,
-            ended,
-            self.queries,
-            self.device_queries,
-            self.evaluations[Arm.ORIGINAL],
-            self.evaluations[Arm.TWIN],
-            self.member_evaluations,
-            self.ties,
-            self.seconds,
+            seed_id=self.seed_id,
+            ended=ended,
+            queries=self.queries,
+            device_queries=self.device_queries,
+            original_evaluations=self.evaluations[Arm.ORIGINAL],
+            twin_evaluations=self.evaluations[Arm.TWIN],
+            member_evaluations=self.member_evaluations,
+            ties=self.ties,
+            seconds=self.seconds,
         )
 
 

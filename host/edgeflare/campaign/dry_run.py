@@ -1,4 +1,4 @@
-"""A look at some seeds before a search: how often the arms are right, and how often they agree."""
+"""Some seeds evaluated before a search: how often the arms are right, and how often they agree."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _TOGETHER = 16
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """What the arms make of the first seeds.
+    """What the arms answer on the first seeds.
 
     Attributes:
-        seeds: how many were looked at.
+        seeds: how many were evaluated.
         labelled: how many of them have a label.
         right: of those, how many each arm gives that label; empty where none has one.
         deviating: on how many device and original, or device and twin where there is no original,

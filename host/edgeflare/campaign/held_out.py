@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeflare.campaign.campaign_context import CampaignContext
-from edgeflare.campaign.pipeline import Pipeline
-from edgeflare.core.query import Query
+from edgeflare.campaign.input_evaluation import evaluate_inputs
 from edgeflare.errors import UserError
 from edgeflare.models.preprocess import Resize
 from edgeflare.models.seeds import Seeds, load_seeds
 from edgeflare.run.journal import HELD_OUT_KEY, Journal
-from edgeflare.run.stored_answers import to_row
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,26 +83,9 @@ def evaluate_held_out(context: CampaignContext) -> bool:
         return True
     images = context.held_out
     done = context.journal.answers("test").keys()
-    missing = [i for i in range(len(images)) if i not in done]
+    missing = [(i, 0) for i in range(len(images)) if i not in done]
     evaluated = len(images) - len(missing)
-    pipeline: Pipeline[list[int]] = context.pipeline()
-    for landed in pipeline.stream(_batches(context, images, missing)):
-        with context.journal.transaction():
-            context.journal.write_answers(
-                to_row("test", i, 0, images[i], one)
-                for i, one in zip(landed.ticket, landed.evaluated, strict=True)
-            )
-        evaluated += len(landed.ticket)
+    for batch in evaluate_inputs(context, "test", [missing], lambda i: images[i], largest_batch=64):
+        evaluated += len(batch)
         context.observer.tested(evaluated, len(images))
     return evaluated == len(images)
-
-
-def _batches(
-    context: CampaignContext, images: NDArray[np.uint8], missing: list[int]
-) -> Iterator[tuple[list[int], list[Query], list[int]]]:
-    size = min(context.batch_size(0.0), 64)
-    for begin in range(0, len(missing), size):
-        if context.stopped():
-            return
-        part = missing[begin : begin + size]
-        yield part, [Query(images[i], context.panel.arms) for i in part], part

@@ -1,4 +1,4 @@
-"""Who watches a campaign, and what is shown of its progress."""
+"""The observer of a campaign, and what it is told of the progress."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Progress:
 
 
 class Observer(Protocol):
-    """Whoever wants to see how far a campaign is."""
+    """Receives the progress of a campaign."""
 
     def warned(self, line: str) -> None:
         """See that something looks wrong with the pair."""
@@ -57,22 +57,22 @@ class Observer(Protocol):
 
 
 class Unobserved:
-    """An observer that looks away."""
+    """An observer that shows nothing."""
 
     def warned(self, line: str) -> None:
-        """Look away."""
+        """Show nothing."""
 
     def screened(self, done: int, total: int) -> None:
-        """Look away."""
+        """Show nothing."""
 
     def tested(self, done: int, total: int) -> None:
-        """Look away."""
+        """Show nothing."""
 
     def searched(self, progress: Progress) -> None:
-        """Look away."""
+        """Show nothing."""
 
     def refined(self, done: int, total: int) -> None:
-        """Look away."""
+        """Show nothing."""
 
     def verified(self, done: int, total: int) -> None:
-        """Look away."""
+        """Show nothing."""

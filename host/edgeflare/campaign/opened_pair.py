@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from edgeflare.campaign.pair_checks import (
     require_class_names,
@@ -13,8 +14,12 @@ from edgeflare.campaign.pair_checks import (
     require_same_classes,
 )
 from edgeflare.campaign.panel import ArmModel, Panel
+from edgeflare.campaign.pipeline import Pipeline
 from edgeflare.campaign.plan_defaults import default_ensemble
+from edgeflare.core.answer import Image
 from edgeflare.core.arm import Arm
+from edgeflare.core.evaluated_query import EvaluatedQuery
+from edgeflare.core.query import Query
 from edgeflare.devices.device import Device, connect
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.session import DeviceSession
@@ -37,6 +42,10 @@ _SEEDS_FOR_DETECTION = 32
 """Seeds whose outputs tell logits from probabilities."""
 
 
+_IMAGES_IN_BATCH = 64
+"""Images in one message, where nothing but their answers is wanted."""
+
+
 @dataclass(frozen=True, slots=True)
 class OpenedPair:
     """A pair whose models, seeds and devices are open, and the time that opening took."""
@@ -53,6 +62,39 @@ class OpenedPair:
         """The shape of the images that the models take."""
         height, width, channels = self.seeds.images.shape[1:]
         return height, width, channels
+
+    def evaluate(
+        self,
+        images: Sequence[Image],
+        seed_ids: Sequence[int],
+        arms: tuple[Arm, ...],
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> Iterator[EvaluatedQuery]:
+        """Evaluate images on some arms, batch after batch; none of it is recorded.
+
+        Args:
+            images: each HWC uint8.
+            seed_ids: the seed that each of them comes from, which decides the device.
+            arms: the arms to ask.
+            stopped: whether the user wants to stop; no other batch begins then.
+
+        Yields:
+            What was answered, in the order of the images.
+
+        Raises:
+            InfrastructureError: a device or a worker process is lost for good.
+
+        """
+        pipeline: Pipeline[None] = Pipeline(
+            self.panel, lambda index: self.devices[index].reopen(stopped), lambda: None
+        )
+        parts = takewhile(lambda _: not stopped(), range(0, len(images), _IMAGES_IN_BATCH))
+        batches = (
+            (None, [Query(image, arms) for image in images[part]], seed_ids[part])
+            for part in (slice(at, at + _IMAGES_IN_BATCH) for at in parts)
+        )
+        for batch in pipeline.stream(batches):
+            yield from batch.evaluated
 
 
 def open_pair(

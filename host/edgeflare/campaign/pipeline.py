@@ -25,7 +25,7 @@ batch that always does would never end."""
 
 
 @dataclass(frozen=True, slots=True)
-class Landed(Generic[Ticket]):
+class EvaluatedBatch(Generic[Ticket]):
     """A batch that was answered."""
 
     ticket: Ticket
@@ -39,7 +39,7 @@ class Landed(Generic[Ticket]):
 
 
 @dataclass(slots=True)
-class _Flight(Generic[Ticket]):
+class _SubmittedBatch(Generic[Ticket]):
     """A batch under way."""
 
     ticket: Ticket
@@ -52,61 +52,61 @@ class Pipeline(Generic[Ticket]):
     """Keeps batches under way on a panel, and survives a device that was lost and found again."""
 
     def __init__(
-        self, panel: Panel, recover: Callable[[int], None], breathe: Callable[[], None]
+        self, panel: Panel, recover: Callable[[int], None], wait_until_ready: Callable[[], None]
     ) -> None:
         """Make an empty pipeline.
 
         Args:
             panel: the arms.
             recover: brings a lost device back, by its place among the devices, or raises.
-            breathe: is called before each batch, and returns when the devices may go on.
+            wait_until_ready: is called before each batch, and returns when the devices may go on.
 
         """
         self._panel = panel
         self._recover = recover
-        self._breathe = breathe
-        self._flights: deque[_Flight[Ticket]] = deque()
+        self._wait_until_ready = wait_until_ready
+        self._batches: deque[_SubmittedBatch[Ticket]] = deque()
 
     def __len__(self) -> int:
         """Return the number of batches under way."""
-        return len(self._flights)
+        return len(self._batches)
 
     @property
     def full(self) -> bool:
         """Whether another batch would have to wait for one to be taken out."""
-        return len(self._flights) >= DEPTH
+        return len(self._batches) >= DEPTH
 
     def put(self, ticket: Ticket, queries: Sequence[Query], seed_ids: Sequence[int]) -> None:
         """Begin to evaluate a batch, of which each query comes from a seed."""
-        self._breathe()
+        self._wait_until_ready()
         pending = self._panel.submit(queries, seed_ids)
-        self._flights.append(_Flight(ticket, queries, seed_ids, pending))
+        self._batches.append(_SubmittedBatch(ticket, queries, seed_ids, pending))
 
-    def take(self) -> Landed[Ticket]:
+    def take(self) -> EvaluatedBatch[Ticket]:
         """Wait for the oldest batch; a batch that was lost with its device is sent again."""
         for _ in range(MOST_RECOVERIES + 1):
-            flight = self._flights[0]
+            batch = self._batches[0]
             try:
-                evaluated = flight.pending.collect()
+                evaluated = batch.pending.collect()
             except PanelDeviceLost as lost:
                 last = lost
                 self._recover(lost.index)
-                for lost_too in self._flights:
-                    lost_too.pending = self._panel.submit(lost_too.queries, lost_too.seed_ids)
+                for other in self._batches:
+                    other.pending = self._panel.submit(other.queries, other.seed_ids)
                 continue
-            self._flights.popleft()
-            return Landed(flight.ticket, evaluated, flight.pending.device_busy_seconds)
+            self._batches.popleft()
+            return EvaluatedBatch(batch.ticket, evaluated, batch.pending.device_busy_seconds)
         raise InfrastructureError(
             f"the same batch lost the device {MOST_RECOVERIES + 1} times in a row: {last}"
         )
 
     def stream(
         self, batches: Iterable[tuple[Ticket, Sequence[Query], Sequence[int]]]
-    ) -> Iterator[Landed[Ticket]]:
+    ) -> Iterator[EvaluatedBatch[Ticket]]:
         """Evaluate batch after batch, as many under way as the pipeline holds."""
         for batch in batches:
             if self.full:
                 yield self.take()
             self.put(*batch)
-        while self._flights:
+        while self._batches:
             yield self.take()

@@ -9,7 +9,7 @@ import numpy as np
 
 from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.chain import Chain
-from edgeflare.campaign.scheduler import run_chains, tell_again
+from edgeflare.campaign.scheduler import replay_answers, run_chains
 from edgeflare.campaign.trigger_files import store_trigger
 from edgeflare.core.arm import Arm
 from edgeflare.core.outcome import Outcome
@@ -95,12 +95,12 @@ class RefinementPhase:
             ensemble=context.panel.members,
         )
         chain = Chain(
-            seed_id, GeneratorStrategy(self._story(self._under_way[seed_id], start)), plan.goal
+            seed_id, GeneratorStrategy(self._generate(self._under_way[seed_id], start)), plan.goal
         )
-        tell_again(context, self.role, chain)
+        replay_answers(context, self.role, chain)
         return chain
 
-    def place(self, chain: Chain) -> bool:
+    def keep_or_end(self, chain: Chain) -> bool:
         """Let a refinement go on, or store what became of the finding."""
         if chain.strategy.ask():
             return True
@@ -111,7 +111,7 @@ class RefinementPhase:
         """Return whether the user wants to stop."""
         return self._context.stopped()
 
-    def landed(self, _device_busy_seconds: float) -> None:
+    def add_time(self, _device_busy_seconds: float) -> None:
         """Count the time of a batch as refining."""
         self._context.stopwatch.lap("refine")
 
@@ -119,7 +119,7 @@ class RefinementPhase:
         """Show how many findings are refined."""
         self._context.observer.refined(self._all - len(self._under_way), self._all)
 
-    def _story(self, refinement: _Refinement, start: Start) -> SearchGenerator:
+    def _generate(self, refinement: _Refinement, start: Start) -> SearchGenerator:
         """Strengthen first, then shrink; nothing is refined that does not show again."""
         context, found, goal = self._context, refinement.found, start.goal
         image = context.directory.load_image(found.image)
@@ -151,18 +151,18 @@ class RefinementPhase:
             store_trigger(self._context, FOLDER, found.seed_id, chain.trigger)
         self._context.journal.end_refinement(
             RefinementRow(
-                found.seed_id,
-                chain.queries,
-                chain.device_queries,
-                chain.evaluations[Arm.ORIGINAL],
-                chain.evaluations[Arm.TWIN],
-                chain.member_evaluations,
-                refinement.strength,
-                found.image,
-                found.l2,
-                found.linf,
-                found.mean_abs,
-                found.changed,
+                seed_id=found.seed_id,
+                queries=chain.queries,
+                device_queries=chain.device_queries,
+                original_evaluations=chain.evaluations[Arm.ORIGINAL],
+                twin_evaluations=chain.evaluations[Arm.TWIN],
+                member_evaluations=chain.member_evaluations,
+                strength=refinement.strength,
+                image=found.image,
+                l2=found.l2,
+                linf=found.linf,
+                mean_abs=found.mean_abs,
+                changed=found.changed,
             )
         )
 

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.chain import Chain
-from edgeflare.campaign.pipeline import Landed, Pipeline
+from edgeflare.campaign.pipeline import EvaluatedBatch, Pipeline
 from edgeflare.core.query import Query
 from edgeflare.errors import UserError
 from edgeflare.run.journal_rows import Role
@@ -27,13 +27,13 @@ class ChainPhase(Protocol):
     def open(self, seed_id: int) -> Chain:
         """Return the chain of a seed; it has been told what the journal holds of it."""
 
-    def place(self, chain: Chain) -> bool:
+    def keep_or_end(self, chain: Chain) -> bool:
         """Return whether a chain goes on; record what became of it if not."""
 
     def stopped(self) -> bool:
         """Return whether nothing more should be asked."""
 
-    def landed(self, device_busy_seconds: float) -> None:
+    def add_time(self, device_busy_seconds: float) -> None:
         """Take the time of a batch whose answers were told; called in its transaction."""
 
     def report(self) -> None:
@@ -43,7 +43,7 @@ class ChainPhase(Protocol):
 def run_chains(
     context: CampaignContext, phase: ChainPhase, seed_ids: Iterable[int], most_open: int
 ) -> None:
-    """Run a phase's chains until each is placed aside, or the phase is stopped.
+    """Run a phase's chains until each has ended or waits, or the phase is stopped.
 
     A batch of answers, and what became of the chains that were told them, is one transaction.
 
@@ -57,32 +57,32 @@ def run_chains(
     waiting = deque(seed_ids)
     ready: deque[Chain] = deque()
     pipeline: Pipeline[_Batch] = context.pipeline()
-    in_flight = 0
+    under_way = 0
     size = context.batch_size(0.0)
     while True:
-        while waiting and len(ready) + in_flight < most_open:
+        while waiting and len(ready) + under_way < most_open:
             chain = phase.open(waiting.popleft())
             with context.journal.transaction():
-                ready += [chain] if phase.place(chain) else []
+                ready += [chain] if phase.keep_or_end(chain) else []
         while ready and not pipeline.full and not phase.stopped():
             batch = _next_batch(ready, size)
-            in_flight += len(batch)
+            under_way += len(batch)
             _put(context, batch, pipeline)
         if not len(pipeline):
             return
-        landed = pipeline.take()
-        in_flight -= len(landed.ticket)
+        answered = pipeline.take()
+        under_way -= len(answered.ticket)
         with context.journal.transaction():
-            told = _tell(context, phase.role, landed)
-            context.health.canaries.write(landed.evaluated[told:])
-            ready += [chain for chain, _ in landed.ticket if phase.place(chain)]
-            phase.landed(landed.device_busy_seconds)
-        context.health.canaries.judge(context.ask_device)
-        size = context.batch_size(landed.mean_seconds)
+            told = _tell(context, phase.role, answered)
+            context.health.canaries.record(answered.evaluated[told:])
+            ready += [chain for chain, _ in answered.ticket if phase.keep_or_end(chain)]
+            phase.add_time(answered.device_busy_seconds)
+        context.health.canaries.check(context.ask_device)
+        size = context.batch_size(answered.mean_seconds)
         phase.report()
 
 
-def tell_again(context: CampaignContext, role: Role, chain: Chain) -> None:
+def replay_answers(context: CampaignContext, role: Role, chain: Chain) -> None:
     """Tell a new chain the answers that the journal holds of it.
 
     Raises:
@@ -124,12 +124,12 @@ def _put(context: CampaignContext, batch: _Batch, pipeline: Pipeline[_Batch]) ->
     pipeline.put(batch, [*queries, *canaries], [*seed_ids, *canary_ids])
 
 
-def _tell(context: CampaignContext, role: Role, landed: Landed[_Batch]) -> int:
+def _tell(context: CampaignContext, role: Role, answered: EvaluatedBatch[_Batch]) -> int:
     """Tell the chains of a batch their answers, and write these down; return how many."""
     rows = []
     begin = 0
-    for chain, queries in landed.ticket:
-        part = landed.evaluated[begin : begin + len(queries)]
+    for chain, queries in answered.ticket:
+        part = answered.evaluated[begin : begin + len(queries)]
         begin += len(queries)
         rows += [
             to_row(role, chain.seed_id, chain.steps + k, query.image, one)

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from edgeflare.campaign.campaign_context import CampaignContext
-from edgeflare.campaign.pipeline import Pipeline
+from edgeflare.campaign.input_evaluation import evaluate_inputs
 from edgeflare.campaign.trigger_files import store_trigger
 from edgeflare.core.arm import Arm
 from edgeflare.core.evaluated_query import EvaluatedQuery
 from edgeflare.core.outcome import Outcome
-from edgeflare.core.query import Query
 from edgeflare.core.trigger import Trigger
 from edgeflare.models.decode import Decoded, Decoder
 from edgeflare.models.evaluator import RawBatch
 from edgeflare.models.sanity import sanity_warnings
 from edgeflare.run.journal_rows import AnswerRow
-from edgeflare.run.stored_answers import from_rows, to_row
+from edgeflare.run.stored_answers import from_rows
 
 FOLDER = "deviating_seeds"
 
@@ -31,13 +30,24 @@ def screen(context: CampaignContext) -> dict[int, Outcome]:
 
     """
     known = _known(context)
-    missing = [seed_id for seed_id in range(len(context.images)) if seed_id not in known]
+    missing = [(seed_id, 0) for seed_id in range(len(context.images)) if seed_id not in known]
     outcomes = {seed_id: one.outcome for seed_id, one in known.items()}
-    pipeline: Pipeline[list[int]] = context.pipeline()
-    for landed in pipeline.stream(_batches(context, missing)):
-        _record(context, landed.ticket, landed.evaluated)
-        for seed_id, one in zip(landed.ticket, landed.evaluated, strict=True):
-            outcomes[seed_id] = one.outcome
+
+    def record(seed_id: int, one: EvaluatedQuery) -> None:
+        kind = context.plan.goal.met(one.outcome)
+        if kind is not None:
+            trigger = Trigger(context.images[seed_id], kind, one.outcome, ())
+            store_trigger(context, FOLDER, seed_id, trigger)
+
+    for batch in evaluate_inputs(
+        context,
+        "seed",
+        [missing],
+        lambda seed_id: context.images[seed_id],
+        members=context.panel.members,
+        record=record,
+    ):
+        outcomes |= {seed_id: one.outcome for seed_id, one in batch}
         context.observer.screened(len(outcomes), len(context.images))
     return outcomes
 
@@ -73,27 +83,3 @@ def _known(context: CampaignContext) -> Mapping[int, EvaluatedQuery]:
         row.seed_id: one
         for row, one in zip(rows, from_rows(context.panel.reading, rows), strict=True)
     }
-
-
-def _batches(
-    context: CampaignContext, seed_ids: Sequence[int]
-) -> Iterator[tuple[list[int], list[Query], list[int]]]:
-    size = min(context.batch_size(0.0), 16)  # nothing is known of the device's speed yet
-    for begin in range(0, len(seed_ids), size):
-        if context.stopped():
-            return
-        part = list(seed_ids[begin : begin + size])
-        panel = context.panel
-        yield part, [Query(context.images[i], panel.arms, panel.members) for i in part], part
-
-
-def _record(
-    context: CampaignContext, seed_ids: Sequence[int], evaluated: Sequence[EvaluatedQuery]
-) -> None:
-    with context.journal.transaction():
-        for seed_id, one in zip(seed_ids, evaluated, strict=True):
-            image = context.images[seed_id]
-            context.journal.write_answers([to_row("seed", seed_id, 0, image, one)])
-            kind = context.plan.goal.met(one.outcome)
-            if kind is not None:
-                store_trigger(context, FOLDER, seed_id, Trigger(image, kind, one.outcome, ()))

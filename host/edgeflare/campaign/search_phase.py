@@ -9,7 +9,7 @@ from edgeflare.campaign.budget import Spent, first_allowance, next_allowance
 from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.chain import Chain, chain_generator
 from edgeflare.campaign.observer import Progress
-from edgeflare.campaign.scheduler import run_chains, tell_again
+from edgeflare.campaign.scheduler import replay_answers, run_chains
 from edgeflare.campaign.trigger_files import store_trigger
 from edgeflare.core.outcome import Outcome
 from edgeflare.run.journal_rows import ChainRow, Ended, Role
@@ -40,7 +40,7 @@ class SearchPhase:
         self._open: dict[int, Chain] = {}
         self._allowance = 0
         self._seconds_before = context.journal.times().wall
-        context.health.canaries.begin(context.panel.reading)
+        context.health.canaries.load_references(context.panel.reading)
 
     def run(self) -> bool:
         """Search until every chain has ended; return False if it was stopped before."""
@@ -79,11 +79,11 @@ class SearchPhase:
             operators=self._operators,
         )
         chain = Chain(seed_id, GeneratorStrategy(self._strategy(start)), goal)
-        tell_again(context, self.role, chain)
+        replay_answers(context, self.role, chain)
         self._open[seed_id] = chain
         return chain
 
-    def place(self, chain: Chain) -> bool:
+    def keep_or_end(self, chain: Chain) -> bool:
         """End a chain, let it wait for the next pass, or let it go on."""
         plan = self._context.plan
         ended = chain.ending(plan.max_queries, plan.time_limit)
@@ -100,7 +100,7 @@ class SearchPhase:
             limit is not None and self._seconds_before + context.stopwatch.wall >= limit
         )
 
-    def landed(self, device_busy_seconds: float) -> None:
+    def add_time(self, device_busy_seconds: float) -> None:
         """Count the time of a batch as searching."""
         self._context.stopwatch.lap("wall", device_busy_seconds)
 

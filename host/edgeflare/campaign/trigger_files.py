@@ -1,4 +1,4 @@
-"""Storing a triggering input: its image, its seed's image, and how far the two are apart."""
+"""The files of a triggering input and of its seed, and the distance between the two."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -13,11 +13,8 @@ from statistics import median
 from typing import Any
 
 from edgeflare.campaign.opened_pair import ImageShape, OpenedPair, open_pair
-from edgeflare.campaign.pipeline import Pipeline
 from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Goal
-from edgeflare.core.outcome import Outcome
-from edgeflare.core.query import Query
 from edgeflare.devices.profile import find_profile
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
@@ -42,9 +39,6 @@ TIMED_SECONDS = 5.0
 
 LEAST_RUNS = 11
 """Timed in any case."""
-
-BATCH = 64
-"""Labelled images in one message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,12 +253,9 @@ def _latency(opened: OpenedPair) -> tuple[float, int]:
 
 
 def _answers(opened: OpenedPair, goal: Goal, stopped: Callable[[], bool]) -> Labelled | None:
-    outcomes: list[Outcome] = []
-    pipeline: Pipeline[None] = Pipeline(
-        opened.panel, lambda index: opened.devices[index].reopen(stopped), lambda: None
-    )
-    for landed in pipeline.stream(_batches(opened, stopped)):
-        outcomes += [one.outcome for one in landed.evaluated]
+    images, arms = list(opened.seeds.images), (Arm.ORIGINAL, Arm.DEVICE)
+    evaluated = opened.evaluate(images, [0] * len(images), arms, stopped)
+    outcomes = [one.outcome for one in evaluated]
     labels = opened.seeds.labels
     if labels is None or len(outcomes) < len(labels):
         return None
@@ -278,18 +269,6 @@ def _answers(opened: OpenedPair, goal: Goal, stopped: Callable[[], bool]) -> Lab
     deviating = sum(goal.met(outcome) is not None for outcome in outcomes)
     tied = 0 if goal.ties else sum(map(goal.tied_deviation, outcomes))
     return Labelled(len(outcomes), deviating, tied, right)
-
-
-def _batches(
-    opened: OpenedPair, stopped: Callable[[], bool]
-) -> Iterator[tuple[None, list[Query], list[int]]]:
-    images = opened.seeds.images
-    for begin in range(0, len(images), BATCH):
-        if stopped():
-            return
-        part = images[begin : begin + BATCH]
-        arms = (Arm.ORIGINAL, Arm.DEVICE)
-        yield None, [Query(image, arms) for image in part], [0] * len(part)
 
 
 def _from_json(known: dict[str, Any]) -> ModelMeasurements:

@@ -89,15 +89,15 @@ def read_runs(runs: Sequence[Path]) -> ModelRuns:
     found = [_read(run) for run in runs]
     first = found[0]
     return ModelRuns(
-        first.seeds,
-        frozenset.intersection(*(one.searched for one in found)),
-        first.tied,
-        first.right,
-        np.concatenate([one.queries for one in found], axis=1),
-        np.concatenate([one.seconds for one in found], axis=1),
-        tuple(strength for one in found for strength in one.strengths),
-        _joined([one.rises for one in found]),
-        sum(one.cut_by_time for one in found),
+        seeds=first.seeds,
+        searched=frozenset.intersection(*(one.searched for one in found)),
+        tied=first.tied,
+        right=first.right,
+        queries=np.concatenate([one.queries for one in found], axis=1),
+        seconds=np.concatenate([one.seconds for one in found], axis=1),
+        strengths=tuple(strength for one in found for strength in one.strengths),
+        rises=_joined([one.rises for one in found]),
+        cut_by_time=sum(one.cut_by_time for one in found),
     )
 
 
@@ -136,17 +136,17 @@ def _read(run: Path) -> ModelRuns:
     for seed_id, chain in chains.items():
         seconds[seed_id, 0] = chain.seconds
     return ModelRuns(
-        len(outcomes),
-        frozenset(chains),
-        sum(map(about.plan.goal.tied_deviation, outcomes)),
-        None
+        seeds=len(outcomes),
+        searched=frozenset(chains),
+        tied=sum(map(about.plan.goal.tied_deviation, outcomes)),
+        right=None
         if about.labels is None
         else count_right(outcomes, about.labels, about.arms[Arm.DEVICE].classes),
-        queries,
-        seconds,
-        tuple(strength for strength in strengths if strength is not None),
-        _rises(run, document, len(outcomes)) if about.plan.shrink else None,
-        sum(chain.ended == "time-limit" for chain in chains.values()),
+        queries=queries,
+        seconds=seconds,
+        strengths=tuple(strength for strength in strengths if strength is not None),
+        rises=_rises(run, document, len(outcomes)) if about.plan.shrink else None,
+        cut_by_time=sum(chain.ended == "time-limit" for chain in chains.values()),
     )
 
 

@@ -185,17 +185,17 @@ def repair(
             for device in run.opened.devices
         ]
     return Repair(
-        run_inputs,
-        boundary_set,
-        training,
-        repairers,
-        effects.ceiling,
-        fitted,
-        fresh,
-        repaired,
-        verified,
-        why,
-        devices,
+        run_inputs=run_inputs,
+        boundary_set=boundary_set,
+        training=training,
+        repairers=repairers,
+        ceiling=effects.ceiling,
+        fitted=fitted,
+        fresh=fresh,
+        repaired=repaired,
+        verified=verified,
+        why=why,
+        devices=devices,
     )
 
 

@@ -10,12 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.campaign.opened_pair import ImageShape, OpenedPair, open_pair
-from edgeflare.campaign.pipeline import Pipeline
 from edgeflare.core.answer import Image
 from edgeflare.core.arm import Arm
 from edgeflare.core.evaluated_query import EvaluatedQuery
 from edgeflare.core.goal import Find, Goal
-from edgeflare.core.query import Query
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
 from edgeflare.models.decode import Decoder
@@ -31,8 +29,6 @@ LEAST_TRIGGERS = 5 * FOLDS
 
 ARMS = (Arm.ORIGINAL, Arm.DEVICE)
 """The arms that a repair asks: a repairer corrects the outputs of the device."""
-
-_BATCH = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,20 +71,7 @@ class RunToRepair:
             InfrastructureError: a device or a worker process is lost for good.
 
         """
-        devices = self.opened.devices
-        pipeline: Pipeline[None] = Pipeline(
-            self.opened.panel, lambda index: devices[index].reopen(), lambda: None
-        )
-        batches = (
-            (
-                None,
-                [Query(image, ARMS) for image in images[at : at + _BATCH]],
-                seed_ids[at : at + _BATCH],
-            )
-            for at in range(0, len(images), _BATCH)
-        )
-        for landed in pipeline.stream(batches):
-            yield from landed.evaluated
+        return self.opened.evaluate(images, seed_ids, ARMS)
 
     def samples(
         self,

@@ -84,11 +84,7 @@ def begin_replay(
         directory.journal,
         {**replay.about.to_json(), **told},
         [_trigger(entry) for entry in past.suite],
-        [
-            ChainRow(entry.seed_id, "finding", 0, 0, 0, 0, 0, 0, 0.0)
-            for entry in past.suite
-            if entry.seed_id in past.searched
-        ],
+        [_nothing_spent(entry.seed_id) for entry in past.suite if entry.seed_id in past.searched],
     )
     _copy_images(past, directory, journal)
     return directory, journal
@@ -145,6 +141,20 @@ def _copy_images(past: PastRun, directory: RunDirectory, journal: Journal) -> No
     except BaseException:
         journal.close()
         raise
+
+
+def _nothing_spent(seed_id: int) -> ChainRow:
+    return ChainRow(
+        seed_id=seed_id,
+        ended="finding",
+        queries=0,
+        device_queries=0,
+        original_evaluations=0,
+        twin_evaluations=0,
+        member_evaluations=0,
+        ties=0,
+        seconds=0.0,
+    )
 
 
 def _trigger(entry: Finding) -> TriggerRow:

@@ -13,7 +13,11 @@ from typing import Any
 import pytest
 
 from edgeflare.campaign.health.health_record import HealthRecord
-from edgeflare.campaign.health.thermometer import COOLING_SECONDS, LOOK_SECONDS, Thermometer
+from edgeflare.campaign.health.thermometer import (
+    COOLING_SECONDS,
+    READ_INTERVAL_SECONDS,
+    Thermometer,
+)
 from edgeflare.devices.connection import DeviceLost
 from edgeflare.devices.device import connect
 from edgeflare.devices.profile import Profile
@@ -78,20 +82,19 @@ def journal(tmp_path: Path) -> Any:
 
 
 def test_a_hot_device_rests_until_it_is_cool(journal: Journal) -> None:
-    ward = Ward(
-        scripted_device([70.0, 81.0, 79.0, 76.0, 75.0, 74.0], pause_above_celsius=80.0), journal
-    )
-    ward.thermometer.breathe()
+    readings = [70.0, 81.0, 79.0, 76.0, 75.0, 74.0]
+    ward = Ward(scripted_device(readings, pause_above_celsius=80.0), journal)
+    ward.thermometer.wait_until_cool()
     assert ward.clock.slept == []
-    ward.thermometer.breathe()  # too early to look again
+    ward.thermometer.wait_until_cool()  # too early to look again
     assert ward.device.looks == 1
-    ward.clock.now += LOOK_SECONDS
-    ward.thermometer.breathe()
-    assert ward.clock.slept == [LOOK_SECONDS] * 3
+    ward.clock.now += READ_INTERVAL_SECONDS
+    ward.thermometer.wait_until_cool()
+    assert ward.clock.slept == [READ_INTERVAL_SECONDS] * 3
     assert ward.nurse.told == [
         "board is at 81 °C (cpu), above the 80 of its profile: waiting until it is at 75"
     ]
-    assert (ward.seen["pauses"], ward.seen["paused_seconds"]) == (1, 3 * LOOK_SECONDS)
+    assert (ward.seen["pauses"], ward.seen["paused_seconds"]) == (1, 3 * READ_INTERVAL_SECONDS)
     assert ward.seen["temperatures"]["cpu"] == {"first": 70, "min": 70, "max": 81, "last": 75}
     assert ward.seen["frequencies"] == {
         "cpu0": {"first": 1500, "min": 1500, "max": 1500, "last": 1500}
@@ -115,7 +118,7 @@ def test_zones_that_are_no_thermometers_are_left_out(
     board = scripted_device(pause_above_celsius=80.0, **zones)
     monkeypatch.setattr(board, "telemetry", lambda: Telemetry(temperatures=told))
     ward = Ward(board, journal, stopped=True)
-    ward.thermometer.breathe()
+    ward.thermometer.wait_until_cool()
     (line,) = ward.nurse.told
     assert line.startswith(f"{hottest}, above the 80 of its profile")
 
@@ -127,16 +130,16 @@ def test_a_device_that_stays_hot_ends_the_run(journal: Journal) -> None:
         match=r"^board: still at 95 °C after 30 minutes of rest, where 75 were expected; cool it,"
         r" or raise pause_above_celsius in its profile$",
     ):
-        ward.thermometer.breathe()
+        ward.thermometer.wait_until_cool()
     assert sum(ward.clock.slept) == COOLING_SECONDS
 
 
 def test_a_pause_ends_when_the_user_stops_or_the_device_is_lost(journal: Journal) -> None:
     lost = Ward(scripted_device([95.0, None], pause_above_celsius=80.0), journal)
-    lost.thermometer.breathe()
+    lost.thermometer.wait_until_cool()
     assert len(lost.clock.slept) == 1
     stopped = Ward(scripted_device([95.0], pause_above_celsius=80.0), journal, stopped=True)
-    stopped.thermometer.breathe()
+    stopped.thermometer.wait_until_cool()
     assert stopped.clock.slept == []
 
 
@@ -147,8 +150,8 @@ def test_a_limit_that_has_no_effect_is_told(
     monkeypatch.setattr(mute, "telemetry", Telemetry)
     ward = Ward(mute, journal)
     for _ in range(3):
-        ward.clock.now += LOOK_SECONDS
-        ward.thermometer.breathe()
+        ward.clock.now += READ_INTERVAL_SECONDS
+        ward.thermometer.wait_until_cool()
     assert ward.nurse.told == [
         "board does not tell its temperature, so that pause_above_celsius = 80 has no effect"
     ]
@@ -158,8 +161,8 @@ def test_a_device_that_does_not_answer_is_not_said_to_tell_nothing(journal: Jour
     """It was lost, or its agent refuses; whoever asks it next finds out and gets it back."""
     for error in (DeviceLost("pulled the plug"), InfrastructureError("refuses")):
         ward = Ward(scripted_device([None], pause_above_celsius=80.0, error=error), journal)
-        ward.thermometer.breathe()
-        ward.thermometer.look()
+        ward.thermometer.wait_until_cool()
+        ward.thermometer.read_all()
         assert ward.nurse.told == []
 
 
@@ -210,7 +213,7 @@ def test_a_real_agent_tells_its_temperature_and_is_waited_for(
     with connect(profile) as device:
         nurse = Nurse()
         record = HealthRecord((device,), journal, nurse)
-        Thermometer(record, lambda: False, sleep=sleep).breathe()
+        Thermometer(record, lambda: False, sleep=sleep).wait_until_cool()
     assert len(slept) == 3  # 81, 77, 73
     assert nurse.told == [
         "board is at 85 °C (soc-thermal), above the 80 of its profile: waiting until it is at 75"

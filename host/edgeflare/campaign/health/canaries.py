@@ -31,7 +31,7 @@ Ask = Callable[[int], EvaluatedQuery]
 
 @dataclass(frozen=True, slots=True)
 class _Canary:
-    """A canary under way: the how-manieth of which device, and the seed whose image it is."""
+    """A canary under way: the index of its device, its seed, and its number on that device."""
 
     index: int
     seed_id: int
@@ -39,7 +39,7 @@ class _Canary:
 
 
 class Canaries:
-    """Asks the devices of a campaign what they answered before."""
+    """Asks each device of a campaign again for an answer that it gave before."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class Canaries:
 
         Args:
             record: where what is seen is kept.
-            thermometer: looked at with each canary.
+            thermometer: read with each canary.
             journal: where their answers are written.
             images: (seeds, H, W, C), the seeds of the campaign.
 
@@ -64,11 +64,11 @@ class Canaries:
         self._asked: Counter[int] = Counter()
         self._references: dict[int, tuple[int, EvaluatedQuery]] = {}
         self._under_way: deque[list[_Canary]] = deque()
-        self._landed: list[tuple[_Canary, EvaluatedQuery]] = []
+        self._answered: list[tuple[_Canary, EvaluatedQuery]] = []
 
-    def begin(self, reading: OutputDecoders) -> None:
-        """Learn what the canaries answered in the beginning, and where the search stands."""
-        if not self._record.patients:
+    def load_references(self, reading: OutputDecoders) -> None:
+        """Load the first answers of the canaries, and how much each device was asked since."""
+        if not self._record.devices:
             return
         rows = [rows[0] for rows in self._journal.answers("seed").values()]
         for row, one in zip(rows, from_rows(reading, rows), strict=True):
@@ -91,14 +91,14 @@ class Canaries:
         asked = [Query(self._images[canary.seed_id], (Arm.DEVICE,)) for canary in due]
         return asked, [canary.seed_id for canary in due]
 
-    def write(self, evaluated: Sequence[EvaluatedQuery]) -> None:
-        """Write down what the canaries of the oldest batch under way answered."""
-        self._landed = list(zip(self._under_way.popleft(), evaluated, strict=True))
-        for canary, one in self._landed:
+    def record(self, evaluated: Sequence[EvaluatedQuery]) -> None:
+        """Record what the canaries of the oldest batch under way answered."""
+        self._answered = list(zip(self._under_way.popleft(), evaluated, strict=True))
+        for canary, one in self._answered:
             self._write(canary.n, canary, one)
 
-    def judge(self, ask: Ask) -> None:
-        """Hold the answers that were written last to the first ones.
+    def check(self, ask: Ask) -> None:
+        """Compare the answers that were written last with the first ones.
 
         Args:
             ask: asks again where one has changed.
@@ -107,8 +107,8 @@ class Canaries:
             InfrastructureError: one has changed, and stays so.
 
         """
-        for canary, one in self._landed:
-            self._judge(canary, one, ask)
+        for canary, one in self._answered:
+            self._check(canary, one, ask)
 
     def _counts(self, queries: Iterable[Query], seed_ids: Iterable[int]) -> Mapping[int, int]:
         """Return how many of a batch's queries go to each device that has a canary."""
@@ -122,36 +122,36 @@ class Canaries:
         return {i: n for i, n in Counter(indexes).items() if i in self._references}
 
     def _due(self, index: int, count: int) -> list[_Canary]:
-        every = self._record.patients[index].profile.canary_every
+        every = self._record.devices[index].profile.canary_every
         if not every:
             return []
         first = self._asked[index] // every
         self._asked[index] += count
-        vitals = self._record.vitals[index]
-        if vitals.failed:  # in the part of the run before this one: is it well now?
-            vitals.failed, first = False, max(0, first - 1)
+        readings = self._record.readings[index]
+        if readings.failed:  # in the part of the run before this one: is it well now?
+            readings.failed, first = False, max(0, first - 1)
         last = self._asked[index] // every
         seed_id = self._references[index][0]
         return [_Canary(index, seed_id, n) for n in range(first + 1, last + 1)]
 
-    def _judge(self, canary: _Canary, one: EvaluatedQuery, ask: Ask) -> None:
+    def _check(self, canary: _Canary, one: EvaluatedQuery, ask: Ask) -> None:
         record, reference = self._record, self._references[canary.index][1]
-        vitals, name = record.vitals[canary.index], record.patients[canary.index].profile.name
-        self._thermometer.glance(canary.index)
+        readings, name = record.readings[canary.index], record.devices[canary.index].profile.name
+        self._thermometer.read_unless_recent(canary.index)
         if one.raw[Arm.DEVICE] == reference.raw[Arm.DEVICE]:
-            vitals.canaries["same"] += 1
+            readings.canaries["same"] += 1
         elif _label(one) == _label(reference):
-            vitals.canaries["varied"] += 1
+            readings.canaries["varied"] += 1
             record.warn(
                 f"{name} does not repeat its answers to the bit: the label of its canary, seed"
                 f" {canary.seed_id}, held, and its outputs varied"
             )
         else:
-            vitals.canaries["changed"] += 1
+            readings.canaries["changed"] += 1
             again = ask(canary.seed_id)
             self._write(-canary.n, canary, again)
             if _label(again) != _label(reference):
-                vitals.failed = True
+                readings.failed = True
                 line = self._changed(canary, reference, again)
                 record.warn(line)
                 record.keep()
@@ -163,7 +163,7 @@ class Canaries:
         record.keep()
 
     def _changed(self, canary: _Canary, reference: EvaluatedQuery, now: EvaluatedQuery) -> str:
-        profile = self._record.patients[canary.index].profile
+        profile = self._record.devices[canary.index].profile
         before = (canary.n - 1) * profile.canary_every
         return (
             f"{profile.name}: its answer to seed {canary.seed_id} has changed from"
@@ -176,7 +176,7 @@ class Canaries:
         self._journal.write_answers([row])
 
     def _index(self, seed_id: int) -> int:
-        return device_of(seed_id, len(self._record.patients))
+        return device_of(seed_id, len(self._record.devices))
 
 
 def _label(one: EvaluatedQuery) -> str:

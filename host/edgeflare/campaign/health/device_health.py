@@ -20,7 +20,7 @@ class DeviceHealth:
 
     Attributes:
         thermometer: pauses the search while a device is too hot.
-        canaries: end it where a device has changed its mind.
+        canaries: end it where the answers of a device have changed.
 
     """
 
@@ -30,22 +30,22 @@ class DeviceHealth:
     @classmethod
     def of(
         cls,
-        patients: Sequence[MonitoredDevice],
+        devices: Sequence[MonitoredDevice],
         images: NDArray[np.uint8],
         journal: Journal,
-        nurse: WarningSink,
+        sink: WarningSink,
         stopped: Callable[[], bool],
     ) -> DeviceHealth:
         """Watch over devices.
 
         Args:
-            patients: the devices, in their order in the panel; with none, nothing is watched.
+            devices: the devices, in their order in the panel; with none, nothing is watched.
             images: (seeds, H, W, C), the seeds of the campaign.
             journal: where what was seen is noted.
-            nurse: is told of pauses and of what looks wrong.
+            sink: is told of pauses and of what looks wrong.
             stopped: whether the user wants to stop; ends a pause.
 
         """
-        record = HealthRecord(patients, journal, nurse)
+        record = HealthRecord(devices, journal, sink)
         thermometer = Thermometer(record, stopped)
         return cls(thermometer, Canaries(record, thermometer, journal, images))

@@ -16,7 +16,7 @@ KEY = "health"
 
 
 class MonitoredDevice(Protocol):
-    """A device, as far as its health is concerned."""
+    """A device whose temperature and answers are watched."""
 
     @property
     def profile(self) -> Profile:
@@ -27,7 +27,7 @@ class MonitoredDevice(Protocol):
 
 
 class WarningSink(Protocol):
-    """Whoever is to be told."""
+    """Receives what the user should know."""
 
     def warned(self, line: str) -> None:
         """See that something is not as it should be."""
@@ -54,8 +54,8 @@ class DeviceReadings:
     paused_seconds: float = 0.0
     failed: bool = False
 
-    def see(self, state: Telemetry) -> None:
-        """Take in a device's state."""
+    def add(self, state: Telemetry) -> None:
+        """Add the state of a device."""
         for name, value in state.temperatures.items():
             _add(self.temperatures, name, value)
         for name, value in state.frequencies.items():
@@ -79,41 +79,41 @@ class DeviceReadings:
 
 
 class HealthRecord:
-    """The vitals of all devices, kept in the journal, so that a resumed run goes on with them.
+    """The readings of all devices, kept in the journal, so that a resumed run goes on with them.
 
     Attributes:
-        patients: the devices, in their order in the panel.
-        vitals: what was seen of each.
+        devices: the devices, in their order in the panel.
+        readings: what was seen of each.
 
     """
 
     def __init__(
-        self, patients: Sequence[MonitoredDevice], journal: Journal, nurse: WarningSink
+        self, devices: Sequence[MonitoredDevice], journal: Journal, sink: WarningSink
     ) -> None:
         """Go on with what the journal has."""
-        self.patients = tuple(patients)
+        self.devices = tuple(devices)
         self._journal = journal
-        self._nurse = nurse
+        self._sink = sink
         noted = journal.about().get(KEY, {"devices": [], "warnings": []})
         self._warnings: list[str] = noted["warnings"]
-        self.vitals = [DeviceReadings.from_json(fields) for fields in noted["devices"]] or [
-            DeviceReadings() for _ in self.patients
+        self.readings = [DeviceReadings.from_json(fields) for fields in noted["devices"]] or [
+            DeviceReadings() for _ in self.devices
         ]
 
-    def tell(self, line: str) -> None:
-        """Tell what happens right now."""
-        self._nurse.warned(line)
+    def announce(self, line: str) -> None:
+        """Show a line about what happens right now."""
+        self._sink.warned(line)
 
     def warn(self, line: str) -> None:
-        """Tell what looks wrong, and keep it; each line once."""
+        """Show a line about what looks wrong, and keep it; each line once."""
         if line not in self._warnings:
             self._warnings.append(line)
-            self._nurse.warned(line)
+            self._sink.warned(line)
             self.keep()
 
     def keep(self) -> None:
-        """Write the vitals down."""
-        devices = [vitals.to_json() for vitals in self.vitals]
+        """Write the readings into the journal."""
+        devices = [readings.to_json() for readings in self.readings]
         self._journal.note(KEY, {"devices": devices, "warnings": self._warnings})
 
 

@@ -1,4 +1,4 @@
-"""Temperature: looked at now and then, and a pause where a device is too hot."""
+"""Temperatures of the devices, read every few seconds, and pauses while one is too hot."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from edgeflare.campaign.health.health_record import HealthRecord
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import InfrastructureError
 
-LOOK_SECONDS = 5.0
-"""Between two looks at the thermometer of a device that has a limit. Silicon warms up within
-seconds, a board within minutes."""
+READ_INTERVAL_SECONDS = 5.0
+"""Between two readings of a device that has a limit. Silicon warms up within seconds, a board
+within minutes."""
 
 COOLER_BY_CELSIUS = 5.0
 """Below its limit, before a device goes on; else it would stop again at once."""
@@ -27,7 +27,7 @@ Jetsons and on phones of Qualcomm's."""
 
 
 class Thermometer:
-    """Looks at the temperatures and frequencies of the devices, and waits while one is too hot."""
+    """Reads the temperatures and frequencies of the devices, and waits while one is too hot."""
 
     def __init__(
         self,
@@ -49,50 +49,50 @@ class Thermometer:
         self._stopped = stopped
         self._clock = clock
         self._sleep = sleep
-        self._looked = [float("-inf")] * len(record.patients)
+        self._read_at = [float("-inf")] * len(record.devices)
 
-    def look(self) -> None:
+    def read_all(self) -> None:
         """Note temperatures and frequencies of all devices."""
-        for index in range(len(self._record.patients)):
-            self._look(index)
+        for index in range(len(self._record.devices)):
+            self._read(index)
 
-    def glance(self, index: int) -> None:
-        """Note those of one device, unless it was looked at just before."""
-        if not self._fresh(index):
-            self._look(index)
+    def read_unless_recent(self, index: int) -> None:
+        """Note those of one device, unless they were read just before."""
+        if not self._is_recent(index):
+            self._read(index)
 
-    def breathe(self) -> None:
+    def wait_until_cool(self) -> None:
         """Wait until no device is too hot; called before each batch.
 
         Raises:
             InfrastructureError: a device does not cool down.
 
         """
-        for index, patient in enumerate(self._record.patients):
-            limit = patient.profile.pause_above_celsius
-            if limit is None or self._fresh(index):
+        for index, device in enumerate(self._record.devices):
+            limit = device.profile.pause_above_celsius
+            if limit is None or self._is_recent(index):
                 continue
-            hottest = self._look(index)
+            hottest = self._read(index)
             if hottest is None:
                 self._record.warn(
-                    f"{patient.profile.name} does not tell its temperature, so that"
+                    f"{device.profile.name} does not tell its temperature, so that"
                     f" pause_above_celsius = {limit:g} has no effect"
                 )
             elif hottest > limit:
                 self._cool(index, limit, hottest)
 
-    def _fresh(self, index: int) -> bool:
-        return self._clock() < self._looked[index] + LOOK_SECONDS
+    def _is_recent(self, index: int) -> bool:
+        return self._clock() < self._read_at[index] + READ_INTERVAL_SECONDS
 
     def _cool(self, index: int, limit: float, hottest: float) -> None:
         record = self._record
-        name, vitals = record.patients[index].profile.name, record.vitals[index]
+        name, readings = record.devices[index].profile.name, record.readings[index]
         enough, since = limit - COOLER_BY_CELSIUS, self._clock()
-        record.tell(
+        record.announce(
             f"{name} is at {hottest:.0f} °C ({self._hottest_zone(index)}), above the {limit:g} of"
             f" its profile: waiting until it is at {enough:g}"
         )
-        vitals.pauses += 1
+        readings.pauses += 1
         while hottest > enough and not self._stopped():
             if self._clock() - since >= COOLING_SECONDS:
                 record.keep()
@@ -101,35 +101,35 @@ class Thermometer:
                     f" rest, where {enough:g} were expected; cool it, or raise"
                     f" pause_above_celsius in its profile"
                 )
-            self._sleep(LOOK_SECONDS)
-            now = self._look(index)
+            self._sleep(READ_INTERVAL_SECONDS)
+            now = self._read(index)
             if now is None or isnan(now):
                 break  # it was lost meanwhile; whoever asks it next notices
             hottest = now
-        vitals.paused_seconds += self._clock() - since
+        readings.paused_seconds += self._clock() - since
         record.keep()
 
-    def _look(self, index: int) -> float | None:
+    def _read(self, index: int) -> float | None:
         """Note a device's state; return its highest temperature.
 
         None where it tells none, NaN where it does not answer: that is for whoever asks it next to
         find out, who knows how to get it back.
         """
-        self._looked[index] = self._clock()
-        patient = self._record.patients[index]
+        self._read_at[index] = self._clock()
+        device = self._record.devices[index]
         try:
-            state = patient.telemetry()
+            state = device.telemetry()
         except InfrastructureError:
             return nan
-        self._record.vitals[index].see(state)
+        self._record.readings[index].add(state)
         self._record.keep()
-        return max(_watched(patient.profile, state.temperatures).values(), default=None)
+        return max(_watched(device.profile, state.temperatures).values(), default=None)
 
     def _hottest_zone(self, index: int) -> str:
-        """Return the zone that was hottest when the device was looked at last."""
-        vitals, profile = self._record.vitals[index], self._record.patients[index].profile
+        """Return the zone that was hottest when the device was read last."""
+        readings, profile = self._record.readings[index], self._record.devices[index].profile
         watched = _watched(
-            profile, {name: seen["last"] for name, seen in vitals.temperatures.items()}
+            profile, {name: seen["last"] for name, seen in readings.temperatures.items()}
         )
         return max(watched, key=watched.__getitem__)
 

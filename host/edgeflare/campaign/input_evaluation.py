@@ -1,0 +1,64 @@
+"""Known inputs evaluated on every arm, batch after batch, with the answers in the journal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from edgeflare.campaign.campaign_context import CampaignContext
+from edgeflare.campaign.pipeline import Pipeline
+from edgeflare.core.answer import Image
+from edgeflare.core.evaluated_query import EvaluatedQuery
+from edgeflare.core.query import Query
+from edgeflare.run.journal_rows import Role
+from edgeflare.run.stored_answers import to_row
+
+_Inputs = list[tuple[int, int, Image]]
+"""Seed ids, repetitions and images of a batch."""
+
+
+def evaluate_inputs(
+    context: CampaignContext,
+    role: Role,
+    rounds: Iterable[Sequence[tuple[int, int]]],
+    load: Callable[[int], Image],
+    *,
+    largest_batch: int = 16,
+    members: tuple[str, ...] = (),
+    record: Callable[[int, EvaluatedQuery], None] = lambda _seed_id, _evaluated: None,
+) -> Iterator[list[tuple[int, EvaluatedQuery]]]:
+    """Evaluate inputs until all are, or the campaign is stopped; yield each batch once it is kept.
+
+    Args:
+        context: the campaign.
+        role: the role under which the journal keeps the answers.
+        rounds: seed id and repetition of each input; no batch holds inputs of two rounds.
+        load: returns the image of a seed id, HWC uint8.
+        largest_batch: the most inputs in a batch; few, where the speed of the device is unknown.
+        members: further members of the twin's ensemble to ask.
+        record: writes more about an input, given its seed id, in the transaction of its answers.
+
+    Raises:
+        InfrastructureError: a device or a worker process is lost for good.
+
+    """
+    size = min(context.batch_size(0.0), largest_batch)
+    arms = context.panel.arms
+
+    def batches() -> Iterator[tuple[_Inputs, list[Query], list[int]]]:
+        for part in (left[at : at + size] for left in rounds for at in range(0, len(left), size)):
+            if context.stopped():
+                return
+            inputs = [(seed_id, n, load(seed_id)) for seed_id, n in part]
+            queries = [Query(image, arms, members) for _, _, image in inputs]
+            yield inputs, queries, [seed_id for seed_id, _ in part]
+
+    pipeline: Pipeline[_Inputs] = context.pipeline()
+    for batch in pipeline.stream(batches()):
+        answered = list(zip(batch.ticket, batch.evaluated, strict=True))
+        with context.journal.transaction():
+            context.journal.write_answers(
+                to_row(role, seed_id, n, image, one) for (seed_id, n, image), one in answered
+            )
+            for (seed_id, _, _), one in answered:
+                record(seed_id, one)
+        yield [(seed_id, one) for (seed_id, _, _), one in answered]
