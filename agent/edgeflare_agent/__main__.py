@@ -139,6 +139,14 @@ def _parser() -> argparse.ArgumentParser:
         metavar="SECONDS",
         help="stop when no host has asked anything for that long",
     )
+    _add_device_options(parser)
+    add("--version", action="version", version=f"edgeflare-agent {__version__}")
+    return parser
+
+
+def _add_device_options(parser: argparse.ArgumentParser) -> None:
+    """Add what depends on how the device is made: its libraries, its Python, its file system."""
+    add = parser.add_argument
     add(
         "--allow-delegate",
         action="append",
@@ -161,8 +169,6 @@ def _parser() -> argparse.ArgumentParser:
         help="folder under which the device's own /proc and /sys are, for an agent in a container "
         "(default: %(default)s)",
     )
-    add("--version", action="version", version=f"edgeflare-agent {__version__}")
-    return parser
 
 
 class _Parser(argparse.ArgumentParser):

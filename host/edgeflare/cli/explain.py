@@ -116,7 +116,7 @@ def explain(
     profiles = _profiles(past.profiles(device, decided_by_user(trust)), chosen, elsewhere)
     pending = left_over(before, elsewhere) if finding else [entry.seed_id for entry in chosen]
     kept = Explanations(past.directory, past.about, before, pending, elsewhere)
-    session = _Session(run_to_explain, kept, everything, chosen)
+    session = _ExplanationsOfCall(run_to_explain, kept, everything, chosen)
     try:
         with as_ctrl_c():
             for profile, entries in profiles:
@@ -134,7 +134,7 @@ def explain(
     return 0
 
 
-class _Session:
+class _ExplanationsOfCall:
     """The explanations of one call, as they come."""
 
     def __init__(

@@ -82,7 +82,7 @@ def journal(tmp_path: Path) -> Any:
 
 
 def test_a_hot_device_rests_until_it_is_cool(journal: Journal) -> None:
-    readings = [70.0, 81.0, 79.0, 76.0, 75.0, 74.0]
+    readings: list[float | None] = [70.0, 81.0, 79.0, 76.0, 75.0, 74.0]
     ward = Ward(scripted_device(readings, pause_above_celsius=80.0), journal)
     ward.thermometer.wait_until_cool()
     assert ward.clock.slept == []

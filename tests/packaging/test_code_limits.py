@@ -1,0 +1,93 @@
+"""Limits of the code: the length and complexity of functions, and names that mean one thing."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from radon.complexity import cc_rank, cc_visit_ast
+
+ROOT = Path(__file__).parents[2]
+SOURCES = ("host", "agent", "operators", "protos")
+MOST_BODY_LINES = 60
+"""From the first statement to the last; signature and docstring are not counted."""
+
+GENERATED = {"agent_pb2.py", "agent_pb2_grpc.py"}
+NAMED_BY_PYTHON = {"__init__", "__main__", "conftest"}
+
+
+def parsed(*folders: str) -> dict[Path, ast.Module]:
+    """Return the syntax trees of all Python files below folders of the project."""
+    paths = (path for folder in folders for path in sorted((ROOT / folder).rglob("*.py")))
+    return {path.relative_to(ROOT): tree(path) for path in paths if path.name not in GENERATED}
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_bytes())
+
+
+def functions(module: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(module):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def body_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    body = function.body[1:] if ast.get_docstring(function) is not None else function.body
+    return (body[-1].end_lineno or 0) - body[0].lineno + 1 if body else 0
+
+
+def twice(places: dict[str, list[str]]) -> dict[str, list[str]]:
+    return {name: found for name, found in places.items() if len(found) > 1}
+
+
+def test_the_lines_of_a_body_are_counted() -> None:
+    code = 'def f(\n    a,\n):\n    """Say.\n\n    More.\n    """\n    1\n\n    2\n'
+    assert [body_lines(function) for function in functions(ast.parse(code))] == [3]
+    code = 'def f():\n    """Nothing else."""'
+    assert [body_lines(function) for function in functions(ast.parse(code))] == [0]
+
+
+def test_a_function_fits_on_a_screen() -> None:
+    trees = parsed(*SOURCES, "benchmarks", "tests", "examples")
+    assert len(trees) > 400
+    long = {
+        f"{path}: {function.name}": lines
+        for path, module in trees.items()
+        for function in functions(module)
+        if (lines := body_lines(function)) > MOST_BODY_LINES
+    }
+    assert long == {}
+
+
+def test_no_function_has_a_complexity_of_rank_d_or_worse() -> None:
+    complex_ = {
+        f"{path}: {block.name}": block.complexity
+        for path, module in parsed(*SOURCES, "benchmarks").items()
+        for block in cc_visit_ast(module)
+        if cc_rank(block.complexity) > "C"
+    }
+    assert complex_ == {}
+
+
+def test_a_class_name_is_used_once() -> None:
+    """Classes that one test file has for itself are left out: nobody else meets them."""
+    places = defaultdict(list)
+    for path, module in parsed(*SOURCES, "benchmarks", "tests/support").items():
+        for node in ast.walk(module):
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(str(path))
+    assert twice(places) == {}
+
+
+def test_a_module_name_is_used_once() -> None:
+    """Benchmarks are named as what they measure, and tests as what they test."""
+    places = defaultdict(list)
+    for path in parsed(*SOURCES, "tests/support"):
+        if path.stem not in NAMED_BY_PYTHON:
+            places[path.stem].append(str(path))
+    assert twice(places) == {}
