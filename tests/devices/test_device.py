@@ -183,6 +183,35 @@ def test_a_user_who_does_not_want_to_wait_is_heeded(
         assert time.monotonic() - began < 10
 
 
+def test_a_user_who_does_not_want_to_wait_for_an_attempt_is_heeded(
+    serve: Callable[..., Profile], model: Path
+) -> None:
+    """The agent does not answer before the attempt has been given up, and SIGINT comes twice."""
+    interrupts: list[int] = []
+    opened, given_up = threading.Event(), threading.Event()
+
+    def answer_late(*_: object) -> None:
+        if opened.is_set():
+            for count in (1, 2):
+                os.kill(os.getpid(), signal.SIGINT)
+                while len(interrupts) < count:  # two signals at once are one
+                    time.sleep(0.01)
+            given_up.wait(30)
+
+    before = signal.signal(signal.SIGINT, lambda number, _frame: interrupts.append(number))
+    try:
+        with connect(serve(finish=answer_late)) as device:
+            device.open(model)
+            opened.set()
+            with pytest.raises(InfrastructureError, match="fake: lost, and stopped before it was"):
+                device.reopen(lambda: len(interrupts) > 1)
+            given_up.set()
+        signal.raise_signal(signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert len(interrupts) == 3  # the handler that was there is back
+
+
 def test_a_device_that_comes_back_as_another(serve: Callable[..., Profile], model: Path) -> None:
     delegated: Iterator[int] = iter([5, 4])
     with connect(serve(delegated=delegated)) as device:

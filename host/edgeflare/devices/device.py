@@ -17,6 +17,7 @@ from edgeflare.devices.profile import Kernels, Profile
 from edgeflare.devices.provenance import Provenance, Telemetry
 from edgeflare.devices.remote.deployment import cache_of
 from edgeflare.devices.session import DeviceSession
+from edgeflare.devices.stop_signal import StopSignal, raise_on_stop
 from edgeflare.devices.transports.transport import Transport
 from edgeflare.devices.transports.transport_registry import transport
 from edgeflare.errors import EdgeFlareError, InfrastructureError
@@ -168,12 +169,15 @@ class Device:
         for pause in REOPEN_PAUSES_SECONDS:
             self._wait(pause, stopped, cause)
             try:
-                self._disconnect()
-                cause = cause or self._transport.failure_reason()
-                self._connect()
-                for session in self._sessions:
-                    session.resume(self._connection)
+                with raise_on_stop(stopped):
+                    self._disconnect()
+                    cause = cause or self._transport.failure_reason()
+                    self._connect()
+                    for session in self._sessions:
+                        session.resume(self._connection)
                 break
+            except StopSignal:
+                raise self._stopped(cause) from None
             except EdgeFlareError as error:
                 refusals = 0 if isinstance(error, DeviceLost) else refusals + 1
                 if refusals == MOST_REFUSALS:
@@ -227,14 +231,17 @@ class Device:
         until = time.monotonic() + seconds
         while True:
             if stopped():
-                raise InfrastructureError(
-                    f"{self.profile.name}: lost{f' ({cause})' if cause else ''}, and stopped before"
-                    " it was back"
-                )
+                raise self._stopped(cause)
             left = until - time.monotonic()
             if left <= 0:
                 return
             time.sleep(min(left, SLICE_SECONDS))
+
+    def _stopped(self, cause: str) -> InfrastructureError:
+        return InfrastructureError(
+            f"{self.profile.name}: lost{f' ({cause})' if cause else ''}, and stopped before it was"
+            " back"
+        )
 
     def _check_is_the_same(self, before: Mapping[str, object]) -> None:
         """Refuse a device whose answers could not be set beside the earlier ones."""
