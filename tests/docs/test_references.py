@@ -22,7 +22,7 @@ from edgeflare.devices.transports.transport_registry import transports
 from edgeflare.models.pair_file import Settings
 from edgeflare.models.preprocess import PRESETS
 from edgeflare.search.strategy_registry import strategies
-from edgeflare_operators import operators
+from edgeflare_operators import built_in_operators
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -146,7 +146,7 @@ def test_every_key_of_a_repair_is_told() -> None:
 
 def test_every_strategy_and_operator_is_told() -> None:
     assert set(strategies()) <= words("differences.md")
-    assert {operator.name for operator in operators()} <= words("operators.md")
+    assert {operator.name for operator in built_in_operators()} <= words("operators.md")
 
 
 @pytest.mark.slow

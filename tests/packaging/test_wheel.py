@@ -89,4 +89,5 @@ def test_the_commands_work_outside_the_checkout(installed: Path) -> None:
     assert edgeflare.__version__ in run(installed / "edgeflare", "--version", cwd=installed)
     listed = run(installed / "edgeflare", "devices", "list", cwd=installed)
     assert "emulated-builtin" in listed
+    assert "pixel-change" in run(installed / "edgeflare", "operators", cwd=installed)
     assert "--help" in run(installed / "edgeflare-agent", "--help", cwd=installed)

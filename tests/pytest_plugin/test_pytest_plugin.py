@@ -329,3 +329,13 @@ def test_code_of_a_pair_and_profiles_of_the_folder_take_trust(
         assert device.profile.name == "mine"
     with pytest.raises(UserError, match="needs your trust"):  # nothing of it was kept
         untrusted.open_device()
+
+
+def test_a_search_draws_from_the_operators_that_are_named(tmp_path: Path) -> None:
+    edgeflare = EdgeFlare(["emulated-builtin"], tmp_path / "run")
+    pair = ROOT / "examples" / "fashion_lenet4"
+    budget: dict[str, Any] = {"limit": 1, "total_queries": 30, "shrink": 0}
+    document = edgeflare.search(pair, operators=["median-blur", "pixel-change"], **budget).document
+    assert document["plan"]["operators"] == ["median-blur", "pixel-change"]
+    with pytest.raises(UserError, match="'median-blurr'; did you mean median-blur"):
+        edgeflare.search(pair, operators=["median-blurr"], **budget)

@@ -21,7 +21,7 @@ from edgeflare.search.boundary import boundary, boundary_mh
 from edgeflare.search.dflare import dflare
 from edgeflare.search.strategy import StrategyFunction
 from edgeflare.search.surrogates.device_surrogate import EnsembleForDevice, TwinThenNearTies
-from edgeflare_operators import operators
+from edgeflare_operators import built_in_operators
 
 TALES = pytest.mark.parametrize("tale", [boundary, boundary_mh])
 
@@ -175,7 +175,7 @@ def test_the_same_start_is_the_same_search(tale: StrategyFunction, find: Find) -
 
 @TALES
 def test_the_trigger_names_the_operators_that_led_to_it(tale: StrategyFunction) -> None:
-    installed = {operator.name for operator in operators()}
+    installed = {operator.name for operator in built_in_operators()}
     for drive in drives(tale, Goal(), on_all_seeds(compression(COMPRESSED["linear"])), 300):
         assert drive.finding is not None
         assert drive.finding.operators

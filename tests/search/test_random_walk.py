@@ -6,12 +6,12 @@ import numpy as np
 
 from edgeflare.core.goal import Goal
 from edgeflare.search.random_walk import random_walk
-from edgeflare_operators import operators
+from edgeflare_operators import built_in_operators
 
 
 def test_every_mutant_is_the_next_parent(agreeing_bench: Any) -> None:
     drive = agreeing_bench.drive(random_walk, Goal(), rng_seed=3, steps=100)
-    rng, pool, image = np.random.default_rng(3), operators(), agreeing_bench.seed
+    rng, pool, image = np.random.default_rng(3), built_in_operators(), agreeing_bench.seed
     for query in drive.queries:
         image = pool[rng.integers(len(pool))](image, rng)
         assert np.array_equal(query.image, image)
