@@ -157,8 +157,9 @@ def test_an_unknown_device_is_answered_with_the_nearest() -> None:
             'kernel = "builtin"',
             'unknown key "kernel"; did you mean "kernels"? known keys: description, extends,'
             " transport, kernels, threads, delegate, delegate_options, warmup,"
-            " input_timeout_seconds, canary_every, pause_above_celsius, thermal_zones, python,"
-            " link_delay_ms, runtime, cpu, serial, cache, cache_limit_mb, host, address, tls_ca,"
+            " input_timeout_seconds, connect_timeout_seconds, upload_timeout_seconds, canary_every,"
+            " pause_above_celsius, thermal_zones, python, start_timeout_seconds, link_delay_ms,"
+            " runtime, cpu, serial, cache, cache_limit_mb, host, address, tls_ca,"
             " token_file",
         ),
         (

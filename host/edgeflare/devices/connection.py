@@ -74,15 +74,28 @@ class Connection:
     would not.
     """
 
-    def __init__(self, name: str, endpoint: Endpoint, delay_seconds: float = 0.0) -> None:
+    def __init__(
+        self,
+        name: str,
+        endpoint: Endpoint,
+        delay_seconds: float = 0.0,
+        *,
+        connect_seconds: float | None = None,
+        upload_seconds: float | None = None,
+    ) -> None:
         """Prepare a connection; nothing is sent yet.
 
         Args:
             name: the device's name, for messages.
             endpoint: where the agent listens.
             delay_seconds: emulated latency of each round trip.
+            connect_seconds: time that the first answer may take; None for SHORT_CALL_SECONDS.
+            upload_seconds: time that a model may take to be sent; None for what its size takes at
+                UPLOAD_BYTES_PER_SECOND.
 
         """
+        self._connect_seconds = connect_seconds
+        self._upload_seconds = upload_seconds
         self.name = name
         self.address = endpoint.address
         self.place = name if endpoint.address in name else f"{name} ({endpoint.address})"
@@ -106,7 +119,8 @@ class Connection:
             grpc.RpcError: as it came; the handshake knows best what it means there.
 
         """
-        reply: wire.DescribeReply = self._send(self._stub.Describe, request, SHORT_CALL_SECONDS)
+        seconds = self._connect_seconds or SHORT_CALL_SECONDS
+        reply: wire.DescribeReply = self._send(self._stub.Describe, request, seconds)
         major, minor = SEALS_SINCE
         self._seals = reply.protocol.major == major and reply.protocol.minor >= minor
         self.check(reply)
@@ -147,7 +161,8 @@ class Connection:
         seconds = SHORT_CALL_SECONDS + len(model) / HASHED_BYTES_PER_SECOND
         found: wire.FindModelReply = self._call(self._stub.FindModel, find, seconds)
         if not found.present:
-            seconds = SHORT_CALL_SECONDS + len(model) / UPLOAD_BYTES_PER_SECOND
+            usual = SHORT_CALL_SECONDS + len(model) / UPLOAD_BYTES_PER_SECOND
+            seconds = self._upload_seconds or usual
             self._call(self._stub.UploadModel, _parts(sha256, model), seconds)
 
     def open_session(self, request: wire.OpenSessionRequest) -> wire.OpenSessionReply:

@@ -216,7 +216,13 @@ class Device:
         with ExitStack() as stack:
             endpoint = stack.enter_context(self._transport)
             delay_seconds = self.profile.link_delay_ms / 1000
-            connection = Connection(self.profile.name, endpoint, delay_seconds)
+            connection = Connection(
+                self.profile.name,
+                endpoint,
+                delay_seconds,
+                connect_seconds=self.profile.connect_timeout_seconds,
+                upload_seconds=self.profile.upload_timeout_seconds,
+            )
             stack.callback(connection.close)
             self._description = shake_hands(connection)
             self._connection = connection

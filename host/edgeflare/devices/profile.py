@@ -44,6 +44,11 @@ class Profile:
         delegate_options: what that library is told.
         warmup: inputs of zeros to run before a session counts as open.
         input_timeout_seconds: time that one input may take before it counts as a hang.
+        connect_timeout_seconds: time that the device may take to let the host in; None for the
+            usual.
+        upload_timeout_seconds: time that a model or an agent may take to be sent; None for what its
+            size takes over a slow link.
+        start_timeout_seconds: time that the agent may take to start; None for the usual.
         canary_every: device queries from one canary input to the next; 0 for none.
         pause_above_celsius: temperature above which the device is left to cool; None for no limit.
         thermal_zones: names of the zones that this temperature is taken from, with `*` for
@@ -74,6 +79,9 @@ class Profile:
     delegate_options: Mapping[str, str] = field(default_factory=dict)
     warmup: int = 0
     input_timeout_seconds: float = 10.0
+    connect_timeout_seconds: int | None = None
+    upload_timeout_seconds: int | None = None
+    start_timeout_seconds: int | None = None
     canary_every: int = 1000
     pause_above_celsius: float | None = None
     thermal_zones: tuple[str, ...] = ()

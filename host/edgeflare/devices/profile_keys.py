@@ -177,6 +177,9 @@ def _toml(value: object) -> str:
 _MOST_CELSIUS = 200.0
 """Silicon does not survive it."""
 
+_MOST_SECONDS = 3600
+"""An hour: for a model over the slowest link, or a board that is busy."""
+
 EXTENDS = ProfileKey("extends", text("the name of another profile"), needs_trust=False)
 
 COMMON_KEYS = {
@@ -197,6 +200,8 @@ COMMON_KEYS = {
             number(LEAST_INPUT_TIMEOUT_SECONDS, MOST_INPUT_TIMEOUT_SECONDS),
             needs_trust=False,
         ),
+        ProfileKey("connect_timeout_seconds", whole_number(1, _MOST_SECONDS), needs_trust=False),
+        ProfileKey("upload_timeout_seconds", whole_number(1, _MOST_SECONDS), needs_trust=False),
         ProfileKey("canary_every", whole_number(least=0), needs_trust=False),
         ProfileKey("pause_above_celsius", number(1, _MOST_CELSIUS), needs_trust=False),
         ProfileKey(
@@ -218,6 +223,10 @@ RUNTIME = ProfileKey(
     "runtime",
     AcceptedValues('a runtime, "litert" or "tflite-runtime", perhaps with "==VERSION"', _runtime),
     needs_trust=False,
+)
+
+START_TIMEOUT_SECONDS = ProfileKey(
+    "start_timeout_seconds", whole_number(1, _MOST_SECONDS), needs_trust=False
 )
 
 CACHE = ProfileKey(

@@ -360,12 +360,11 @@ def test_another_process_whose_home_is_hidden_is_left_alone(stranger: Stranger) 
     ],
 )
 def test_an_agent_that_does_not_come_up_is_explained(
-    script: str, words: str, here: LoopbackRemote, cache: Path, monkeypatch: pytest.MonkeyPatch
+    script: str, words: str, here: LoopbackRemote, cache: Path
 ) -> None:
-    monkeypatch.setattr(on_device, "READY_SECONDS", 1)
     sha256 = deploy(here, cache, script)
     with pytest.raises(InfrastructureError, match=words):
-        on_device.launch(here, str(cache), sha256, "host-1-1-a", [])
+        on_device.launch(here, str(cache), sha256, "host-1-1-a", [], start_seconds=1)
     on_device.halt(here, str(cache), "host-1-1-a")
     assert on_device.running(here, str(cache)) == []
 

@@ -129,6 +129,15 @@ def test_an_agent_that_is_never_ready(tmp_path: Path, monkeypatch: pytest.Monkey
     )
 
 
+def test_a_profile_says_how_long_the_agent_may_take_to_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(child_agent, "STOP_SECONDS", 0.2)
+    python = script(tmp_path / "python", "exec sleep 60")
+    with pytest.raises(InfrastructureError, match="the agent was not ready within 1 s"):
+        EmulatedTransport(replace(profile(python), start_timeout_seconds=1)).open()
+
+
 def test_an_agent_that_says_something_else(tmp_path: Path) -> None:
     python = script(tmp_path / "python", "echo hello")
 

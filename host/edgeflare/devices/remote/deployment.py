@@ -78,7 +78,7 @@ def install(remote: Remote, profile: Profile, seen: RemoteState) -> InstalledAge
         payload = _payload(profile, seen, Path(folder))
         if payload.sha256 in seen.payloads:
             return InstalledAgent(seen.cache, payload.sha256, 0)
-        sent = _send(remote, seen.cache, payload)
+        sent = _send(remote, seen.cache, payload, profile.upload_timeout_seconds)
     on_device.prune(remote, seen.cache, payload.sha256, OTHERS_KEPT)
     return InstalledAgent(seen.cache, payload.sha256, sent)
 
@@ -109,12 +109,12 @@ def _payload(profile: Profile, seen: RemoteState, folder: Path) -> Payload:
     return agent_code(folder) if profile.python else bundle(profile, seen.machine)
 
 
-def _send(remote: Remote, cache: str, payload: Payload) -> int:
+def _send(remote: Remote, cache: str, payload: Payload, upload_seconds: float | None) -> int:
     size = payload.file.stat().st_size
+    seconds = upload_seconds or on_device.SHORT_SECONDS + size / PUSH_BYTES_PER_SECOND
     name = new_name()
     on_device.prepare(remote, cache)
     try:
-        seconds = on_device.SHORT_SECONDS + size / PUSH_BYTES_PER_SECOND
         remote.push(payload.file, f"{cache}/incoming/{name}", seconds)
         on_device.unpack(remote, cache, payload.sha256, name)
     except BaseException:

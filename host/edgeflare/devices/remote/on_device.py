@@ -138,6 +138,7 @@ def launch(
     name: str,
     options: Sequence[str],
     python: str | None = None,
+    start_seconds: int | None = None,
 ) -> LaunchedAgent:
     """Start an agent that outlives the shell, and wait until it is ready.
 
@@ -148,14 +149,16 @@ def launch(
         name: what the run is called.
         options: the agent's options, beside those for address, store and token.
         python: the Python on the device that runs it, where the payload brings none.
+        start_seconds: time that it may take to start; None for READY_SECONDS.
 
     Raises:
         InfrastructureError: it does not come up.
 
     """
     prefix = "" if python is None else f"export EDGEFLARE_PYTHON={shlex.quote(python)}"
-    arguments = (cache, sha256, name, platform.node(), str(READY_SECONDS), *options)
-    said = _call(remote, READY_SECONDS + SHORT_SECONDS, "launch", *arguments, prefix=prefix)
+    seconds = start_seconds or READY_SECONDS
+    arguments = (cache, sha256, name, platform.node(), str(seconds), *options)
+    said = _call(remote, seconds + SHORT_SECONDS, "launch", *arguments, prefix=prefix)
     if "failed" in said:
         words = f"; it said: {said['said'][0]}" if "said" in said else ""
         raise InfrastructureError(

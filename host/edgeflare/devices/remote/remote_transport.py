@@ -80,7 +80,13 @@ class RemoteTransport(Transport):
             stack.callback(self._halt, seen.cache, name)
             _HELD.add(name)
             launched = on_device.launch(
-                remote, seen.cache, installed.sha256, name, self._options(), self._profile.python
+                remote,
+                seen.cache,
+                installed.sha256,
+                name,
+                self._options(),
+                self._profile.python,
+                self._profile.start_timeout_seconds,
             )
             port = stack.enter_context(remote.forward(launched.port))
             self._opened = stack.pop_all()

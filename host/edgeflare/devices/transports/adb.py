@@ -17,7 +17,14 @@ from pathlib import Path
 import adbutils
 
 from edgeflare.devices.profile import Profile
-from edgeflare.devices.profile_keys import CACHE, CACHE_LIMIT_MB, RUNTIME, ProfileKey, text
+from edgeflare.devices.profile_keys import (
+    CACHE,
+    CACHE_LIMIT_MB,
+    RUNTIME,
+    START_TIMEOUT_SECONDS,
+    ProfileKey,
+    text,
+)
 from edgeflare.devices.program_check import Check, check_program
 from edgeflare.devices.remote.remote import (
     Output,
@@ -358,6 +365,7 @@ PLUGIN = TransportPlugin(
         ProfileKey("serial", text("what `adb devices` calls the device"), needs_trust=False),
         CACHE,
         CACHE_LIMIT_MB,
+        START_TIMEOUT_SECONDS,
     ),
     needs_trust=False,
     scheme=AddressScheme(

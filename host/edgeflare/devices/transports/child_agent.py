@@ -39,14 +39,16 @@ class ChildAgent:
 
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, start_seconds: float | None = None) -> None:
         """Make the folder; nothing runs yet.
 
         Args:
             name: the device's name, for messages.
+            start_seconds: time that the agent may take to start; None for READY_SECONDS.
 
         """
         self._name = name
+        self._start_seconds = start_seconds or READY_SECONDS
         self._scratch = ScratchFolder()
         self._process: subprocess.Popen[bytes] | None = None
         self.folder = self._scratch.path
@@ -106,12 +108,12 @@ class ChildAgent:
         """Read the line that says on which port the agent listens."""
         assert process.stdout is not None  # noqa: S101 - for the type checker
         stdout = process.stdout.fileno()
-        deadline = time.monotonic() + READY_SECONDS
+        deadline = time.monotonic() + self._start_seconds
         line = b""
         while not line.endswith(b"\n"):
             if not select.select([stdout], [], [], max(0.0, deadline - time.monotonic()))[0]:
                 raise InfrastructureError(
-                    f"{self._name}: the agent was not ready within {READY_SECONDS:g} s"
+                    f"{self._name}: the agent was not ready within {self._start_seconds:g} s"
                     f"{self._last_line()}"
                 )
             part = os.read(stdout, 4096)
@@ -151,7 +153,7 @@ class ChildTransport(Transport):
     def open(self) -> Endpoint:
         """Start the agent, and wait until it is ready."""
         self._failure_reason = ""
-        self._agent = ChildAgent(self.profile.name)
+        self._agent = ChildAgent(self.profile.name, self.profile.start_timeout_seconds)
         try:
             return self.start_agent(self._agent)
         except BaseException:

@@ -9,7 +9,7 @@ import os
 import sys
 from pathlib import Path
 
-from edgeflare.devices.profile_keys import PYTHON, ProfileKey, number
+from edgeflare.devices.profile_keys import PYTHON, START_TIMEOUT_SECONDS, ProfileKey, number
 from edgeflare.devices.transports.child_agent import ChildAgent, ChildTransport
 from edgeflare.devices.transports.delegate import allow_delegate
 from edgeflare.devices.transports.transport import Endpoint
@@ -54,7 +54,11 @@ _MOST_LINK_DELAY_MS = 60_000.0
 
 PLUGIN = TransportPlugin(
     create=EmulatedTransport,
-    keys=(PYTHON, ProfileKey("link_delay_ms", number(0, _MOST_LINK_DELAY_MS), needs_trust=False)),
+    keys=(
+        PYTHON,
+        START_TIMEOUT_SECONDS,
+        ProfileKey("link_delay_ms", number(0, _MOST_LINK_DELAY_MS), needs_trust=False),
+    ),
     needs_trust=False,
     starts_device=True,
     status=lambda _profile: "here",

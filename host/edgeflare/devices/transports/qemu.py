@@ -15,7 +15,7 @@ from pathlib import Path
 
 from edgeflare.devices.bundle.build import build_bundle, unpack_bundle
 from edgeflare.devices.profile import Profile
-from edgeflare.devices.profile_keys import RUNTIME, ProfileKey, text
+from edgeflare.devices.profile_keys import RUNTIME, START_TIMEOUT_SECONDS, ProfileKey, text
 from edgeflare.devices.program_check import Check, check_program
 from edgeflare.devices.transports.child_agent import ChildAgent, ChildTransport
 from edgeflare.devices.transports.delegate import allow_delegate
@@ -138,6 +138,7 @@ PLUGIN = TransportPlugin(
     create=QemuTransport,
     keys=(
         RUNTIME,
+        START_TIMEOUT_SECONDS,
         ProfileKey(
             "cpu",
             text('a core that QEMU knows, for example "cortex-a72"'),

@@ -24,6 +24,7 @@ from edgeflare.devices.profile_keys import (
     CACHE_LIMIT_MB,
     PYTHON,
     RUNTIME,
+    START_TIMEOUT_SECONDS,
     AcceptedValues,
     ProfileKey,
     read_text,
@@ -63,16 +64,19 @@ _FORWARD_TRIES = 5
 class SshRemote(Remote):
     """A device that is reached by `ssh HOST`."""
 
-    def __init__(self, profile: Profile, connect_seconds: int = CONNECT_SECONDS) -> None:
+    def __init__(self, profile: Profile, connect_seconds: int | None = None) -> None:
         """Prepare; nothing is reached yet.
 
         Args:
             profile: its `host` is `[USER@]HOST[:PORT]`, or an alias of the user's configuration.
-            connect_seconds: see CONNECT_SECONDS.
+            connect_seconds: time that one connection may take; None for what the profile says, and
+                else CONNECT_SECONDS.
 
         """
         self._profile = profile
-        self._connect_seconds = connect_seconds
+        self._connect_seconds = (
+            connect_seconds or profile.connect_timeout_seconds or CONNECT_SECONDS
+        )
         self._scratch: ScratchFolder | None = None
         self._master: subprocess.Popen[bytes] | None = None
         self._failure_reason = ""
@@ -202,11 +206,12 @@ class SshRemote(Remote):
     def _wait_until_in(self, master: subprocess.Popen[bytes]) -> None:
         assert master.stdout is not None  # noqa: S101 - for the type checker
         stdout = master.stdout.fileno()
-        deadline = time.monotonic() + OPEN_SECONDS
+        seconds = max(OPEN_SECONDS, self._connect_seconds)
+        deadline = time.monotonic() + seconds
         heard = b""
         while _HELLO.encode() not in heard:
             if not select.select([stdout], [], [], max(0.0, deadline - time.monotonic()))[0]:
-                raise RemoteLost(f"{self.place}: ssh was not in within {OPEN_SECONDS:g} s", "ssh")
+                raise RemoteLost(f"{self.place}: ssh was not in within {seconds:g} s", "ssh")
             part = os.read(stdout, 4096)
             if not part:
                 master.wait()
@@ -370,6 +375,7 @@ PLUGIN = TransportPlugin(
         ),
         CACHE,
         CACHE_LIMIT_MB,
+        START_TIMEOUT_SECONDS,
     ),
     needs_trust=False,
     scheme=AddressScheme("ssh", "ssh://[USER@]HOST", _read_scheme, extends="linux-aarch64-ssh"),
