@@ -14,8 +14,8 @@ from pathlib import Path
 from rich.console import Console
 
 from edgeflare.report.run_terminal import print_run
+from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.run.run_document import load_document
 
 COLUMNS = 100
 

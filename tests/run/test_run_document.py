@@ -6,6 +6,7 @@ import hashlib
 import json
 import shutil
 from contextlib import closing
+from copy import deepcopy
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
@@ -16,11 +17,15 @@ import pytest
 
 from documents import as_json
 from edgeflare.errors import UserError
+from edgeflare.report.figure_lines import who_was_right
 from edgeflare.run import run_document as report_document
 from edgeflare.run.derive_document import derive_document
+from edgeflare.run.harm import rank
 from edgeflare.run.journal import Journal
 from edgeflare.run.load_document import load_document
+from edgeflare.run.nearness import counts, psnr_of
 from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_document import from_json
 
 
 @pytest.fixture(scope="session")
@@ -162,3 +167,19 @@ def test_what_is_derived_from_a_journal_keeps_its_schema_too(
 def test_a_journal_alone_says_what_the_document_says(run: Any, tmp_path: Path) -> None:
     directory = crafted(run, tmp_path, "warnings", [])
     assert as_json(load_document(directory)) == run.document
+
+
+def test_keys_that_older_versions_did_not_write_stay_absent(run: Any) -> None:
+    older = deepcopy(run.document)
+    for key in ("host", "health", "unmutated", "nearness"):
+        older.pop(key, None)
+    del older["totals"]["duplicates"]
+    for entry in (*older["findings"], *older["deviating_seeds"]):
+        for key in ("seed_name", "harm", "psnr", "within", "strong"):
+            del entry[key]
+    read = from_json(older)
+    assert as_json(read) == older
+    assert [rank(entry) for entry in read.findings] == [2] * len(read.findings)  # unlabelled
+    assert all(map(counts, read.findings))
+    assert {psnr_of(entry) for entry in read.findings} == {None}
+    assert {who_was_right(entry) for entry in read.deviations} == {None}

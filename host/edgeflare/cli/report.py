@@ -19,7 +19,7 @@ from edgeflare.report.markdown_summary import summary
 from edgeflare.report.run_terminal import print_run
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory, write_atomically
-from edgeflare.run.run_document import RunDocument
+from edgeflare.run.run_document import RunDocument, to_json
 
 Run = Annotated[
     Path,
@@ -73,7 +73,7 @@ def report(
     if as_json:
         if wanted:
             raise UserError("--json prints, and the other switches write files: give --json alone")
-        typer.echo(json.dumps(document, indent=1))
+        typer.echo(json.dumps(to_json(document), indent=1))
     elif not wanted:
         print_run(Console(), document, str(run))
     for name, data in wanted.items():

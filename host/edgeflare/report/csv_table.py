@@ -53,8 +53,8 @@ _COPIED = (
 def _row(document: RunDocument, entry: Finding, name: str) -> dict[str, Any]:
     """Return a row; what is null or unknown stays empty."""
     refined = entry.refined
-    row: dict[str, Any] = {key: getattr(entry, key) for key in _COPIED}
-    row |= to_json(entry.distortion)
+    told = to_json(entry)
+    row = {key: told.get(key) for key in _COPIED} | told["distortion"]
     row |= {
         "list": name,
         "device_name": entry.device,

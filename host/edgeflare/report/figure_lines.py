@@ -65,7 +65,7 @@ def harms_in_words(harms: Mapping[str, int]) -> str:
 
 def who_was_right(entry: Finding) -> str | None:
     """Return who was right in a word for a table: "original", "device", "neither"; or None."""
-    if entry.harm is None:
+    if not entry.harm:
         return None
     return {"both-wrong": "neither"}.get(entry.harm, entry.harm.partition("-")[0])
 

@@ -14,6 +14,8 @@ from pathlib import PurePath
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from msgspec import UNSET
+
 from edgeflare.report.arm_lines import details
 from edgeflare.report.entry_names import decisions, number, sort
 from edgeflare.report.figure_lines import unmutated_lines
@@ -166,7 +168,7 @@ def _add_failure(case: Element, document: RunDocument, title: str, entry: Findin
         f"seed: {entry.seed_image} ({entry.seed_name or entry.seed_id})",
         f"device: {entry.device}",
         f"queries: {entry.queries}, {entry.device_queries} of them on the device",
-        f"distance to the seed: PSNR {number(entry.psnr)} dB, L2 "
+        f"distance to the seed: PSNR {number(None if entry.psnr is UNSET else entry.psnr)} dB, L2 "
         f"{number(distortion.l2)}, L∞ {number(distortion.linf, 0)}",
         f"operators: {', '.join(entry.operators) or 'none'}",
     ]

@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
+from msgspec import UnsetType
+
 from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Goal
 from edgeflare.core.outcome import Outcome
@@ -51,17 +53,17 @@ def is_harmful(entry: Finding) -> bool:
 
     A failure of the device does, and so does what has no label: nothing says that it is harmless.
     """
-    return entry.kind != "deviation" or entry.harm is None or entry.harm in HARMFUL
+    return entry.kind != "deviation" or not entry.harm or entry.harm in HARMFUL
 
 
 def rank(entry: Finding) -> int:
     """Return the place of an entry by harm: failures, harmful, unlabelled, the others."""
     if entry.kind != "deviation":
         return 0
-    return {None: 2, "both-wrong": 3, "device-right": 4}.get(entry.harm, 1)
+    return {None: 2, "both-wrong": 3, "device-right": 4}.get(entry.harm or None, 1)
 
 
-def count_harms(harms: Iterable[str | None]) -> dict[str, int]:
+def count_harms(harms: Iterable[str | UnsetType | None]) -> dict[str, int]:
     """Return how many there are of each, in the order of `HARMS`, then of those without a label."""
     counts = Counter(harm or UNLABELLED for harm in harms)
     return {name: counts[name] for name in (*HARMS, UNLABELLED) if counts[name]}

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import inf, log10, sqrt
 
+from msgspec import UNSET
+
 from edgeflare.errors import EdgeFlareError
 from edgeflare.run.journal_rows import TriggerRow
 from edgeflare.run.plan import Plan
@@ -62,7 +64,9 @@ def psnr(l2: float, values: int) -> float:
 
 def psnr_of(entry: Finding) -> float | None:
     """Return an entry's PSNR in dB: infinite for a seed that deviates itself, None if unknown."""
-    return inf if entry.distortion.l2 == 0.0 else entry.psnr
+    if entry.distortion.l2 == 0.0:
+        return inf
+    return None if entry.psnr is UNSET else entry.psnr
 
 
 def area(psnrs: Iterable[float], seeds: int) -> float:

@@ -2,8 +2,8 @@
 
 `run.schema.json` beside this file says the same to other programs, and describes each key; a test
 holds the two to one another. docs/run.md says what each figure means. A key that the schema does
-not require is None where a document lacks it: older versions did not write it, or it does not
-apply.
+not require is None where a document lacks it, since it does not apply or an older version wrote the
+document; UNSET, which is false, where None says something else.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 SCHEMA = "edgeflare.run/v1"
 
@@ -98,7 +99,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     seed_id: int
-    seed_name: str | None = None
+    seed_name: str | UnsetType = UNSET
     seed_label: int | None
     kind: str
     device: str
@@ -111,7 +112,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     cause: str | None
     device_sides_with_original: bool | None
     strength: Number | None
-    harm: str | None = None
+    harm: str | UnsetType | None = UNSET
     distortion: Distortion
     refined: Refined | None
     operators: tuple[str, ...]
@@ -120,9 +121,9 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     seed_image: str
     verified: bool
     seen: tuple[Mapping[str, int | None], ...]
-    psnr: Number | None = None
-    within: bool | None = None
-    strong: bool | None = None
+    psnr: Number | UnsetType | None = UNSET
+    within: bool | UnsetType | None = UNSET
+    strong: bool | UnsetType | None = UNSET
 
 
 class Distortion(msgspec.Struct, frozen=True):
