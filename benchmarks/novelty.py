@@ -19,7 +19,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.search.state_novelty import NEW, SeenStates
+from edgeflare.search.state_novelty import NOVELTY_THRESHOLD, SeenStates
 
 SIZES = (100, 1000, 3000)
 CLASSES = 10
@@ -47,7 +47,7 @@ class Exact:
     def is_new(self, state: Stream) -> bool:
         """Whether no stored state is near."""
         apart = self._rows[: self._count] - state
-        return bool(np.einsum("ij,ij->i", apart, apart).min(initial=np.inf) > NEW)
+        return bool(np.einsum("ij,ij->i", apart, apart).min(initial=np.inf) > NOVELTY_THRESHOLD)
 
     def add(self, state: Stream) -> None:
         """Store a state."""
@@ -66,7 +66,7 @@ class Product(Exact):
         """Whether no stored state is near."""
         products = self._rows[: self._count] @ state
         nearest = (self._squares[: self._count] - 2 * products).min(initial=np.inf)
-        return bool(nearest + state @ state > NEW)
+        return bool(nearest + state @ state > NOVELTY_THRESHOLD)
 
     def add(self, state: Stream) -> None:
         """Store a state."""
@@ -91,7 +91,7 @@ class Flann:
         if self._index is not None:
             _, distances = self._index.knnSearch(state[None].astype(np.float32), 1, params={})
             nearest = min(nearest, float(distances[0, 0]))
-        return nearest > NEW
+        return nearest > NOVELTY_THRESHOLD
 
     def add(self, state: Stream) -> None:
         """Store a state."""

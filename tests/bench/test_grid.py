@@ -34,6 +34,15 @@ def test_a_grid_has_a_campaign_for_each_strategy_and_run_seed() -> None:
     assert GRID.device == "board"
 
 
+def test_each_campaign_has_the_parameters_of_its_strategy() -> None:
+    grid = replace(GRID, parameters={"dflare": {"novelty_threshold": 0.25}})
+    parameters = {cell.run.name: dict(cell.plan.parameters) for cell in grid.cells(pair("lenet"))}
+    assert parameters["dflare-3"] == parameters["dflare-0"] == {"novelty_threshold": 0.25}
+    assert parameters["random-3"] == {}
+    assert grid.to_json()["plan"]["parameters"] == {"dflare": {"novelty_threshold": 0.25}}
+    assert "parameters" not in GRID.to_json()["plan"]
+
+
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [

@@ -12,7 +12,7 @@ from edgeflare.core.bounds import Bounds
 from edgeflare.core.goal import Goal
 from edgeflare.core.outcome import Outcome
 from edgeflare.repair.boundary_crossing import POINTS, cross_boundary
-from edgeflare.search.strategy import GeneratorStrategy, Start
+from edgeflare.search.strategy import AskTellSearch, Start
 
 SEED = np.full((8, 8, 1), 128, np.uint8)
 
@@ -29,7 +29,7 @@ def outcome(device: int, original: int) -> Outcome:
 def looks(device: Any, original: Any, bounds: Bounds | None = None) -> list[Image]:
     rng = np.random.default_rng(3)
     start = Start(SEED, outcome(0, 0), Goal(), rng, bounds or Bounds(250.0, 400.0))
-    told = GeneratorStrategy(cross_boundary(start))
+    told = AskTellSearch(cross_boundary(start))
     seen = []
     while told.ask():
         (query,) = told.ask()

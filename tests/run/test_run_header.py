@@ -66,3 +66,15 @@ def test_a_run_of_before_delegates_were_noted_can_be_gone_on_with() -> None:
     old = {k: v for k, v in PROVENANCE.items() if k not in ("delegate", "delegated_nodes")}
     run = about(old)
     run.require_same(about(PROVENANCE), "runs/one")
+
+
+def test_the_parameters_that_are_set_make_another_run_and_older_journals_have_none() -> None:
+    run = about(PROVENANCE)
+    assert "parameters" not in run.to_json()["plan"]
+    other = replace(run, plan=replace(run.plan, parameters={"max_steps": 20, "first_leap": 4}))
+    assert RunHeader.from_json(other.to_json()) == other
+    said = "begun with --set first_leap=4 --set max_steps=20, not none: repeat"
+    with pytest.raises(UserError, match=said):
+        other.require_same(run, "runs/one")
+    with pytest.raises(UserError, match="begun with --set none, not first_leap=4 --set max_steps"):
+        run.require_same(other, "runs/one")

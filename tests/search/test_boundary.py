@@ -11,19 +11,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from driving import Drive, Model, SearchCase, linear_model, quantized
+from driving import BeginSearch, Drive, Model, SearchCase, linear_model, quantized
 from edgeflare.core.answer import Image
 from edgeflare.core.arm import Arm
 from edgeflare.core.bounds import Bounds
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.outcome import Outcome
-from edgeflare.search.boundary import boundary, boundary_mh
-from edgeflare.search.dflare import dflare
-from edgeflare.search.strategy import StrategyFunction
+from edgeflare.search.boundary import Boundary, BoundaryMH
+from edgeflare.search.dflare import DFlare
 from edgeflare.search.surrogates.device_surrogate import EnsembleForDevice, TwinThenNearTies
 from edgeflare_operators import built_in_operators
 
-TALES = pytest.mark.parametrize("tale", [boundary, boundary_mh])
+BOTH = pytest.mark.parametrize(
+    "search", [Boundary().search, BoundaryMH().search], ids=["boundary", "boundary-mh"]
+)
 
 LASTED = TwinThenNearTies.LASTED
 LASTED_ALIKE = TwinThenNearTies.LASTED_ALIKE
@@ -55,20 +56,20 @@ def kernels(seed: Image = SEEDS[0], *, device: Model, **members: Model) -> Searc
 
 
 def drives(
-    tale: StrategyFunction, goal: Goal, benches: Iterator[SearchCase], steps: int
+    search: BeginSearch, goal: Goal, benches: Iterator[SearchCase], steps: int
 ) -> list[Drive]:
-    return [bench.drive(tale, goal, k, steps) for k, bench in enumerate(benches)]
+    return [bench.drive(search, goal, k, steps) for k, bench in enumerate(benches)]
 
 
 def on_all_seeds(bench: SearchCase) -> Iterator[SearchCase]:
     return (replace(bench, seed=seed) for seed in SEEDS)
 
 
-@TALES
+@BOTH
 @pytest.mark.parametrize("model", COMPRESSED)
-def test_finds_what_compression_changed(tale: StrategyFunction, model: str) -> None:
+def test_finds_what_compression_changed(search: BeginSearch, model: str) -> None:
     bench = compression(COMPRESSED[model])
-    for drive in drives(tale, Goal(), on_all_seeds(bench), 300):
+    for drive in drives(search, Goal(), on_all_seeds(bench), 300):
         assert drive.finding is not None
         assert drive.finding.kind == "deviation"
         answers = drive.finding.outcome.answers
@@ -81,18 +82,18 @@ def test_finds_what_compression_changed(tale: StrategyFunction, model: str) -> N
 def test_takes_far_fewer_queries_than_dflare(model: str) -> None:
     bench = compression(COMPRESSED[model])
     ours, theirs = (
-        [drive.inputs for drive in drives(tale, Goal(), on_all_seeds(bench), 2000)]
-        for tale in (boundary, dflare)
+        [drive.inputs for drive in drives(search, Goal(), on_all_seeds(bench), 2000)]
+        for search in (Boundary().search, DFlare().search)
     )
     assert median(ours) < 0.7 * median(theirs)
     assert max(ours) < 0.3 * max(theirs)
 
 
-@TALES
-def test_the_device_confirms_and_is_asked_nothing_else(tale: StrategyFunction) -> None:
+@BOTH
+def test_the_device_confirms_and_is_asked_nothing_else(search: BeginSearch) -> None:
     goal = Goal(Find.COMPRESSION)
     bench = compression(COMPRESSED["quantized"])
-    for drive in drives(tale, goal, on_all_seeds(bench), 300):
+    for drive in drives(search, goal, on_all_seeds(bench), 300):
         *host, last = drive.queries
         assert all(query.arms == (Arm.ORIGINAL, Arm.TWIN) for query in host)
         assert last.arms == (Arm.DEVICE,)
@@ -104,7 +105,7 @@ def test_the_device_confirms_and_is_asked_nothing_else(tale: StrategyFunction) -
 
 def test_a_device_that_is_not_the_twin_is_asked_wherever_the_twin_deviates() -> None:
     bench = kernels(device=ORIGINAL)  # so nothing that the twin does shows on it
-    drive = bench.drive(boundary, Goal(), steps=400)
+    drive = bench.drive(Boundary().search, Goal(), steps=400)
     assert drive.finding is None
     goal = Goal()
     deviating = [
@@ -123,29 +124,29 @@ def test_a_device_that_is_not_the_twin_is_asked_wherever_the_twin_deviates() -> 
             assert 0.0 < first - second < 0.2
 
 
-@TALES
+@BOTH
 def test_what_the_kernels_alone_cause_is_found_though_the_twin_is_the_original(
-    tale: StrategyFunction,
+    search: BeginSearch,
 ) -> None:
     models = {Arm.ORIGINAL: ORIGINAL, Arm.TWIN: ORIGINAL, Arm.DEVICE: bent(2)}
-    found = drives(tale, Goal(), on_all_seeds(SearchCase(SEEDS[0], models)), 1500)
+    found = drives(search, Goal(), on_all_seeds(SearchCase(SEEDS[0], models)), 1500)
     assert sum(drive.finding is not None for drive in found) >= len(SEEDS) - 1
     for drive in found:
         assert not any(Arm.DEVICE in outcome.answers for outcome in drive.answered[:LASTED])
         assert len(drive.on_device) < drive.inputs / 2
 
 
-@TALES
+@BOTH
 def test_a_search_that_the_kernels_take_no_part_in_leaves_them_alone(
-    tale: StrategyFunction,
+    search: BeginSearch,
 ) -> None:
     goal = Goal(Find.COMPRESSION)
     models = {Arm.ORIGINAL: ORIGINAL, Arm.TWIN: ORIGINAL, Arm.DEVICE: bent(2)}
-    drive = SearchCase(SEEDS[0], models).drive(tale, goal, steps=600)
+    drive = SearchCase(SEEDS[0], models).drive(search, goal, steps=600)
     assert (drive.finding, drive.on_device) == (None, [])
 
 
-@TALES
+@BOTH
 @pytest.mark.parametrize("find", list(Find))
 @given(
     rng_seed=st.integers(0, 2**32),
@@ -154,29 +155,29 @@ def test_a_search_that_the_kernels_take_no_part_in_leaves_them_alone(
 )
 @settings(max_examples=15, deadline=None)
 def test_every_query_keeps_the_bounds(
-    tale: StrategyFunction, find: Find, rng_seed: int, linf: float | None, l2: float | None
+    search: BeginSearch, find: Find, rng_seed: int, linf: float | None, l2: float | None
 ) -> None:
     bounds = Bounds(linf, l2)
     bench = replace(kernels(device=bent(2), reference=bent(3)), bounds=bounds)
-    drive = bench.drive(tale, Goal(find), rng_seed, steps=80)
+    drive = bench.drive(search, Goal(find), rng_seed, steps=80)
     assert drive.queries
     assert all(bounds.holds(query.image, bench.seed) for query in drive.queries)
 
 
-@TALES
+@BOTH
 @pytest.mark.parametrize("find", list(Find))
-def test_the_same_start_is_the_same_search(tale: StrategyFunction, find: Find) -> None:
+def test_the_same_start_is_the_same_search(search: BeginSearch, find: Find) -> None:
     bench = kernels(device=bent(2), reference=bent(3))
-    once, again = (bench.drive(tale, Goal(find), 5, steps=300) for _ in range(2))
+    once, again = (bench.drive(search, Goal(find), 5, steps=300) for _ in range(2))
     assert once.images == again.images
     assert [query.arms for query in once.queries] == [query.arms for query in again.queries]
-    assert once.images[0] != bench.drive(tale, Goal(find), 6, steps=1).images[0]
+    assert once.images[0] != bench.drive(search, Goal(find), 6, steps=1).images[0]
 
 
-@TALES
-def test_the_trigger_names_the_operators_that_led_to_it(tale: StrategyFunction) -> None:
+@BOTH
+def test_the_trigger_names_the_operators_that_led_to_it(search: BeginSearch) -> None:
     installed = {operator.name for operator in built_in_operators()}
-    for drive in drives(tale, Goal(), on_all_seeds(compression(COMPRESSED["linear"])), 300):
+    for drive in drives(search, Goal(), on_all_seeds(compression(COMPRESSED["linear"])), 300):
         assert drive.finding is not None
         assert drive.finding.operators
         assert set(drive.finding.operators) <= installed
@@ -189,13 +190,13 @@ EQUAL = {
 }
 
 
-@TALES
+@BOTH
 @pytest.mark.parametrize("find", EQUAL)
 def test_arms_that_never_differ_are_searched_to_the_end_of_the_budget(
-    tale: StrategyFunction, find: str
+    search: BeginSearch, find: str
 ) -> None:
     goal, bench = EQUAL[find]
-    drive = bench.drive(tale, goal, steps=1500)
+    drive = bench.drive(search, goal, steps=1500)
     assert drive.finding is None
     assert drive.inputs == 1500
     # The device is asked now and then whether it is still the twin, if that can be a finding.
@@ -206,20 +207,20 @@ def test_arms_that_never_differ_are_searched_to_the_end_of_the_budget(
     assert sum(asked) < (1500 - silent) / 20 + 5
 
 
-@TALES
-def test_a_constant_model_is_searched_to_the_end_of_the_budget(tale: StrategyFunction) -> None:
+@BOTH
+def test_a_constant_model_is_searched_to_the_end_of_the_budget(search: BeginSearch) -> None:
     def constant(_image: Image) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         return np.array([0.7, 0.2, 0.1])
 
     for find in Find:
         bench = SearchCase(SEEDS[0], dict.fromkeys(Arm, constant), {"reference": constant})
-        drive = bench.drive(tale, Goal(find), steps=300)
+        drive = bench.drive(search, Goal(find), steps=300)
         assert (drive.finding, drive.inputs, drive.on_device) == (None, 300, [])
 
 
 def test_an_ensemble_that_foretells_the_device_spares_it() -> None:
     bench = kernels(device=bent(2), reference=bent(2))
-    for drive in drives(boundary, Goal(Find.KERNEL), on_all_seeds(bench), 1000):
+    for drive in drives(Boundary().search, Goal(Find.KERNEL), on_all_seeds(bench), 1000):
         assert drive.finding is not None
         assert len(drive.on_device) <= 3
         for query in drive.queries:
@@ -230,7 +231,9 @@ def test_an_ensemble_that_foretells_the_device_spares_it() -> None:
 
 
 def test_without_an_ensemble_near_ties_are_asked_about() -> None:
-    found = drives(boundary, Goal(Find.KERNEL), on_all_seeds(kernels(device=bent(2))), 1000)
+    found = drives(
+        Boundary().search, Goal(Find.KERNEL), on_all_seeds(kernels(device=bent(2))), 1000
+    )
     assert sum(drive.finding is not None for drive in found) >= len(SEEDS) - 2
     for drive in found:
         assert not any(query.kernels for query in drive.queries)
@@ -248,7 +251,7 @@ def test_an_ensemble_that_does_not_resemble_the_device_is_no_obstacle() -> None:
     models = {Arm.ORIGINAL: bent(1), Arm.TWIN: twin, Arm.DEVICE: device}
     bench = SearchCase(SEEDS[0], models, {"reference": contrary})
     unforeseen = 0
-    for drive in drives(boundary, Goal(Find.KERNEL), on_all_seeds(bench), 2000):
+    for drive in drives(Boundary().search, Goal(Find.KERNEL), on_all_seeds(bench), 2000):
         assert drive.finding is not None
         outcome = drive.finding.outcome
         unforeseen += outcome.members["reference"].label == outcome[Arm.TWIN].label
@@ -258,7 +261,7 @@ def test_an_ensemble_that_does_not_resemble_the_device_is_no_obstacle() -> None:
 @pytest.mark.slow
 def test_an_ensemble_that_foretells_nothing_is_no_obstacle() -> None:
     bench = kernels(device=bent(2), reference=bent(1))  # the member is the twin
-    found = drives(boundary, Goal(Find.KERNEL), on_all_seeds(bench), 2500)
+    found = drives(Boundary().search, Goal(Find.KERNEL), on_all_seeds(bench), 2500)
     assert sum(drive.finding is not None for drive in found) >= len(SEEDS) - 1
     for drive in found:
         early = drive.answered[: EnsembleForDevice.SILENCE - 1]
@@ -270,7 +273,9 @@ def test_a_float_device_is_asked_about_margins_that_no_8_bit_model_has() -> None
         arm: linear_model(WEIGHTS + noise * WEIGHTS[::-1])
         for arm, noise in ((Arm.TWIN, 0.0), (Arm.DEVICE, 2e-4))
     }
-    found = drives(boundary, Goal(Find.KERNEL), on_all_seeds(SearchCase(SEEDS[0], models)), 1500)
+    found = drives(
+        Boundary().search, Goal(Find.KERNEL), on_all_seeds(SearchCase(SEEDS[0], models)), 1500
+    )
     assert sum(drive.finding is not None for drive in found) >= len(SEEDS) - 1
 
 
@@ -279,7 +284,7 @@ def test_kernels_are_compared_without_an_original() -> None:
     models: dict[Arm, Model] = {Arm.TWIN: bent(1), Arm.DEVICE: bent(2)}
     for members in (bench.members, {}):
         alone = replace(bench, models=models, members=members)
-        found = drives(boundary, Goal(Find.KERNEL), on_all_seeds(alone), 2000)
+        found = drives(Boundary().search, Goal(Find.KERNEL), on_all_seeds(alone), 2000)
         assert sum(drive.finding is not None for drive in found) >= len(SEEDS) - 2
 
 
@@ -287,7 +292,7 @@ def test_kernels_are_compared_without_an_original() -> None:
 def test_a_device_that_crashes_on_a_doubted_input_is_a_finding(find: Find) -> None:
     sound = kernels(device=bent(1), reference=bent(2))  # nothing deviates but by crashing
     bench = replace(sound, crashes=lambda image: not np.array_equal(image, sound.seed))
-    drive = bench.drive(boundary, Goal(find), steps=500)
+    drive = bench.drive(Boundary().search, Goal(find), steps=500)
     assert drive.finding is not None
     assert drive.finding.kind == "crash"
     assert drive.finding.outcome[Arm.DEVICE].failure == "crash"
@@ -297,7 +302,7 @@ def test_a_device_that_crashes_on_a_doubted_input_is_a_finding(find: Find) -> No
 def test_weak_deviations_are_passed_over() -> None:
     bench = compression(COMPRESSED["linear"])
     goal = Goal(min_strength=0.02)
-    for drive in drives(boundary, goal, on_all_seeds(bench), 1500):
+    for drive in drives(Boundary().search, goal, on_all_seeds(bench), 1500):
         if drive.finding is not None:
             assert goal.met(drive.finding.outcome) == "deviation"
         # The twin's strength is the device's; later it is asked whether it is still the twin.

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from driving import BeginSearch
 from edgeflare.core.goal import Find, Goal
-from edgeflare.search.dflare import TABLE_3, dflare, dflare_d, dflare_r
-from edgeflare.search.strategy import StrategyFunction
+from edgeflare.search.dflare import TABLE_3, DFlare, DFlareD, DFlareR
 from edgeflare_operators import operators
 
 
@@ -57,21 +57,21 @@ def algorithm_1(
 
 
 VARIANTS = [
-    (dflare, {"delta": 1e-3, "novel": True, "ranked": True}),
-    (dflare_d, {"delta": 1.0, "novel": False, "ranked": True}),
-    (dflare_r, {"delta": 1e-3, "novel": True, "ranked": False}),
+    (DFlare().search, {"delta": 1e-3, "novel": True, "ranked": True}),
+    (DFlareD().search, {"delta": 1.0, "novel": False, "ranked": True}),
+    (DFlareR().search, {"delta": 1e-3, "novel": True, "ranked": False}),
 ]
 
 
 @pytest.mark.parametrize("find", [Find.ANY, Find.KERNEL])
-@pytest.mark.parametrize(("tale", "variant"), VARIANTS, ids=["dflare", "dflare-d", "dflare-r"])
+@pytest.mark.parametrize(("search", "variant"), VARIANTS, ids=["dflare", "dflare-d", "dflare-r"])
 def test_asks_what_the_paper_asks(
-    bench: Any, agreeing_bench: Any, tale: StrategyFunction, variant: dict[str, Any], find: Find
+    bench: Any, agreeing_bench: Any, search: BeginSearch, variant: dict[str, Any], find: Find
 ) -> None:
     goal = Goal(find, ties=True)
     for models in (bench, agreeing_bench):
         for rng_seed in range(4):
-            drive = models.drive(tale, goal, rng_seed, steps=150)
+            drive = models.drive(search, goal, rng_seed, steps=150)
             asked, accepted = algorithm_1(models, goal, rng_seed, 150, **variant)
             assert drive.images == asked
             if drive.finding is not None:
@@ -80,10 +80,10 @@ def test_asks_what_the_paper_asks(
 
 
 def test_the_variants_are_three_searches(agreeing_bench: Any) -> None:
-    runs = [tuple(agreeing_bench.drive(tale, Goal(), steps=100).images) for tale, _ in VARIANTS]
+    runs = [tuple(agreeing_bench.drive(search, Goal(), steps=100).images) for search, _ in VARIANTS]
     assert len(set(runs)) == 3
 
 
 def test_finds_triggers(bench: Any) -> None:
-    found = [bench.drive(dflare, Goal(), seed, steps=3000).finding for seed in range(5)]
+    found = [bench.drive(DFlare().search, Goal(), seed, steps=3000).finding for seed in range(5)]
     assert sum(trigger is not None for trigger in found) >= 3

@@ -11,9 +11,9 @@ from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Goal
 from edgeflare.core.outcome import Outcome
 from edgeflare.search.dflare_published import (
+    DFlarePublished,
     PublishedAcceptance,
     PublishedSelection,
-    dflare_published,
 )
 
 DRAWS = 20_000
@@ -118,5 +118,7 @@ def test_only_new_states_are_stored() -> None:
 
 
 def test_finds_triggers(bench: Any) -> None:
-    found = [bench.drive(dflare_published, Goal(), seed, steps=3000).finding for seed in range(5)]
+    found = [
+        bench.drive(DFlarePublished().search, Goal(), seed, steps=3000).finding for seed in range(5)
+    ]
     assert all(trigger is not None for trigger in found)

@@ -15,13 +15,14 @@ from edgeflare.core.outcome import Outcome
 from edgeflare.search.dflare import TABLE_3
 from edgeflare.search.diffchaser import (
     CROSSOVER,
-    POPULATION,
     Breeding,
+    DiffChaser,
     Individual,
-    diffchaser,
     k_certainty,
 )
 from edgeflare.search.strategy import SearchGenerator, Start
+
+POPULATION = DiffChaser().population
 
 
 def answer(*probabilities: float) -> Answer:
@@ -43,7 +44,7 @@ def test_k_certainty_is_the_lead_of_the_less_sure_arm() -> None:
 
 def test_finds_triggers_and_names_the_way_to_them(bench: Any) -> None:
     for seed in range(3):
-        drive = bench.drive(diffchaser, Goal(), seed, steps=3000)
+        drive = bench.drive(DiffChaser().search, Goal(), seed, steps=3000)
         assert drive.finding is not None
         assert len(drive.queries) > 1
         generation = (len(drive.queries) - 1) // POPULATION
@@ -55,13 +56,13 @@ def test_finds_triggers_and_names_the_way_to_them(bench: Any) -> None:
 
 
 def test_asks_one_at_a_time_so_that_an_allowance_is_spent_to_the_last(bench: Any) -> None:
-    drive = bench.drive(diffchaser, Goal(min_strength=1.0), steps=250)
+    drive = bench.drive(DiffChaser().search, Goal(min_strength=1.0), steps=250)
     assert drive.finding is None
     assert len(drive.queries) == 250
 
 
 def test_the_first_generation_is_one_mutation_away_from_the_seed(agreeing_bench: Any) -> None:
-    drive = agreeing_bench.drive(diffchaser, Goal(), rng_seed=5, steps=POPULATION)
+    drive = agreeing_bench.drive(DiffChaser().search, Goal(), rng_seed=5, steps=POPULATION)
     breeding = Breeding(np.random.default_rng(5))
     seed = Individual(agreeing_bench.seed)
     assert drive.images == [breeding.mutate(seed).image.tobytes() for _ in range(POPULATION)]
@@ -69,7 +70,7 @@ def test_the_first_generation_is_one_mutation_away_from_the_seed(agreeing_bench:
 
 def test_later_generations_are_less_sure(agreeing_bench: Any) -> None:
     goal = Goal()
-    drive = agreeing_bench.drive(diffchaser, goal, steps=8 * POPULATION)
+    drive = agreeing_bench.drive(DiffChaser().search, goal, steps=8 * POPULATION)
     leads = [k_certainty(outcome, goal) for outcome in drive.outcomes]
     assert len(leads) == 8 * POPULATION
     assert np.mean(leads[-POPULATION:]) < np.mean(leads[:POPULATION])
@@ -82,7 +83,7 @@ def test_a_child_has_each_pixel_whole_from_one_of_its_parents() -> None:
     from_first = (child.image == first).all(axis=2)
     assert (from_first | (child.image == second).all(axis=2)).all()
     assert 0.3 < from_first.mean() < 0.7
-    assert child.trail == ("a", CROSSOVER)
+    assert child.operators == ("a", CROSSOVER)
 
 
 def test_parents_are_among_the_least_sure() -> None:
@@ -91,7 +92,7 @@ def test_parents_are_among_the_least_sure() -> None:
     breeding = Breeding(np.random.default_rng(0))
     children = list(islice(iter(breeding.generation(pool, certainties)), 200))
     # The least of five out of 0 ... 199 is 33 on average; any one of them would be 99.5.
-    assert np.mean([int(child.trail[0]) for child in children]) < 50
+    assert np.mean([int(child.operators[0]) for child in children]) < 50
 
 
 @pytest.mark.parametrize(
@@ -99,7 +100,7 @@ def test_parents_are_among_the_least_sure() -> None:
 )
 def test_every_query_keeps_the_bounds(agreeing_bench: Any, bounds: Bounds) -> None:
     def bounded(start: Start) -> SearchGenerator:
-        return diffchaser(replace(start, bounds=bounds))
+        return DiffChaser().search(replace(start, bounds=bounds))
 
     drive = agreeing_bench.drive(bounded, Goal(), steps=3 * POPULATION)
     assert len(drive.queries) == 3 * POPULATION

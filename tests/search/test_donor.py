@@ -12,8 +12,8 @@ from edgeflare.core.arm import Arm
 from edgeflare.core.bounds import Bounds
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.outcome import Outcome
-from edgeflare.search.donor import donor
-from edgeflare.search.strategy import Donor, GeneratorStrategy, SearchGenerator, Start
+from edgeflare.search.donor import DonorBisection
+from edgeflare.search.strategy import AskTellSearch, Donor, SearchGenerator, Start
 
 Image = NDArray[np.uint8]
 
@@ -53,8 +53,8 @@ class Ramp:
         rng = np.random.default_rng(0)
         return Start(seed, self.outcome(seed), goal or Goal(), rng, bounds or Bounds(), donors=lent)
 
-    def drive(self, start: Start) -> tuple[GeneratorStrategy, list[Image]]:
-        strategy, asked = GeneratorStrategy(donor(start)), list[Image]()
+    def drive(self, start: Start) -> tuple[AskTellSearch, list[Image]]:
+        strategy, asked = AskTellSearch(DonorBisection().search(start)), list[Image]()
         while queries := strategy.ask():
             asked += [query.image for query in queries]
             strategy.tell([self.outcome(query.image) for query in queries])
@@ -63,7 +63,7 @@ class Ramp:
 
 def test_finds_a_trigger_between_two_linear_models(bench: Any) -> None:
     for seed in range(10):
-        drive = bench.drive(donor, Goal(), seed)
+        drive = bench.drive(DonorBisection().search, Goal(), seed)
         assert drive.finding is not None
         assert drive.finding.operators == ("donor",)
         assert len(drive.queries) <= 15
@@ -72,7 +72,7 @@ def test_finds_a_trigger_between_two_linear_models(bench: Any) -> None:
 @pytest.mark.parametrize("find", [Find.COMPRESSION, Find.KERNEL])
 def test_finds_what_is_asked_for(bench: Any, find: Find) -> None:
     goal = Goal(find)
-    drive = bench.drive(donor, goal, steps=500)
+    drive = bench.drive(DonorBisection().search, goal, steps=500)
     assert drive.finding is not None
     assert goal.met(drive.finding.outcome) == "deviation"
     assert all(query.arms == goal.needed for query in drive.queries)
@@ -149,7 +149,7 @@ def test_the_line_ends_where_the_bounds_do() -> None:
 )
 def test_every_query_keeps_the_bounds(bench: Any, bounds: Bounds) -> None:
     def bounded(start: Start) -> SearchGenerator:
-        return donor(replace(start, bounds=bounds))
+        return DonorBisection().search(replace(start, bounds=bounds))
 
     drive = bench.drive(bounded, Goal(min_strength=0.9), steps=300)
     assert len(drive.queries) > 20

@@ -11,10 +11,10 @@ from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Goal
 from edgeflare.core.outcome import Outcome
 from edgeflare.errors import UserError
-from edgeflare.search.mutation_loop import walk
+from edgeflare.search.mutation_loop import mutation_loop
 from edgeflare.search.operator_selection import Uniform
-from edgeflare.search.random_walk import accept
-from edgeflare.search.strategy import GeneratorStrategy, SearchGenerator, Start
+from edgeflare.search.random_walk import accept_all
+from edgeflare.search.strategy import AskTellSearch, SearchGenerator, Start
 from edgeflare_operators import MutationOperator
 
 Image = NDArray[np.uint8]
@@ -28,19 +28,19 @@ def to_float(image: Image, rng: np.random.Generator) -> Any:
     return image + 0.5
 
 
-def search_with(operator: MutationOperator, accepts: Any = accept) -> Any:
-    def tale(start: Start) -> SearchGenerator:
-        return walk(start, Uniform([operator], start.rng), accepts)
+def search_with(operator: MutationOperator, accepts: Any = accept_all) -> Any:
+    def search(start: Start) -> SearchGenerator:
+        return mutation_loop(start, Uniform([operator], start.rng), accepts)
 
-    return tale
+    return search
 
 
 def test_a_rejected_mutant_is_no_parent(agreeing_bench: Any) -> None:
     verdicts = iter([True, False, False, True, True])
-    tale = search_with(
+    search = search_with(
         MutationOperator("brighten", "image", brighten), lambda _mutant: next(verdicts)
     )
-    drive = agreeing_bench.drive(tale, Goal(), steps=5)
+    drive = agreeing_bench.drive(search, Goal(), steps=5)
     steps = [
         int(query.image[0, 0, 0]) - int(agreeing_bench.seed[0, 0, 0]) for query in drive.queries
     ]
@@ -55,7 +55,7 @@ def test_the_trail_holds_accepted_operators_and_the_last(bench: Any) -> None:
     )
     assert drive.finding is None  # always the same mutant
     failed = Answer(None, False, np.zeros(4), np.zeros(4), "crash")
-    strategy = GeneratorStrategy(
+    strategy = AskTellSearch(
         search_with(MutationOperator("brighten", "image", brighten))(bench.start(Goal()))
     )
     fine = bench.start(Goal()).outcome

@@ -61,7 +61,7 @@ def test_a_strategy_draws_from_the_pool_that_it_is_handed(
 
     entry, pool = strategies()[name], [MutationOperator("scatter", "image", scatter)]
     drive = agreeing_bench.drive(
-        lambda start: entry.tale(replace(start, operators=pool)), Goal(), steps=20
+        lambda start: entry.strategy().search(replace(start, operators=pool)), Goal(), steps=20
     )
     assert drive.queries
-    assert bool(drawn) == entry.draws_from_pool
+    assert bool(drawn) == entry.strategy.draws_from_pool

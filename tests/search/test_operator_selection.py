@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 from edgeflare.search.operator_pool import built_in_pool
-from edgeflare.search.operator_selection import MetropolisHastings, Tally, Uniform, draw_rank
+from edgeflare.search.operator_selection import (
+    AcceptanceCounts,
+    MetropolisHastings,
+    Uniform,
+    draw_rank,
+)
 
 POOL = built_in_pool()
 DRAWS = 20_000
@@ -22,9 +27,9 @@ def test_ranks_are_drawn_as_algorithm_2_accepts_them(previous: int) -> None:
 
 
 def test_a_ranking_value_is_the_share_of_acceptances() -> None:
-    tally = Tally(3)
-    tally.selected[:], tally.accepted[:] = [4, 0, 2], [1, 0, 2]
-    assert tally.values() == pytest.approx([0.25, 0.0, 1.0])
+    counts = AcceptanceCounts(3)
+    counts.selected[:], counts.accepted[:] = [4, 0, 2], [1, 0, 2]
+    assert counts.values() == pytest.approx([0.25, 0.0, 1.0])
 
 
 def test_the_first_operator_is_uniform() -> None:

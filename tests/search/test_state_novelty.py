@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from edgeflare.search.state_novelty import NEW, SeenStates
+from edgeflare.search.state_novelty import NOVELTY_THRESHOLD, SeenStates
 
 
 @settings(deadline=None, max_examples=50)
@@ -16,7 +16,7 @@ def test_answers_as_a_search_through_all_states_does(seed: int, count: int, spre
     states = SeenStates()
     known: list[NDArray[np.float64]] = []
     for state in rng.normal(0.0, spread, (count, 6)):
-        far = all(((state - other) ** 2).sum() > NEW for other in known)
+        far = all(((state - other) ** 2).sum() > NOVELTY_THRESHOLD for other in known)
         assert states.is_new(state) == far
         states.add(state)
         known.append(state)

@@ -50,10 +50,10 @@ def test_an_unknown_strategy_like_none_is_answered_with_all() -> None:
 def test_the_same_start_asks_the_same_and_ends_with_a_trigger(
     bench: Any, name: str, rng_seed: int, find: Find, ties: bool
 ) -> None:
-    tale, goal = find_strategy(name).tale, Goal(find, ties)
+    search, goal = find_strategy(name).create({}).search, Goal(find, ties)
     seed = bench.seed.copy()
-    once = bench.drive(tale, goal, rng_seed, steps=60)
-    again = bench.drive(tale, goal, rng_seed, steps=60)
+    once = bench.drive(search, goal, rng_seed, steps=60)
+    again = bench.drive(search, goal, rng_seed, steps=60)
     assert once.images == again.images
     assert np.array_equal(bench.seed, seed)
     # Only where the device answered, and with it all that the goal needs, is there a verdict.
@@ -69,14 +69,14 @@ def test_the_same_start_asks_the_same_and_ends_with_a_trigger(
 
 @pytest.mark.parametrize("name", NAMES)
 def test_another_generator_asks_something_else(bench: Any, name: str) -> None:
-    tale = find_strategy(name).tale
-    runs = [bench.drive(tale, Goal(), rng_seed, steps=5).images for rng_seed in range(3)]
+    search = find_strategy(name).create({}).search
+    runs = [bench.drive(search, Goal(), rng_seed, steps=5).images for rng_seed in range(3)]
     assert runs[0] != runs[1] != runs[2]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_asked_is_changed_later(agreeing_bench: Any, name: str) -> None:
-    drive = agreeing_bench.drive(find_strategy(name).tale, Goal(), steps=60)
+    drive = agreeing_bench.drive(find_strategy(name).create({}).search, Goal(), steps=60)
     recomputed = [
         agreeing_bench.evaluate(query.image, query.arms).answers for query in drive.queries
     ]

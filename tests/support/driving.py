@@ -15,10 +15,13 @@ from edgeflare.core.goal import Goal
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.query import Query
 from edgeflare.core.trigger import Trigger
-from edgeflare.search.strategy import Donor, GeneratorStrategy, Start, StrategyFunction
+from edgeflare.search.strategy import AskTellSearch, Donor, SearchGenerator, Start
 
 Model = Callable[[Image], NDArray[np.float64]]
 """From an image to probabilities, (classes,)."""
+
+BeginSearch = Callable[[Start], SearchGenerator]
+"""Such as the `search` of a strategy."""
 
 
 def answer(probabilities: NDArray[np.float64], failure: Failure | None = None) -> Answer:
@@ -136,18 +139,16 @@ class SearchCase:
             Donor(image, self.evaluate(image, tuple(self.models))) for image in (self.seed, *others)
         )
 
-    def drive(
-        self, tale: StrategyFunction, goal: Goal, rng_seed: int = 0, steps: int = 200
-    ) -> Drive:
-        """Drive a strategy until it ends, or until it has asked about so many inputs."""
-        strategy, drive = GeneratorStrategy(tale(self.start(goal, rng_seed))), Drive()
-        while strategy.finding is None:
-            asked = strategy.ask()
+    def drive(self, search: BeginSearch, goal: Goal, rng_seed: int = 0, steps: int = 200) -> Drive:
+        """Drive a search until it ends, or until it has asked about so many inputs."""
+        asked_and_told, drive = AskTellSearch(search(self.start(goal, rng_seed))), Drive()
+        while asked_and_told.finding is None:
+            asked = asked_and_told.ask()
             if not asked or drive.inputs + sum(not query.again for query in asked) > steps:
                 break
             told = [self.evaluate(query.image, query.arms, query.kernels) for query in asked]
             for query, outcome in zip(asked, told, strict=True):
                 drive.note(query, outcome)
-            strategy.tell(told)
-        drive.finding = strategy.finding
+            asked_and_told.tell(told)
+        drive.finding = asked_and_told.finding
         return drive

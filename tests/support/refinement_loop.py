@@ -15,7 +15,7 @@ from edgeflare.core.goal import Goal
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.query import Query
 from edgeflare.core.trigger import Trigger
-from edgeflare.search.boundary import boundary
+from edgeflare.search.boundary import Boundary
 from edgeflare.search.strategy import Start
 
 SIDE = 12
@@ -78,7 +78,7 @@ def contradicted(of: SearchCase) -> SearchCase:
 
 def trigger_of(of: SearchCase, goal: Goal) -> Trigger:
     """Search for a trigger, and ask everyone about it, as the engine does before it refines."""
-    found = of.drive(boundary, goal, 3, 3000).finding
+    found = of.drive(Boundary().search, goal, 3, 3000).finding
     assert found is not None
     outcome = of.evaluate(found.image, tuple(of.models), tuple(of.members))
     return replace(found, outcome=outcome)
@@ -94,10 +94,10 @@ def refined(
 ) -> Refined:
     """Refine a trigger that was found for a goal, maybe by a stricter one."""
     before = trigger_of(of, goal)
-    story = refine(before, of.start(by or goal, rng_seed), budget)
+    refinement = refine(before, of.start(by or goal, rng_seed), budget)
     queries: list[Query] = []
     try:
-        asked = next(story)
+        asked = next(refinement)
         while True:
             assert asked
             for query in asked:
@@ -105,7 +105,7 @@ def refined(
                 assert not query.again or query.image.tobytes() in known
                 assert of.bounds.holds(query.image, of.seed)
                 queries.append(query)
-            asked = story.send(
+            asked = refinement.send(
                 [of.evaluate(query.image, query.arms, query.kernels) for query in asked]
             )
     except StopIteration as end:

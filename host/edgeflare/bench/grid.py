@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
 from edgeflare.run.plan import Plan
+from edgeflare.search.strategy_parameters import Value
 from edgeflare.search.strategy_registry import find_strategy
 from edgeflare.trust.trust import KEPT_ONLY, Trust
 
@@ -38,6 +39,7 @@ class Grid:
         baseline: the strategy that the others are compared with; one of them.
         plan: what each campaign is asked; its strategy and run seed give way to those above.
         trust: the user's decision on the device's profile.
+        parameters: the parameters that are set, by strategy; the plan's for one that is absent.
 
     """
 
@@ -46,6 +48,7 @@ class Grid:
     baseline: str
     plan: Plan
     trust: Trust = KEPT_ONLY
+    parameters: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         _check_once("--strategy", self.strategies)
@@ -66,13 +69,20 @@ class Grid:
     def cells(self, pair: Pair) -> Iterator[BenchRun]:
         """Yield the campaigns on a pair."""
         for strategy in self.strategies:
+            plan = replace(
+                self.plan,
+                strategy=strategy,
+                parameters=self.parameters.get(strategy, self.plan.parameters),
+            )
             for rng_seed in self.rng_seeds:
-                yield BenchRun(pair, replace(self.plan, strategy=strategy, rng_seed=rng_seed))
+                yield BenchRun(pair, replace(plan, rng_seed=rng_seed))
 
     def to_json(self) -> dict[str, Any]:
         """Return the grid as plain JSON values."""
         plan = self.plan.to_json()
         del plan["strategy"], plan["rng_seed"]
+        if self.parameters:
+            plan["parameters"] = {name: dict(set_) for name, set_ in self.parameters.items()}
         return {
             "strategies": list(self.strategies),
             "rng_seeds": list(self.rng_seeds),

@@ -13,7 +13,7 @@ from edgeflare.core.goal import Goal
 from edgeflare.core.query import Query
 from edgeflare.core.trigger import Trigger
 from edgeflare.run.journal_rows import ChainRow, Ended
-from edgeflare.search.strategy import Strategy
+from edgeflare.search.strategy import AskTellSearch
 
 
 def chain_generator(rng_seed: int, seed_id: int) -> np.random.Generator:
@@ -40,7 +40,7 @@ class Chain:
     """
 
     seed_id: int
-    strategy: Strategy
+    strategy: AskTellSearch
     goal: Goal
     steps: int = 0
     queries: int = 0

@@ -19,7 +19,7 @@ from edgeflare.core.trigger import Trigger
 from edgeflare.run.journal_rows import RefinementRow, Role, TriggerRow
 from edgeflare.run.plan import Plan
 from edgeflare.search.shrink import shrink
-from edgeflare.search.strategy import GeneratorStrategy, SearchGenerator, Start
+from edgeflare.search.strategy import AskTellSearch, SearchGenerator, Start
 from edgeflare.search.strengthen import strengthen
 from edgeflare.search.surrogates.refinement_surrogate import compared
 
@@ -95,7 +95,7 @@ class RefinementPhase:
             ensemble=context.panel.members,
         )
         chain = Chain(
-            seed_id, GeneratorStrategy(self._generate(self._under_way[seed_id], start)), plan.goal
+            seed_id, AskTellSearch(self._generate(self._under_way[seed_id], start)), plan.goal
         )
         replay_answers(context, self.role, chain)
         return chain

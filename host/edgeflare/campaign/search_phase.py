@@ -14,7 +14,7 @@ from edgeflare.campaign.trigger_files import store_trigger
 from edgeflare.core.outcome import Outcome
 from edgeflare.run.journal_rows import ChainRow, Ended, Role
 from edgeflare.search.operator_pool import image_operators
-from edgeflare.search.strategy import Donor, GeneratorStrategy, Start
+from edgeflare.search.strategy import AskTellSearch, Donor, Start
 from edgeflare.search.strategy_registry import find_strategy
 
 FOLDER = "findings"
@@ -33,7 +33,7 @@ class SearchPhase:
         """Prepare the search; `seeds` are the outcomes of the seeds to search from, by id."""
         self._context = context
         self._seeds = seeds
-        self._strategy = find_strategy(context.plan.strategy).tale
+        self._strategy = find_strategy(context.plan.strategy).create(context.plan.parameters)
         self._donors = tuple(Donor(context.images[i], seeds[i]) for i in sorted(seeds))
         self._operators = image_operators(context.plan.operators)
         self._ended = context.journal.chains()
@@ -78,7 +78,7 @@ class SearchPhase:
             donors=self._donors,
             operators=self._operators,
         )
-        chain = Chain(seed_id, GeneratorStrategy(self._strategy(start)), goal)
+        chain = Chain(seed_id, AskTellSearch(self._strategy.search(start)), goal)
         replay_answers(context, self.role, chain)
         self._open[seed_id] = chain
         return chain

@@ -25,6 +25,7 @@ from edgeflare.cli.option_groups import with_option_groups
 from edgeflare.cli.option_values import (
     read_ensemble,
     read_operators,
+    read_parameters,
     read_parts,
     read_whole_numbers,
 )
@@ -48,6 +49,15 @@ Strategies = Annotated[
     ),
 ]
 SeparatedStrategies = Annotated[str | None, typer.Option("--strategies", hidden=True)]
+SetParameters = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="STRATEGY.NAME=VALUE",
+        help="Set a parameter of a strategy; may be given several times. `edgeflare strategies"
+        " NAME` lists them.",
+    ),
+]
 Baseline = Annotated[
     str | None,
     typer.Option(
@@ -71,6 +81,7 @@ def bench(
     pairs: Pairs,
     out: Out,
     strategy: Strategies = None,
+    parameters: SetParameters = None,
     baseline: Baseline = None,
     rng_seeds: RngSeeds = "0,1,2",
     *,
@@ -109,6 +120,7 @@ def bench(
             operators=read_operators(operators, names),
         ),
         trust=decided,
+        parameters=read_parameters(parameters or (), names),
     )
     loaded = [load_pair(pair, trust=decided) for pair in pairs]
     check_pairs(loaded)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from glob import escape, iglob
 from pathlib import Path
 
+from typer import Context
+
 from edgeflare.devices.profile import list_profiles
 from edgeflare.devices.transports.transport_registry import transports
 from edgeflare.run.run_directory import DOCUMENT, JOURNAL
@@ -24,6 +26,16 @@ def complete_strategy(incomplete: str) -> list[tuple[str, str]]:
         (entry.name, entry.summary)
         for entry in strategies().values()
         if entry.name.startswith(incomplete)
+    ]
+
+
+def complete_parameter(context: Context, incomplete: str) -> list[tuple[str, str]]:
+    """Return the parameters of the strategy in the command that begin so, each with its meaning."""
+    known = strategies().get(context.params.get("strategy") or "boundary")
+    return [
+        (f"{one.name}=", one.description)
+        for one in (known.parameters if known else ())
+        if f"{one.name}=".startswith(incomplete)
     ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import cast, get_args
 
 import typer
@@ -12,7 +12,8 @@ from edgeflare.errors import UserError
 from edgeflare.models.other_runtime import SEPARATOR, split_member
 from edgeflare.models.tflite import Kernels
 from edgeflare.search.operator_pool import pool_names
-from edgeflare.search.strategy_registry import pool_strategies
+from edgeflare.search.strategy_parameters import Value
+from edgeflare.search.strategy_registry import find_strategy, pool_strategies
 from edgeflare.suggestion import suggestion
 
 
@@ -70,6 +71,33 @@ def read_whole_numbers(option: str, text: str) -> tuple[int, ...]:
         if not part.isdecimal():
             raise UserError(f"{option} {part!r}: expected whole numbers from 0, as in 0,1,2")
     return tuple(map(int, parts))
+
+
+def read_parameters(
+    assignments: Sequence[str], strategies: Sequence[str]
+) -> Mapping[str, Mapping[str, Value]]:
+    """Return the parameters that "STRATEGY.NAME=VALUE" set, by strategy.
+
+    Raises:
+        UserError: one is not of that form, or its strategy is not among those that are run, or it
+            is not as the strategy's parameter has to be.
+
+    """
+    by_strategy: dict[str, list[str]] = {}
+    for assignment in assignments:
+        strategy, dot, rest = assignment.partition(".")
+        if not dot or "=" in strategy:
+            raise UserError(f"--set {assignment}: expected STRATEGY.NAME=VALUE")
+        if strategy not in strategies:
+            raise UserError(
+                f"--set {assignment}: {strategy} is none of the strategies that are run"
+                f"{suggestion(strategy, strategies)}: name one of {', '.join(strategies)}"
+            )
+        by_strategy.setdefault(strategy, []).append(rest)
+    return {
+        strategy: find_strategy(strategy).read_parameters(rest)
+        for strategy, rest in by_strategy.items()
+    }
 
 
 def read_bound(option: str, text: str) -> float | None:

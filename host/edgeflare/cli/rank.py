@@ -37,7 +37,6 @@ from edgeflare.rank.ranking import Candidate
 from edgeflare.rank.ranking import rank as put_in_order
 from edgeflare.run.plan import SHRINK
 from edgeflare.search.operator_pool import BUILT_IN
-from edgeflare.search.strategy_registry import find_strategy
 from edgeflare.trust.asking import decided_by_user
 
 DEFAULT_STRATEGY = "dflare-published"
@@ -111,6 +110,7 @@ def rank(
     limit: pair_options.Limit = None,
     device: search_options.Device = "emulated-builtin",
     strategy: Strategy = DEFAULT_STRATEGY,
+    parameters: search_options.SetParameters = None,
     rng_seeds: RngSeeds = "0",
     limits: search_options.SearchLimits,
     bounds: search_options.MutantBounds,
@@ -134,11 +134,11 @@ def rank(
     """
     decided = decided_by_user(trust)
     grid = Grid(
-        strategies=(find_strategy(strategy).name,),
+        strategies=(strategy,),
         rng_seeds=read_whole_numbers("--rng-seeds", rng_seeds),
         baseline=strategy,
         plan=replace(
-            make_plan(strategy, Find.ANY, (device,), limit, limits, bounds),
+            make_plan(strategy, Find.ANY, (device,), limit, limits, bounds, parameters or ()),
             shrink=shrink,
             operators=read_operators(operators, [strategy]),
         ),

@@ -42,7 +42,6 @@ from edgeflare.run.plan import (
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDocument
 from edgeflare.search.operator_pool import BUILT_IN
-from edgeflare.search.strategy_registry import find_strategy
 from edgeflare.trust.asking import decided_by_user
 from edgeflare.untrusted_text import printable
 
@@ -60,6 +59,7 @@ def search(
     device: search_options.Devices = ["emulated-builtin"],  # noqa: B006 - never changed
     find: search_options.FindWhat = Find.ANY,
     strategy: search_options.StrategyName = "boundary",
+    parameters: search_options.SetParameters = None,
     rng_seed: search_options.RngSeed = 0,
     limits: search_options.SearchLimits,
     min_strength: search_options.MinStrength = 0.0,
@@ -97,7 +97,7 @@ def search(
     kernels, elsewhere = read_ensemble(ensemble)
     devices = tuple(profile.name for profile in profiles)
     plan = replace(
-        make_plan(find_strategy(strategy).name, find, devices, limit, limits, bounds),
+        make_plan(strategy, find, devices, limit, limits, bounds, parameters or ()),
         rng_seed=rng_seed,
         total_queries=total_queries,
         total_time=total_time,

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated
 
 import typer
 
-from edgeflare.cli.completion import complete_device, complete_strategy
+from edgeflare.cli.completion import complete_device, complete_parameter, complete_strategy
 from edgeflare.cli.option_values import read_bound, require_finite
 from edgeflare.core.bounds import DEFAULT_LINF, DEFAULT_RMS
 from edgeflare.core.goal import Find, Goal
 from edgeflare.run.json_file import MOST
 from edgeflare.run.plan import MAX_QUERIES, STRENGTHEN, TIME_LIMIT_SECONDS, Plan
-from edgeflare.search.strategy_registry import pool_strategies, strategies
+from edgeflare.search.strategy_registry import find_strategy, pool_strategies, strategies
 
 _WHAT = "What counts"
 _HOW = "How to search"
@@ -128,6 +129,17 @@ StrategyName = Annotated[
         rich_help_panel=_HOW,
     ),
 ]
+SetParameters = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        autocompletion=complete_parameter,
+        help="Set a parameter of the strategy; may be given several times. `edgeflare strategies"
+        " NAME` lists them.",
+        rich_help_panel=_HOW,
+    ),
+]
 RngSeed = Annotated[
     int,
     typer.Option(
@@ -237,6 +249,7 @@ def make_plan(
     limit: int | None,
     limits: SearchLimits,
     bounds: MutantBounds,
+    parameters: Sequence[str] = (),
 ) -> Plan:
     """Return the plan that the options of every search describe.
 
@@ -246,6 +259,7 @@ def make_plan(
     """
     return Plan(
         strategy=strategy,
+        parameters=find_strategy(strategy).read_parameters(parameters),
         goal=Goal(find, limits.ties is Ties.INCLUDE),
         devices=devices,
         limit=limit,

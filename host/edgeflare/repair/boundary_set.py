@@ -30,9 +30,9 @@ from edgeflare.core.outcome import Outcome
 from edgeflare.repair.boundary_crossing import cross_boundary
 from edgeflare.repair.repair_samples import Samples
 from edgeflare.repair.run_to_repair import RunInputs, RunToRepair
-from edgeflare.search.boundary import boundary
+from edgeflare.search.boundary import Boundary
 from edgeflare.search.operator_pool import image_operators
-from edgeflare.search.strategy import GeneratorStrategy, Start, StrategyFunction
+from edgeflare.search.strategy import AskTellSearch, SearchGenerator, Start
 
 NEAR_MARGIN = 0.25
 """The largest margin of probabilities that counts as near. Triggers have .003 to .1."""
@@ -42,6 +42,14 @@ ROUNDS = 4
 
 MOST_QUERIES = 200
 """Of one search; the mean is 24."""
+
+
+BeginSearch = Callable[[Start], SearchGenerator]
+
+
+def bisect_boundary(start: Start) -> SearchGenerator:
+    """Search by boundary bisection, with its default parameters."""
+    return Boundary().search(start)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +87,12 @@ def gather(
         _Search(run, run_inputs, row, number, strategy)
         for number in range(rounds)
         for row in range(len(run_inputs.seeds))
-        for strategy in (boundary, cross_boundary)
+        for strategy in (bisect_boundary, cross_boundary)
     ]
     total, queries = len(searches), 0
     ids = run_inputs.seeds.seed_ids.tolist()
-    kept: dict[StrategyFunction, list[tuple[int, EvaluatedQuery]]] = {
-        boundary: [],
+    kept: dict[BeginSearch, list[tuple[int, EvaluatedQuery]]] = {
+        bisect_boundary: [],
         cross_boundary: [],
     }
     progress(0, total)
@@ -102,7 +110,7 @@ def gather(
         progress(total - len(searches), total)
     progress(total, total)
     bisected, sampled = (
-        _samples(run, run_inputs, kept[strategy]) for strategy in (boundary, cross_boundary)
+        _samples(run, run_inputs, kept[strategy]) for strategy in (bisect_boundary, cross_boundary)
     )
     return BoundarySet(bisected, sampled, queries)
 
@@ -124,7 +132,7 @@ class _Search:
         run_inputs: RunInputs,
         row: int,
         number: int,
-        strategy: StrategyFunction,
+        strategy: BeginSearch,
     ) -> None:
         self.row, self.strategy = row, strategy
         plan = run.past.about.plan
@@ -139,7 +147,7 @@ class _Search:
             plan.bounds,
             operators=image_operators(plan.operators),
         )
-        self._search = GeneratorStrategy(strategy(start))
+        self._search = AskTellSearch(strategy(start))
 
     @property
     def ended(self) -> bool:

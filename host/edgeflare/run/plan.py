@@ -53,6 +53,7 @@ class Plan:
 
     Attributes:
         strategy: name of the search strategy.
+        parameters: the strategy's parameters that are set, by name; the others have their defaults.
         goal: what counts as a finding.
         devices: the devices' names; seeds are given to them by index.
         rng_seed: the run seed; each chain's generator derives from it and from its seed's id.
@@ -98,6 +99,7 @@ class Plan:
     min_strength: float = 0.0
     within: float | None = None
     operators: tuple[str, ...] = field(default_factory=pool_names)
+    parameters: Mapping[str, bool | int | float | str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse bounds within which nothing would be searched.
@@ -154,6 +156,8 @@ class Plan:
         fields["elsewhere"] = list(self.elsewhere)
         fields["operators"] = list(self.operators)
         fields["goal"]["find"] = self.goal.find.value
+        if not self.parameters:
+            del fields["parameters"]
         return fields
 
     @classmethod
@@ -180,6 +184,7 @@ class Plan:
                 "ensemble": tuple(fields["ensemble"]),
                 "elsewhere": tuple(fields.get("elsewhere", ())),
                 "operators": tuple(fields.get("operators", _POOL_OF_OLDER_RUNS)),
+                "parameters": dict(fields.get("parameters", {})),
             }
         )
 

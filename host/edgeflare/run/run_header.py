@@ -146,15 +146,17 @@ def _decoder(fields: Mapping[str, Any]) -> Decoder:
 
 def _flat(plan: Mapping[str, Any]) -> dict[str, Any]:
     """Return a plan's fields under the names of the options that set them."""
+    set_ = plan.get("parameters", {})
     fields = {
         **plan["goal"],
         **plan,
         "device": ", ".join(plan["devices"]),
         "ensemble": ",".join((*plan["ensemble"], *plan.get("elsewhere", ()))),
         "operators": ",".join(plan["operators"]),
+        "set": " --set ".join(f"{name}={value}" for name, value in sorted(set_.items())) or None,
     }
-    for gathered in ("goal", "devices", "elsewhere"):
-        del fields[gathered]
+    for gathered in ("goal", "devices", "elsewhere", "parameters"):
+        fields.pop(gathered, None)
     return {
         **{key: "none" if value is None else value for key, value in fields.items()},
         "ties": "include" if fields["ties"] else "exclude",

@@ -1,8 +1,8 @@
 """DFlare, exactly as its paper writes it, and the paper's two ablations.
 
-An input is mutated over and over. A mutant is gone on from when it drives the two models' top-1
-probabilities apart, or keeps their distance and shows a state not seen before. Operators whose
-mutants were accepted are chosen more often.
+An input is mutated over and over. A mutant is accepted when it increases the distance of the two
+models' top-1 probabilities, or keeps it and shows a state not seen before. Operators whose mutants
+were accepted are chosen more often.
 
 Paper: Tian, Zhang, Wen, Cheung, Sun, Chen, Sun: "Finding Deviated Behaviors of the Compressed DNN
 Models for Image Classifications", TOSEM 2023. Algorithms 1 and 2, §3.2 to §3.4; ablations §5.3.
@@ -11,7 +11,7 @@ Differences from the original
     None from the paper's text that we know of. (Its published code is another algorithm:
     `dflare_published`.) f and g are the two arms that the goal compares. Where the paper is silent:
 
-    - The seed is the first state that is observed, so O(seed) = 1 in H(x_max) at the start.
+    - The seed is the first state that is seen, so O(seed) = 1 in H(x_max) at the start.
     - A state is new above a squared L2 distance of 0.5 to all before it, as in the published code;
       nearest neighbours are exact, not approximate.
     - O of x_max keeps the value that it had when x_max was accepted, and N_i counts acceptances.
@@ -20,21 +20,25 @@ Differences from the original
     - A deviation that does not count (a tie, or too weak) is a mutant like any other.
     - A mutant out of the bounds of the run (`--max-linf`, `--max-l2`) is brought back to them; the
       paper has none, and `none` turns them off.
-
-Parameters and their reasons
-    delta = 1e-3, epsilon = 1e-7, p = 1 / number of operators: the paper's. The threshold of
-    novelty is the published code's, since the paper gives none.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 
-from edgeflare.search.fitness import AtLeastAsFit, DistanceAndNovelty, distance
-from edgeflare.search.mutation_loop import walk
+from edgeflare.search.fitness import (
+    DISTANCE_TOLERANCE,
+    AtLeastAsFit,
+    DistanceAndNovelty,
+    distance,
+)
+from edgeflare.search.mutation_loop import mutation_loop
 from edgeflare.search.operator_pool import image_operators
 from edgeflare.search.operator_selection import MetropolisHastings, Uniform
-from edgeflare.search.strategy import SearchGenerator, Start
+from edgeflare.search.state_novelty import NOVELTY_THRESHOLD
+from edgeflare.search.strategy import SearchGenerator, Start, Strategy
+from edgeflare.search.strategy_parameters import parameter
 
 TABLE_3 = (
     "pixel-change",
@@ -47,22 +51,64 @@ TABLE_3 = (
 """The paper's operators."""
 
 
-def dflare(start: Start) -> SearchGenerator:
-    """Search as the paper's Algorithms 1 and 2 do."""
-    selection = MetropolisHastings(image_operators(TABLE_3), start.rng)
-    fitness = DistanceAndNovelty(start.goal)
-    return walk(start, selection, AtLeastAsFit(fitness, start.outcome))
+@dataclass(frozen=True)
+class NoveltyParameters(Strategy):
+    """The parameters of fitness by distance and novelty."""
+
+    distance_tolerance: float = parameter(
+        DISTANCE_TOLERANCE,
+        "Delta of H = D / delta + O: distances of top-1 probabilities closer than this count as"
+        " equal, and novelty decides. The paper's.",
+        above=0.0,
+    )
+    novelty_threshold: float = parameter(
+        NOVELTY_THRESHOLD,
+        "Squared L2 distance to all states seen above which a state is new. The published code's,"
+        " since the paper gives none.",
+        at_least=0.0,
+    )
+
+    def acceptance(self, start: Start) -> AtLeastAsFit:
+        """Return the acceptance of mutants by H."""
+        fitness = DistanceAndNovelty(start.goal, self.distance_tolerance, self.novelty_threshold)
+        return AtLeastAsFit(fitness, start.outcome)
 
 
-def dflare_d(start: Start) -> SearchGenerator:
-    """Search as the ablation DFlare_D does: H = D, blind to states."""
-    selection = MetropolisHastings(image_operators(TABLE_3), start.rng)
-    fitness = partial(distance, goal=start.goal)
-    return walk(start, selection, AtLeastAsFit(fitness, start.outcome))
+@dataclass(frozen=True)
+class DFlare(NoveltyParameters):
+    """DFlare, Algorithms 1 and 2; p = 1 / number of operators."""
+
+    summary = "DFlare, Algorithms 1 and 2 as the paper writes them"
+    draws_from_pool = False
+
+    def search(self, start: Start) -> SearchGenerator:
+        """Search as the paper's Algorithms 1 and 2 do."""
+        selection = MetropolisHastings(image_operators(TABLE_3), start.rng)
+        return mutation_loop(start, selection, self.acceptance(start))
 
 
-def dflare_r(start: Start) -> SearchGenerator:
-    """Search as the ablation DFlare_R does: every operator as likely, always."""
-    selection = Uniform(image_operators(TABLE_3), start.rng)
-    fitness = DistanceAndNovelty(start.goal)
-    return walk(start, selection, AtLeastAsFit(fitness, start.outcome))
+@dataclass(frozen=True)
+class DFlareD(Strategy):
+    """The ablation DFlare_D: H = D, without state novelty."""
+
+    summary = "DFlare without state novelty (the paper's ablation)"
+    draws_from_pool = False
+
+    def search(self, start: Start) -> SearchGenerator:
+        """Search as the paper's ablation does."""
+        selection = MetropolisHastings(image_operators(TABLE_3), start.rng)
+        fitness = partial(distance, goal=start.goal)
+        return mutation_loop(start, selection, AtLeastAsFit(fitness, start.outcome))
+
+
+@dataclass(frozen=True)
+class DFlareR(NoveltyParameters):
+    """The ablation DFlare_R: operators drawn uniformly."""
+
+    summary = "DFlare with operators drawn uniformly (the paper's ablation)"
+    draws_from_pool = False
+
+    def search(self, start: Start) -> SearchGenerator:
+        """Search as the paper's ablation does."""
+        selection = Uniform(image_operators(TABLE_3), start.rng)
+        return mutation_loop(start, selection, self.acceptance(start))

@@ -1,7 +1,7 @@
 """DFlare as its published code behaves. For comparison only.
 
-An input is mutated over and over. A mutant is gone on from when the distance of the two models'
-top-1 probabilities *changes*, up or down, or when it shows a state not seen before. Operators whose
+An input is mutated over and over. A mutant is accepted when the distance of the two models' top-1
+probabilities *changes*, up or down, or when it shows a state not seen before. Operators whose
 mutants were accepted are chosen more often, whatever the last one was.
 
 Code: https://github.com/yqtianust/DFlare (`test_gen_main.py`, mode a), made for the paper that
@@ -14,12 +14,12 @@ Differences of the published code from the paper
     3. Operators are drawn uniformly not once but until the first acceptance. The shuffle (5) does
        that by itself, all ranking values being 0 until then.
     4. The previous operator is looked up by the wrong key and never found, so its rank is always -1
-       (`PREVIOUS_RANK`): what was chosen before has no bearing on what comes next.
+       (`PREVIOUS_RANK`): the choice does not depend on the one before.
     5. Operators of equal ranking value are shuffled (`choose`).
     6. A mutant is accepted when |D - D_best| > 1e-3, decreases too, or when its state is new
        (`PublishedAcceptance`); the best starts as D = 0 and not new, whatever the seed's.
     7. Only new states are stored, the seed's first (`PublishedAcceptance`).
-    8. A finding counts as a success of its operator. The tally ends with the chain, so this changes
+    8. A finding counts as a success of its operator. The counts end with the chain, so this changes
        nothing and is not done here.
 
 Differences from the original
@@ -29,34 +29,54 @@ Differences from the original
       original every deviation counts.
     - A mutant out of the bounds of the run (`--max-linf`, `--max-l2`) is brought back to them; the
       original has none, and `none` turns them off.
-
-Parameters and their reasons
-    1e-3 (`CHANGE`), 0.5 (`novelty.NEW`), 1e-7 in the ranking value: the original's.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
 from edgeflare.core.goal import Goal
 from edgeflare.core.outcome import Outcome
-from edgeflare.search.fitness import distance, state
-from edgeflare.search.mutation_loop import walk
+from edgeflare.search.fitness import DISTANCE_TOLERANCE, distance, state
+from edgeflare.search.mutation_loop import mutation_loop
 from edgeflare.search.operator_pool import image_operators
-from edgeflare.search.operator_selection import Tally, draw_rank
-from edgeflare.search.state_novelty import SeenStates
-from edgeflare.search.strategy import SearchGenerator, Start
+from edgeflare.search.operator_selection import AcceptanceCounts, draw_rank
+from edgeflare.search.state_novelty import NOVELTY_THRESHOLD, SeenStates
+from edgeflare.search.strategy import SearchGenerator, Start, Strategy
+from edgeflare.search.strategy_parameters import parameter
 from edgeflare_operators import MutationOperator
 from edgeflare_operators.image.noise import wrapping_gaussian_noise, wrapping_multiplicative_noise
 
 PREVIOUS_RANK = -1
-CHANGE = 1e-3
 
 
-def dflare_published(start: Start) -> SearchGenerator:
-    """Search as the published code does."""
-    selection = PublishedSelection(start.rng)
-    return walk(start, selection, PublishedAcceptance(start.goal, start.outcome))
+@dataclass(frozen=True)
+class DFlarePublished(Strategy):
+    """DFlare as its published code behaves; 1e-7 in the ranking value is the original's too."""
+
+    summary = "DFlare as its published code behaves"
+    draws_from_pool = False
+
+    distance_tolerance: float = parameter(
+        DISTANCE_TOLERANCE,
+        "Change of the distance of top-1 probabilities up to which it counts as unchanged. The"
+        " original's.",
+        at_least=0.0,
+    )
+    novelty_threshold: float = parameter(
+        NOVELTY_THRESHOLD,
+        "Squared L2 distance to all new states so far above which a state is new. The original's.",
+        at_least=0.0,
+    )
+
+    def search(self, start: Start) -> SearchGenerator:
+        """Search as the published code does."""
+        acceptance = PublishedAcceptance(
+            start.goal, start.outcome, self.distance_tolerance, self.novelty_threshold
+        )
+        return mutation_loop(start, PublishedSelection(start.rng), acceptance)
 
 
 class PublishedSelection:
@@ -71,40 +91,47 @@ class PublishedSelection:
             ),
         )
         self._rng = rng
-        self._tally = Tally(len(self._pool))
+        self._counts = AcceptanceCounts(len(self._pool))
         self._last = 0
 
     def choose(self) -> MutationOperator:
         """Choose the next operator."""
         count = len(self._pool)
         ties = self._rng.random(count)
-        ranked = sorted(zip(self._tally.values(), ties, range(count), strict=True), reverse=True)
+        ranked = sorted(zip(self._counts.values(), ties, range(count), strict=True), reverse=True)
         *_, self._last = ranked[draw_rank(count, PREVIOUS_RANK, self._rng)]
-        self._tally.selected[self._last] += 1
+        self._counts.selected[self._last] += 1
         return self._pool[self._last]
 
     def reward(self) -> None:
         """Count the operator last chosen as a success: its mutant was accepted."""
-        self._tally.accepted[self._last] += 1
+        self._counts.accepted[self._last] += 1
 
 
 class PublishedAcceptance:
-    """Departures 6 and 7: which mutants are gone on from."""
+    """Departures 6 and 7: which mutants are accepted."""
 
-    def __init__(self, goal: Goal, seed: Outcome) -> None:
+    def __init__(
+        self,
+        goal: Goal,
+        seed: Outcome,
+        tolerance: float = DISTANCE_TOLERANCE,
+        novelty_threshold: float = NOVELTY_THRESHOLD,
+    ) -> None:
         self._goal = goal
+        self._tolerance = tolerance
         self._last = 0.0
-        self._known = SeenStates()
-        self._known.add(state(seed, goal))
+        self._seen = SeenStates(novelty_threshold)
+        self._seen.add(state(seed, goal))
 
     def __call__(self, mutant: Outcome) -> bool:
         """Judge a mutant."""
         current = state(mutant, self._goal)
-        new = self._known.is_new(current)
+        new = self._seen.is_new(current)
         if new:
-            self._known.add(current)
+            self._seen.add(current)
         now = distance(mutant, self._goal)
-        if not new and abs(now - self._last) <= CHANGE:
+        if not new and abs(now - self._last) <= self._tolerance:
             return False
         self._last = now
         return True

@@ -17,18 +17,9 @@ Differences from the original
     - Children are asked one by one, and the search ends at the first trigger; the original asks a
       whole generation. Its counts of queries are higher by as much.
     - k-uncertainty and nothing else; the paper has two further measures.
-
-Parameters and their reasons
-    The operators are the original's: DFlare's paper took its own from there (§4.4, Table 3). All
-    else is a guess:
-
-    - `POPULATION` = 100: one of 1000 takes six times as many queries (3,200, not 500, on an int8
-      LeNet-5), which is nearer to the 6,000 that DFlare's Table 4 has. We take the kinder guess.
-    - `K` = 2: the two classes between which a label changes.
-    - Of the two models the less sure one counts ("either").
-    - `CONTENDERS` = 5: a parent is the fittest of as many drawn at random.
-    - Either parent gives each pixel with the same probability.
-    - `MUTATION_RATE` = 0.5: a child that is not mutated is a mixture of known ones.
+    - All parameters are guesses; the operators are the original's (DFlare's paper took its own from
+      there, §4.4, Table 3). Of the two models the less sure one counts ("either"), and either
+      parent gives each pixel with the same probability.
 """
 
 from __future__ import annotations
@@ -44,14 +35,11 @@ from edgeflare.core.goal import Goal
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.query import Query
 from edgeflare.core.trigger import Trigger
+from edgeflare.errors import UserError
 from edgeflare.search.dflare import TABLE_3
 from edgeflare.search.operator_pool import image_operators
-from edgeflare.search.strategy import SearchGenerator, Start
-
-POPULATION = 100
-K = 2
-CONTENDERS = 5
-MUTATION_RATE = 0.5
+from edgeflare.search.strategy import SearchGenerator, Start, Strategy
+from edgeflare.search.strategy_parameters import parameter
 
 CROSSOVER = "crossover"
 """Its name among the operators that lead to a trigger."""
@@ -63,49 +51,98 @@ class Individual:
 
     Attributes:
         image: the input, HWC uint8.
-        trail: names of the operators that lead to it from the seed, by way of its first parent.
+        operators: names of the operators that lead to it from the seed, through its first parent.
 
     """
 
     image: Image
-    trail: tuple[str, ...] = ()
+    operators: tuple[str, ...] = ()
 
 
-def diffchaser(start: Start) -> SearchGenerator:
-    """Search by breeding inputs of which the models are unsure."""
-    breeding = Breeding(start.rng)
-    pool = [Individual(start.image)] * POPULATION
-    certainties = [inf] * POPULATION
-    children = [breeding.mutate(individual) for individual in pool]
-    while True:
-        for place, child in enumerate(children):
-            image = start.bounds.project(child.image, start.image)
-            (outcome,) = yield (Query(image, start.goal.needed),)
-            kind = start.goal.met(outcome)
-            if kind is not None:
-                return Trigger(image, kind, outcome, child.trail)
-            certainty = k_certainty(outcome, start.goal)
-            if certainty <= certainties[place]:
-                pool[place] = Individual(image, child.trail)
-                certainties[place] = certainty
-        children = breeding.generation(pool, certainties)
+@dataclass(frozen=True)
+class DiffChaser(Strategy):
+    """A genetic search for inputs of which one of the two models is unsure."""
+
+    summary = "a genetic baseline after DiffChaser's description"
+    draws_from_pool = False
+
+    population: int = parameter(
+        100,
+        "Inputs in the pool. 1,000 take six times as many queries (3,200, not 500, on an int8"
+        " LeNet-5), which is nearer to the 6,000 that DFlare's Table 4 has; the default favours the"
+        " baseline.",
+        at_least=2,
+        at_most=100_000,
+    )
+    uncertainty_classes: int = parameter(
+        2,
+        "K of the paper's k-uncertainty: the classes whose probabilities are compared; a label"
+        " changes between two.",
+        at_least=2,
+    )
+    tournament_size: int = parameter(
+        5, "Inputs drawn at random, the fittest of which becomes a parent.", at_least=1
+    )
+    mutation_rate: float = parameter(
+        0.5,
+        "Probability that a child is mutated. One that is not is a mixture of known inputs.",
+        at_least=0.0,
+        at_most=1.0,
+    )
+
+    def __post_init__(self) -> None:
+        """Check the parameters.
+
+        Raises:
+            UserError: one is not of its type or bounds, or two tournaments exceed the population.
+
+        """
+        super().__post_init__()
+        if 2 * self.tournament_size > self.population:
+            raise UserError(
+                f"parameter tournament_size={self.tournament_size}: expected at most half of"
+                f" population, which is {self.population}"
+            )
+
+    def search(self, start: Start) -> SearchGenerator:
+        """Search by breeding inputs of which the models are unsure."""
+        breeding = Breeding(start.rng, self.tournament_size, self.mutation_rate)
+        pool = [Individual(start.image)] * self.population
+        certainties = [inf] * self.population
+        children = [breeding.mutate(individual) for individual in pool]
+        while True:
+            for place, child in enumerate(children):
+                image = start.bounds.project(child.image, start.image)
+                (outcome,) = yield (Query(image, start.goal.needed),)
+                kind = start.goal.met(outcome)
+                if kind is not None:
+                    return Trigger(image, kind, outcome, child.operators)
+                certainty = k_certainty(outcome, start.goal, self.uncertainty_classes)
+                if certainty <= certainties[place]:
+                    pool[place] = Individual(image, child.operators)
+                    certainties[place] = certainty
+            children = breeding.generation(pool, certainties)
 
 
-def k_certainty(outcome: Outcome, goal: Goal) -> float:
-    """Return the highest less the K-highest probability of the less sure arm; the lower the fitter.
+def k_certainty(outcome: Outcome, goal: Goal, k: int = 2) -> float:
+    """Return the highest less the k-highest probability of the less sure arm; the lower the fitter.
 
-    With fewer classes than K, the lowest probability stands for the K-highest.
+    With fewer classes than k, the lowest probability stands for the k-highest.
     """
-    highest = (np.sort(outcome[arm].probabilities)[-K:] for arm in goal.compared)
+    highest = (np.sort(outcome[arm].probabilities)[-k:] for arm in goal.compared)
     return min(float(ordered[-1] - ordered[0]) for ordered in highest)
 
 
 class Breeding:
     """How a generation is made from the pool; every draw is from one generator."""
 
-    def __init__(self, rng: np.random.Generator) -> None:
+    def __init__(
+        self, rng: np.random.Generator, tournament_size: int = 5, mutation_rate: float = 0.5
+    ) -> None:
         self._operators = image_operators(TABLE_3)
         self._rng = rng
+        self._tournament_size = tournament_size
+        self._mutation_rate = mutation_rate
 
     def generation(
         self, pool: Sequence[Individual], certainties: Sequence[float]
@@ -114,7 +151,7 @@ class Breeding:
         children = []
         for _ in pool:
             child = self.cross(*self._parents(pool, certainties))
-            mutates = self._rng.random() < MUTATION_RATE
+            mutates = self._rng.random() < self._mutation_rate
             children.append(self.mutate(child) if mutates else child)
         return children
 
@@ -122,20 +159,22 @@ class Breeding:
         """Take each pixel, with all its channels, from either parent."""
         from_first = self._rng.random((*first.image.shape[:2], 1)) < 0.5
         image = np.where(from_first, first.image, second.image)
-        return Individual(image, (*first.trail, CROSSOVER))
+        return Individual(image, (*first.operators, CROSSOVER))
 
     def mutate(self, individual: Individual) -> Individual:
         """Apply one operator, drawn uniformly."""
         operator = self._operators[self._rng.integers(len(self._operators))]
-        return Individual(operator(individual.image, self._rng), (*individual.trail, operator.name))
+        return Individual(
+            operator(individual.image, self._rng), (*individual.operators, operator.name)
+        )
 
     def _parents(
         self, pool: Sequence[Individual], certainties: Sequence[float]
     ) -> tuple[Individual, Individual]:
         """Return two parents, the fittest of two groups drawn without overlap."""
-        drawn = self._rng.choice(len(pool), 2 * CONTENDERS, replace=False).tolist()
+        size = self._tournament_size
+        drawn = self._rng.choice(len(pool), 2 * size, replace=False).tolist()
         first, second = (
-            min(group, key=certainties.__getitem__)
-            for group in (drawn[:CONTENDERS], drawn[CONTENDERS:])
+            min(group, key=certainties.__getitem__) for group in (drawn[:size], drawn[size:])
         )
         return pool[first], pool[second]

@@ -1,8 +1,9 @@
-"""Bisect on the straight line from the seed to another seed of another class, a donor.
+"""Bisection on the line from the seed to a donor: another seed, of another class.
 
-Somewhere on that line the one label changes, and somewhere the other; what lies between these two
-places triggers. Each query halves the part of the line that must hold them. Where the images of a
-line run out before that, the line to another donor is tried.
+Each compared arm's label changes somewhere on that line, and inputs between these two places
+trigger. Each query halves the part of the line that must hold them. Where the images of a line are
+exhausted before that, the line to another donor is tried, in random order: taking the nearest donor
+first would cost each seed the distances to all of them.
 
 Such a trigger is a mixture of two images, which no mutation of one input would give, and far from
 its seed. Its only operator is `donor`, so that it can be reported apart. No paper has this that we
@@ -10,17 +11,11 @@ know of.
 
 Differences from the original
     There is no original.
-
-Parameters and their reasons
-    `FINEST` = 2^-20 of the line: 8-bit images nearer to each other than that are nearly always the
-    same one. No image is asked about twice, so the fineness costs little: 8 queries part the gray
-    levels, each further one halves the number of entries that still differ.
-    Donors come in random order; the nearest ones first would ask each seed for every distance.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -29,33 +24,56 @@ from edgeflare.core.arm import Arm
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.query import Query
 from edgeflare.core.trigger import Trigger
-from edgeflare.search.strategy import Donor, SearchGenerator, Start
+from edgeflare.search.strategy import (
+    Donor,
+    QueryGenerator,
+    SearchGenerator,
+    Start,
+    Strategy,
+)
+from edgeflare.search.strategy_parameters import parameter
 
 OPERATOR = "donor"
-FINEST = 2.0**-20
 
 
-def donor(start: Start) -> SearchGenerator:
-    """Search on the lines to the donors of another class, until none is left."""
-    for index in start.rng.permutation(len(start.donors)):
-        chosen = start.donors[index]
-        if _all_flipped(start, chosen.outcome):
-            trigger = yield from _bisect(start, chosen)
-            if trigger is not None:
-                return trigger
-    return None
+@dataclass(frozen=True)
+class DonorBisection(Strategy):
+    """Bisection on the lines to the donors of another class, until none is left."""
+
+    summary = "bisects towards a seed of another class; its triggers mix two images"
+    draws_from_pool = False
+
+    min_interval: float = parameter(
+        2.0**-20,
+        "Share of the line at which bisection ends: 8-bit images nearer to each other than 2^-20"
+        " are nearly always the same one. No image is queried twice, so a small one costs little: 8"
+        " queries separate the gray levels, each further one halves the number of entries that"
+        " still differ.",
+        above=0.0,
+        at_most=1.0,
+    )
+
+    def search(self, start: Start) -> SearchGenerator:
+        """Search on one line after the other."""
+        for index in start.rng.permutation(len(start.donors)):
+            donor = start.donors[index]
+            if _all_flipped(start, donor.outcome):
+                trigger = yield from _bisect(start, donor, self.min_interval)
+                if trigger is not None:
+                    return trigger
+        return None
 
 
-def _bisect(start: Start, chosen: Donor) -> SearchGenerator:
+def _bisect(start: Start, donor: Donor, min_interval: float) -> SearchGenerator:
     """Search on one line, up to where it leaves the bounds."""
-    end = start.bounds.project(chosen.image, start.image)
-    if end is not chosen.image:
-        outcome, trigger = yield from _ask(start, end)
+    end = start.bounds.project(donor.image, start.image)
+    if end is not donor.image:
+        outcome, trigger = yield from _query(start, end)
         if trigger is not None or not _all_flipped(start, outcome):
             return trigger
     low, high = 0.0, 1.0
     before, after = start.image, end
-    while high - low > FINEST:
+    while high - low > min_interval:
         middle = (low + high) / 2
         image = _between(start.image, end, middle)
         if np.array_equal(image, before):
@@ -63,7 +81,7 @@ def _bisect(start: Start, chosen: Donor) -> SearchGenerator:
         elif np.array_equal(image, after):
             high = middle
         else:
-            outcome, trigger = yield from _ask(start, image)
+            outcome, trigger = yield from _query(start, image)
             if trigger is not None:
                 return trigger
             if _beyond(start, outcome):
@@ -73,9 +91,7 @@ def _bisect(start: Start, chosen: Donor) -> SearchGenerator:
     return None
 
 
-def _ask(
-    start: Start, image: Image
-) -> Generator[Sequence[Query], Sequence[Outcome], tuple[Outcome, Trigger | None]]:
+def _query(start: Start, image: Image) -> QueryGenerator[tuple[Outcome, Trigger | None]]:
     (outcome,) = yield (Query(image, start.goal.needed),)
     kind = start.goal.met(outcome)
     trigger = None if kind is None else Trigger(image, kind, outcome, (OPERATOR,))
@@ -83,9 +99,9 @@ def _ask(
 
 
 def _between(seed: Image, end: Image, share: float) -> Image:
-    """Return the image at that share of the way; no entry is farther from the seed than at the end.
+    """Return the image at that share of the line.
 
-    So the bounds that hold at the end hold here.
+    No entry is farther from the seed than at the end, so the bounds that hold there hold here.
     """
     change = np.subtract(end, seed, dtype=np.int16)
     image: Image = (seed + np.rint(share * change)).astype(np.uint8)
@@ -99,7 +115,7 @@ def _all_flipped(start: Start, outcome: Outcome) -> bool:
 def _beyond(start: Start, outcome: Outcome) -> bool:
     """Whether triggers lie nearer to the seed than a non-trigger with this outcome.
 
-    A tied arm is right at its own boundary, so the other arm's says on which side to go on.
+    A tied arm is on its own boundary, so the other arm's label tells the side to continue on.
     """
     return any(not outcome[arm].tied for arm in _flipped(start, outcome))
 

@@ -1,4 +1,4 @@
-"""What makes a non-triggering mutant worth going on from (paper §3.3.2)."""
+"""The fitness of a non-triggering mutant, and its acceptance by fitness (paper §3.3.2)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from edgeflare.core.goal import Goal
 from edgeflare.core.outcome import Outcome
-from edgeflare.search.state_novelty import SeenStates
+from edgeflare.search.state_novelty import NOVELTY_THRESHOLD, SeenStates
 
-DELTA = 1e-3
-"""Distances closer than this count as equal, and novelty decides between them."""
+DISTANCE_TOLERANCE = 1e-3
+"""The paper's delta: distances closer than this count as equal."""
 
 Fitness = Callable[[Outcome], float]
-"""Of an input, by its outcome; the higher the better. May remember what it was told before."""
+"""Of an input, by its outcome; the higher the better. It may depend on the outcomes before."""
 
 
 class AtLeastAsFit:
@@ -38,21 +38,35 @@ class AtLeastAsFit:
 
 
 class DistanceAndNovelty:
-    """H = D / DELTA + O: the distance of the compared arms, and 1 where their state is new.
+    """H = D / delta + O: the distance of the compared arms, and 1 where their state is new.
 
-    Every state that it is told is known from then on, new or not.
+    Every state that is evaluated counts as seen from then on, new or not.
     """
 
-    def __init__(self, goal: Goal) -> None:
+    def __init__(
+        self,
+        goal: Goal,
+        tolerance: float = DISTANCE_TOLERANCE,
+        novelty_threshold: float = NOVELTY_THRESHOLD,
+    ) -> None:
+        """Begin with no state.
+
+        Args:
+            goal: which arms are compared.
+            tolerance: delta, distances closer than which count as equal.
+            novelty_threshold: squared L2 distance to all states seen above which one is new.
+
+        """
         self._goal = goal
-        self._known = SeenStates()
+        self._tolerance = tolerance
+        self._seen = SeenStates(novelty_threshold)
 
     def __call__(self, outcome: Outcome) -> float:
         """Return H of an input that is not triggering."""
         current = state(outcome, self._goal)
-        novelty = self._known.is_new(current)
-        self._known.add(current)
-        return distance(outcome, self._goal) / DELTA + novelty
+        novelty = self._seen.is_new(current)
+        self._seen.add(current)
+        return distance(outcome, self._goal) / self._tolerance + novelty
 
 
 def distance(outcome: Outcome, goal: Goal) -> float:

@@ -11,7 +11,7 @@ from edgeflare_operators import MutationOperator
 
 
 class Selection(Protocol):
-    """Chooses operators, one after the other, and hears which of them led to an accepted mutant."""
+    """Chooses operators one after the other, and is rewarded where a mutant was accepted."""
 
     def choose(self) -> MutationOperator:
         """Choose the next operator."""
@@ -45,7 +45,7 @@ class MetropolisHastings:
     def __init__(self, pool: Sequence[MutationOperator], rng: np.random.Generator) -> None:
         self._pool = pool
         self._rng = rng
-        self._tally = Tally(len(pool))
+        self._counts = AcceptanceCounts(len(pool))
         self._last: int | None = None
 
     def choose(self) -> MutationOperator:
@@ -53,19 +53,19 @@ class MetropolisHastings:
         if self._last is None:
             self._last = int(self._rng.integers(len(self._pool)))
         else:
-            values = self._tally.values()
+            values = self._counts.values()
             ranked = sorted(range(len(self._pool)), key=values.__getitem__, reverse=True)
             self._last = ranked[draw_rank(len(ranked), ranked.index(self._last), self._rng)]
-        self._tally.selected[self._last] += 1
+        self._counts.selected[self._last] += 1
         return self._pool[self._last]
 
     def reward(self) -> None:
         """Count the operator last chosen as a success: its mutant was accepted."""
         if self._last is not None:
-            self._tally.accepted[self._last] += 1
+            self._counts.accepted[self._last] += 1
 
 
-class Tally:
+class AcceptanceCounts:
     """How often each operator of a pool was selected (N_op), and its mutant accepted (N_i)."""
 
     def __init__(self, size: int) -> None:

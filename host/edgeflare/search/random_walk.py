@@ -1,29 +1,34 @@
-"""The search that knows nothing: every operator as likely, every mutant accepted.
+"""Random walk: every mutation operator is equally likely, and every mutant is accepted.
 
-The input drifts ever further from the seed until it happens to trigger. It is the yardstick of
-every guided search, and it draws from the run's operator pool, a user's own too. DFlare's
-paper has no such baseline; its §5.3.2 makes the choice uniform but keeps the fitness.
+The input moves ever farther from the seed until it happens to trigger. It is the baseline of every
+guided search, and it draws from the operator pool of the run.
+DFlare's paper has no such baseline; its §5.3.2 makes the choice uniform but keeps the fitness.
 
 Differences from the original
     There is no original.
-
-Parameters and their reasons
-    None to choose.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from edgeflare.core.outcome import Outcome
-from edgeflare.search.mutation_loop import walk
+from edgeflare.search.mutation_loop import mutation_loop
 from edgeflare.search.operator_selection import Uniform
-from edgeflare.search.strategy import SearchGenerator, Start
+from edgeflare.search.strategy import SearchGenerator, Start, Strategy
 
 
-def random_walk(start: Start) -> SearchGenerator:
-    """Search by mutating at random."""
-    return walk(start, Uniform(start.operators, start.rng), accept)
+@dataclass(frozen=True)
+class RandomWalk(Strategy):
+    """Random walk."""
+
+    summary = "every operator as likely, every mutant accepted"
+
+    def search(self, start: Start) -> SearchGenerator:
+        """Search by mutating at random."""
+        return mutation_loop(start, Uniform(start.operators, start.rng), accept_all)
 
 
-def accept(_mutant: Outcome) -> bool:
+def accept_all(_mutant: Outcome) -> bool:
     """Accept the mutant, whatever its outcome."""
     return True

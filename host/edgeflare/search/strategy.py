@@ -1,15 +1,15 @@
-"""The seam between a search and whatever evaluates for it: ask and tell.
+"""The seam between a search and the campaign that evaluates for it.
 
-A strategy is written as a generator: it yields the queries that it wants evaluated, is sent their
-outcomes, and returns the trigger that it found, or None if it gives up. So it reads like the
-algorithm in its paper. `GeneratorStrategy` makes a generator the `Strategy` that the engine drives.
+`Strategy` is the base class of every strategy, of this package and of others. `AskTellSearch` lets
+the campaign drive the generator that a strategy returns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
@@ -20,7 +20,15 @@ from edgeflare.core.outcome import Outcome
 from edgeflare.core.query import Query
 from edgeflare.core.trigger import Trigger
 from edgeflare.search.operator_pool import built_in_pool
+from edgeflare.search.strategy_parameters import check_parameters
 from edgeflare_operators import MutationOperator
+
+T = TypeVar("T")
+QueryGenerator = Generator[Sequence[Query], Sequence[Outcome], T]
+"""A part of a search: yields queries, is sent their outcomes in order, and returns a result."""
+
+SearchGenerator = QueryGenerator[Trigger | None]
+"""A whole search: returns the trigger that it found, or None if it gives up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +55,9 @@ class Start:
         goal: what counts as a finding.
         rng: the only source of randomness that the search may use.
         bounds: how far a mutant may be from the seed; every query keeps them.
-        ensemble: kernel sets of the twin that can be asked beside its own; empty for none.
-        donors: seeds of the campaign, this one maybe among them; empty where none are lent.
+        ensemble: kernel sets of the twin that can be queried beside its own; empty for none.
+        donors: seeds of the campaign that do not deviate, possibly this one among them; may be
+            empty.
         operators: the run's operator pool, in the order of the operators' names; EdgeFlare's own
             unless told otherwise.
 
@@ -64,27 +73,90 @@ class Start:
     operators: Sequence[MutationOperator] = field(default_factory=built_in_pool)
 
 
-class Strategy(Protocol):
-    """A search for one triggering input, from one seed input."""
+class Strategy(ABC):
+    """A search strategy: how a triggering input is searched for from one seed input.
 
-    def ask(self) -> Sequence[Query]:
-        """Return the images to evaluate next; empty when the search has ended."""
+    A strategy is a frozen dataclass. Its fields are its parameters, its one method is `search`:
 
-    def tell(self, outcomes: Sequence[Outcome]) -> None:
-        """Take the outcomes of the queries last asked, in their order."""
+        @dataclass(frozen=True)
+        class Darken(Strategy):
+            \"\"\"Darken the seed until the compared arms disagree.\"\"\"
 
-    @property
-    def finding(self) -> Trigger | None:
-        """The triggering input, once there is one."""
+            summary = "take away gray levels until the labels differ"
+
+            step: int = parameter(1, "Gray levels that each query takes away.", at_least=1)
+
+            def search(self, start: Start) -> SearchGenerator:
+                image = start.image
+                while image.any():
+                    image = image - np.minimum(image, self.step).astype(np.uint8)
+                    if not start.bounds.holds(image, start.image):
+                        return None
+                    (outcome,) = yield [Query(image, start.goal.needed)]
+                    kind = start.goal.met(outcome)
+                    if kind is not None:
+                        return Trigger(image, kind, outcome, ("darken",))
+                return None
+
+    A package makes it known under the name `darken` by an entry point:
+
+        [project.entry-points."edgeflare.strategies"]
+        darken = "my_package:Darken"
+
+    The life of a search:
+
+    1. One strategy object is made for the whole campaign, from the defaults and from what the user
+       sets (`--set step=2`). Each value is checked against its field's type and bounds.
+    2. For each seed that does not deviate itself, the campaign calls `search` once. Many searches
+       are open at once, so `search` must keep its state in local variables and not in `self`.
+    3. The generator yields one or more queries. The campaign evaluates them, in batches with those
+       of other searches, and sends back their outcomes, in the order of the queries.
+    4. It ends by returning a `Trigger` or None. The campaign may also stop asking at any yield,
+       when a budget is spent; it then closes the generator.
+
+    What a search may assume: each outcome holds the answers of the arms and of the ensemble's
+    kernel sets that its query names. An arm that crashed or hung has an answer with a `failure`;
+    `Goal.met` counts that as a finding.
+
+    What it must keep to:
+
+    - Every random draw comes from `start.rng`. A run is resumed by repeating its old outcomes, and
+      the search must then yield the same queries.
+    - Every image is within `start.bounds`; `start.bounds.project` brings one there.
+    - `start.image`, and any image that was yielded, is never changed afterwards.
+    - The returned trigger is the image of a query, judged by `start.goal.met` on an outcome that
+      holds all arms of `start.goal.needed`. A query with `again=True` asks further arms about the
+      image of the query just before, and is not counted as another query.
+
+    Attributes:
+        summary: one line that helps to choose among strategies.
+        draws_from_pool: whether it draws from the run's operator pool, `Start.operators`; if not,
+            it names its own operators.
+
+    """
+
+    summary: ClassVar[str] = ""
+    draws_from_pool: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Check the parameters; a subclass that overrides this calls it first.
+
+        Raises:
+            UserError: one is not of its type or not within its bounds.
+
+        """
+        check_parameters(self)
+
+    @abstractmethod
+    def search(self, start: Start) -> SearchGenerator:
+        """Return a new search from one seed input; see the class for what it may do."""
 
 
-SearchGenerator = Generator[Sequence[Query], Sequence[Outcome], Trigger | None]
-StrategyFunction = Callable[[Start], SearchGenerator]
-"""A strategy as it is written: from a start to the generator of its search."""
+class AskTellSearch:
+    """A search that is asked for queries and told their outcomes.
 
-
-class GeneratorStrategy:
-    """Drives a generator as a `Strategy`."""
+    It ends when `ask` returns nothing; then `finding` is what the generator returned.
+    """
 
     def __init__(self, generator: SearchGenerator) -> None:
         self._generator = generator
@@ -93,16 +165,16 @@ class GeneratorStrategy:
         self._advance(None)
 
     def ask(self) -> Sequence[Query]:
-        """Return the queries that the generator waits for."""
+        """Return the queries to evaluate next; empty when the search has ended."""
         return self._asked
 
     def tell(self, outcomes: Sequence[Outcome]) -> None:
-        """Send the outcomes into the generator and let it run to its next queries."""
+        """Send the outcomes of the queries last asked, in their order."""
         self._advance(outcomes)
 
     @property
     def finding(self) -> Trigger | None:
-        """What the generator returned."""
+        """The triggering input, once there is one."""
         return self._finding
 
     def _advance(self, outcomes: Sequence[Outcome] | None) -> None:

@@ -1,90 +1,169 @@
-"""The strategies that there are, by name."""
+"""The strategies that are installed, by name: those of this package and those of others."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from inspect import isabstract
 from types import MappingProxyType
 
 from edgeflare.errors import UserError
-from edgeflare.search.boundary import boundary, boundary_mh
-from edgeflare.search.dflare import dflare, dflare_d, dflare_r
-from edgeflare.search.dflare_published import dflare_published
-from edgeflare.search.diffchaser import diffchaser
-from edgeflare.search.donor import donor
-from edgeflare.search.random_walk import random_walk
-from edgeflare.search.strategy import StrategyFunction
+from edgeflare.search.strategy import Strategy
+from edgeflare.search.strategy_parameters import (
+    Parameter,
+    Value,
+    known_parameter,
+    parameters_of,
+    read_assignments,
+)
 from edgeflare.suggestion import suggestion
+
+ENTRY_POINTS = "edgeflare.strategies"
+"""The group of entry points under which a package offers the classes of strategies."""
+
+DISPLAY_ORDER = (
+    *("boundary", "boundary-mh", "dflare", "dflare-d", "dflare-r", "dflare-published"),
+    *("diffchaser", "donor", "random"),
+)
+"""The strategies that are shown first; those of other packages follow by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class RegisteredStrategy:
-    """A strategy that can be asked for.
+    """A strategy that can be chosen by name.
 
     Attributes:
         name: as users write it.
-        summary: one line for those who choose.
-        tale: the strategy itself.
+        strategy: its class.
 
     """
 
     name: str
-    summary: str
-    tale: StrategyFunction
+    strategy: type[Strategy]
 
     @property
-    def draws_from_pool(self) -> bool:
-        """Whether it draws from the run's operator pool; if not, it names its own operators."""
-        return self.name not in _OWN_OPERATORS
+    def summary(self) -> str:
+        """One line that helps to choose."""
+        return self.strategy.summary
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """Its parameters."""
+        return parameters_of(self.strategy)
+
+    def read_parameters(self, assignments: Sequence[str]) -> Mapping[str, Value]:
+        """Return the values of `--set NAME=VALUE`, checked.
+
+        Raises:
+            UserError: one is not as it has to be.
+
+        """
+        values = read_assignments(assignments, self.name, self.parameters)
+        self.create(values)  # for what only a combination of values breaks
+        return values
+
+    def create(self, values: Mapping[str, Value]) -> Strategy:
+        """Return the strategy with these parameters; the others have their defaults.
+
+        Raises:
+            UserError: one is unknown, or not as it has to be.
+
+        """
+        for name in values:
+            known_parameter(name, self.name, self.parameters)
+        return self.strategy(**values)
 
 
-_OWN_OPERATORS = frozenset(
-    {"dflare", "dflare-d", "dflare-r", "dflare-published", "diffchaser", "donor"}
-)
-"""Strategies that use the operators of their paper, or none: `donor` mixes two seeds."""
+@dataclass(frozen=True, slots=True)
+class BrokenStrategy:
+    """A strategy that is installed and cannot be used.
 
-_ENTRIES = (
-    RegisteredStrategy("boundary", "bisect to the decision boundary and follow it", boundary),
-    RegisteredStrategy(
-        "boundary-mh", "boundary, operators by Metropolis-Hastings (ablation)", boundary_mh
-    ),
-    RegisteredStrategy("dflare", "DFlare, Algorithms 1 and 2 as the paper writes them", dflare),
-    RegisteredStrategy("dflare-d", "DFlare without state novelty (the paper's ablation)", dflare_d),
-    RegisteredStrategy(
-        "dflare-r", "DFlare with operators drawn uniformly (the paper's ablation)", dflare_r
-    ),
-    RegisteredStrategy(
-        "dflare-published", "DFlare as its published code behaves", dflare_published
-    ),
-    RegisteredStrategy(
-        "diffchaser", "a genetic baseline after DiffChaser's description", diffchaser
-    ),
-    RegisteredStrategy(
-        "donor", "bisects towards a seed of another class; its triggers mix two images", donor
-    ),
-    RegisteredStrategy("random", "every operator as likely, every mutant accepted", random_walk),
-)
+    Attributes:
+        name: as users write it.
+        complaint: what is wrong, and what mends it.
+
+    """
+
+    name: str
+    complaint: str
 
 
 def strategies() -> Mapping[str, RegisteredStrategy]:
-    """Return the strategies by name, in the order in which to show them."""
-    return MappingProxyType({entry.name: entry for entry in _ENTRIES})
+    """Return the strategies that can be used, by name, in the order in which to show them."""
+    return _installed()[0]
+
+
+def broken_strategies() -> Sequence[BrokenStrategy]:
+    """Return the strategies that are installed and cannot be used."""
+    return _installed()[1]
 
 
 def pool_strategies() -> tuple[str, ...]:
     """Return the names of the strategies that draw from the run's operator pool."""
-    return tuple(entry.name for entry in _ENTRIES if entry.draws_from_pool)
+    known = strategies().values()
+    return tuple(one.name for one in known if one.strategy.draws_from_pool)
 
 
 def find_strategy(name: str) -> RegisteredStrategy:
     """Return the strategy of that name.
 
     Raises:
-        UserError: there is none.
+        UserError: there is none, or it cannot be used.
 
     """
     known = strategies()
-    if name not in known:
-        hint = suggestion(name, known, "did you mean {!r}? ")
-        raise UserError(f"unknown strategy '{name}'; {hint}There are {', '.join(known)}.")
-    return known[name]
+    if name in known:
+        return known[name]
+    for broken in broken_strategies():
+        if broken.name == name:
+            raise UserError(broken.complaint)
+    if not known:
+        raise UserError(f"no strategy is installed, not even '{name}': install edgeflare anew")
+    hint = suggestion(name, known, "did you mean {!r}? ")
+    raise UserError(f"unknown strategy '{name}'; {hint}There are {', '.join(known)}.")
+
+
+@cache
+def _installed() -> tuple[Mapping[str, RegisteredStrategy], Sequence[BrokenStrategy]]:
+    known: dict[str, RegisteredStrategy] = {}
+    broken: list[BrokenStrategy] = []
+    for entry in _in_display_order(entry_points(group=ENTRY_POINTS)):
+        try:
+            if entry.name in known:
+                raise UserError("another package has a strategy of that name")
+            known[entry.name] = RegisteredStrategy(entry.name, _load(entry))
+        except UserError as error:
+            package = entry.dist.name if entry.dist else "unknown"
+            complaint = f"strategy '{entry.name}' of package {package}: {error}; mend or uninstall"
+            broken.append(BrokenStrategy(entry.name, f"{complaint} the package"))
+    return MappingProxyType(known), tuple(broken)
+
+
+def _in_display_order(entries: Iterable[EntryPoint]) -> list[EntryPoint]:
+    """Return the entry points in display order; of one name, that of this package first."""
+    place = {name: index for index, name in enumerate(DISPLAY_ORDER)}
+    return sorted(
+        entries,
+        key=lambda entry: (
+            place.get(entry.name, len(place)),
+            entry.name,
+            not entry.value.startswith("edgeflare."),
+        ),
+    )
+
+
+def _load(entry: EntryPoint) -> type[Strategy]:
+    try:
+        loaded = entry.load()
+        if not (isinstance(loaded, type) and issubclass(loaded, Strategy)):
+            raise UserError(f"{entry.value} is no subclass of edgeflare.search.strategy.Strategy")
+        if isabstract(loaded):
+            raise UserError(f"{entry.value} has no method search")
+        parameters_of(loaded)
+    except UserError:
+        raise
+    except Exception as error:  # whatever a foreign module raises while it is imported
+        raise UserError(f"it does not load ({type(error).__name__}: {error})") from error
+    return loaded

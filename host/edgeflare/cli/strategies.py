@@ -1,0 +1,70 @@
+"""`edgeflare strategies`: the search strategies that are installed, and the parameters of one."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.padding import Padding
+from rich.table import Table
+
+from edgeflare.cli.completion import complete_strategy
+from edgeflare.cli.console import Console
+from edgeflare.search.strategy_registry import (
+    RegisteredStrategy,
+    broken_strategies,
+    find_strategy,
+)
+from edgeflare.search.strategy_registry import strategies as installed
+from edgeflare.untrusted_text import printable
+
+
+def strategies(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            autocompletion=complete_strategy,
+            help="Show what this strategy does, and its parameters.",
+        ),
+    ] = None,
+) -> None:
+    """List the search strategies that are installed, or show one of them with its parameters.
+
+    Parameters are set with `--set NAME=VALUE` of `search` and `rank`, and with
+    `--set STRATEGY.NAME=VALUE` of `bench`.
+    """
+    if name is None:
+        _print_all()
+    else:
+        _print_one(find_strategy(name))
+
+
+def _print_all() -> None:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("name", no_wrap=True)
+    table.add_column("summary", overflow="fold")
+    for entry in installed().values():
+        table.add_row(*_row(entry.name, entry.summary))
+    for broken in broken_strategies():
+        table.add_row(*_row(broken.name, broken.complaint))
+    Console().print(table)
+
+
+def _print_one(entry: RegisteredStrategy) -> None:
+    console = Console()
+    console.print(f"{escape(entry.name)}: {escape(entry.summary)}", highlight=False)
+    for text in (inspect.getdoc(entry.strategy), sys.modules[entry.strategy.__module__].__doc__):
+        if text:
+            console.print("", escape(inspect.cleandoc(text)), sep="\n", highlight=False)
+    console.print("", "Parameters:" if entry.parameters else "It has no parameters.", sep="\n")
+    for one in entry.parameters:
+        default = f"{one.default:g}" if isinstance(one.default, float) else str(one.default)
+        console.print(f"  {one.name} = {escape(default)}  ({one.expected})", highlight=False)
+        console.print(Padding(escape(one.description), (0, 0, 0, 6)), highlight=False)
+
+
+def _row(*texts: str) -> list[str]:
+    return [escape(printable(text)) for text in texts]
