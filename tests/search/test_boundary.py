@@ -19,15 +19,16 @@ from edgeflare.core.goal import Find, Goal
 from edgeflare.core.outcome import Outcome
 from edgeflare.search.boundary import Boundary, BoundaryMH
 from edgeflare.search.dflare import DFlare
-from edgeflare.search.surrogates.device_surrogate import EnsembleForDevice, TwinThenNearTies
+from edgeflare.search.surrogates.ensemble_surrogate import EnsembleSurrogate
+from edgeflare.search.surrogates.twin_surrogate import TwinThenNearTieSurrogate
 from edgeflare_operators import built_in_operators
 
 BOTH = pytest.mark.parametrize(
     "search", [Boundary().search, BoundaryMH().search], ids=["boundary", "boundary-mh"]
 )
 
-LASTED = TwinThenNearTies.LASTED
-LASTED_ALIKE = TwinThenNearTies.LASTED_ALIKE
+MIN_QUERIES = TwinThenNearTieSurrogate.MIN_QUERIES
+MIN_QUERIES_IF_EQUAL = TwinThenNearTieSurrogate.MIN_QUERIES_IF_EQUAL
 
 _RNG = np.random.default_rng(7)
 WEIGHTS = _RNG.normal(0.0, 1.0, (4, 12 * 12))
@@ -113,8 +114,8 @@ def test_a_device_that_is_not_the_twin_is_asked_wherever_the_twin_deviates() -> 
         for outcome in drive.answered
     ]
     asked = [Arm.DEVICE in outcome.answers for outcome in drive.answered]
-    assert deviating[:LASTED] == asked[:LASTED]
-    assert sum(asked[:LASTED]) > 1
+    assert deviating[:MIN_QUERIES] == asked[:MIN_QUERIES]
+    assert sum(asked[:MIN_QUERIES]) > 1
     # Later it is asked at near-ties too.
     assert not any(there and not here for there, here in zip(deviating, asked, strict=True))
     assert sum(asked) > sum(deviating)
@@ -132,7 +133,7 @@ def test_what_the_kernels_alone_cause_is_found_though_the_twin_is_the_original(
     found = drives(search, Goal(), on_all_seeds(SearchCase(SEEDS[0], models)), 1500)
     assert sum(drive.finding is not None for drive in found) >= len(SEEDS) - 1
     for drive in found:
-        assert not any(Arm.DEVICE in outcome.answers for outcome in drive.answered[:LASTED])
+        assert not any(Arm.DEVICE in outcome.answers for outcome in drive.answered[:MIN_QUERIES])
         assert len(drive.on_device) < drive.inputs / 2
 
 
@@ -200,7 +201,11 @@ def test_arms_that_never_differ_are_searched_to_the_end_of_the_budget(
     assert drive.finding is None
     assert drive.inputs == 1500
     # The device is asked now and then whether it is still the twin, if that can be a finding.
-    silent = {"any": LASTED_ALIKE, "compression": 1500, "kernel": EnsembleForDevice.SILENCE}[find]
+    silent = {
+        "any": MIN_QUERIES_IF_EQUAL,
+        "compression": 1500,
+        "kernel": EnsembleSurrogate.MOST_AGREEING,
+    }[find]
     asked = [Arm.DEVICE in outcome.answers for outcome in drive.answered]
     assert not any(asked[: silent - 1])
     assert any(asked) == (find != "compression")
@@ -264,7 +269,7 @@ def test_an_ensemble_that_foretells_nothing_is_no_obstacle() -> None:
     found = drives(Boundary().search, Goal(Find.KERNEL), on_all_seeds(bench), 2500)
     assert sum(drive.finding is not None for drive in found) >= len(SEEDS) - 1
     for drive in found:
-        early = drive.answered[: EnsembleForDevice.SILENCE - 1]
+        early = drive.answered[: EnsembleSurrogate.MOST_AGREEING - 1]
         assert not any(Arm.DEVICE in outcome.answers for outcome in early)
 
 
@@ -306,5 +311,5 @@ def test_weak_deviations_are_passed_over() -> None:
         if drive.finding is not None:
             assert goal.met(drive.finding.outcome) == "deviation"
         # The twin's strength is the device's; later it is asked whether it is still the twin.
-        later = max(0, drive.inputs - LASTED_ALIKE)
+        later = max(0, drive.inputs - MIN_QUERIES_IF_EQUAL)
         assert len(drive.on_device) <= 1 + (later / 20 + 5 if later else 0)

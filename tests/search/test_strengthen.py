@@ -17,7 +17,7 @@ from edgeflare.core.bounds import Bounds
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.strength import strength
 from edgeflare.search.strengthen import strengthen
-from edgeflare.search.surrogates.refinement_surrogate import compared
+from edgeflare.search.surrogates.surrogate import compared
 from refinement_loop import SEEDS, bench, contradicted, everyone, like_the_twin, refined
 
 

@@ -21,7 +21,7 @@ from edgeflare.run.plan import Plan
 from edgeflare.search.shrink import shrink
 from edgeflare.search.strategy import AskTellSearch, SearchGenerator, Start
 from edgeflare.search.strengthen import strengthen
-from edgeflare.search.surrogates.refinement_surrogate import compared
+from edgeflare.search.surrogates.surrogate import compared
 
 FOLDER = "refined"
 

@@ -16,7 +16,7 @@ from edgeflare.search.boundary_parameters import BoundaryParameters
 from edgeflare.search.mutation import mutated
 from edgeflare.search.operator_selection import Selection
 from edgeflare.search.strategy import QueryGenerator, SearchGenerator, Start
-from edgeflare.search.surrogates.device_surrogate import surrogate
+from edgeflare.search.surrogates.surrogate_choice import search_surrogate
 
 Real = NDArray[np.float64]
 
@@ -49,7 +49,7 @@ class BoundarySearch:
         self._rng = start.rng
         self._selection = selection
         self._parameters = parameters
-        self._surrogate = surrogate(start.goal, start.ensemble, start.outcome, start.donors)
+        self._surrogate = search_surrogate(start.goal, start.ensemble, start.outcome, start.donors)
         self._origin: Real = start.image.astype(np.float64)
         self._label = self._surrogate.sides(start.outcome)[0].label
         self._seed = self._point(start.image, start.outcome)
@@ -280,11 +280,11 @@ class BoundarySearch:
         start, surrogate = self._start, self._surrogate
         image = start.bounds.project(image, start.image)
         (outcome,) = yield (Query(image, surrogate.arms, surrogate.kernels),)
-        if surrogate.doubts(outcome):
+        if surrogate.decide(outcome):
             (answered,) = yield (Query(image, (Arm.DEVICE,), again=True),)
             whole = Outcome({**outcome.answers, **answered.answers}, outcome.members)
             kind = start.goal.met(whole)
-            surrogate.told(whole)
+            surrogate.update(whole)
             if kind is not None:
                 raise TriggerFound(Trigger(image, kind, whole, tuple(self._names)))
         return self._point(image, outcome)

@@ -112,7 +112,7 @@ class Strategy(ABC):
     3. The generator yields one or more queries. The campaign evaluates them, in batches with those
        of other searches, and sends back their outcomes, in the order of the queries.
     4. It ends by returning a `Trigger` or None. The campaign may also stop asking at any yield,
-       when a budget is spent; it then closes the generator.
+       when a budget is spent; the generator is then not resumed.
 
     What a search may assume: each outcome holds the answers of the arms and of the ensemble's
     kernel sets that its query names. An arm that crashed or hung has an answer with a `failure`;

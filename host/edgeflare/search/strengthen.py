@@ -23,7 +23,7 @@ from edgeflare.search.refining.trigger_refinement import (
     TriggerRefinement,
 )
 from edgeflare.search.strategy import Start
-from edgeflare.search.surrogates.refinement_surrogate import compared
+from edgeflare.search.surrogates.surrogate import compared
 
 ENOUGH = 0.85
 """Share of the two labels at which other classes are no longer in the way."""

@@ -17,13 +17,7 @@ from edgeflare.core.outcome import Outcome
 from edgeflare.core.query import Query
 from edgeflare.core.trigger import Trigger
 from edgeflare.search.strategy import Start
-from edgeflare.search.surrogates.refinement_surrogate import (
-    DeviceItself,
-    RefinementSurrogate,
-    answered,
-    compared,
-    possible_surrogates,
-)
+from edgeflare.search.surrogates.surrogate_choice import refinement_surrogates
 
 PATIENCE = 4
 """Times in a row that the device may contradict the host before the host is no longer heard."""
@@ -75,10 +69,10 @@ class TriggerRefinement:
         self._kind = trigger.kind
         self._cause = cause(trigger.outcome, start.goal.find)
         self._contradicted = 0
-        self._device = DeviceItself(start.goal.needed)
-        for witnesses in (*possible_surrogates(start.goal, start.ensemble), self._device):
-            self._witnesses: RefinementSurrogate = witnesses
-            if answered(witnesses, trigger.outcome) and self.at_trigger().deviates:
+        self._surrogates = refinement_surrogates(start.goal, start.ensemble)
+        for surrogate in self._surrogates:
+            self._surrogate = surrogate
+            if surrogate.is_answered_by(trigger.outcome) and self.at_trigger().deviates:
                 break
 
     def look(self, images: Sequence[Image]) -> Part[list[EvaluatedInput]]:
@@ -90,10 +84,10 @@ class TriggerRefinement:
         """
         if self.left == 0:
             raise BudgetSpentError
-        start, witnesses = self.start, self._witnesses
+        start, surrogate = self.start, self._surrogate
         asked = [start.bounds.project(image, start.image) for image in images[: self.left]]
         self.left -= len(asked)
-        outcomes = yield [Query(image, witnesses.arms, witnesses.kernels) for image in asked]
+        outcomes = yield [Query(image, surrogate.arms, surrogate.kernels) for image in asked]
         return [self._seen(*pair) for pair in zip(asked, outcomes, strict=True)]
 
     def keep(self, seen: EvaluatedInput, better: Callable[[Outcome], bool]) -> Part[bool]:
@@ -120,7 +114,7 @@ class TriggerRefinement:
             self.trigger = replace(self.trigger, image=seen.image, outcome=outcome)
         self._contradicted = 0 if kept else self._contradicted + 1
         if self._contradicted == PATIENCE:
-            self._witnesses = self._device
+            self._surrogate = self._surrogates[-1]  # the device itself
         return kept
 
     def at_trigger(self) -> EvaluatedInput:
@@ -132,7 +126,6 @@ class TriggerRefinement:
         return self._seen(self.start.image, self.start.outcome)
 
     def _seen(self, image: Image, outcome: Outcome) -> EvaluatedInput:
-        goal = self.start.goal
-        judged = self._witnesses.as_compared(outcome)
-        deviates = goal.met(judged) == self._kind
-        return EvaluatedInput(image, *compared(goal, judged), outcome, deviates)
+        surrogate = self._surrogate
+        deviates = self.start.goal.met(surrogate.substitute(outcome)) == self._kind
+        return EvaluatedInput(image, *surrogate.sides(outcome), outcome, deviates)

@@ -1,0 +1,78 @@
+"""The surrogate: answers on the host in the place of the device's.
+
+Host queries are cheap and device queries are not. So a search and the refinement of what it found
+query the host first, on two answers of which the second stands for the device's, and query the
+device where these two disagree as the goal wants the compared arms to disagree.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from edgeflare.core.answer import Answer
+from edgeflare.core.arm import Arm
+from edgeflare.core.goal import Goal
+from edgeflare.core.outcome import Outcome
+
+
+class Surrogate(ABC):
+    """Answers on the host in the place of the two answers that the goal compares.
+
+    A search calls `decide` once for each outcome, in their order, and `update` with the device's
+    answer wherever `decide` returned True. The other methods change nothing.
+
+    Attributes:
+        arms: the arms to query.
+        kernels: the members of the twin's ensemble to query.
+
+    """
+
+    arms: tuple[Arm, ...]
+    kernels: tuple[str, ...]
+
+    def __init__(self, goal: Goal, arms: tuple[Arm, ...], kernels: tuple[str, ...] = ()) -> None:
+        self.arms = arms
+        self.kernels = kernels
+        self._goal = goal
+
+    @abstractmethod
+    def substitute(self, outcome: Outcome) -> Outcome:
+        """Return the outcome with the surrogate's answer as the device's."""
+
+    def sides(self, outcome: Outcome) -> tuple[Answer, Answer]:
+        """Return the two answers whose decision boundaries are followed."""
+        return compared(self._goal, self.substitute(outcome))
+
+    def deviates(self, outcome: Outcome) -> bool:
+        """Whether it is a finding if the device answers as the surrogate does."""
+        return self._goal.met(self.substitute(outcome)) is not None
+
+    def decide(self, outcome: Outcome) -> bool:
+        """Decide whether to query the device about an input, and count the decision."""
+        return self.deviates(outcome)
+
+    def update(self, outcome: Outcome) -> None:  # noqa: B027 - most learn nothing
+        """Update the surrogate with an outcome that holds the device's answer."""
+
+    def is_answered_by(self, outcome: Outcome) -> bool:
+        """Whether an outcome holds all answers of the arms and members to query."""
+        return set(self.arms) <= set(outcome.answers) and set(self.kernels) <= set(outcome.members)
+
+
+class NoSurrogate(Surrogate):
+    """The device answers itself."""
+
+    def substitute(self, outcome: Outcome) -> Outcome:
+        """Return the outcome as it is."""
+        return outcome
+
+
+def compared(goal: Goal, outcome: Outcome) -> tuple[Answer, Answer]:
+    """Return the two answers that the goal compares."""
+    first, second = goal.compared
+    return outcome[first], outcome[second]
+
+
+def with_device(outcome: Outcome, answer: Answer) -> Outcome:
+    """Return the outcome with this answer as the device's."""
+    return Outcome({**outcome.answers, Arm.DEVICE: answer}, outcome.members)
