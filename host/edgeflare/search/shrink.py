@@ -1,7 +1,7 @@
 """Shrinking: bring a triggering input nearer to its seed, and keep the deviation.
 
-A list of named moves, each of which looks for inputs nearer to the seed that still deviate. What it
-finds is kept only if the device says so too and the goal is met, its least strength included.
+It is a list of moves, each of which searches for inputs nearer to the seed that still deviate. What
+a move finds is kept only if the device confirms it and the goal is met, with its least strength.
 """
 
 from __future__ import annotations
@@ -14,148 +14,162 @@ import numpy as np
 from edgeflare.core.answer import Image
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.trigger import Trigger
-from edgeflare.search.refining.between_boundaries import met_near
-from edgeflare.search.refining.decision_boundary import DecisionBoundary, cross, far, nearer
+from edgeflare.search.refining.between_boundaries import find_deviations_near
+from edgeflare.search.refining.decision_boundary import (
+    DecisionBoundary,
+    find_crossing,
+    seed_distance,
+    step_towards_seed,
+)
 from edgeflare.search.refining.gradient_estimate import GradientEstimate
 from edgeflare.search.refining.trigger_refinement import (
     BudgetSpentError,
     EvaluatedInput,
-    Part,
     TriggerRefinement,
 )
-from edgeflare.search.strategy import Start
+from edgeflare.search.strategy import QueryGenerator, Start
 
 TRIES = 40
-"""Inputs looked at around one place on the border."""
+"""Inputs evaluated around one point on the boundary."""
 
 LAST_TRIES = 120
-"""The same where the walk along the border ends."""
+"""The same around the last point on the boundary."""
 
-WORTH = 0.95
-"""Share of the trigger's distance that a place must have to be worth those."""
+MAX_DISTANCE = 0.95
+"""Share of the trigger's distance that a point must be within to be worth those evaluations."""
 
 PATIENCE = 6
-"""Rounds in a row that may bring hardly anything: enough for all frequencies to be probed."""
+"""Rounds in a row without progress: enough for all frequencies to be probed."""
 
-SHARES = (1.0, 0.7)
-"""Where on the way from the seed the slope is probed, the next one whenever that brought nothing:
-far from the seed, the slope on the border tells little about the way there."""
+PROBED_SHARES = (1.0, 0.7)
+"""Where between the seed (0) and the boundary (1) the gradient is probed, the next one after each
+round without progress: far from the seed, the gradient on the boundary differs from that before."""
 
-GAIN = 0.99
-"""What counts as more than hardly anything: the share that is left of the distance."""
+PROGRESS = 0.99
+"""Share of the distance that may be left for a round to count as progress."""
 
-TOGETHER = 8
-"""Parts that are set back before the device is asked: an eighth of its queries, and where it
-contradicts the host few are lost."""
+PARTS_PER_CONFIRMATION = 8
+"""Parts that are reset before the device is queried: an eighth of its queries, and few resets are
+lost where it contradicts the host."""
 
 Index = tuple[Any, ...]
-"""What an array is indexed with."""
+"""An index of an array."""
 
-MOVES: tuple[Callable[[TriggerRefinement], Part[None]], ...]
+MOVES: tuple[Callable[[TriggerRefinement], QueryGenerator[None]], ...]
 
 
-def shrink(trigger: Trigger, start: Start, budget: int) -> Part[Trigger]:
-    """Bring a trigger nearer to its seed with at most so many queries; returns the nearest."""
-    trial = TriggerRefinement(trigger, start, budget)
+def shrink(trigger: Trigger, start: Start, budget: int) -> QueryGenerator[Trigger]:
+    """Bring a trigger nearer to its seed with at most `budget` queries; return the nearest one."""
+    refinement = TriggerRefinement(trigger, start, budget)
     try:
         for move in MOVES:
-            yield from move(trial)
+            yield from move(refinement)
     except BudgetSpentError:
         pass
-    return trial.trigger
+    return refinement.trigger
 
 
-def along_the_line(trial: TriggerRefinement) -> Part[None]:
+def halve_change(refinement: TriggerRefinement) -> QueryGenerator[None]:
     """Halve the change for as long as that deviates."""
     share = 0.5
     while share < 0.99:
-        (seen,) = yield from trial.look([_blend(trial, share)])
-        if not (seen.deviates and (yield from _keep(trial, seen))):
+        (evaluated,) = yield from refinement.evaluate([_interpolate(refinement, share)])
+        if not (evaluated.deviates and (yield from _keep(refinement, evaluated))):
             share = (1.0 + share) / 2
 
 
-def along_the_border(trial: TriggerRefinement) -> Part[None]:
-    """Walk along the first side's border to where it is nearest, and find the deviation there."""
-    seed = trial.at_seed()
+def follow_boundary(refinement: TriggerRefinement) -> QueryGenerator[None]:
+    """Follow the first side's boundary to where it is nearest, and find a deviation there."""
+    seed = refinement.at_seed()
     classes = len(seed.first.scores)
     home = int(seed.first.scores.argmax())
-    border = DecisionBoundary(home, tuple(label for label in range(classes) if label != home))
-    slope = GradientEstimate(trial.start.image, classes)
-    here = trial.at_trigger()
-    way = here.image.astype(np.float64) - trial.start.image
-    here = (yield from cross(trial, border, slope, way, far(trial, here))) or here
+    boundary = DecisionBoundary(home, tuple(label for label in range(classes) if label != home))
+    estimate = GradientEstimate(refinement.start.image, classes)
+    point = refinement.at_trigger()
+    change = point.image.astype(np.float64) - refinement.start.image
+    point = (
+        yield from find_crossing(
+            refinement, boundary, estimate, change, seed_distance(refinement, point)
+        )
+    ) or point
     idle = 0
     while idle < PATIENCE:
-        share = SHARES[idle % len(SHARES)]
-        there = yield from nearer(trial, border, slope, here, share)
-        idle = 0 if far(trial, there) < GAIN * far(trial, here) else idle + 1
-        moved, here = there is not here, there
-        if moved and far(trial, here) < WORTH * _distance(trial):
-            yield from _meet(trial, border, slope, here, TRIES)
-    if far(trial, here) < GAIN * _distance(trial):
-        yield from _meet(trial, border, slope, here, LAST_TRIES)
+        share = PROBED_SHARES[idle % len(PROBED_SHARES)]
+        nearer = yield from step_towards_seed(refinement, boundary, estimate, point, share)
+        idle = (
+            0
+            if seed_distance(refinement, nearer) < PROGRESS * seed_distance(refinement, point)
+            else idle + 1
+        )
+        moved, point = nearer is not point, nearer
+        if moved and seed_distance(refinement, point) < MAX_DISTANCE * _distance(refinement):
+            yield from _deviate_near(refinement, boundary, estimate, point, TRIES)
+    if seed_distance(refinement, point) < PROGRESS * _distance(refinement):
+        yield from _deviate_near(refinement, boundary, estimate, point, LAST_TRIES)
 
 
-def by_blocks(trial: TriggerRefinement) -> Part[None]:
-    """Set blocks of the image back to the seed, large ones first."""
-    side = max(trial.start.image.shape[:2]) // 2
+def reset_blocks(refinement: TriggerRefinement) -> QueryGenerator[None]:
+    """Reset blocks of the image to the seed, large ones first."""
+    side = max(refinement.start.image.shape[:2]) // 2
     while side > 1:
-        yield from _set_back(trial, _blocks(trial.start.image.shape[:2], side))
+        yield from _reset(refinement, _blocks(refinement.start.image.shape[:2], side))
         side //= 2
 
 
-def by_pixels(trial: TriggerRefinement) -> Part[None]:
-    """Set single pixels back to the seed, those that changed least first."""
-    change = np.abs(trial.trigger.image.astype(np.int16) - trial.start.image).sum(axis=2)
+def reset_pixels(refinement: TriggerRefinement) -> QueryGenerator[None]:
+    """Reset single pixels to the seed, those that changed least first."""
+    change = np.abs(refinement.trigger.image.astype(np.int16) - refinement.start.image).sum(axis=2)
     order = np.argsort(change, axis=None, kind="stable")
     changed = order[change.reshape(-1)[order] > 0]
-    yield from _set_back(trial, (np.unravel_index(one, change.shape) for one in changed))
+    yield from _reset(refinement, (np.unravel_index(one, change.shape) for one in changed))
 
 
-MOVES = (along_the_line, along_the_border, by_blocks, by_pixels)
+MOVES = (halve_change, follow_boundary, reset_blocks, reset_pixels)
 
 
-def _keep(trial: TriggerRefinement, seen: EvaluatedInput) -> Part[bool]:
+def _keep(refinement: TriggerRefinement, evaluated: EvaluatedInput) -> QueryGenerator[bool]:
     def is_nearer(_: Outcome) -> bool:
-        return far(trial, seen) < _distance(trial)
+        return seed_distance(refinement, evaluated) < _distance(refinement)
 
-    return is_nearer(seen.outcome) and (yield from trial.keep(seen, is_nearer))
+    return is_nearer(evaluated.outcome) and (yield from refinement.keep(evaluated, is_nearer))
 
 
-def _meet(
-    trial: TriggerRefinement,
-    border: DecisionBoundary,
-    slope: GradientEstimate,
-    here: EvaluatedInput,
+def _deviate_near(
+    refinement: TriggerRefinement,
+    boundary: DecisionBoundary,
+    estimate: GradientEstimate,
+    point: EvaluatedInput,
     tries: int,
-) -> Part[None]:
-    for seen in (yield from met_near(trial, border, slope, here, tries)):
-        yield from _keep(trial, seen)
+) -> QueryGenerator[None]:
+    for evaluated in (
+        yield from find_deviations_near(refinement, boundary, estimate, point, tries)
+    ):
+        yield from _keep(refinement, evaluated)
 
 
-def _set_back(trial: TriggerRefinement, parts: Iterable[Index]) -> Part[None]:
-    """Set one part after another back to the seed, as far as that deviates."""
-    here, unconfirmed = trial.at_trigger(), 0
+def _reset(refinement: TriggerRefinement, parts: Iterable[Index]) -> QueryGenerator[None]:
+    """Reset one part after another to the seed, wherever the input still deviates."""
+    point, unconfirmed = refinement.at_trigger(), 0
     for part in parts:
-        image = here.image.copy()
-        image[part] = trial.start.image[part]
-        if np.array_equal(image, here.image):
+        image = point.image.copy()
+        image[part] = refinement.start.image[part]
+        if np.array_equal(image, point.image):
             continue
-        if trial.left == 0:
+        if refinement.left == 0:
             break
-        (seen,) = yield from trial.look([image])
-        if seen.deviates:
-            here, unconfirmed = seen, unconfirmed + 1
-        if unconfirmed == TOGETHER:
-            here = here if (yield from _keep(trial, here)) else trial.at_trigger()
+        (evaluated,) = yield from refinement.evaluate([image])
+        if evaluated.deviates:
+            point, unconfirmed = evaluated, unconfirmed + 1
+        if unconfirmed == PARTS_PER_CONFIRMATION:
+            point = point if (yield from _keep(refinement, point)) else refinement.at_trigger()
             unconfirmed = 0
     if unconfirmed:
-        yield from _keep(trial, here)
+        yield from _keep(refinement, point)
 
 
-def _blend(trial: TriggerRefinement, share: float) -> Image:
-    seed = trial.start.image.astype(np.float64)
-    return np.rint(seed + share * (trial.trigger.image - seed)).astype(np.uint8)
+def _interpolate(refinement: TriggerRefinement, share: float) -> Image:
+    seed = refinement.start.image.astype(np.float64)
+    return np.rint(seed + share * (refinement.trigger.image - seed)).astype(np.uint8)
 
 
 def _blocks(shape: tuple[int, int], side: int) -> Iterator[Index]:
@@ -164,5 +178,7 @@ def _blocks(shape: tuple[int, int], side: int) -> Iterator[Index]:
             yield slice(row, row + side), slice(column, column + side)
 
 
-def _distance(trial: TriggerRefinement) -> float:
-    return float(np.linalg.norm(trial.trigger.image.astype(np.float64) - trial.start.image))
+def _distance(refinement: TriggerRefinement) -> float:
+    return float(
+        np.linalg.norm(refinement.trigger.image.astype(np.float64) - refinement.start.image)
+    )

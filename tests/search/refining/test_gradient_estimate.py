@@ -30,21 +30,21 @@ def likeness(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
 
 
 def learned(probes: int) -> GradientEstimate:
-    slope, rng, here = (
+    estimate, rng, here = (
         GradientEstimate(BENCH.seed, CLASSES),
         np.random.default_rng(1),
         seen(BENCH.seed),
     )
     for _ in range(probes):
-        slope.learn(here, seen(slope.probes(here.image, 1, rng)[0]))
-    return slope
+        estimate.learn(here, seen(estimate.probes(here.image, 1, rng)[0]))
+    return estimate
 
 
 def test_probes_teach_the_gradient() -> None:
     truth = (WEIGHTS[0] - WEIGHTS[1]) / 255.0
     contrast = np.array([1.0, -1.0, 0.0, 0.0])
     few, many = (
-        likeness(learned(n).around(BENCH.seed).gradient(contrast), truth)
+        likeness(learned(n).linear_model(BENCH.seed).gradient(contrast), truth)
         for n in (10, FIRST_PROBES)
     )
     assert 0.4 < few < many
@@ -54,35 +54,35 @@ def test_probes_teach_the_gradient() -> None:
 def test_what_is_learned_foretells_scores_elsewhere() -> None:
     here, there = seen(BENCH.seed), seen(SEEDS[1])
     contrasts = np.array([[1.0, -1.0, 0.0, 0.0]])
-    slope = learned(FIRST_PROBES)
-    plane = slope.around(here.image)
+    estimate = learned(FIRST_PROBES)
+    model = estimate.linear_model(here.image)
     assert np.allclose(
-        plane.at_seed(contrasts @ here.first.scores, contrasts), contrasts @ here.first.scores
+        model.at_seed(contrasts @ here.first.scores, contrasts), contrasts @ here.first.scores
     )
-    slope.learn(here, there)
-    told = slope.around(there.image).at_seed(contrasts @ there.first.scores, contrasts)
+    estimate.learn(here, there)
+    told = estimate.linear_model(there.image).at_seed(contrasts @ there.first.scores, contrasts)
     assert np.allclose(told, contrasts @ here.first.scores, atol=0.5)
 
 
 def test_the_scores_are_flat_where_nothing_was_learned() -> None:
     here = seen(BENCH.seed)
-    slope = GradientEstimate(BENCH.seed, CLASSES)
-    slope.learn(here, replace(here, first=replace(here.first, label=None, failure="crash")))
-    plane = slope.around(here.image)
+    estimate = GradientEstimate(BENCH.seed, CLASSES)
+    estimate.learn(here, replace(here, first=replace(here.first, label=None, failure="crash")))
+    model = estimate.linear_model(here.image)
     contrasts = np.eye(1, CLASSES)
     assert np.array_equal(
-        plane.at_seed(contrasts @ here.first.scores, contrasts), contrasts @ here.first.scores
+        model.at_seed(contrasts @ here.first.scores, contrasts), contrasts @ here.first.scores
     )
-    assert not plane.gradient(contrasts[0]).any()
+    assert not model.gradient(contrasts[0]).any()
 
 
 def test_nothing_is_learned_from_an_arm_that_failed_or_a_step_of_no_length() -> None:
-    slope, here = learned(5), seen(BENCH.seed)
-    before = slope.around(here.image).slopes
+    estimate, here = learned(5), seen(BENCH.seed)
+    before = estimate.linear_model(here.image).slopes
     broken = replace(here.first, label=None, failure="crash")
-    slope.learn(here, replace(seen(SEEDS[1]), first=broken))
-    slope.learn(here, here)
-    assert np.array_equal(slope.around(here.image).slopes, before)
+    estimate.learn(here, replace(seen(SEEDS[1]), first=broken))
+    estimate.learn(here, here)
+    assert np.array_equal(estimate.linear_model(here.image).slopes, before)
     assert Goal().met(here.outcome) is None
 
 

@@ -24,15 +24,15 @@ def trial_of(of: SearchCase, goal: Goal, budget: int = 10) -> TriggerRefinement:
     return TriggerRefinement(trigger_of(of, goal), of.start(goal), budget)
 
 
-def arms_asked(trial: TriggerRefinement) -> tuple[tuple[Arm, ...], tuple[str, ...]]:
-    (query,) = next(trial.look([trial.start.image]))
+def arms_asked(refinement: TriggerRefinement) -> tuple[tuple[Arm, ...], tuple[str, ...]]:
+    (query,) = next(refinement.evaluate([refinement.start.image]))
     return query.arms, query.kernels
 
 
 @pytest.mark.parametrize("find", [Find.ANY, Find.COMPRESSION])
 def test_the_twin_stands_in_where_it_deviates_too(find: Find) -> None:
-    trial = trial_of(like_the_twin(bench()), Goal(find))
-    assert arms_asked(trial) == ((Arm.ORIGINAL, Arm.TWIN), ())
+    refinement = trial_of(like_the_twin(bench()), Goal(find))
+    assert arms_asked(refinement) == ((Arm.ORIGINAL, Arm.TWIN), ())
 
 
 def test_where_only_the_device_deviates_it_is_asked_itself() -> None:
@@ -41,15 +41,15 @@ def test_where_only_the_device_deviates_it_is_asked_itself() -> None:
     models = {**of.models, Arm.TWIN: of.models[Arm.ORIGINAL], Arm.DEVICE: of.models[Arm.TWIN]}
     of = replace(of, models=models)
     trigger = replace(trusted, outcome=everyone(of, trusted.image))
-    trial = TriggerRefinement(trigger, of.start(Goal()), 10)
-    assert arms_asked(trial) == ((Arm.ORIGINAL, Arm.DEVICE), ())
+    refinement = TriggerRefinement(trigger, of.start(Goal()), 10)
+    assert arms_asked(refinement) == ((Arm.ORIGINAL, Arm.DEVICE), ())
 
 
 def test_of_the_members_one_that_shows_the_trigger_stands_in() -> None:
     of = bench()
     members = {"reference": of.models[Arm.TWIN], "builtin": of.models[Arm.DEVICE]}
-    trial = trial_of(replace(of, members=members), Goal(Find.KERNEL))
-    assert arms_asked(trial) == ((Arm.TWIN,), ("builtin",))
+    refinement = trial_of(replace(of, members=members), Goal(Find.KERNEL))
+    assert arms_asked(refinement) == ((Arm.TWIN,), ("builtin",))
 
 
 def test_who_did_not_answer_about_the_trigger_does_not_stand_in() -> None:
@@ -57,24 +57,24 @@ def test_who_did_not_answer_about_the_trigger_does_not_stand_in() -> None:
     trigger = trigger_of(of, Goal())
     told = {arm: trigger.outcome[arm] for arm in (Arm.ORIGINAL, Arm.DEVICE)}
     trigger = replace(trigger, outcome=replace(trigger.outcome, answers=told))
-    trial = TriggerRefinement(trigger, of.start(Goal()), 10)
-    assert arms_asked(trial) == ((Arm.ORIGINAL, Arm.DEVICE), ())
+    refinement = TriggerRefinement(trigger, of.start(Goal()), 10)
+    assert arms_asked(refinement) == ((Arm.ORIGINAL, Arm.DEVICE), ())
 
 
 def test_no_more_is_asked_than_is_left_and_within_the_bounds() -> None:
     of = replace(like_the_twin(bench()), bounds=Bounds(250.0, 1500.0))
-    trial = trial_of(of, Goal(), budget=3)
+    refinement = trial_of(of, Goal(), budget=3)
     far = [255 - of.seed, *SEEDS]
-    asked = next(trial.look(far))
+    asked = next(refinement.evaluate(far))
     assert len(asked) == 3
     assert all(of.bounds.holds(query.image, of.seed) for query in asked)
-    assert trial.left == 0
+    assert refinement.left == 0
     with pytest.raises(BudgetSpentError):
-        next(trial.look(far))
+        next(refinement.evaluate(far))
 
 
-def kept(trial: TriggerRefinement, of: SearchCase, seen: EvaluatedInput, better: bool) -> bool:
-    part = trial.keep(seen, lambda _outcome: better)
+def kept(refinement: TriggerRefinement, of: SearchCase, seen: EvaluatedInput, better: bool) -> bool:
+    part = refinement.keep(seen, lambda _outcome: better)
     try:
         asked = next(part)
         part.send([of.evaluate(query.image, query.arms) for query in asked])
@@ -85,31 +85,31 @@ def kept(trial: TriggerRefinement, of: SearchCase, seen: EvaluatedInput, better:
 
 def test_what_is_kept_deviates_on_the_device_and_is_better() -> None:
     of = like_the_twin(bench())
-    trial = trial_of(of, Goal())
-    found = trial.at_trigger()
+    refinement = trial_of(of, Goal())
+    found = refinement.at_trigger()
     host = {arm: found.outcome[arm] for arm in (Arm.ORIGINAL, Arm.TWIN)}
     seen = replace(found, outcome=replace(found.outcome, answers=host))
-    before = trial.trigger
+    before = refinement.trigger
 
-    assert not kept(trial, of, seen, better=False)
-    assert trial.trigger is before
-    assert kept(trial, of, seen, better=True)
-    assert trial.trigger is not before
-    assert trial.trigger.outcome.answers.keys() == set(Arm)
-    assert not kept(trial, contradicting(of), seen, better=True)
-    assert np.array_equal(trial.trigger.image, before.image)
+    assert not kept(refinement, of, seen, better=False)
+    assert refinement.trigger is before
+    assert kept(refinement, of, seen, better=True)
+    assert refinement.trigger is not before
+    assert refinement.trigger.outcome.answers.keys() == set(Arm)
+    assert not kept(refinement, contradicting(of), seen, better=True)
+    assert np.array_equal(refinement.trigger.image, before.image)
 
 
 def test_a_host_that_is_contradicted_again_and_again_is_no_longer_heard() -> None:
     of = like_the_twin(bench())
-    trial = trial_of(of, Goal())
-    found = trial.at_trigger()
+    refinement = trial_of(of, Goal())
+    found = refinement.at_trigger()
     host = {arm: found.outcome[arm] for arm in (Arm.ORIGINAL, Arm.TWIN)}
     seen = replace(found, outcome=replace(found.outcome, answers=host))
     for _ in range(PATIENCE):
-        assert arms_asked(trial) == ((Arm.ORIGINAL, Arm.TWIN), ())
-        assert not kept(trial, contradicting(of), seen, better=True)
-    assert arms_asked(trial) == ((Arm.ORIGINAL, Arm.DEVICE), ())
+        assert arms_asked(refinement) == ((Arm.ORIGINAL, Arm.TWIN), ())
+        assert not kept(refinement, contradicting(of), seen, better=True)
+    assert arms_asked(refinement) == ((Arm.ORIGINAL, Arm.DEVICE), ())
 
 
 def contradicting(of: SearchCase) -> SearchCase:

@@ -1,4 +1,8 @@
-"""The strip between two arms' borders: thin, and met by trying other roundings of one place."""
+"""Inputs between the decision boundaries of the two sides, which are close to each other.
+
+They are found by evaluating other roundings of one image: a dithered image differs by less than a
+gray level, and the scores of 8-bit models still change.
+"""
 
 from __future__ import annotations
 
@@ -7,114 +11,117 @@ from math import atanh, sqrt
 import numpy as np
 
 from edgeflare.core.answer import Image
-from edgeflare.search.refining.decision_boundary import DecisionBoundary, Real, far
+from edgeflare.search.refining.decision_boundary import DecisionBoundary, Real, seed_distance
 from edgeflare.search.refining.gradient_estimate import GradientEstimate, dithered
-from edgeflare.search.refining.trigger_refinement import EvaluatedInput, Part, TriggerRefinement
+from edgeflare.search.refining.trigger_refinement import EvaluatedInput, TriggerRefinement
+from edgeflare.search.strategy import QueryGenerator
 
 BATCH = 4
-"""Inputs that are looked at together; what they told moves the next ones."""
+"""Inputs that are evaluated together; their answers decide where the next ones are aimed."""
 
-SHARE = 0.15
+STEP_SHARE = 0.15
 """Length of a sidestep, as a share of the distance from the seed: adds 1 % to it."""
 
-MOST = 1.5
-"""Gray levels, root mean square, that a sidestep has at most: more is not another rounding."""
+MAX_STEP_RMS = 1.5
+"""Root mean square of a sidestep at most, in gray levels: more is not another rounding."""
 
-SOME = (0.003, 0.1)
-"""Shares of the pixels, the least and the most, that a partial sidestep changes."""
+CHANGED_PIXELS = (0.003, 0.1)
+"""The least and the largest share of the pixels that a partial sidestep changes."""
 
-REDRAWN = 0.5
-"""Gray levels, the standard deviation of what it changes: enough for another rounding."""
+PARTIAL_STEP_STD = 0.5
+"""Standard deviation of a partial sidestep, in gray levels: enough for another rounding."""
 
-SPREAD = 0.03
-"""Of the margins that are aimed at."""
+MARGIN_STD = 0.03
+"""Standard deviation of the margins that are aimed at."""
 
 
-def met_near(
-    trial: TriggerRefinement,
-    border: DecisionBoundary,
-    slope: GradientEstimate,
-    here: EvaluatedInput,
+def find_deviations_near(
+    refinement: TriggerRefinement,
+    boundary: DecisionBoundary,
+    estimate: GradientEstimate,
+    point: EvaluatedInput,
     tries: int,
-) -> Part[list[EvaluatedInput]]:
-    """Look around a place on the border until some inputs deviate.
+) -> QueryGenerator[list[EvaluatedInput]]:
+    """Evaluate inputs around a point on the boundary until some deviate.
 
-    The first side is held where the second should be on the other side: half-way between their
-    borders, or as far beyond as the goal's least strength asks.
+    The first side's margin is aimed half-way between the boundaries of the two sides, or as far
+    beyond as the goal's least strength needs.
 
     Returns:
-        Those of the last few that deviate; none where the tries were used up.
+        Those of the last batch that deviate; none where the tries were used up.
 
     """
-    rng = trial.start.rng
-    gradient = steepest(border, slope, here)
-    needed = 2.2 * atanh(min(trial.start.goal.min_strength, 0.9))
-    apart = [_apart(border, here)]
+    rng = refinement.start.rng
+    gradient = margin_gradient(boundary, estimate, point)
+    needed = 2.2 * atanh(min(refinement.start.goal.min_strength, 0.9))
+    gaps = [_margin_gap(boundary, point)]
     while tries > 0:
-        middle = -sum(apart) / (len(apart) + 3) / 2
-        aims = rng.normal(middle, SPREAD, min(BATCH, tries))
+        middle = -sum(gaps) / (len(gaps) + 3) / 2
+        aims = rng.normal(middle, MARGIN_STD, min(BATCH, tries))
         aims += np.sign(aims) * needed
-        moved = [aside(trial, border, gradient, here, float(aim)) for aim in aims]
-        looked = yield from trial.look(moved)
-        tries -= len(looked)
-        found = [seen for seen in looked if seen.deviates]
+        moved = [sidestep(refinement, boundary, gradient, point, float(aim)) for aim in aims]
+        batch = yield from refinement.evaluate(moved)
+        tries -= len(batch)
+        found = [evaluated for evaluated in batch if evaluated.deviates]
         if found:
             return found
-        apart += [_apart(border, seen) for seen in looked]
-        here = min(here, *looked, key=lambda seen: abs(border.margin(seen.first)))
+        gaps += [_margin_gap(boundary, evaluated) for evaluated in batch]
+        point = min(point, *batch, key=lambda evaluated: abs(boundary.margin(evaluated.first)))
     return []
 
 
-def aside(
-    trial: TriggerRefinement,
-    border: DecisionBoundary,
+def sidestep(
+    refinement: TriggerRefinement,
+    boundary: DecisionBoundary,
     gradient: Real,
-    here: EvaluatedInput,
+    point: EvaluatedInput,
     aim: float,
 ) -> Image:
-    """Return an input beside a place, where the margin should be what is aimed at."""
-    rng = trial.start.rng
+    """Return a random input near a point, where the first side's margin should be `aim`."""
+    rng = refinement.start.rng
     size = gradient.size
-    longest = min(SHARE * far(trial, here), MOST * sqrt(size))
+    longest = min(STEP_SHARE * seed_distance(refinement, point), MAX_STEP_RMS * sqrt(size))
     length = longest * float(np.exp(-2.0 * rng.random()))
     step = rng.normal(0.0, length / sqrt(size), gradient.shape)
-    return dithered(here.image + _aimed(border, gradient, here, aim, step), rng)
+    return dithered(point.image + _towards_margin(boundary, gradient, point, aim, step), rng)
 
 
-def partly_aside(
-    trial: TriggerRefinement,
-    border: DecisionBoundary,
+def partial_sidestep(
+    refinement: TriggerRefinement,
+    boundary: DecisionBoundary,
     gradient: Real,
-    here: EvaluatedInput,
+    point: EvaluatedInput,
     aim: float,
 ) -> Image:
-    """Return the same, with most pixels as they are: its roundings too are mostly the same."""
-    rng = trial.start.rng
+    """Return the same with most pixels unchanged, so that most roundings are the same too."""
+    rng = refinement.start.rng
     height, width, _ = gradient.shape
-    some = float(np.exp(rng.uniform(*np.log(SOME))))
-    chosen = (rng.random((height, width, 1)) < some) & np.ones(gradient.shape, bool)
-    step = np.where(chosen, rng.normal(0.0, REDRAWN, gradient.shape), 0.0)
-    way = _aimed(border, np.where(chosen, gradient, 0.0), here, aim, step)
-    return np.where(chosen, dithered(here.image + way, rng), here.image)
+    share = float(np.exp(rng.uniform(*np.log(CHANGED_PIXELS))))
+    chosen = (rng.random((height, width, 1)) < share) & np.ones(gradient.shape, bool)
+    step = np.where(chosen, rng.normal(0.0, PARTIAL_STEP_STD, gradient.shape), 0.0)
+    change = _towards_margin(boundary, np.where(chosen, gradient, 0.0), point, aim, step)
+    return np.where(chosen, dithered(point.image + change, rng), point.image)
 
 
-def _aimed(
-    border: DecisionBoundary, gradient: Real, here: EvaluatedInput, aim: float, step: Real
+def _towards_margin(
+    boundary: DecisionBoundary, gradient: Real, point: EvaluatedInput, aim: float, step: Real
 ) -> Real:
-    """Return a step, and how much of the gradient brings the margin to what is aimed at."""
+    """Return a step plus that multiple of the gradient which brings the margin to `aim`."""
     squared = max(float((gradient**2).sum()), 1e-12)
-    along = aim - border.margin(here.first) - float((step * gradient).sum())
+    along = aim - boundary.margin(point.first) - float((step * gradient).sum())
     return step + along / squared * gradient
 
 
-def steepest(border: DecisionBoundary, slope: GradientEstimate, here: EvaluatedInput) -> Real:
-    """Return the gradient of the margin at a place."""
-    scores = here.first.scores
-    rival = max(border.rivals, key=lambda label: scores[label])
-    contrast = DecisionBoundary(border.home, (rival,)).contrasts(len(scores))
-    return slope.around(here.image).gradient(contrast[0])
+def margin_gradient(
+    boundary: DecisionBoundary, estimate: GradientEstimate, point: EvaluatedInput
+) -> Real:
+    """Return the estimated gradient of the first side's margin at a point: (H, W, C)."""
+    scores = point.first.scores
+    rival = max(boundary.rivals, key=lambda label: scores[label])
+    contrast = DecisionBoundary(boundary.home, (rival,)).contrasts(len(scores))
+    return estimate.linear_model(point.image).gradient(contrast[0])
 
 
-def _apart(border: DecisionBoundary, seen: EvaluatedInput) -> float:
-    """Return how far the sides' margins are apart: the second's less the first's."""
-    return border.margin(seen.second) - border.margin(seen.first)
+def _margin_gap(boundary: DecisionBoundary, evaluated: EvaluatedInput) -> float:
+    """Return the second side's margin less the first's."""
+    return boundary.margin(evaluated.second) - boundary.margin(evaluated.first)

@@ -1,4 +1,4 @@
-"""The border between two decisions of the first side, and the way along it towards the seed."""
+"""The first side's decision boundary, and how to follow it towards the seed."""
 
 from __future__ import annotations
 
@@ -9,33 +9,34 @@ from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer
 from edgeflare.search.refining.gradient_estimate import GradientEstimate
-from edgeflare.search.refining.trigger_refinement import EvaluatedInput, Part, TriggerRefinement
+from edgeflare.search.refining.trigger_refinement import EvaluatedInput, TriggerRefinement
+from edgeflare.search.strategy import QueryGenerator
 
 Real = NDArray[np.float64]
 
 PROBES = 36
-"""Probes of the slope for each step towards the seed. 24 end a tenth farther away on LeNet-1."""
+"""Probes of the gradient for each step towards the seed. 24 end a tenth farther away on LeNet-1."""
 
 RIVALS = 3
-"""Classes whose borders are compared, of those that seem nearest to the seed."""
+"""Classes whose boundaries are compared, of those that seem nearest to the seed."""
 
-STRIDES = (1.0, 0.4)
-"""Shares of the way to the foot of the slope that are tried. Far from the seed the whole is often
-too much for what is known of the slope."""
+STEP_SHARES = (1.0, 0.4)
+"""Shares of the step to the projection of the seed that are tried. Far from the seed the whole step
+is often too long for the linear model."""
 
-LOOKS = 7
-"""Looks at most for finding the border along a line."""
+MAX_CROSSING_QUERIES = 7
+"""Queries at most for finding the boundary along a line."""
 
 NEWTON_STEPS = 30
-"""At most, for the shortest way; ten are usually enough, since each step meets further limits."""
+"""Newton steps at most for the shortest change; ten are usually enough."""
 
-ON_BORDER = 0.1
-"""Margin at which an input counts as on the border. Int8 LeNets resolve 0.17."""
+BOUNDARY_TOLERANCE = 0.1
+"""Margin below which an input counts as on the boundary. Int8 LeNets resolve 0.17."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionBoundary:
-    """Where the first side stops to decide for one class.
+    """The decision boundary between one class and others.
 
     Attributes:
         home: the class.
@@ -59,100 +60,111 @@ class DecisionBoundary:
         return rows
 
 
-def nearer(
-    trial: TriggerRefinement,
-    border: DecisionBoundary,
-    slope: GradientEstimate,
-    here: EvaluatedInput,
+def step_towards_seed(
+    refinement: TriggerRefinement,
+    boundary: DecisionBoundary,
+    estimate: GradientEstimate,
+    point: EvaluatedInput,
     share: float = 1.0,
-) -> Part[EvaluatedInput]:
-    """Go from one place on the border to one that is nearer to the seed, if the slope knows one.
+) -> QueryGenerator[EvaluatedInput]:
+    """Step from one point on the boundary to one nearer to the seed, if the estimate shows one.
 
     Args:
-        trial: the refinement.
-        border: the border.
-        slope: what is known; learns.
-        here: the place on the border.
-        share: how far on the way from the seed to there the slope is probed.
+        refinement: the refinement.
+        boundary: the boundary.
+        estimate: the gradient of the scores; it is updated.
+        point: the point on the boundary.
+        share: where between the seed (0) and the point (1) the gradient is probed.
 
     Returns:
-        The place; `here` where none was found.
+        The nearer point; `point` where none was found.
 
     """
-    seed = trial.start.image.astype(np.float64)
-    so_far = here.image - seed
-    at = here
+    seed = refinement.start.image.astype(np.float64)
+    current = point.image - seed
+    base = point
     if share < 1.0:
-        (at,) = yield from trial.look([np.rint(seed + share * so_far).astype(np.uint8)])
-        slope.learn(here, at)
-    for seen in (yield from trial.look(slope.probes(at.image, PROBES, trial.start.rng))):
-        slope.learn(at, seen)
-    way = foot(trial, border, slope, at)
-    if way is None:
-        return here
-    for stride in STRIDES:
-        there = yield from cross(
-            trial, border, slope, stride * way + (1.0 - stride) * so_far, far(trial, here)
+        (base,) = yield from refinement.evaluate([np.rint(seed + share * current).astype(np.uint8)])
+        estimate.learn(point, base)
+    probes = estimate.probes(base.image, PROBES, refinement.start.rng)
+    for probe in (yield from refinement.evaluate(probes)):
+        estimate.learn(base, probe)
+    change = project_seed(refinement, boundary, estimate, base)
+    if change is None:
+        return point
+    for share_of_step in STEP_SHARES:
+        crossing = yield from find_crossing(
+            refinement,
+            boundary,
+            estimate,
+            share_of_step * change + (1.0 - share_of_step) * current,
+            seed_distance(refinement, point),
         )
-        if there is not None:
-            return there
-    return here
+        if crossing is not None:
+            return crossing
+    return point
 
 
-def foot(
-    trial: TriggerRefinement,
-    border: DecisionBoundary,
-    slope: GradientEstimate,
-    here: EvaluatedInput,
+def project_seed(
+    refinement: TriggerRefinement,
+    boundary: DecisionBoundary,
+    estimate: GradientEstimate,
+    point: EvaluatedInput,
 ) -> Real | None:
-    """Return the shortest change of the seed that reaches the border, as the slope has it."""
-    seed = trial.start.image.astype(np.float64)
-    plane = slope.around(here.image)
-    contrasts = border.contrasts(len(here.first.scores))
-    at_seed = plane.at_seed(contrasts @ here.first.scores, contrasts)
-    distances = np.abs(at_seed) / np.maximum(plane.steepness(contrasts), 1e-12)
-    ways = []
+    """Return the change that projects the seed onto the linearised boundary; None without any."""
+    seed = refinement.start.image.astype(np.float64)
+    model = estimate.linear_model(point.image)
+    contrasts = boundary.contrasts(len(point.first.scores))
+    at_seed = model.at_seed(contrasts @ point.first.scores, contrasts)
+    distances = np.abs(at_seed) / np.maximum(model.steepness(contrasts), 1e-12)
+    changes = []
     for rival in np.argsort(distances, kind="stable")[:RIVALS]:
-        direction = -np.sign(at_seed[rival]) * plane.gradient(contrasts[rival])
-        way = _shortest(direction, abs(at_seed[rival]), -seed, 255.0 - seed)
-        if way is not None:
-            ways.append(way)
-    return min(ways, key=np.linalg.norm) if ways else None
+        direction = -np.sign(at_seed[rival]) * model.gradient(contrasts[rival])
+        change = _shortest(direction, abs(at_seed[rival]), -seed, 255.0 - seed)
+        if change is not None:
+            changes.append(change)
+    return min(changes, key=np.linalg.norm) if changes else None
 
 
-def cross(
-    trial: TriggerRefinement,
-    border: DecisionBoundary,
-    slope: GradientEstimate,
-    way: Real,
+def find_crossing(
+    refinement: TriggerRefinement,
+    boundary: DecisionBoundary,
+    estimate: GradientEstimate,
+    change: Real,
     within: float,
-) -> Part[EvaluatedInput | None]:
-    """Find the border along a way from the seed, by its margin.
+) -> QueryGenerator[EvaluatedInput | None]:
+    """Find where a change of the seed crosses the boundary, by bisection of the margin.
+
+    Args:
+        refinement: the refinement.
+        boundary: the boundary.
+        estimate: the gradient of the scores; it is updated.
+        change: the direction from the seed, in gray levels.
+        within: the Euclidean distance from the seed, in gray levels, below which a crossing counts.
 
     Returns:
-        An input just beyond the border, or None where the way does not cross it within so many
-        gray levels.
+        An input just beyond the boundary, or None where it is not crossed within that distance.
 
     """
-    seed, length = trial.start.image, float(np.linalg.norm(way))
-    last = trial.at_seed()
-    home = np.sign(border.margin(last.first)) or 1.0
+    seed, length = refinement.start.image, float(np.linalg.norm(change))
+    last = refinement.at_seed()
+    home = np.sign(boundary.margin(last.first)) or 1.0
     inside: tuple[float, float] | None = None
     outside: tuple[float, EvaluatedInput] | None = None
     at = min(1.0, 0.95 * within / max(length, 1.0))
-    for _ in range(LOOKS):
+    for _ in range(MAX_CROSSING_QUERIES):
         if at * length >= within:
             break
-        image = np.clip(np.rint(seed + at * way), 0, 255).astype(np.uint8)
-        (seen,) = yield from trial.look([image])
-        slope.learn(last, seen)
-        last = seen
-        margin = home * border.margin(seen.first)
+        image = np.clip(np.rint(seed + at * change), 0, 255).astype(np.uint8)
+        (evaluated,) = yield from refinement.evaluate([image])
+        estimate.learn(last, evaluated)
+        last = evaluated
+        margin = home * boundary.margin(evaluated.first)
         if margin > 0.0:
             inside = (at, margin)
         else:
-            outside = (at, seen)
-            if margin > -ON_BORDER:
+            outside = (at, evaluated)
+            if margin > -BOUNDARY_TOLERANCE:
                 break
         if inside is None:
             at *= 0.8
@@ -162,31 +174,31 @@ def cross(
             gap = outside[0] - inside[0]
             if gap * length < 2.0:
                 break
-            share = inside[1] / (inside[1] - home * border.margin(outside[1].first))
+            share = inside[1] / (inside[1] - home * boundary.margin(outside[1].first))
             at = inside[0] + gap * min(max(share, 0.1), 0.9)
-    return outside[1] if outside and far(trial, outside[1]) < within else None
+    return outside[1] if outside and seed_distance(refinement, outside[1]) < within else None
 
 
-def far(trial: TriggerRefinement, seen: EvaluatedInput) -> float:
-    """Return how far an input is from the seed: Euclidean, in gray levels."""
-    return float(np.linalg.norm(seen.image.astype(np.float64) - trial.start.image))
+def seed_distance(refinement: TriggerRefinement, evaluated: EvaluatedInput) -> float:
+    """Return the Euclidean distance of an input from the seed, in gray levels."""
+    return float(np.linalg.norm(evaluated.image.astype(np.float64) - refinement.start.image))
 
 
 def _shortest(direction: Real, gain: float, low: Real, high: Real) -> Real | None:
-    """Return the shortest change within limits that gains so much along a direction, or None.
+    """Return the shortest change within limits whose product with a direction is `gain`, or None.
 
-    It goes along the direction until values meet their limits. What it gains by going farther grows
-    ever more slowly, so Newton's method never goes too far.
+    It is a multiple of the direction, clipped to the limits. Its product grows ever more slowly
+    with the multiple, so Newton's method never overshoots.
     """
     squared = direction**2
-    far = 0.0
+    scale = 0.0
     for _ in range(NEWTON_STEPS):
-        way = np.clip(far * direction, low, high)
-        missing = gain - float((way * direction).sum())
+        change = np.clip(scale * direction, low, high)
+        missing = gain - float((change * direction).sum())
         if missing <= 1e-6 * gain:
-            return way
-        steepness = float(squared[way == far * direction].sum())
+            return change
+        steepness = float(squared[change == scale * direction].sum())
         if steepness == 0.0:
             break
-        far += missing / steepness
+        scale += missing / steepness
     return None

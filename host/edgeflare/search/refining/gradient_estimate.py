@@ -1,9 +1,9 @@
-"""How the first side's scores change with the input, learned from how they did.
+"""An estimate of the gradient of the first side's scores, from the scores of evaluated inputs.
 
 The gradient of a classifier lies mostly in the low frequencies: 100 of an image's 784 cosines hold
 88 % of its length on LeNets. So a probe changes the input by one cosine, the lowest first, and the
-slope is the mean of its posterior, given all that was seen and a prior that favours low frequencies
-(Gaussian process regression). What was seen elsewhere counts less.
+gradient is estimated as the mean of its posterior, given all steps and a prior that favours low
+frequencies (Gaussian process regression). Steps farther away count less.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ that an image can have."""
 
 FIRST_PROBES = 80
 GROWTH = 1.3
-"""How many cosines are probed before the lowest are probed anew, and by how much that number grows
-each time: the slope changes on the way, and the low frequencies of it matter most."""
+"""Number of cosines that are probed before the lowest are probed anew, and the factor by which it
+grows each time: the gradient changes along the way, and its low frequencies matter most."""
 
 AMPLITUDE = 6.0
-"""Gray levels of a probe. With 16 the slope is no longer that of the place."""
+"""Largest change by a probe, in gray levels. 16 are too many: the gradient changes within them."""
 
 NOISE, AGE = 0.02, 0.3
-"""Variance of what was seen, as a share of the prior's: here, and as far away as the seed is."""
+"""Variance of a step's gain as a share of the prior's: at the point, and at the seed's distance."""
 
 MEMORY = 300
-"""Steps that are remembered: a dozen rounds of probes, and quick to solve."""
+"""Steps that are kept: a dozen rounds of probes, and quick to solve."""
 
 
 @dataclass(frozen=True, slots=True)
-class Plane:
-    """The scores around a place, as if they were linear.
+class LinearModel:
+    """A linear model of the scores around a point.
 
     Attributes:
         slopes: (classes, cosines), per gray level.
-        to_seed: (cosines,), the way from the place to the seed.
-        cosines: what these are coefficients of.
+        to_seed: (cosines,), the seed less the point.
+        cosines: the basis of these coefficients.
 
     """
 
@@ -51,9 +51,9 @@ class Plane:
     to_seed: Real
     cosines: DCTBasis
 
-    def at_seed(self, here: Real, contrasts: Real) -> Real:
-        """Return what combinations of scores, `here` at the place, would be at the seed."""
-        return here + contrasts @ (self.slopes @ self.to_seed)
+    def at_seed(self, values: Real, contrasts: Real) -> Real:
+        """Return combinations of scores at the seed, given their values at the point."""
+        return values + contrasts @ (self.slopes @ self.to_seed)
 
     def steepness(self, contrasts: Real) -> Real:
         """Return the gradients' lengths."""
@@ -65,14 +65,14 @@ class Plane:
 
 
 class GradientEstimate:
-    """The slope of the first side's scores around the place where the search is."""
+    """The gradient of the first side's scores, learned while a refinement goes on."""
 
     def __init__(self, seed: Image, classes: int) -> None:
-        """Know nothing yet.
+        """Begin without any step.
 
         Args:
-            seed: the place from which distances count.
-            classes: how many scores there are.
+            seed: the point from which distances are measured, HWC uint8.
+            classes: the number of scores.
 
         """
         self._seed = seed.astype(np.float64)
@@ -84,23 +84,26 @@ class GradientEstimate:
         self._memory = _Memory.empty(len(self._cosines), classes)
 
     def probes(self, image: Image, count: int, rng: np.random.Generator) -> Sequence[Image]:
-        """Return the image changed by each of the next cosines, in the sense that leaves more."""
-        waves = self._cosines.waves(self._order[[self._turn() for _ in range(count)]])
+        """Return the image changed by each of the next cosines.
+
+        Of the two signs it takes the one of which clipping to 0 … 255 leaves more.
+        """
+        waves = self._cosines.waves(self._order[[self._next_frequency() for _ in range(count)]])
         waves *= AMPLITUDE / np.abs(waves).max(axis=(1, 2, 3), keepdims=True)
         senses = dithered(image.astype(np.float64) + np.stack([waves, -waves], axis=1), rng)
         change = np.subtract(senses, image, dtype=np.int16).astype(np.int64)
         more = np.square(change).sum(axis=(2, 3, 4)).argmax(axis=1)
         return list(senses[np.arange(count), more])
 
-    def _turn(self) -> int:
-        """Return whose turn it is, in the order of frequencies."""
+    def _next_frequency(self) -> int:
+        """Return the index of the next cosine to probe, in the order of frequencies."""
         if self._next >= min(self._round, len(self._order)):
             self._next, self._round = 0, int(self._round * GROWTH)
         self._next += 1
         return self._next - 1
 
     def learn(self, before: EvaluatedInput, after: EvaluatedInput) -> None:
-        """Learn from what a step did to the scores."""
+        """Learn from the scores before and after a step."""
         if before.first.failure or after.first.failure:
             return
         if np.array_equal(before.image, after.image):
@@ -108,26 +111,28 @@ class GradientEstimate:
         self._unread.append((before, after))
         del self._unread[:-MEMORY]
 
-    def around(self, image: Image) -> Plane:
-        """Return the scores around a place: flat where nothing was learned."""
-        place = self._cosines.of(image - self._seed)
+    def linear_model(self, image: Image) -> LinearModel:
+        """Return a linear model of the scores around an image; it is constant before any step."""
+        position = self._cosines.of(image - self._seed)
         self._read()
         memory = self._memory
         if not len(memory.gains):
-            return Plane(memory.gains.T @ memory.directions, -place, self._cosines)
-        apart = np.linalg.norm(memory.places - place, axis=1)
+            return LinearModel(memory.gains.T @ memory.directions, -position, self._cosines)
+        apart = np.linalg.norm(memory.places - position, axis=1)
         reach = max(1.0, _distance(image, self._seed))
         noise = np.trace(memory.kernel) / len(apart) * (NOISE + AGE * (apart / reach) ** 2)
         weights = np.linalg.solve(memory.kernel + np.diag(noise), memory.gains)
-        return Plane((weights.T @ memory.directions) * self._prior, -place, self._cosines)
+        return LinearModel((weights.T @ memory.directions) * self._prior, -position, self._cosines)
 
     def _read(self) -> None:
-        """Bring the steps that were learned since the last time into the memory."""
+        """Add the steps that were learned since the last call to the memory."""
         if not self._unread:
             return
         before = np.array([one.image for one, _ in self._unread], np.float64)
         after = np.array([one.image for _, one in self._unread], np.float64)
-        gains = np.array([there.first.scores - here.first.scores for here, there in self._unread])
+        gains = np.array(
+            [after.first.scores - before.first.scores for before, after in self._unread]
+        )
         self._unread.clear()
         lengths = np.linalg.norm((after - before).reshape(len(gains), -1), axis=1)[:, None]
         directions = self._cosines.of(after - before) / lengths
@@ -137,12 +142,12 @@ class GradientEstimate:
 
 @dataclass(frozen=True, slots=True)
 class _Memory:
-    """The last steps that were seen, at most `MEMORY`.
+    """The last steps, at most `MEMORY`.
 
     Attributes:
-        directions: (steps, cosines), of the steps; their length in the image is 1.
-        places: (steps, cosines), of the middle of each, from the seed.
-        gains: (steps, classes), of the scores per gray level.
+        directions: (steps, cosines), of length 1 in the image.
+        places: (steps, cosines), the middle of each, less the seed.
+        gains: (steps, classes), the change of the scores per gray level.
         kernel: (steps, steps), the prior's covariance between the gains.
 
     """
@@ -154,12 +159,12 @@ class _Memory:
 
     @classmethod
     def empty(cls, cosines: int, classes: int) -> _Memory:
-        """Return a memory of nothing."""
+        """Return a memory without steps."""
         none = np.zeros((0, cosines))
         return cls(none, none, np.zeros((0, classes)), np.zeros((0, 0)))
 
     def with_steps(self, directions: Real, places: Real, gains: Real, prior: Real) -> _Memory:
-        """Return a memory of these steps too; only what is new of the kernel is computed."""
+        """Return the memory with these steps added; only the new part of the kernel is computed."""
         old = max(0, MEMORY - len(gains))
         kept = slice(max(0, len(self.gains) - old), None)
         everything = np.concatenate([self.directions[kept], directions])

@@ -1,46 +1,41 @@
-"""What strengthening and shrinking share: looking within a budget, and keeping what is better.
+"""The refinement of one trigger: evaluating within a budget, and keeping what is better.
 
-The host looks first wherever it shows the deviation too; the device is asked about what would be
-kept. Where the host does not show it, or was wrong about the device several times in a row, the
-device is asked about every input.
+A surrogate on the host is queried first wherever it shows the deviation too; the device is queried
+about what would be kept. Where no surrogate shows it, or the surrogate was wrong about the device
+several times in a row, the device is queried about every input.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 from edgeflare.core.answer import Answer, Image
 from edgeflare.core.cause import cause
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.query import Query
 from edgeflare.core.trigger import Trigger
-from edgeflare.search.strategy import Start
+from edgeflare.search.strategy import QueryGenerator, Start
 from edgeflare.search.surrogates.surrogate_choice import refinement_surrogates
 
 PATIENCE = 4
-"""Times in a row that the device may contradict the host before the host is no longer heard."""
-
-T = TypeVar("T")
-Part = Generator[Sequence[Query], Sequence[Outcome], T]
-"""A part of a story, and what it comes to."""
+"""Times in a row that the device may contradict the surrogate before it is no longer used."""
 
 
 class BudgetSpentError(Exception):
-    """Nothing more may be asked; whoever tells the story returns the best trigger so far."""
+    """The budget of queries is spent: the refinement ends with the best trigger so far."""
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluatedInput:
-    """An input that was looked at.
+    """An input that was evaluated.
 
     Attributes:
         image: HWC uint8.
-        first: the first compared arm's answer, or that of its stand-in on the host.
-        second: the second's.
-        outcome: all that was answered.
-        deviates: whether it is a finding, as far as those who answered can tell.
+        first: the answer of the first compared arm, or of its surrogate.
+        second: that of the second.
+        outcome: all answers.
+        deviates: whether it is a finding if the device answers as the surrogate does.
 
     """
 
@@ -55,12 +50,12 @@ class TriggerRefinement:
     """The refinement of one trigger: what is kept so far, and what may still be asked."""
 
     def __init__(self, trigger: Trigger, start: Start, budget: int) -> None:
-        """Begin; the first stand-in that shows the trigger to deviate answers, if one does.
+        """Begin with the first surrogate that shows the trigger to deviate, or the device itself.
 
         Args:
-            trigger: what is refined; who is missing in its outcome does not stand in.
+            trigger: what is refined; its outcome tells which surrogates can be used.
             start: its seed, what counts, and the generator.
-            budget: how many inputs may be looked at.
+            budget: the number of inputs that may be evaluated.
 
         """
         self.trigger = trigger
@@ -75,11 +70,11 @@ class TriggerRefinement:
             if surrogate.is_answered_by(trigger.outcome) and self.at_trigger().deviates:
                 break
 
-    def look(self, images: Sequence[Image]) -> Part[list[EvaluatedInput]]:
-        """Look at inputs, brought within the bounds first; only as many as are left.
+    def evaluate(self, images: Sequence[Image]) -> QueryGenerator[list[EvaluatedInput]]:
+        """Evaluate inputs, projected onto the bounds; only as many as the budget allows.
 
         Raises:
-            BudgetSpentError: none is left.
+            BudgetSpentError: the budget is spent.
 
         """
         if self.left == 0:
@@ -88,44 +83,46 @@ class TriggerRefinement:
         asked = [start.bounds.project(image, start.image) for image in images[: self.left]]
         self.left -= len(asked)
         outcomes = yield [Query(image, surrogate.arms, surrogate.kernels) for image in asked]
-        return [self._seen(*pair) for pair in zip(asked, outcomes, strict=True)]
+        return [self._evaluated(*pair) for pair in zip(asked, outcomes, strict=True)]
 
-    def keep(self, seen: EvaluatedInput, better: Callable[[Outcome], bool]) -> Part[bool]:
-        """Make an input the trigger, if the device says too that it is one, and a better one.
+    def keep(
+        self, evaluated: EvaluatedInput, better: Callable[[Outcome], bool]
+    ) -> QueryGenerator[bool]:
+        """Replace the trigger by an input, if the device confirms that it deviates and is better.
 
-        The cause stays what it was, so every arm that answered about the trigger is asked.
+        The cause has to stay the same, so every arm that answered about the trigger is queried.
 
         Args:
-            seen: an input that deviates.
-            better: told all arms' answers, whether the input is better than the trigger.
+            evaluated: an input that deviates.
+            better: given all answers, whether the input is better than the trigger.
 
         """
-        goal, outcome = self.start.goal, seen.outcome
+        goal, outcome = self.start.goal, evaluated.outcome
         missing = tuple(arm for arm in self.trigger.outcome.answers if arm not in outcome.answers)
         if missing:
-            (told,) = yield [Query(seen.image, missing, again=True)]
-            outcome = Outcome({**outcome.answers, **told.answers}, outcome.members)
+            (answered,) = yield [Query(evaluated.image, missing, again=True)]
+            outcome = Outcome({**outcome.answers, **answered.answers}, outcome.members)
         kept = (
             goal.met(outcome) == self._kind
             and cause(outcome, goal.find) == self._cause
             and better(outcome)
         )
         if kept:
-            self.trigger = replace(self.trigger, image=seen.image, outcome=outcome)
+            self.trigger = replace(self.trigger, image=evaluated.image, outcome=outcome)
         self._contradicted = 0 if kept else self._contradicted + 1
         if self._contradicted == PATIENCE:
             self._surrogate = self._surrogates[-1]  # the device itself
         return kept
 
     def at_trigger(self) -> EvaluatedInput:
-        """Return what is known of the trigger."""
-        return self._seen(self.trigger.image, self.trigger.outcome)
+        """Return the trigger as an evaluated input."""
+        return self._evaluated(self.trigger.image, self.trigger.outcome)
 
     def at_seed(self) -> EvaluatedInput:
-        """Return what is known of the seed."""
-        return self._seen(self.start.image, self.start.outcome)
+        """Return the seed as an evaluated input."""
+        return self._evaluated(self.start.image, self.start.outcome)
 
-    def _seen(self, image: Image, outcome: Outcome) -> EvaluatedInput:
+    def _evaluated(self, image: Image, outcome: Outcome) -> EvaluatedInput:
         surrogate = self._surrogate
         deviates = self.start.goal.met(surrogate.substitute(outcome)) == self._kind
         return EvaluatedInput(image, *surrogate.sides(outcome), outcome, deviates)
