@@ -25,7 +25,7 @@ from edgeflare.core.query import Query
 from edgeflare.devices.profile import find_profile
 from edgeflare.models.pair import load_pair
 from edgeflare.run.plan import Plan
-from edgeflare.search.boundary import boundary
+from edgeflare.search.boundary import Boundary
 from edgeflare.search.strategy import SearchGenerator, Start
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
@@ -46,8 +46,8 @@ STAGES = {
 _STAGE_OF = {
     "_leap": "leap",
     "_descend": "descend",
-    "_weigh": "weigh",
-    "_locate": "bisect",
+    "_weight_blocks": "weigh",
+    "_bisect": "bisect",
     "_follow": "follow",
 }
 
@@ -102,18 +102,19 @@ def search(opened: OpenedPair, plan: Plan, seed_id: int) -> Sequence[Sight]:
         return []
     sights = [Sight("seed", image, outcome)]
     rng = chain_generator(plan.rng_seed, seed_id)
-    story = boundary(Start(image, outcome, plan.goal, rng, opened.settle(plan).bounds))
-    asked = next(story)
+    start = Start(image, outcome, plan.goal, rng, opened.settle(plan).bounds)
+    generator = Boundary().search(start)
+    asked = next(generator)
     while len(sights) <= MOST:
         (query,) = asked
-        stage, outcome = _stage(story), _evaluate(opened, query)
+        stage, outcome = _stage(generator), _evaluate(opened, query)
         if query.again:
             before = sights.pop().outcome
             sights.append(Sight(stage, query.image, Outcome({**before.answers, **outcome.answers})))
         else:
             sights.append(Sight(stage, query.image, outcome))
         try:
-            asked = story.send([outcome])
+            asked = generator.send([outcome])
         except StopIteration:
             break
     return sights
@@ -178,9 +179,9 @@ def _evaluate(opened: OpenedPair, query: Query) -> Outcome:
     return evaluated.outcome
 
 
-def _stage(story: SearchGenerator) -> str:
-    """Return the stage that a story stands in: a method of the search that it has delegated to."""
-    frame: Any = story
+def _stage(generator: SearchGenerator) -> str:
+    """Return the current stage of a search: the method that its generator has delegated to."""
+    frame: Any = generator
     while frame is not None:
         if frame.gi_code.co_name in _STAGE_OF:
             return _STAGE_OF[frame.gi_code.co_name]
