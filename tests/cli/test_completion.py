@@ -64,6 +64,12 @@ def test_strategies(before: str, complete: Complete) -> None:
     assert complete(f"edgeflare {before} boundary") == ["boundary", "boundary-mh"]
 
 
+def test_parameters_of_the_strategy_that_was_chosen(complete: Complete) -> None:
+    assert complete("edgeflare search pair --set first") == ["first_leap="]
+    assert complete("edgeflare search pair --strategy diffchaser --set po") == ["population="]
+    assert complete("edgeflare search pair --strategy random --set po") == [""]
+
+
 @pytest.mark.parametrize("before", ["report", "explain", "compare one", "replay run --baseline"])
 def test_run_directories_and_no_others(
     before: str, complete: Complete, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
