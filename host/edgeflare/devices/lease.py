@@ -22,7 +22,7 @@ def lease(device: str) -> Iterator[None]:
     The lease is a lock that the kernel takes back when its process ends, however it ends.
 
     Args:
-        device: what tells it from all others, for example "adb:0123456789".
+        device: what tells it from all others, for example "grpc://127.0.0.1:50051".
 
     Raises:
         UserError: this process holds it already.

@@ -124,17 +124,17 @@ class SshRemote(Remote):
         """Return what ssh said, if the connection ended by itself."""
         if self._master is None or self._master.poll() is None:
             return self._failure_reason
-        return f"the ssh connection ended: {self._said() or 'ssh says nothing'}"
+        return f"the ssh connection ended: {self._last_log_line() or 'ssh says nothing'}"
 
     def run(self, script: str, seconds: float, command: str) -> Output:
         """Run a script by `sh`, whatever the user's shell over there is."""
-        done = self._slave(["-T", "device", "sh"], seconds, command, script.encode())
+        done = self._run_over_master(["-T", "device", "sh"], seconds, command, script.encode())
         return Output(done.stdout.decode(errors="replace"), _text(done.stderr), done.returncode)
 
     def push(self, file: Path, target: str, seconds: float) -> None:
         """Copy a file."""
         with file.open("rb") as content:
-            done = self._slave(
+            done = self._run_over_master(
                 ["-T", "device", f"cat > {shlex.quote(target)}"], seconds, "push", content
             )
         if done.returncode:
@@ -154,14 +154,16 @@ class SshRemote(Remote):
             yield local
         finally:
             with suppress(RemoteLost, RemoteCommandFailed):  # with the connection it is gone anyway
-                self._slave(["-O", "cancel", "-L", way, "device"], CLOSE_SECONDS, "unforward")
+                self._run_over_master(
+                    ["-O", "cancel", "-L", way, "device"], CLOSE_SECONDS, "unforward"
+                )
 
     def _forward(self, port: int) -> tuple[int, str]:
         for _ in range(_FORWARD_TRIES):
             local = _free_port()
             way = f"127.0.0.1:{local}:127.0.0.1:{port}"
             arguments = ["-O", "forward", "-L", way, "device"]
-            done = self._slave(arguments, CONNECT_SECONDS, "forward")
+            done = self._run_over_master(arguments, CONNECT_SECONDS, "forward")
             if not done.returncode:
                 return local, way
         reason = _last_line(_text(done.stderr))
@@ -220,7 +222,7 @@ class SshRemote(Remote):
 
     def _refused(self, code: int) -> RemoteLost | RemoteCommandFailed:
         """Return what it means that ssh did not come in, and what to do."""
-        log = self._said_all()
+        log = self._log()
         said = _last_line(log) or f"ssh ended with exit code {code}"
         self._failure_reason = ""
         for sign, cure in _CURES.items():
@@ -235,7 +237,7 @@ class SshRemote(Remote):
             code,
         )
 
-    def _slave(
+    def _run_over_master(
         self, arguments: Sequence[str], seconds: float, command: str, stdin: bytes | IO[bytes] = b""
     ) -> subprocess.CompletedProcess[bytes]:
         """Run ssh over the master; it must never make a connection of its own."""
@@ -270,10 +272,10 @@ class SshRemote(Remote):
             return False
         return True
 
-    def _said(self) -> str:
-        return _last_line(self._said_all())
+    def _last_log_line(self) -> str:
+        return _last_line(self._log())
 
-    def _said_all(self) -> str:
+    def _log(self) -> str:
         if self._scratch is None:
             return ""
         return (self._scratch.path / "log").read_text(encoding="utf-8", errors="replace")
