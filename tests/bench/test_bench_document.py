@@ -95,7 +95,8 @@ def test_what_is_written_can_be_read(
     assert (plan["within"], plan["min_strength"]) == (None, 0.0)
     assert (plan["strengthen"], plan["shrink"]) == (0, 0)
     assert document["strategies"] == ["random", "dflare"]
-    assert [run.run for run in document["runs"]] == [cell.run.as_posix() for cell, _ in bench.runs]
+    written_runs = [run["run"] for run in document["runs"]]
+    assert written_runs == [cell.run.as_posix() for cell, _ in bench.runs]
     for written, row in zip(document["rows"], rows, strict=True):
         assert written["strategy"] == row.strategy
         assert row.success is not None

@@ -283,16 +283,12 @@ def test_the_example_passes_on_a_device_whose_kernels_are_the_twins(tmp_path: Pa
 def test_what_is_harmless_by_its_labels_passes(tmp_path: Path) -> None:
     entry: dict[str, Any] = {"kind": "deviation", "cause": "compression", "harm": "device-right"}
     entry |= {"distortion": {"l2": 5.0}}
-    document: Any = {
-        "deviating_seeds": [],
-        "findings": [entry],
-        "stopped_by": None,
-        "totals": {"seeds": 4, "harm": {"deviating_seeds": {}, "findings": {"device-right": 1}}},
-    }
-    assert_decides_alike(Result(as_json(document), tmp_path), fail_on="harmful")
+    harm = {"deviating_seeds": {}, "findings": {"device-right": 1}}
+    document = as_json(run_document(findings=[entry], totals={"seeds": 4, "harm": harm}))
+    assert_decides_alike(Result(document, tmp_path), fail_on="harmful")
     del document["totals"]["harm"]
     with pytest.raises(UserError, match='fail_on="harmful": the seeds have no labels'):
-        assert_decides_alike(Result(as_json(document), tmp_path), fail_on="harmful")
+        assert_decides_alike(Result(document, tmp_path), fail_on="harmful")
 
 
 def test_code_of_a_pair_and_profiles_of_the_folder_take_trust(
