@@ -295,7 +295,7 @@ def _start(
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
     process.terminate()
-    process.wait(10)
+    process.wait(200)
     for stream in (process.stdin, process.stdout):
         if stream is not None:
             stream.close()
@@ -316,7 +316,7 @@ class Client:
         chunks = (content[start : start + CHUNK_BYTES] for start in starts)
         parts = (agent_pb2.UploadModelRequest(chunk=chunk) for chunk in chunks)
         return self.stub.UploadModel(
-            iter([agent_pb2.UploadModelRequest(header=header), *parts]), timeout=20
+            iter([agent_pb2.UploadModelRequest(header=header), *parts]), timeout=200
         )
 
     def open(
@@ -334,7 +334,7 @@ class Client:
                 threads=1,
                 input_timeout_seconds=timeout,
             ),
-            timeout=60,
+            timeout=200,
         )
         return reply
 

@@ -36,7 +36,7 @@ def open_capturing(client: Any, model: Path, *, capture: bool = True) -> agent_p
             input_timeout_seconds=10.0,
             capture=capture,
         ),
-        timeout=60,
+        timeout=200,
     )
     return reply
 
@@ -45,7 +45,7 @@ def captured(client: Any, session_id: str, payload: bytes) -> tuple[Any, bytes, 
     request = agent_pb2.CaptureRequest(
         session_id=session_id, payload=payload, payload_crc32=crc32(payload)
     )
-    first, *rest = client.stub.Capture(request, timeout=30)
+    first, *rest = client.stub.Capture(request, timeout=200)
     return first, b"".join(part.chunk for part in rest), [len(part.chunk) for part in rest]
 
 
@@ -116,5 +116,5 @@ def test_damaged_payloads_and_unknown_sessions_are_refused(client: Any, int8_mod
             session_id=session_id, payload=payload, payload_crc32=checksum
         )
         with pytest.raises(grpc.RpcError) as caught:
-            list(client.stub.Capture(request, timeout=30))
+            list(client.stub.Capture(request, timeout=200))
         assert caught.value.code() == status

@@ -74,6 +74,6 @@ def test_the_host_is_told(
             delegate=agent_pb2.ExternalDelegate(library=library, options=options),
             input_timeout_seconds=10,
         ),
-        timeout=60,
+        timeout=200,
     )
     assert (opened.external_nodes, opened.delegated_nodes, opened.total_nodes) == (1, 2, 2)

@@ -85,12 +85,12 @@ class RawAgent:
 
     def send(self, name: str, message: bytes) -> grpc.StatusCode:
         if name == "UploadModel":
-            return status_of(lambda: self._upload(iter([message]), timeout=20))
+            return status_of(lambda: self._upload(iter([message]), timeout=200))
         if name == "InferStream":
-            return status_of(lambda: list(self._stream(iter([message]), timeout=20)))
+            return status_of(lambda: list(self._stream(iter([message]), timeout=200)))
         if name == "Capture":
-            return status_of(lambda: list(self._capture(message, timeout=20)))
-        return status_of(lambda: self._unary[name](message, timeout=20))
+            return status_of(lambda: list(self._capture(message, timeout=200)))
+        return status_of(lambda: self._unary[name](message, timeout=200))
 
 
 @pytest.mark.slow
@@ -146,7 +146,6 @@ def test_ten_thousand_damaged_messages(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_five_hundred_damaged_models(
     start_agent: Any,
     connect: Any,
@@ -175,7 +174,7 @@ def test_five_hundred_damaged_models(
         payload_crc32=crc32(payload),
     )
     still_right(client, agent, infer, reference(int8_model, "builtin", inputs))
-    state = client.stub.Telemetry(agent_pb2.TelemetryRequest(), timeout=10)
+    state = client.stub.Telemetry(agent_pb2.TelemetryRequest(), timeout=200)
     assert len(state.worker_rss_bytes) == 1  # no worker of a damaged model is left
 
 
@@ -201,7 +200,7 @@ def try_model(client: Any, content: bytes) -> grpc.StatusCode:
     opened: Any = None
     refused: Any = None
     try:
-        opened = client.stub.OpenSession(request, timeout=60)
+        opened = client.stub.OpenSession(request, timeout=200)
     except grpc.RpcError as error:
         refused = error
     if opened is None:
@@ -214,9 +213,9 @@ def try_model(client: Any, content: bytes) -> grpc.StatusCode:
     infer = agent_pb2.InferRequest(
         session_id=opened.session_id, count=1, payload=payload, payload_crc32=crc32(payload)
     )
-    assert status_of(lambda: client.stub.Infer(infer, timeout=60)) in CLEAR
+    assert status_of(lambda: client.stub.Infer(infer, timeout=200)) in CLEAR
     client.stub.CloseSession(
-        agent_pb2.CloseSessionRequest(session_id=opened.session_id), timeout=60
+        agent_pb2.CloseSessionRequest(session_id=opened.session_id), timeout=200
     )
     return grpc.StatusCode.OK
 
@@ -224,5 +223,5 @@ def try_model(client: Any, content: bytes) -> grpc.StatusCode:
 def still_right(client: Any, agent: Any, infer: agent_pb2.InferRequest, truth: bytes) -> None:
     """Hold the agent to the answer that its first session has given all along."""
     assert agent.process.poll() is None
-    assert client.stub.Infer(infer, timeout=20).outputs == truth
-    assert client.stub.Describe(DESCRIBE, timeout=10).protocol.major == PROTOCOL_MAJOR
+    assert client.stub.Infer(infer, timeout=200).outputs == truth
+    assert client.stub.Describe(DESCRIBE, timeout=200).protocol.major == PROTOCOL_MAJOR

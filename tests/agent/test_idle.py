@@ -18,14 +18,14 @@ SECONDS = 3
 
 
 def ask(client: Any) -> None:
-    client.stub.Telemetry(agent_pb2.TelemetryRequest(), timeout=10)
+    client.stub.Telemetry(agent_pb2.TelemetryRequest(), timeout=200)
 
 
 def test_an_agent_that_nobody_asks_anything_ends_cleanly(start_agent: Any, connect: Any) -> None:
     agent = start_agent("--exit-when-idle", str(SECONDS))
     ask(connect(agent))
     assert agent.process.poll() is None
-    assert agent.process.wait(SECONDS * 10) == 0
+    assert agent.process.wait(SECONDS * 100) == 0
 
 
 def test_an_agent_stays_as_long_as_it_is_asked(start_agent: Any, connect: Any) -> None:
@@ -49,7 +49,7 @@ def test_an_agent_stays_while_a_batch_runs(
     request = agent_pb2.InferRequest(
         session_id=session.session_id, count=1, payload=hang, payload_crc32=crc32(hang)
     )
-    reply = client.stub.Infer(request, timeout=60)
+    reply = client.stub.Infer(request, timeout=200)
     assert reply.failures[0].kind == agent_pb2.InputFailure.KIND_HANG
 
 
@@ -70,7 +70,7 @@ def test_a_stream_that_says_nothing_keeps_no_agent(
 
     replies = client.stub.InferStream(requests())
     assert next(replies).payload_crc32 == crc32(payload)
-    assert agent.process.wait(SECONDS * 10) == 0
+    assert agent.process.wait(SECONDS * 100) == 0
     silence.set()
 
 
@@ -82,8 +82,8 @@ def test_who_is_no_host_keeps_no_agent(start_agent: Any, tmp_path: Path) -> None
         until = time.monotonic() + 20 * SECONDS
         while agent.process.poll() is None and time.monotonic() < until:
             try:
-                health.Check(health_pb2.HealthCheckRequest(), timeout=5)
+                health.Check(health_pb2.HealthCheckRequest(), timeout=50)
             except grpc.RpcError:
                 break
             time.sleep(SECONDS / 20)
-    assert agent.process.wait(SECONDS * 5) == 0
+    assert agent.process.wait(SECONDS * 100) == 0

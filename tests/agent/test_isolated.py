@@ -182,7 +182,6 @@ def test_a_crash_that_does_not_repeat_is_no_finding(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(60)
 @settings(max_examples=8, deadline=None)
 @given(st.lists(st.sampled_from([0, 0, 0, SEGFAULT, ERROR]), min_size=1, max_size=6))
 def test_any_mixture_of_faults_leaves_the_others_right(
@@ -213,7 +212,9 @@ def test_workers_killed_from_outside_change_no_answer(
     kills = 0
     pauses = random.Random(1)  # noqa: S311
     stop = threading.Event()
+    began = time.monotonic()
     with IsolatedModel.open(int8_model, Options("reference")) as model:
+        longest = 2 * (time.monotonic() - began)  # so that half of them get ready, at any load
 
         def kill_now_and_then() -> None:
             nonlocal kills
@@ -222,7 +223,7 @@ def test_workers_killed_from_outside_change_no_answer(
                 pid = model.worker_pid
                 if pid is not None and pid not in victims:
                     # Also while it loads, and while it is idle.
-                    time.sleep(pauses.uniform(0, 0.4))
+                    time.sleep(pauses.uniform(0, longest))
                     victims.add(pid)
                     os.kill(pid, signal.SIGKILL)
                     kills += 1
@@ -360,7 +361,7 @@ def test_closing_ends_the_worker_even_in_mid_batch(
     runner.start()
     time.sleep(0.1)
     model.close()
-    runner.join(10)
+    runner.join(200)
     assert [str(error) for error in lost] == ["the model was closed"]
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)

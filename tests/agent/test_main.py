@@ -23,7 +23,7 @@ AGENT = [sys.executable, "-m", "edgeflare_agent"]
 
 def run(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*AGENT, *arguments], capture_output=True, text=True, timeout=20, check=False, **options
+        [*AGENT, *arguments], capture_output=True, text=True, timeout=200, check=False, **options
     )
 
 
@@ -36,7 +36,7 @@ def alive(pid: int) -> bool:
 
 
 def wait_until(condition: Callable[[], bool]) -> bool:
-    for _ in range(200):
+    for _ in range(4000):  # 200 s
         if condition():
             return True
         time.sleep(0.05)
@@ -63,7 +63,7 @@ def test_it_says_once_where_it_listens(start_agent: Any) -> None:
         "agent": edgeflare_agent.__version__,
     }
     agent.process.terminate()
-    assert agent.process.wait(10) == 0
+    assert agent.process.wait(200) == 0
     assert agent.process.stdout.read() == b""
 
 
@@ -78,7 +78,7 @@ def test_it_stops_cleanly_and_its_workers_with_it(
         agent.process.stdin.close()
     else:
         agent.process.send_signal(getattr(signal, how))
-    assert agent.process.wait(10) == 0
+    assert agent.process.wait(200) == 0
     assert not alive(worker)
 
 
@@ -103,7 +103,7 @@ def test_one_signal_ends_an_agent_whose_worker_spins_in_a_thousand_threads(
     )
     assert wait_until(lambda: threads_of(worker) > 1000)
     agent.process.send_signal(getattr(signal, how))
-    assert agent.process.wait(30) == 0
+    assert agent.process.wait(200) == 0
     assert wait_until(lambda: not alive(worker))
 
 
@@ -130,7 +130,7 @@ def test_one_signal_ends_an_agent_whose_worker_never_gets_ready(
     assert wait_until(lambda: child.exists() and bool(child.read_text().strip()))
     (worker,) = workers(agent.pid)
     agent.process.terminate()
-    assert agent.process.wait(30) == 0
+    assert agent.process.wait(200) == 0
     assert wait_until(lambda: not alive(worker) and not alive(int(child.read_text())))
 
 
@@ -141,7 +141,7 @@ def test_a_signal_ends_an_agent_that_waits_for_its_store(tmp_path: Path) -> None
     with waiting:
         assert wait_until(lambda: f":{tmp_path.stat().st_ino} " in blocked_on_locks(waiting.pid))
         waiting.terminate()
-        assert waiting.wait(30) == -signal.SIGTERM
+        assert waiting.wait(200) == -signal.SIGTERM
     os.close(lock)
 
 
@@ -164,7 +164,7 @@ def test_a_killed_agent_leaves_no_orphans_not_even_a_hanging_one(
         agent_pb2.InferRequest(
             session_id=session.session_id, count=1, payload=hang, payload_crc32=crc32(hang)
         ),
-        timeout=30,
+        timeout=200,
     )
     time.sleep(0.3)
     assert not call.done()

@@ -46,12 +46,13 @@ def capture(session_id: str, inputs: Any) -> agent_pb2.CaptureRequest:
 
 
 def workers(client: Any) -> int:
-    return len(client.stub.Telemetry(agent_pb2.TelemetryRequest(), timeout=10).worker_rss_bytes)
+    return len(client.stub.Telemetry(agent_pb2.TelemetryRequest(), timeout=200).worker_rss_bytes)
 
 
 def test_the_same_token_takes_a_session_up_again(client: Any, int8_model: Path) -> None:
     first, again, other = (
-        client.stub.OpenSession(opening(int8_model, token), timeout=60) for token in ("a", "a", "b")
+        client.stub.OpenSession(opening(int8_model, token), timeout=200)
+        for token in ("a", "a", "b")
     )
     assert again.session_id == first.session_id != other.session_id
     assert again.inputs == first.inputs
@@ -59,18 +60,18 @@ def test_the_same_token_takes_a_session_up_again(client: Any, int8_model: Path) 
 
 
 def test_a_session_that_is_taken_up_again_counts_as_used(client: Any, int8_model: Path) -> None:
-    opened = client.stub.OpenSession(opening(int8_model, "a"), timeout=60)
+    opened = client.stub.OpenSession(opening(int8_model, "a"), timeout=200)
     time.sleep(1.0)
     began = time.monotonic()
-    client.stub.OpenSession(opening(int8_model, "a"), timeout=60)
+    client.stub.OpenSession(opening(int8_model, "a"), timeout=200)
     request = agent_pb2.TelemetryRequest(session_id=opened.session_id)
-    idle_seconds = client.stub.Telemetry(request, timeout=10).idle_seconds
+    idle_seconds = client.stub.Telemetry(request, timeout=200).idle_seconds
     assert idle_seconds <= time.monotonic() - began
 
 
 def test_without_a_token_each_session_is_new(client: Any, int8_model: Path) -> None:
     opened = {
-        client.stub.OpenSession(opening(int8_model, ""), timeout=60).session_id for _ in range(2)
+        client.stub.OpenSession(opening(int8_model, ""), timeout=200).session_id for _ in range(2)
     }
     assert len(opened) == 2
 
@@ -78,12 +79,12 @@ def test_without_a_token_each_session_is_new(client: Any, int8_model: Path) -> N
 def test_a_token_for_something_else_ends_what_was_open_under_it(
     client: Any, int8_model: Path, harmless_inputs: Any
 ) -> None:
-    first = client.stub.OpenSession(opening(int8_model, "a"), timeout=60)
-    second = client.stub.OpenSession(opening(int8_model, "a", threads=2), timeout=60)
+    first = client.stub.OpenSession(opening(int8_model, "a"), timeout=200)
+    second = client.stub.OpenSession(opening(int8_model, "a", threads=2), timeout=200)
     assert second.session_id != first.session_id
     assert workers(client) == 1
     with pytest.raises(grpc.RpcError) as caught:
-        client.stub.Infer(infer(first.session_id, harmless_inputs(1)), timeout=20)
+        client.stub.Infer(infer(first.session_id, harmless_inputs(1)), timeout=200)
     assert caught.value.code() == grpc.StatusCode.NOT_FOUND
 
 
@@ -93,7 +94,7 @@ def test_a_host_that_asks_again_before_the_model_is_loaded_gets_the_same(
     with ThreadPoolExecutor(6) as pool:
         opened = set(
             pool.map(
-                lambda _: client.stub.OpenSession(opening(int8_model, "a"), timeout=60).session_id,
+                lambda _: client.stub.OpenSession(opening(int8_model, "a"), timeout=200).session_id,
                 range(6),
             )
         )
@@ -104,14 +105,16 @@ def test_a_host_that_asks_again_before_the_model_is_loaded_gets_the_same(
 def test_replies_are_sealed(client: Any, int8_model: Path, harmless_inputs: Any) -> None:
     version = agent_pb2.ProtocolVersion(major=PROTOCOL_MAJOR)
     request = opening(int8_model, "a")
-    opened = client.stub.OpenSession(request, timeout=60)
+    opened = client.stub.OpenSession(request, timeout=200)
     assert opened.request_crc32 == message_crc32(request)
     replies = [
         opened,
-        client.stub.Describe(agent_pb2.DescribeRequest(protocol=version), timeout=10),
-        client.stub.Infer(infer(opened.session_id, harmless_inputs(3)), timeout=20),
-        client.stub.Telemetry(agent_pb2.TelemetryRequest(), timeout=10),
-        next(iter(client.stub.Capture(capture(opened.session_id, harmless_inputs(1)), timeout=20))),
+        client.stub.Describe(agent_pb2.DescribeRequest(protocol=version), timeout=200),
+        client.stub.Infer(infer(opened.session_id, harmless_inputs(3)), timeout=200),
+        client.stub.Telemetry(agent_pb2.TelemetryRequest(), timeout=200),
+        next(
+            iter(client.stub.Capture(capture(opened.session_id, harmless_inputs(1)), timeout=200))
+        ),
     ]
     for reply in replies:
         assert reply.seal
@@ -127,15 +130,15 @@ def test_replies_are_sealed(client: Any, int8_model: Path, harmless_inputs: Any)
 def test_idleness_is_told_of_the_session_that_is_asked_for(
     client: Any, int8_model: Path, harmless_inputs: Any
 ) -> None:
-    opened = client.stub.OpenSession(opening(int8_model, ""), timeout=60)
+    opened = client.stub.OpenSession(opening(int8_model, ""), timeout=200)
 
     def idle(session_id: str) -> Any:
-        return client.stub.Telemetry(agent_pb2.TelemetryRequest(session_id=session_id), timeout=10)
+        return client.stub.Telemetry(agent_pb2.TelemetryRequest(session_id=session_id), timeout=200)
 
     first = idle(opened.session_id).idle_seconds
     second = idle(opened.session_id).idle_seconds
     assert 0 < first < second
-    client.stub.Infer(infer(opened.session_id, harmless_inputs(3)), timeout=20)
+    client.stub.Infer(infer(opened.session_id, harmless_inputs(3)), timeout=200)
     assert idle(opened.session_id).uptime_seconds > idle(opened.session_id).idle_seconds
     assert not idle("").HasField("idle_seconds")
     with pytest.raises(grpc.RpcError) as caught:

@@ -64,5 +64,5 @@ def test_a_call_that_fails_in_an_unforeseen_way_is_answered_in_one_line(
     assert str(file) in words
     assert "Traceback" in file.read_text()
     version = agent_pb2.ProtocolVersion(major=PROTOCOL_MAJOR)
-    client.stub.Describe(agent_pb2.DescribeRequest(protocol=version), timeout=10)
+    client.stub.Describe(agent_pb2.DescribeRequest(protocol=version), timeout=200)
     assert "Traceback" not in capfd.readouterr().err

@@ -18,7 +18,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
 
 def bench(*options: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "edgeflare", "bench", str(EXAMPLE), *options]
-    return subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
 
 def test_one_command_runs_compares_and_goes_on(tmp_path: Path) -> None:

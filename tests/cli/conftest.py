@@ -89,7 +89,7 @@ def start_process(
         cwd=cwd,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=300,
         check=False,
     )
     return Said(done.returncode, done.stdout, done.stderr)

@@ -126,7 +126,7 @@ def test_a_served_agent_does_a_whole_search_and_stops_on_ctrl_c(
     assert shas[0] == shas[1]
 
     os.kill(agent.pid, signal.SIGINT)
-    assert agent.wait(20) == 0
+    assert agent.wait(200) == 0
 
 
 @pytest.mark.slow

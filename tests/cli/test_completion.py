@@ -92,7 +92,7 @@ def test_bash_completes_with_what_is_shown_for_it() -> None:
         echo "${COMPREPLY[*]}"
     """
     done = subprocess.run(
-        ["bash", "-c", script, edgeflare], capture_output=True, text=True, timeout=100, check=True
+        ["bash", "-c", script, edgeflare], capture_output=True, text=True, timeout=300, check=True
     )
     assert done.stdout == "emulated-reference\n"
     assert done.stderr == ""

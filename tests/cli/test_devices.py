@@ -36,7 +36,7 @@ def adb_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[int]
     monkeypatch.delenv("ANDROID_SERIAL", raising=False)
     environment, kill = dict(os.environ), [adbutils.adb_path(), "kill-server"]
     yield port
-    subprocess.run(kill, env=environment, capture_output=True, timeout=30, check=False)
+    subprocess.run(kill, env=environment, capture_output=True, timeout=300, check=False)
 
 
 def row(text: str, name: str) -> str:

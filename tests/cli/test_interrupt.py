@@ -31,7 +31,7 @@ LONG = (
     *("--limit", "20", "--max-queries", "800", "--chains", "16"),
     *("--shrink", "40", "--fail-on", "none"),
 )
-DEADLINE_SECONDS = 60.0
+DEADLINE_SECONDS = 300.0
 
 
 def validate(document: Document) -> None:

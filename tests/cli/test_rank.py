@@ -32,7 +32,7 @@ QUESTION = (
     *("--max-queries", "120", "--shrink", "40", "--chains", "8"),
     *("--device", "emulated-xnnpack"),
 )
-DEADLINE_SECONDS = 60.0
+DEADLINE_SECONDS = 300.0
 Call = Callable[..., Any]
 
 

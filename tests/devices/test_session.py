@@ -69,9 +69,9 @@ def test_two_sessions_at_once(
         for session in (first, second)
     ]
     for start, future in futures:
-        assert np.array_equal(future.result(10).outputs, expected("builtin")[start : start + 7])
+        assert np.array_equal(future.result(200).outputs, expected("builtin")[start : start + 7])
     first.close()
-    assert second.submit(images[:1]).result(10).outputs.shape == (1, 3)
+    assert second.submit(images[:1]).result(200).outputs.shape == (1, 3)
     second.close()
 
 
@@ -109,7 +109,7 @@ def test_a_model_damaged_in_the_store_is_sent_again(
         board.open(model).close()
         damage(stored)
         again = board.open(model)
-        assert np.array_equal(again.submit(images).result(20).outputs, expected("builtin"))
+        assert np.array_equal(again.submit(images).result(200).outputs, expected("builtin"))
         assert stored.read_bytes() == model.read_bytes()
 
 
@@ -127,7 +127,7 @@ def test_another_model_under_its_name_is_replaced(
     stored.write_bytes(two_input_model.read_bytes())
     profile = replace(find_profile(f"grpc://{start_agent().address}"), kernels="builtin")
     with connect(profile) as board, closing(board.open(model)) as session:
-        assert np.array_equal(session.submit(images).result(20).outputs, expected("builtin"))
+        assert np.array_equal(session.submit(images).result(200).outputs, expected("builtin"))
     assert stored.read_bytes() == model.read_bytes()
 
 
@@ -170,9 +170,9 @@ def test_a_model_damaged_while_it_is_open_costs_a_reopening(
         for pid in " ".join(file.read_text() for file in tasks).split():
             os.kill(int(pid), signal.SIGKILL)
         with pytest.raises(DeviceLost, match="damaged in the store"):
-            session.submit(images).result(30)
+            session.submit(images).result(200)
         board.reopen()
-        assert np.array_equal(session.submit(images).result(30).outputs, expected("builtin"))
+        assert np.array_equal(session.submit(images).result(200).outputs, expected("builtin"))
     assert stored.read_bytes() == model.read_bytes()
 
 

@@ -43,7 +43,7 @@ def test_many_batches_under_way_are_answered_each_with_its_own(serve: Serve, mod
     gate = threading.Event()
 
     def answer(request: wire.InferRequest) -> wire.InferReply:
-        gate.wait(10)
+        gate.wait(200)
         return honest(request)
 
     with connect(serve(answer=answer)) as device:
@@ -56,7 +56,7 @@ def test_many_batches_under_way_are_answered_each_with_its_own(serve: Serve, mod
         assert not any(future.done() for future in futures)  # submit has not waited
         gate.set()
         for inputs, future in zip(batches, futures, strict=True):
-            assert np.array_equal(future.result(10).outputs, inputs)
+            assert np.array_equal(future.result(200).outputs, inputs)
     assert order == futures
 
 
@@ -74,7 +74,7 @@ def test_a_batch_is_split_so_that_each_message_fits(serve: Serve, model: Path, c
     with connect(serve(answer=answer, payload_limit=40)) as device:
         session = device.open(model)
         assert session.max_batch == 10
-        result = session.submit(inputs := batch(count)).result(10)
+        result = session.submit(inputs := batch(count)).result(200)
 
     messages = -(-count // 10)
     assert np.array_equal(result.outputs, inputs)
@@ -133,14 +133,14 @@ def test_a_wrong_reply_is_not_believed(
         session = device.open(model)
         futures = [session.submit(batch(3, seed)) for seed in range(6)]
         for seed in range(2):
-            assert np.array_equal(futures[seed].result(10).outputs, batch(3, seed))
+            assert np.array_equal(futures[seed].result(200).outputs, batch(3, seed))
         for future in [*futures[2:], session.submit(batch(1))]:
             with pytest.raises(DeviceLost) as caught:
-                future.result(10)
+                future.result(200)
             assert str(caught.value) == f"fake: a reply arrived with {complaint}"
 
         device.reopen()  # and request ids begin anew
-        assert np.array_equal(session.submit(batch(5)).result(10).outputs, batch(5))
+        assert np.array_equal(session.submit(batch(5)).result(200).outputs, batch(5))
 
 
 def test_a_device_that_does_not_answer_in_time_is_lost(
@@ -151,14 +151,14 @@ def test_a_device_that_does_not_answer_in_time_is_lost(
     gate = threading.Event()
 
     def answer(request: wire.InferRequest) -> wire.InferReply:
-        gate.wait(10)
+        gate.wait(200)
         return honest(request)
 
     with connect(serve(answer=answer)) as device:
         session = device.open(model)
         try:
             with pytest.raises(DeviceLost, match="fake: no answer to 3 inputs within 0 s"):
-                session.submit(batch(3)).result(5)
+                session.submit(batch(3)).result(200)
         finally:
             gate.set()
 
@@ -187,9 +187,9 @@ def test_a_device_that_rested_has_not_lost_what_is_on_its_way(
         try:
             if lost:
                 with pytest.raises(DeviceLost, match="what was sent has not arrived"):
-                    future.result(10)
+                    future.result(200)
             else:
-                assert np.array_equal(future.result(10).outputs, batch(8))
+                assert np.array_equal(future.result(200).outputs, batch(8))
         finally:
             gate.set()
 
@@ -198,7 +198,7 @@ def test_closing_fails_what_is_under_way_and_ends_the_threads(serve: Serve, mode
     gate = threading.Event()
 
     def answer(request: wire.InferRequest) -> wire.InferReply:
-        gate.wait(10)
+        gate.wait(200)
         return honest(request)
 
     with connect(serve(answer=answer)) as device:
@@ -208,5 +208,5 @@ def test_closing_fails_what_is_under_way_and_ends_the_threads(serve: Serve, mode
         session.close()
         gate.set()
         with pytest.raises(DeviceLost, match="fake: the session was closed"):
-            future.result(5)
+            future.result(200)
         assert not [t for t in threading.enumerate() if t.name.startswith("fake ")]

@@ -33,7 +33,7 @@ def edgeflare(*arguments: str | Path, code: int = 0) -> subprocess.CompletedProc
         [sys.executable, "-m", "edgeflare", *map(str, arguments)],
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=300,
         check=False,
     )
     assert done.returncode == code, done.stderr

@@ -201,7 +201,7 @@ def edgeflare(folder: Path, *arguments: str) -> None:
         env={**os.environ, "HOME": str(folder)},
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -320,7 +320,7 @@ def test_across_runtimes_the_version_is_to_blame_and_the_first_layer_found(
         }
         np.savez(given, values=values, **files)  # type: ignore[arg-type]
         command = [str(old_board_python), "-c", _RUN_ON_THE_OLD_BOARD, str(given), str(made)]
-        subprocess.run(command, capture_output=True, timeout=60, check=True)
+        subprocess.run(command, capture_output=True, timeout=300, check=True)
         with np.load(made) as arrays:
             return [
                 [arrays[f"part{at}/{output}"] for output in range(len(part.outputs))]

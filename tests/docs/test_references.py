@@ -72,7 +72,7 @@ def test_options_exist() -> None:
             [sys.executable, "-m", *module, "--help"],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=300,
             check=True,
         ).stdout
         for module in (["edgeflare_agent"], ["pytest", "-p", "edgeflare.pytest_plugin"])
@@ -160,7 +160,7 @@ def test_the_picture_shows_a_run(tmp_path: Path) -> None:
     # fmt: on
     draw: list[str | Path] = [DOCS / "pictures" / "make.py", run, "--out", out]
     for command in (search, draw):
-        subprocess.run([sys.executable, *command], capture_output=True, timeout=60, check=True)
+        subprocess.run([sys.executable, *command], capture_output=True, timeout=300, check=True)
     for svg in (out, DOCS / "pictures" / "demo.svg"):
         text = svg.read_text(encoding="utf-8")
         assert "fashion_lenet4" in text
@@ -172,7 +172,7 @@ def test_the_picture_of_a_search_can_be_made(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="the extra `plots` is not installed")
     out = tmp_path / "search.png"
     draw: list[str | Path] = [DOCS / "pictures" / "search.py", "--out", out, "--limit", "20"]
-    subprocess.run([sys.executable, *draw], capture_output=True, timeout=100, check=True)
+    subprocess.run([sys.executable, *draw], capture_output=True, timeout=300, check=True)
     for picture in (out, DOCS / "pictures" / "search.png"):
         image = cv2.imread(str(picture))
         assert image is not None

@@ -144,7 +144,7 @@ def ask(*paths: Path, names: str = "", isolated: bool = False) -> str:
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=300,
     )
     return done.stdout
 

@@ -60,7 +60,7 @@ def test_ci_turns_skips_of_marked_tests_into_failures(
         env=environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
 

@@ -19,7 +19,7 @@ def test_the_rooms_keep_their_directions() -> None:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert checked.returncode == 0, checked.stdout + checked.stderr
@@ -45,7 +45,7 @@ def test_the_generated_code_is_that_of_the_proto(name: str, tmp_path: Path) -> N
             f"--{kind[name]}_out={tmp_path}", str(source),
         ],
         cwd=ROOT / "protos",
-        timeout=60,
+        timeout=300,
         check=True,
     )  # fmt: skip
     committed = ROOT / "protos" / source.parent / name

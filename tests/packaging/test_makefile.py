@@ -16,7 +16,9 @@ pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is ab
 
 def told(target: str) -> str:
     command = ["make", "--dry-run", "--no-print-directory", target]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=300
+    )
     return done.stdout
 
 

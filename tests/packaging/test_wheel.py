@@ -24,7 +24,7 @@ def run(*command: str | Path, cwd: Path) -> str:
     """Run a command that must succeed, without the settings of the Python that runs the tests."""
     environment = {name: value for name, value in os.environ.items() if "PYTHON" not in name}
     done = subprocess.run(
-        command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=100, check=False
+        command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

@@ -44,7 +44,7 @@ def run_pytest(folder: Path, *arguments: str | Path) -> subprocess.CompletedProc
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=300,
         check=False,
     )
 

@@ -20,7 +20,7 @@ from pathlib import Path
 SSHD = "/usr/sbin/sshd"
 """Which wants to be called by its whole path, and is not on every user's PATH."""
 
-_SECONDS = 20.0
+_SECONDS = 200.0
 
 
 class BoardUnavailable(Exception):  # noqa: N818 - a reason to skip

@@ -41,7 +41,7 @@ ROLES: dict[Victim, tuple[Role, ...]] = {
 LONGEST_WAIT: dict[Victim, float] = {"host": 2.0, "agent": 2.0, "worker": 0.6}
 """Seconds that a victim lives at most once it is seen: as long as it takes to start, and more."""
 
-GONE_SECONDS = 20.0
+GONE_SECONDS = 200.0
 """After which a process that should end by itself counts as left running."""
 
 LOOK_SECONDS = 0.05

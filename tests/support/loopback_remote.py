@@ -32,7 +32,7 @@ class LoopbackRemote(Remote):
         if self.is_lost:
             raise RemoteLost("here: lost", command)
         done = subprocess.run(
-            [*self._shell, "-c", script], capture_output=True, text=True, timeout=60, check=False
+            [*self._shell, "-c", script], capture_output=True, text=True, timeout=300, check=False
         )
         return Output(done.stdout, done.stderr, done.returncode)
 

@@ -39,7 +39,7 @@ from phone_parts import PhoneUnavailable, phone_root
 _PORTS = range(15600, 25600)
 """Below those that the kernel gives away, so that a port is still ours when it is plugged again."""
 
-_ANSWER_SECONDS = 20.0
+_ANSWER_SECONDS = 200.0
 
 
 class AdbServer:
@@ -87,7 +87,7 @@ class AdbServer:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            timeout=60,
+            timeout=300,
             check=False,
         )
         return done.stdout.decode()

@@ -36,7 +36,7 @@ def test_a_terminal_is_asked_and_a_yes_is_kept(answer: bytes, trusted: bool) -> 
     while b"[y/N]" not in said:
         said += os.read(here, 1000)
     os.write(here, answer)
-    assert (process.wait(30) == 0) == trusted
+    assert (process.wait(200) == 0) == trusted
     os.close(here)
     assert rb"pair.toml names \x1b[2J:predict" in said
     assert b"\x1b" not in said
@@ -45,7 +45,7 @@ def test_a_terminal_is_asked_and_a_yes_is_kept(answer: bytes, trusted: bool) -> 
 
 
 def test_without_a_terminal_nobody_is_asked() -> None:
-    process = subprocess.run([sys.executable, "-c", ASK], input=b"y\n", timeout=30, check=False)
+    process = subprocess.run([sys.executable, "-c", ASK], input=b"y\n", timeout=300, check=False)
     assert process.returncode == 5
 
 

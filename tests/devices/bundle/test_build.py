@@ -23,7 +23,7 @@ from edgeflare.devices.device import connect
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import InfrastructureError
 
-pytestmark = [pytest.mark.bundle, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.bundle, pytest.mark.slow, pytest.mark.timeout(1800)]
 
 NOBODY = 65534
 
@@ -57,13 +57,13 @@ def running(command: list[str], environment: dict[str, str] | None = None) -> It
             name="bundle", transport="address", address=f"127.0.0.1:{port}", kernels="builtin"
         )
     finally:
-        agent.communicate(timeout=30)
+        agent.communicate(timeout=300)
     assert agent.returncode == 0
 
 
 def answers(profile: Profile, model: Path, images: NDArray[np.float32]) -> NDArray[np.generic]:
     with connect(profile) as device:
-        return device.open(model).submit(images).result(60).outputs
+        return device.open(model).submit(images).result(200).outputs
 
 
 def test_the_same_inputs_make_the_same_bundle(native: Bundle, tmp_path: Path) -> None:

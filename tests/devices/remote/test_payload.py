@@ -46,7 +46,7 @@ def test_unpacked_anywhere_it_runs_the_agent_with_the_python_that_it_is_told(
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=300,
     )
     assert done.stdout == f"{folder}/edgeflare_agent/__init__.py ['--port', '0']\n"
 

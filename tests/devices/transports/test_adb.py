@@ -24,7 +24,7 @@ from laboratory import untimed
 from phone_parts import PhoneUnavailable
 from phones import AdbServer, Phone, unauthorized_phone
 
-pytestmark = [pytest.mark.adb, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.adb, pytest.mark.slow, pytest.mark.timeout(1800)]
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "examples" / "fashion_lenet4"
@@ -35,9 +35,9 @@ SEARCH = (
 BUNDLE_BYTES = 10_000_000
 """Fewer than any bundle has; and more than a start and a short search say."""
 
-_PATIENT_SECONDS = 150.0
+_PATIENT_SECONDS = 500.0
 
-_GONE_SECONDS = 10.0
+_GONE_SECONDS = 100.0
 """After which a process that should end by itself counts as left running."""
 
 _IMPATIENTLY = """

@@ -37,7 +37,7 @@ Test = TypeVar("Test", bound=Callable[..., None])
 
 def real(test: Test) -> Test:
     """Mark a test that runs on emulated cores; the first one makes the bundle."""
-    marks = (pytest.mark.qemu, pytest.mark.slow, pytest.mark.timeout(600))
+    marks = (pytest.mark.qemu, pytest.mark.slow, pytest.mark.timeout(1800))
     for mark in (*marks, pytest.mark.usefixtures("qemu")):
         test = mark(test)
     return test
@@ -80,7 +80,7 @@ class Answers:
                 inputs: Outputs = (self._pixels.astype(np.int16) - 128).astype(np.int8)
             else:
                 inputs = self._pixels.astype(np.float32) / 255
-            answered = session.submit(inputs).result(120)
+            answered = session.submit(inputs).result(200)
         finally:
             session.close()
         assert not answered.failures
@@ -191,13 +191,13 @@ def test_a_killed_agent_is_started_again_and_nothing_stays_behind(
     inputs = np.zeros((4, 28, 28, 1), np.int8)
     with connect(core("cortex-a53")) as device:
         session = device.open(COMPRESSED)
-        before = session.submit(inputs).result(60).outputs
+        before = session.submit(inputs).result(200).outputs
         (agent,) = emulated_agents(tmp_path)
         os.kill(agent, signal.SIGKILL)
         with pytest.raises(DeviceLost):
-            session.submit(inputs).result(60)
+            session.submit(inputs).result(200)
         device.reopen()
-        after = session.submit(inputs).result(60).outputs
+        after = session.submit(inputs).result(200).outputs
 
     assert np.array_equal(before, after)
     assert emulated_agents(tmp_path) == []
