@@ -204,6 +204,7 @@ def test_any_mixture_of_faults_leaves_the_others_right(
     assert outputs_of(batch.outputs, but=bad) == expected
 
 
+@pytest.mark.slow
 def test_workers_killed_from_outside_change_no_answer(
     int8_model: Path, harmless_inputs: Inputs, reference: Reference
 ) -> None:

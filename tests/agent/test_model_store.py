@@ -62,17 +62,22 @@ def test_what_is_not_as_promised_is_not_kept(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.fixture(scope="module")
+def empty_store(tmp_path_factory: pytest.TempPathFactory) -> ModelStore:
+    return ModelStore(tmp_path_factory.mktemp("store"), 100)
+
+
 @given(
-    st.text(max_size=80) | st.sampled_from(["../" * 3 + "x", "A" * 64, "a" * 63, "a" * 64 + "\n"])
+    name=st.text(max_size=80)
+    | st.sampled_from(["../" * 3 + "x", "A" * 64, "a" * 63, "a" * 64 + "\n"])
 )
 @settings(max_examples=50)
-def test_only_hashes_are_names(tmp_path_factory: pytest.TempPathFactory, name: str) -> None:
-    store = ModelStore(tmp_path_factory.mktemp("store"), 100)
+def test_only_hashes_are_names(empty_store: ModelStore, name: str) -> None:
     with pytest.raises(BadName):
-        name in store  # noqa: B015
+        name in empty_store  # noqa: B015
     with pytest.raises(BadName):
-        store.add(name, 1, [b"x"])
-    with pytest.raises(BadName), store.hold(name):
+        empty_store.add(name, 1, [b"x"])
+    with pytest.raises(BadName), empty_store.hold(name):
         pass
 
 

@@ -322,6 +322,7 @@ def test_payloads_that_go_wrong(client: Any, int8_model: Path, harmless_inputs: 
     assert len(client.stub.Infer(most, timeout=200).outputs) == 4 * MOST_INPUTS
 
 
+@pytest.mark.slow
 def test_many_sessions_run_side_by_side_up_to_a_bound(
     client: Any, int8_model: Path, float_model: Path, harmless_inputs: Inputs, reference: Reference
 ) -> None:

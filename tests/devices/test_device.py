@@ -80,6 +80,7 @@ def test_round_trips_over_a_slow_link_overlap(model: Path, images: NDArray[np.fl
     assert together < 5 * 0.2
 
 
+@pytest.mark.slow
 def test_an_agent_that_was_killed_is_started_again(
     model: Path, images: NDArray[np.float32], expected: Callable[[str], NDArray[np.float32]]
 ) -> None:
