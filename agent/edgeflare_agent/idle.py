@@ -1,4 +1,4 @@
-"""How long nobody has asked the agent anything, so that one whose host has died can end."""
+"""The time since the last call of a host, so that an agent whose host has died can end."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import grpc
 
-# A supervisor that asks whether the agent is alive is no host that needs it.
+# A supervisor asks whether the agent is alive; it is not a host that needs the agent.
 _NO_HOST = "/grpc.health.v1.Health/"
 
 _LOOK_SECONDS = 0.2

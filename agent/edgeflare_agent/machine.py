@@ -1,4 +1,4 @@
-"""What the system tells of the device, from /proc and /sys; whatever is absent is left out."""
+"""The description of the device, from /proc and /sys; values that are absent are left out."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO
 
-from edgeflare_agent.verified import Verified
+from edgeflare_agent.file_hashes import FileHashes
 
 _NAME = re.compile(r"[0-9a-f]{64}")
 _SUFFIX = ".tflite"
@@ -62,7 +62,7 @@ class ModelStore:
         """
         self._folder = folder
         self.limit_bytes = limit_bytes
-        self._verified = Verified()
+        self._hashes = FileHashes()
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         _check_owner(folder)
         with self._folder_lock():
@@ -109,8 +109,8 @@ class ModelStore:
             fcntl.flock(file, fcntl.LOCK_SH)
         with file:
             if anew:
-                self._verified.forget(file)
-            if not self._verified.holds(file, sha256):
+                self._hashes.forget(file)
+            if not self._hashes.holds(file, sha256):
                 with self._folder_lock():
                     _remove_this(path, file)
                 raise UnknownModel(
@@ -147,7 +147,7 @@ class ModelStore:
                 with self._folder_lock():
                     evicted = self._make_room(size_bytes, besides=path)
                     os.replace(file.name, path)
-                self._verified.remember(file, sha256)
+                self._hashes.remember(file, sha256)
             except OSError as error:
                 if error.errno in (errno.ENOSPC, errno.EDQUOT):
                     raise StoreFull(f"no space left in {self._folder}") from error

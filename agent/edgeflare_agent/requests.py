@@ -1,4 +1,4 @@
-"""What a host may ask for: every number of a request is held to its bound before it is used."""
+"""The checks of requests: every number is compared with its bound before it is used."""
 
 from __future__ import annotations
 

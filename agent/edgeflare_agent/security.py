@@ -1,4 +1,4 @@
-"""Who may talk to the agent: the bind rule, TLS, and the token."""
+"""Access to the agent: the rule for bind addresses, TLS, and the token."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import grpc
 
-from edgeflare_agent.attempts import WrongTokens
+from edgeflare_agent.wrong_tokens import WrongTokens
 from edgeflare_protos import AUTHORIZATION, TOO_MANY_WRONG_TOKENS
 
 # Asking whether the agent is alive needs no token: a supervisor has none.

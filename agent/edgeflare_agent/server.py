@@ -1,4 +1,4 @@
-"""The service: each RPC of agent.proto, and what it answers when something is not right."""
+"""The gRPC service: each RPC of agent.proto, and its status where a request fails."""
 
 from __future__ import annotations
 

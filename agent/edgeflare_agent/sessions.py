@@ -1,4 +1,4 @@
-"""The open sessions: a model each, in a worker process each."""
+"""The open sessions: each has one model in a worker process of its own."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class UnknownSession(Exception):  # noqa: N818
 
 
 class TooManySessions(Exception):  # noqa: N818
-    """All places are taken."""
+    """As many sessions are open as are allowed."""
 
 
 @dataclass

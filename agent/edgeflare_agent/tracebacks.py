@@ -1,4 +1,4 @@
-"""The tracebacks of errors that nobody foresaw: in a file, since a call is answered in one line."""
+"""The tracebacks of unexpected errors: written to a file, since a reply has one line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model is and answers, and how it can fail."""
+"""The answers of a model: its tensors, outputs and failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lies between a model's input and its output: the tensors that its operators put out."""
+"""The intermediate tensors of a model: the outputs of its operators."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from edgeflare_agent.runtime.answers import ModelRejected
 
 
 def readable_tensors(interpreter: Any, nodes: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the details of every tensor that an operator puts out, in execution order.
+    """Return the details of every tensor that an operator writes, in execution order.
 
     The model is run once on zeros, which shows what cannot be read: tensors that a delegate keeps
     to itself, and those whose shape is known only then, are left out; so are strings.
 
     Args:
-        interpreter: the runtime's, its tensors allocated, made to keep all tensors.
+        interpreter: the runtime's, with tensors allocated, opened to keep all tensors.
         nodes: its list of nodes.
 
     Raises:
-        ModelRejected: it does not run so.
+        ModelRejected: the model does not run in this mode.
 
     """
     for details in interpreter.get_input_details():

@@ -1,6 +1,6 @@
 """Messages between a worker and its parent: one line of JSON each, over two pipes.
 
-What is bulky goes through shared memory (see `shared`); these are a few dozen bytes a batch.
+Inputs and outputs go through `shared_memory`; these messages have a few dozen bytes for a batch.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 
 class Channel:
-    """One end of the conversation. Not for several threads at once."""
+    """One end of the two pipes. Not for several threads at once."""
 
     def __init__(self, read_fd: int, write_fd: int) -> None:
         self._read_fd = read_fd

@@ -1,4 +1,4 @@
-"""A model in a worker process of its own: what crashes or hangs in it hurts nobody else."""
+"""A model in a worker process of its own, so that a crash or hang affects only that model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, cast
 
-from edgeflare_agent.runtime import shared
+from edgeflare_agent.runtime import shared_memory
 from edgeflare_agent.runtime.answers import (
     Batch,
     Failure,
@@ -24,6 +24,7 @@ from edgeflare_agent.runtime.answers import (
 from edgeflare_agent.runtime.loading import DiedLoading, load, loading_order
 from edgeflare_agent.runtime.process import Death, WorkerProcess, default_launcher
 from edgeflare_agent.runtime.session_options import Options
+from edgeflare_agent.runtime.shared_memory import NOWHERE, SharedBatch
 
 # From the command to the first input; only a machine that is out of breath needs longer.
 _BEGIN_SECONDS = 30.0
@@ -120,7 +121,7 @@ class IsolatedModel:
         self._lock = threading.Lock()
         self._closed = False
         self._worker: WorkerProcess | None = None
-        self._shared_fd = shared.create()
+        self._shared_fd = shared_memory.create()
         try:
             facts = self._start()
         except BaseException:
@@ -135,7 +136,7 @@ class IsolatedModel:
         self.input_bytes = facts["input_bytes"]
         self.output_bytes = facts["output_bytes"]
         self.runtime = facts["runtime"]
-        self._batch = shared.SharedBatch(self._shared_fd, self.input_bytes, self.output_bytes)
+        self._batch = SharedBatch(self._shared_fd, self.input_bytes, self.output_bytes)
 
     @property
     def worker_pid(self) -> int | None:
@@ -257,7 +258,7 @@ class IsolatedModel:
         """
         for _ in range(_FRUITLESS_STARTS):
             worker = self._living_worker()
-            self._batch.mark = shared.NOWHERE
+            self._batch.mark = NOWHERE
             hung = False
             try:
                 worker.send({"first": first, "stop": stop, "capacity": self._batch.capacity})
@@ -269,7 +270,7 @@ class IsolatedModel:
                 pass
             death = self._bury()
             index = self._batch.mark
-            if index == shared.NOWHERE:
+            if index == NOWHERE:
                 continue
             if hung:
                 detail = f"no answer within {self._timeout:g} s"
@@ -283,7 +284,7 @@ class IsolatedModel:
         An input's time counts from when we first see the worker at it, not from a clock that the
         worker writes down: such a pair could be read half-written.
         """
-        seen, since = shared.NOWHERE, time.monotonic()
+        seen, since = NOWHERE, time.monotonic()
         while True:
             answer = worker.receive(self._timeout / _LOOKS_PER_TIMEOUT)
             if answer is not None:
@@ -295,7 +296,7 @@ class IsolatedModel:
             mark, now = self._batch.mark, time.monotonic()
             if mark != seen:
                 seen, since = mark, now
-            elif now - since >= (_BEGIN_SECONDS if mark == shared.NOWHERE else self._timeout):
+            elif now - since >= (_BEGIN_SECONDS if mark == NOWHERE else self._timeout):
                 return None
 
     def _living_worker(self) -> WorkerProcess:

@@ -1,4 +1,4 @@
-"""From a file to a worker that has loaded it, as the parent sees it."""
+"""Start a worker and let it load a model, as seen from its parent process."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class DiedLoading(Exception):  # noqa: N818
         self.runtime = runtime
 
     def blame(self, death: Death) -> ModelRejected | WorkerLost:
-        """Return the error that says whose fault it was: the model's, or the installation's."""
+        """Return the error that names the cause: the model, or the installation."""
         if self.runtime is None:
             return WorkerLost(f"the worker process does not start: {death}")
         return ModelRejected(f"{self.runtime} crashed on loading it: {death}")

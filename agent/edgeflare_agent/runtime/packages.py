@@ -1,4 +1,4 @@
-"""The two packages that hold a TFLite runtime: which one is here, and in which version."""
+"""The two packages that provide a TFLite runtime: which one is installed, in which version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A worker process, as its parent sees it: born, spoken to, ended."""
+"""A worker process as seen from its parent: start, exchange messages, end."""
 
 from __future__ import annotations
 

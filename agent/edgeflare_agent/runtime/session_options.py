@@ -1,4 +1,4 @@
-"""How a model is to be run."""
+"""The options of a session: kernels, threads, delegate, time limits."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Delegate:
 
 @dataclass(frozen=True)
 class Options:
-    """How a model is to be run.
+    """The options with which a model is run.
 
     Attributes:
         kernels: the kernel set.

@@ -32,7 +32,7 @@ from edgeflare_agent.runtime.channel import Channel
 from edgeflare_agent.runtime.interpreter import LoadedModel
 from edgeflare_agent.runtime.packages import RuntimeMissing, interpreter_module, runtime_info
 from edgeflare_agent.runtime.session_options import Delegate, Options
-from edgeflare_agent.runtime.shared import SharedBatch
+from edgeflare_agent.runtime.shared_memory import SharedBatch
 
 
 def main(shared_fd: int) -> None:

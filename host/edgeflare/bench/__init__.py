@@ -1,1 +1,1 @@
-"""Strategies side by side: many campaigns over the same pairs, and what their figures are worth."""
+"""Comparison of strategies: many campaigns over the same pairs, with intervals of their figures."""

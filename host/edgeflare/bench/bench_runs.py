@@ -1,4 +1,4 @@
-"""Running the campaigns of a bench, each in a run directory of its own."""
+"""Run the campaigns of a bench, each in a run directory of its own."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Figures over many runs, and how sure they are.
+"""Figures over many runs, with their confidence intervals.
 
-A *table of values* is (seeds, generators) float64: what a strategy needed for each seed input under
-each generator seed, NaN where it found nothing. Intervals are 95 % bootstrap intervals over the
-seed inputs: they are drawn anew with replacement, each with all of its generators, because what one
-seed input needs under two generators is no independent evidence.
+A *table of values* is (seeds, generators) float64: the queries of a strategy for each seed input
+under each generator seed, NaN where it found nothing. Intervals are 95 % bootstrap intervals over
+the seed inputs: they are drawn again with replacement, each with all of its generators, because two
+searches from one seed input are not independent.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a bench is asked to do: strategies × pairs × generator seeds."""
+"""The grid of a bench: strategies × pairs × run seeds."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class BenchRun:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """What a bench is asked to do, on every pair.
+    """The settings of a bench, for every pair.
 
     Attributes:
         strategies: names of the strategies, each once.
         rng_seeds: the run seeds, each once; every strategy is run with each.
         baseline: the strategy that the others are compared with; one of them.
-        plan: what each campaign is asked; its strategy and run seed give way to those above.
+        plan: the settings of each campaign; strategy and run seed are replaced by those above.
         trust: the user's decision on the device's profile.
         parameters: the parameters that are set, by strategy; the plan's for one that is absent.
 

@@ -1,4 +1,4 @@
-"""What a strategy did on a pair, over all generator seeds: a row of the table."""
+"""The figures of a strategy on a pair, over all run seeds: a row of the table."""
 
 from __future__ import annotations
 

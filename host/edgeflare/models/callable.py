@@ -22,7 +22,7 @@ from edgeflare.models.signature import classifier_signature, image_shape
 
 
 def open_callable(source: str, compressed: Tensor) -> InProcessModel:
-    """Import a function that classifies images, and see by a call on zeros what it gives.
+    """Import a function that classifies images, and call it on zeros to check its output.
 
     The function takes a float32 array (1, H, W, C), preprocessed but not quantized, of the size
     that the compressed model takes, and returns the scores, logits or probabilities, (1, classes)
@@ -64,7 +64,7 @@ def callable_files(source: str) -> tuple[Path, ...]:
     Nothing is imported to find them, which `importlib.util.find_spec` would do to packages.
 
     Returns:
-        The files; none where they cannot be told.
+        The files; none where they cannot be determined.
 
     """
     module = source.rpartition(":")[0]
@@ -89,7 +89,7 @@ def callable_files(source: str) -> tuple[Path, ...]:
 
 
 def callable_file(source: str) -> Path | None:
-    """Return the file that holds a callable's code, or None where that cannot be told."""
+    """Return the file that holds a callable's code, or None where it cannot be determined."""
     return next(reversed(callable_files(source)), None)
 
 

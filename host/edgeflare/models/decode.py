@@ -23,7 +23,7 @@ _GIVES_PROBABILITIES = {"SOFTMAX", "LOGISTIC"}
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """What a model answered about a batch, column by column.
+    """The decoded answers of a model to a batch, as arrays.
 
     Attributes:
         raw: (batch, classes), the model's own numbers.
@@ -96,12 +96,12 @@ class Decoder:
 def detect_outputs(
     tensor: Tensor, operators: Sequence[str] = (), raw: NDArray[np.generic] | None = None
 ) -> Outputs:
-    """Tell whether a model's outputs are logits or probabilities.
+    """Return whether a model's outputs are logits or probabilities.
 
-    Probabilities are what a last SOFTMAX or LOGISTIC operator gives; what has the quantization
-    that converters reserve for them, 1/256 from 0 up; and else what is nowhere negative and sums
-    to 1 on all seeds, within 0.001 and half an 8-bit step for each class, at most 0.1: a softmax
-    may be quantized within a model whose output is float32.
+    They are probabilities if the last operator is SOFTMAX or LOGISTIC, or if they have the
+    quantization that converters reserve for probabilities, 1/256 from 0 up. Otherwise they are if
+    none is negative and they sum to 1 on all seeds, within 0.001 and half an 8-bit step for each
+    class, at most 0.1: a softmax may be quantized within a model whose output is float32.
 
     Args:
         tensor: the model's output.

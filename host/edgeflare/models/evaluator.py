@@ -1,4 +1,4 @@
-"""What a model answers about a batch of encoded inputs, before anything is read into it."""
+"""The interface of models that run on batches, and their raw outputs before decoding."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Evaluator(Protocol):
 
     @property
     def signature(self) -> Signature:
-        """What goes in and comes out."""
+        """The input and the output."""
 
     def submit(self, inputs: NDArray[np.generic]) -> Future[RawBatch]:
         """Begin to run a batch; batches are answered in the order of their submission.
@@ -76,7 +76,7 @@ class Evaluator(Protocol):
         """
 
     def close(self) -> None:
-        """Release whatever runs the model. Closing twice is no error."""
+        """Release the resources that run the model. Closing twice is no error."""
 
 
 class HostModel(Evaluator, Protocol):

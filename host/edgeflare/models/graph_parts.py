@@ -92,9 +92,9 @@ def isolate(
     *,
     linear: bool = False,
 ) -> Part:
-    """Put operators side by side into one model, each fed from outside alone.
+    """Put operators into one model, each independent of the others with inputs of its own.
 
-    So one run tells what each of them does with given inputs. Each has inputs of its own, in the
+    So one run returns what each of them does with given inputs. Each has inputs of its own, in the
     order of `Graph.fed`, also where several read the same tensor.
 
     Args:
@@ -132,7 +132,7 @@ def isolate(
 
 
 def crossing_tensors(graph: Graph, behind: int, until: int) -> tuple[int, ...]:
-    """Return what the layers behind an operator read from before them.
+    """Return the tensors that the layers behind an operator read from the layers before.
 
     Args:
         graph: the whole.
@@ -144,14 +144,14 @@ def crossing_tensors(graph: Graph, behind: int, until: int) -> tuple[int, ...]:
 
 
 def extract_tails(graph: Graph, behind: Iterable[int], until: int) -> Part:
-    """Put ends of the graph side by side into one model, each fed from outside alone.
+    """Put tails of the graph into one model, each independent of the others.
 
-    So one run tells what other values in the middle would have led to. The inputs of each end are
+    So one run returns what other intermediate values would lead to. The inputs of each end are
     in the order of `crossing_tensors`.
 
     Args:
         graph: the whole.
-        behind: positions of operators; an end begins behind each of them, and has a layer.
+        behind: positions of operators; a tail of at least one layer begins behind each.
         until: the tensor at which all of them end.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What the host is: the machine and the runtimes that answer for the original and the twin."""
+"""The description of the host: its machine, and the runtimes of original and twin."""
 
 from __future__ import annotations
 

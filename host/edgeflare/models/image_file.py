@@ -1,4 +1,4 @@
-"""The contents of image files, decoded without lines of the decoder where that fails."""
+"""Decode image files without error messages of the decoding libraries on stderr."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _STDERR: Final = 2
 
 
 def decode_image(encoded: NDArray[np.uint8], mode: int) -> NDArray[np.uint8] | None:
-    """Return the pixels of an image file; None where it is none, which the caller has to tell.
+    """Return the pixels of an image file; None where it is none, for the caller to report.
 
-    OpenCV, libpng and libjpeg would tell of it too, in lines on stderr. Those about a file that is
-    decoded all the same, such as a JPEG with a damaged part, are passed on.
+    OpenCV, libpng and libjpeg write messages about it to stderr, which are suppressed. Those about
+    a file that is decoded all the same, such as a JPEG with a damaged part, are passed on.
 
     Args:
         encoded: the file's bytes, (size,).
-        mode: what OpenCV calls how to read it, such as `cv2.IMREAD_COLOR`.
+        mode: a mode of OpenCV's `imdecode`, such as `cv2.IMREAD_COLOR`.
 
     """
     if not encoded.size:

@@ -1,7 +1,7 @@
-"""Looking into a model: any inputs and outputs, one run at a time, every tensor on the way.
+"""Run a model with any inputs and outputs, one input at a time, and read intermediate tensors.
 
-The arms of a search are classifiers, and see batches of images. A probe is for diagnosis: it also
-takes a part of a graph, or keeps what every operator puts out.
+The arms of a search are classifiers that get batches of images. A probe is for diagnosis: it also
+runs a part of a graph, and can return the outputs of every operator.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Values = NDArray[np.generic]
 
 
 class ProbeRefused(UserError):  # noqa: N818 - a fact about the runtime
-    """The runtime does not take this model or this way of running it."""
+    """The runtime refuses this model, or to run it with these options."""
 
 
 class ProbeFailed(Exception):  # noqa: N818 - an answer, not an accident
@@ -34,15 +34,15 @@ class Probe(Protocol):
 
     @property
     def given(self) -> tuple[int, ...]:
-        """Positions, among the tensors of its graph, of what it takes."""
+        """Positions of its inputs among the tensors of its graph."""
 
     @property
     def made(self) -> tuple[int, ...]:
-        """Positions, among the tensors of its graph, of what `run` returns."""
+        """Positions of the tensors that `run` returns among those of its graph."""
 
     @property
     def captures(self) -> bool:
-        """Whether `made` is what every operator puts out, rather than the model's outputs."""
+        """Whether `run` returns the outputs of every operator rather than those of the model."""
 
     def run(self, inputs: Sequence[Values]) -> tuple[Values, ...]:
         """Run the model once.
@@ -75,7 +75,7 @@ class HostProbe:
             content: a `.tflite` file.
             kernels: the host's kernels that run it.
             threads: threads of the interpreter.
-            capture: return what every operator puts out.
+            capture: return the outputs of every operator.
 
         Raises:
             ProbeRefused: the host's runtime refuses it.
@@ -124,7 +124,7 @@ class HostProbe:
 
 
 class Shaped(Protocol):
-    """What says how a tensor lies in memory."""
+    """The shape and the type of a tensor."""
 
     @property
     def shape(self) -> Sequence[int]:
@@ -136,12 +136,12 @@ class Shaped(Protocol):
 
 
 def packed(inputs: Sequence[Values]) -> bytes:
-    """Return arrays one behind the other, as the worker and the wire take them."""
+    """Return the bytes of arrays one after the other, as the worker and the wire take them."""
     return b"".join(np.ascontiguousarray(values).tobytes() for values in inputs)
 
 
 def unpacked(raw: bytes, specs: Sequence[Shaped] | Sequence[TensorSpec]) -> tuple[Values, ...]:
-    """Return the arrays that lie one behind the other."""
+    """Return the arrays whose bytes lie one after the other."""
     arrays = []
     at = 0
     for spec in specs:

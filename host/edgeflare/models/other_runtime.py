@@ -1,7 +1,7 @@
 """A TFLite model under another runtime of this host, in another Python environment.
 
 Runtime versions differ in their kernels, so such a model is a member of the twin's ensemble: it
-foretells devices that run that version.
+predicts devices that run that version.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How the raw outputs of all arms are decoded to answers."""
+"""The decoders of all arms, which read answers from raw outputs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from edgeflare.models.evaluator import RawBatch
 
 @dataclass(frozen=True, slots=True)
 class OutputDecoders:
-    """How the raw outputs of a panel, or of a journal, are read.
+    """The decoders of the raw outputs of a panel, or of a journal.
 
     Attributes:
         decoders: by arm.

@@ -1,4 +1,4 @@
-"""A pair: the original and the compressed model, the seeds, and how pixels become inputs."""
+"""A pair: the original and the compressed model, the seeds, and the preprocessing."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ from edgeflare.trust.request import Request
 from edgeflare.trust.trust import Trust, granted
 
 _LONGEST_NAME = 50
-"""Of a folder, in characters of up to 4 bytes: file systems take 255 bytes, a date among them."""
+"""The most characters of a folder's name, of up to 4 bytes: file systems take 255 bytes, and a date
+is added."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """What a user brings.
+    """A pair as the user describes it; no model is opened yet.
 
     Attributes:
         name: what reports call it.
@@ -36,11 +37,11 @@ class Pair:
             where only kernels are compared.
         compressed: path of the compressed `.tflite`.
         seeds: an `.npz` file or a folder of image files.
-        preprocess: how images become inputs, for both models.
+        preprocess: the preprocessing of both models.
         classes: names of the classes; empty where not given.
-        domain: what the inputs are.
-        outputs: what both models' outputs are; None to detect it.
-        notes: what the user should know about how the pair was understood, a line each.
+        domain: the kind of the inputs.
+        outputs: whether both models give logits or probabilities; None to detect it.
+        notes: assumptions that were made about the pair, a line each for the user.
 
     """
 
@@ -56,7 +57,7 @@ class Pair:
 
     @property
     def folder_name(self) -> str:
-        """The name as that of a folder: without separators, and without dots in front."""
+        """The name as it is used for folders: without separators and leading dots."""
         readable = re.sub(r"[^\w.-]+", "-", self.name).lstrip(".-")
         return readable[:_LONGEST_NAME] or "pair"
 
@@ -225,7 +226,7 @@ def _content(file: Path) -> bytes:
 
 @contextmanager
 def _opened(file: Path) -> Iterator[BinaryIO]:
-    """Open a file of a pair; neither a pipe nor a device, which may never end."""
+    """Open a file of a pair; pipes and devices are refused, since they may never end."""
     try:
         if file.exists() and not file.is_file():
             raise UserError(f"{file} is not a regular file: give the path of one")

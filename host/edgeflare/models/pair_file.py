@@ -1,4 +1,4 @@
-"""What `pair.toml` or the flags say about a pair, checked key by key."""
+"""The settings of a pair, from `pair.toml` or from options, checked key by key."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from edgeflare.suggestion import suggestion
 FILE = "pair.toml"
 
 MOST_BYTES = 2**20
-"""Of a `pair.toml`, which may be a stranger's."""
+"""The largest size of a `pair.toml`, which may come from a stranger."""
 
 _CHOICES = {
     "preset": tuple(PRESETS),
@@ -36,7 +36,7 @@ _CHOICES = {
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What was said about a pair; None where nothing was said. Flags say it in the same words.
+    """The settings of a pair, in a file or by options; None where one is not given.
 
     Attributes:
         name: what reports call the pair.
@@ -128,7 +128,7 @@ def read_settings(path: Path) -> Settings:
 
 
 def is_callable_module(source: str) -> bool:
-    """Tell whether a source is `module:function`, which has no place in a folder."""
+    """Return whether a source is `module:function`, which has no place in a folder."""
     return is_callable(source) and not source.rpartition(":")[0].endswith(".py")
 
 

@@ -1,6 +1,6 @@
-"""From 8-bit pixels to what a model takes: input = (pixel / scale - mean) / std, then quantized.
+"""Preprocessing of 8-bit pixels: input = (pixel / scale - mean) / std, which is then quantized.
 
-A pixel has 256 values, so whatever preprocessing and quantization do together is a table of 256
+A pixel has 256 values, so preprocessing and quantization together are a table of 256
 entries for each channel: exact, and the same for every arm.
 """
 

@@ -1,4 +1,4 @@
-"""Whether the models answer as trained ones do; where not, preprocessing is often wrong."""
+"""Checks that the models answer as trained ones do; where not, preprocessing is often wrong."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CURE_OF_COMPRESSION = "check how it was compressed, the data for calibration mo
 def sanity_warnings(
     original: Decoded | None, compressed: Decoded, labels: NDArray[np.int64] | None
 ) -> list[str]:
-    """Return one line for each thing that looks wrong in the models' answers on the seeds.
+    """Return one line for each sign of wrong preprocessing in the models' answers on the seeds.
 
     Outputs hardly vary when no class's score (a logit or a logarithm of a probability) has a
     standard deviation of 0.25 over at least 8 seeds. The original's accuracy is near chance when it

@@ -19,7 +19,7 @@ from edgeflare.models.signature import CHANNELS
 from edgeflare.suggestion import path_suggestion
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm")
-"""Files of a folder that count as images; others are passed over."""
+"""Suffixes of files that are read as images; other files are ignored."""
 
 _COLORS = {1: "gray, 1-channel", 3: "RGB, 3-channel", 4: "RGBA, 4-channel"}
 
@@ -55,7 +55,7 @@ class Seeds:
 
 
 def is_labelled(labels: NDArray[np.int64], classes: int) -> NDArray[np.bool_]:
-    """Tell which labels are known: (N,)."""
+    """Return which labels are known: (N,) bool."""
     known: NDArray[np.bool_] = (labels >= 0) & (labels < classes)
     return known
 
@@ -94,7 +94,7 @@ def load_seeds(
 
 
 def resized(image: NDArray[np.uint8], height: int, width: int, how: Resize) -> NDArray[np.uint8]:
-    """Return an image (H, W, C) in another size: the whole of it stretched, or its centre.
+    """Return an image (H, W, C) in another size, stretched or cropped at its centre.
 
     Interpolation is by area where the image shrinks, bilinear where it grows.
     """

@@ -1,4 +1,4 @@
-"""What an image classifier's inputs and outputs have to be, and how they are read."""
+"""The requirements on an image classifier's inputs and outputs: shapes, types, numbers."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def image_shape(tensor: Tensor, model: str = "the model") -> tuple[int, int, int
 
 
 def class_count(tensor: Tensor, model: str = "the model") -> int:
-    """Return the number of classes that an output tells apart.
+    """Return the number of classes of an output.
 
     Raises:
         UserError: the output is not one vector of at least two classes, such as (1, C) or

@@ -91,7 +91,7 @@ class GraphOp:
         index: position in execution order.
         name: "CONV_2D", or the custom operator's own name.
         inputs: indexes of the tensors that it reads, absent optional ones left out.
-        outputs: indexes of the tensors that it puts out.
+        outputs: indexes of the tensors that it writes.
 
     """
 
@@ -152,12 +152,12 @@ class Graph:
 
     @cached_property
     def made_by(self) -> Mapping[int, int]:
-        """The operator that puts a tensor out, by the tensor's index."""
+        """The operator that writes a tensor, by the tensor's index."""
         return {tensor: one.index for one in self.operators for tensor in one.outputs}
 
     @cached_property
     def preparing(self) -> frozenset[int]:
-        """Operators that only prepare constants: nothing of the input reaches them."""
+        """Operators that only prepare constants, and do not depend on the input."""
         fixed = {tensor.index for tensor in self.tensors if tensor.constant}
         found = set()
         for one in self.operators:
@@ -168,11 +168,11 @@ class Graph:
 
     @cached_property
     def layers(self) -> tuple[GraphOp, ...]:
-        """The operators that the input reaches, in execution order."""
+        """The operators that depend on the input, in execution order."""
         return tuple(one for one in self.operators if one.index not in self.preparing)
 
     def fed(self, one: GraphOp) -> tuple[int, ...]:
-        """Return the tensors that an operator reads of what depends on the model's input."""
+        """Return the tensors that an operator reads and that depend on the model's input."""
         return tuple(
             tensor
             for tensor in dict.fromkeys(one.inputs)

@@ -1,6 +1,6 @@
-"""Writing `.tflite` files: new ones, and operators added behind those of an existing one.
+"""Write `.tflite` files: new ones, or existing ones with operators added behind their last.
 
-Whatever the file already holds stays: weights, metadata, signatures, operators and their order.
+The contents of an existing file are kept: weights, metadata, signatures, operators and their order.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Writer:
         self._graph = self._model.subgraphs[0]
 
     def tensor(self, tensor: Tensor) -> int:
-        """Add a tensor that an operator or the user fills."""
+        """Add a tensor that an operator or the user writes."""
         new = schema.TensorT()
         new.name, new.shape = tensor.name, np.asarray(tensor.shape, np.int32)
         new.type = _TYPES[tensor.dtype]
@@ -77,7 +77,7 @@ class Writer:
             name: its name in the schema, one of "DEQUANTIZE", "FULLY_CONNECTED", "MUL" and
                 "QUANTIZE"; nothing is fused into it.
             inputs: tensors that it reads.
-            output: the tensor that it fills.
+            output: the tensor that it writes.
             version: the oldest version that does it, so that old runtimes know it.
 
         """
@@ -91,7 +91,7 @@ class Writer:
         return output
 
     def replace_output(self, old: int, new: int) -> None:
-        """Let the model give another tensor, under the name that the old one had."""
+        """Replace an output of the model by another tensor, under the same name."""
         tensors = self._graph.tensors
         tensors[new].name = tensors[old].name
         tensors[new].shapeSignature = tensors[old].shapeSignature
@@ -102,7 +102,7 @@ class Writer:
                 entry.tensorIndex = new if entry.tensorIndex == old else entry.tensorIndex
 
     def begin_and_end(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
-        """Say what the model takes and gives."""
+        """Set the inputs and outputs of the model."""
         self._graph.inputs, self._graph.outputs = list(inputs), list(outputs)
 
     def note(self, name: str, content: bytes) -> None:

@@ -1,4 +1,4 @@
-"""What is ranked: compressed models of one original, on the same seeds, read in the same way."""
+"""The candidates of a ranking: compressed models that share original, seeds and preprocessing."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def gather(
 
 
 def _names(compressed: Sequence[str]) -> list[str]:
-    """Return the files' names; their folders' too where two are alike, or where one tells nothing.
+    """Return the files' names; their folders' too where two are alike, or a name says nothing.
 
     A model in a pair folder is mostly called "compressed".
     """
@@ -86,7 +86,7 @@ def _check(pairs: Sequence[Pair]) -> None:
 def _check_same_question(first: Pair, pair: Pair) -> None:
     """Refuse pairs that differ in more than their compressed models.
 
-    With the parts of the other put in its place, a pair's fingerprint tells which part it is.
+    The parts are replaced one by one by those of the other; the fingerprint shows which differs.
     """
     names = f"{first.name} and {pair.name}"
     if pair.model_hashes()["original"] != first.model_hashes()["original"]:

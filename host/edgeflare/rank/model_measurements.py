@@ -1,4 +1,4 @@
-"""What is measured of a model beside its searches: size, latency, answers to labelled images."""
+"""Measurements of a model apart from its searches: size, latency, accuracy on labelled images."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ from edgeflare.run.run_directory import write_atomically
 from edgeflare.trust.trust import KEPT_ONLY, Trust
 
 WARM_UPS = 10
-"""Runs before the first that is timed: caches, and a governor that wakes up."""
+"""Runs before the first that is timed, for caches and the frequency governor."""
 
 TIMED_RUNS = 201
 """Runs of one input each, of which the median is taken."""
 
 TIMED_SECONDS = 5.0
-"""Of computing, after which no further run is timed: slow models need fewer."""
+"""Seconds of computing after which no further run is timed: slow models need fewer runs."""
 
 LEAST_RUNS = 11
-"""Timed in any case."""
+"""Runs that are timed in any case."""
 
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """What both models answered to a set of labelled images.
+    """The answers of both models to a set of labelled images, counted.
 
     Attributes:
         images: number of the images.
-        deviating: those on which the labels differ, ties apart as the goal has it.
+        deviating: those on which the labels differ, with ties as the goal says.
         tied: those on which they differ by a tie alone.
-        right: how often both were right.
+        right: how often each model was right.
 
     """
 
@@ -61,12 +61,12 @@ class Labelled:
 
 @dataclass(frozen=True, slots=True)
 class ModelMeasurements:
-    """What was measured of one model.
+    """The measurements of one model.
 
     Attributes:
         size_bytes: of the file.
-        latency_ms: median time of one input on the device, as its agent tells it.
-        timed_runs: runs that it is the median of.
+        latency_ms: median time of one input on the device, as its agent measures it.
+        timed_runs: number of runs for that median.
         labelled: of the labelled set; None where none was named.
 
     """
@@ -109,11 +109,11 @@ _KEPT: dict[str, Any] = {
 def load_measurements(
     pair: Pair, plan: Plan, labelled: Path | None, kept: Path
 ) -> ModelMeasurements | None:
-    """Return what was measured before of this model, on this device and set, if it was.
+    """Return earlier measurements of this model on this device and set; None where there are none.
 
     Args:
         pair: the model.
-        plan: what its searches are asked; names the device.
+        plan: the settings of its searches, which name the device.
         labelled: a set of labelled images, or None.
         kept: the file in which the figures are kept.
 
@@ -143,7 +143,7 @@ def measure(
 
     Args:
         pair: the model.
-        plan: what its searches are asked; names the device.
+        plan: the settings of its searches, which name the device.
         labelled: a set of labelled images, or None.
         kept: the file in which the figures are kept.
         stopped: whether the user wants to stop.

@@ -1,4 +1,4 @@
-"""What the runs of one model tell: which seeds deviate, and what each search needed."""
+"""The runs of one model: which seeds deviate, and how many queries each search needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a ranking says and does not say, in plain sentences."""
+"""The result of a ranking in sentences, with what it does not show."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from edgeflare.rank.ranking import Ranking
 
 
 def sentences(ranking: Ranking, strategy: str, budget: int) -> list[str]:
-    """Return what is significant, what is not, and what makes the figures less than they seem."""
+    """Return sentences on what is significant, what is not, and what limits the figures."""
     return [
         _first(ranking, strategy),
         *_told_apart(ranking),

@@ -1,14 +1,14 @@
-"""What differences between models are worth: flips of their signs, a bootstrap, and Holm's steps.
+"""Significance of differences between models: randomization test, bootstrap, Holm's correction.
 
 A *table of values* is (models, seeds, generators) float64: the queries that a search needed, the
 budget where it found nothing within it; or how near to a seed the nearest deviating input lies, as
 its share in the area under the curve of nearness. The mean of such queries is the restricted mean:
 of the queries that a search makes when it stops at the budget at the latest. A mean over the
-findings alone would be kindest to the model on which fewest were found.
+findings alone would favour the model on which fewest were found.
 
 p is of a paired randomization test. If two models are alike, then a seed's two values might as well
 have come the other way round; p is the share of all such exchanges that lead to a difference as
-large. It holds for any number of seeds, where a bootstrap is far too sure of few of them.
+large. It is valid for any number of seeds; a bootstrap gives too narrow intervals for few of them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ EXACT = 14
 """Differing seeds up to which all exchanges are counted, 2 to that power; above, some are drawn."""
 
 SIGNIFICANT = 0.05
-"""The corrected p below which two models are told apart."""
+"""The corrected p below which two models differ significantly."""
 
 _AT_ONCE = 2_000
 
@@ -65,7 +65,7 @@ class ModelComparison:
 
     @property
     def significant(self) -> bool:
-        """Whether the two are told apart."""
+        """Whether the two differ significantly."""
         return self.p_corrected < SIGNIFICANT
 
 

@@ -99,7 +99,7 @@ def to_markdown(ranking: Ranking, heading: str, told: Sequence[str]) -> str:
 
 
 def _rows(ranking: Ranking, how: int) -> list[tuple[str, ...]]:
-    """Return the columns' names and a row for each model, without columns that tell nothing."""
+    """Return the columns' names and a row for each model, without columns that say nothing."""
     columns = [(name, *map(tells[how], ranking.models)) for name, tells in _COLUMNS]
     return list(zip(*(one for one in columns if set(one[1:]) != {"–"}), strict=True))
 

@@ -1,4 +1,4 @@
-"""The decision of whoever types a command: `--trust`, or a yes on a terminal."""
+"""The decision of the user who types a command: `--trust`, or a yes on a terminal."""
 
 from __future__ import annotations
 

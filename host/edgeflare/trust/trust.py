@@ -1,4 +1,4 @@
-"""The user's decision on what a document asks for, as a value that is handed to whoever acts."""
+"""The user's decision on what a document asks for, as a value that is passed to where it acts."""
 
 from __future__ import annotations
 

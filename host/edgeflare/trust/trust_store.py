@@ -1,4 +1,4 @@
-"""What the user agreed to before: a file in the configuration folder, by sha256."""
+"""The file in the configuration folder that records what the user agreed to, by sha256."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeflare_agent.attempts import BURST, PER_SECOND, WrongTokens
+from edgeflare_agent.wrong_tokens import BURST, PER_SECOND, WrongTokens
 
 
 class Clock:

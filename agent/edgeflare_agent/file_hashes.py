@@ -1,4 +1,4 @@
-"""Which files hold what their names say, so that an unchanged model is hashed once."""
+"""The sha256 of stored files, remembered so that an unchanged model is hashed once."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import os
 from collections import OrderedDict
 from typing import IO
 
-# A store of small models may hold many; what is forgotten is hashed again.
+# A store of small models may hold many files; one that is forgotten is hashed again.
 _MOST_REMEMBERED = 1024
 
 # The file is read in pieces: a device has no room for a second copy of a model.
 _BLOCK_BYTES = 1 << 20
 
 
-class Verified:
+class FileHashes:
     """The sha256 of files, remembered by what changes when somebody writes to them.
 
     A worker hashes what it loads, so this decides only whether a model has to be sent again.
@@ -24,17 +24,17 @@ class Verified:
         self._known: OrderedDict[tuple[int, ...], str] = OrderedDict()
 
     def remember(self, file: IO[bytes], sha256: str) -> None:
-        """Note what an open file holds."""
+        """Remember the sha256 of an open file."""
         self._known[_identity(file)] = sha256
         while len(self._known) > _MOST_REMEMBERED:
             self._known.popitem(last=False)
 
     def forget(self, file: IO[bytes]) -> None:
-        """Have a file hashed again."""
+        """Forget the sha256 of an open file, so that it is hashed again."""
         self._known.pop(_identity(file), None)
 
     def holds(self, file: IO[bytes], sha256: str) -> bool:
-        """Tell whether an open file has this sha256; hash it unless that is known."""
+        """Return whether an open file has this sha256; it is hashed unless the sha256 is known."""
         identity = _identity(file)
         if identity not in self._known:
             digest = hashlib.sha256()

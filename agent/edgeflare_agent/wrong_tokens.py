@@ -34,10 +34,10 @@ class WrongTokens:
         self._known: OrderedDict[str, None] = OrderedDict()
 
     def admits(self, connection: str, *, right: bool) -> bool | None:
-        """Tell whether a call is let in; None if its token is not to be looked at now.
+        """Return whether a call is let in; None if its token is not checked now.
 
         Args:
-            connection: names the connection that it came by.
+            connection: name of the connection that the call came by.
             right: whether its token is the right one.
 
         """

@@ -1,4 +1,4 @@
-"""The memory that a worker shares with its parent: where it is, what goes in, what comes out.
+"""The memory that a worker shares with its parent: current position, inputs, outputs.
 
 It outlives the worker. So after a crash the parent knows exactly at which input it happened, and
 keeps the answers that were already there.
@@ -11,7 +11,7 @@ import os
 import tempfile
 
 NOWHERE = -1
-"""The mark of a worker that is at no input."""
+"""The position of a worker that runs no input."""
 
 # Holds the mark; so wide that what follows is aligned.
 _HEADER_BYTES = 64
