@@ -175,3 +175,20 @@ def test_a_trigger_that_no_longer_deviates_is_left_out_with_its_seed(
     found = evaluate_run_inputs(replace(run, trigger_images=images))
     assert found.not_reproduced == run_inputs.not_reproduced + 1
     assert int(run.seed_ids[0]) not in found.seeds.seed_ids
+
+
+def test_what_is_gathered_does_not_depend_on_the_batches(
+    run: RunToRepair,
+    run_inputs: RunInputs,
+    boundary_set: BoundarySet,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("edgeflare.repair.boundary_set._BATCH", 7)
+    again = gather(run, run_inputs, 1, lambda _done, _total: None)
+    assert again.queries == boundary_set.queries
+    for here, there in (
+        (again.bisected, boundary_set.bisected),
+        (again.sampled, boundary_set.sampled),
+    ):
+        assert here.seed_ids.tolist() == there.seed_ids.tolist()
+        assert here.raw.tolist() == there.raw.tolist()

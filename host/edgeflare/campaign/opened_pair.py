@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from itertools import takewhile
+from typing import Any
 
 from edgeflare.campaign.pair_checks import (
     require_class_names,
@@ -63,6 +64,10 @@ class OpenedPair:
         height, width, channels = self.seeds.images.shape[1:]
         return height, width, channels
 
+    def pipeline(self, stopped: Callable[[], bool] = lambda: False) -> Pipeline[Any]:
+        """Return an empty pipeline outside a campaign; it waits for no device to cool down."""
+        return Pipeline(self.panel, lambda index: self.devices[index].reopen(stopped), lambda: None)
+
     def evaluate(
         self,
         images: Sequence[Image],
@@ -85,9 +90,7 @@ class OpenedPair:
             InfrastructureError: a device or a worker process is lost for good.
 
         """
-        pipeline: Pipeline[None] = Pipeline(
-            self.panel, lambda index: self.devices[index].reopen(stopped), lambda: None
-        )
+        pipeline = self.pipeline(stopped)
         parts = takewhile(lambda _: not stopped(), range(0, len(images), _IMAGES_IN_BATCH))
         batches = (
             (None, [Query(image, arms) for image in images[part]], seed_ids[part])

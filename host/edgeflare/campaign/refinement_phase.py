@@ -9,7 +9,7 @@ import numpy as np
 
 from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.chain import Chain
-from edgeflare.campaign.scheduler import replay_answers, run_chains
+from edgeflare.campaign.journaled_chains import replay_answers, run_journaled_chains
 from edgeflare.campaign.trigger_files import store_trigger
 from edgeflare.core.arm import Arm
 from edgeflare.core.outcome import Outcome
@@ -48,7 +48,7 @@ def refine(context: CampaignContext, seeds: Mapping[int, Outcome]) -> bool:
     if not context.plan.strengthen and not context.plan.shrink:
         return True
     phase = RefinementPhase(context, seeds)
-    run_chains(context, phase, phase.left, min(OPEN, context.chains))
+    run_journaled_chains(context, phase, phase.left, min(OPEN, context.chains))
     return not phase.left
 
 

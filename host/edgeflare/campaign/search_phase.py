@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from edgeflare.campaign.budget import Spent, first_allowance, next_allowance
 from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.chain import Chain, chain_generator
+from edgeflare.campaign.journaled_chains import replay_answers, run_journaled_chains
 from edgeflare.campaign.observer import Progress
-from edgeflare.campaign.scheduler import replay_answers, run_chains
 from edgeflare.campaign.trigger_files import store_trigger
 from edgeflare.core.outcome import Outcome
 from edgeflare.run.journal_rows import ChainRow, Ended, Role
@@ -51,7 +51,7 @@ class SearchPhase:
         while allowance is not None:
             self._allowance = allowance
             waiting = [seed_id for seed_id in self._seeds if seed_id not in self._ended]
-            run_chains(context, self, waiting, context.chains)
+            run_journaled_chains(context, self, waiting, context.chains)
             if self.stopped():
                 return False
             allowance = next_allowance(

@@ -17,19 +17,22 @@ margin. It shows what a repairer does to inputs that nobody searched for.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from edgeflare.core.answer import Image
+from edgeflare.campaign.chain import Chain
+from edgeflare.campaign.pipeline import Pipeline
+from edgeflare.campaign.scheduler import ChainAnswer, ChainBatch, ChainRecord, run_chains
 from edgeflare.core.arm import Arm
 from edgeflare.core.evaluated_query import EvaluatedQuery
 from edgeflare.core.goal import Goal
 from edgeflare.core.outcome import Outcome
+from edgeflare.core.query import Query
 from edgeflare.repair.boundary_crossing import cross_boundary
 from edgeflare.repair.repair_samples import Samples
-from edgeflare.repair.run_to_repair import RunInputs, RunToRepair
+from edgeflare.repair.run_to_repair import ARMS, RunInputs, RunToRepair
 from edgeflare.search.boundary import Boundary
 from edgeflare.search.operator_pool import image_operators
 from edgeflare.search.strategy import AskTellSearch, SearchGenerator, Start
@@ -43,6 +46,9 @@ ROUNDS = 4
 MOST_QUERIES = 200
 """Of one search; the mean is 24."""
 
+
+_BATCH = 64
+"""Inputs in a batch."""
 
 BeginSearch = Callable[[Start], SearchGenerator]
 
@@ -83,36 +89,23 @@ def gather(
         InfrastructureError: a device or a worker process is lost for good.
 
     """
-    searches = [
-        _Search(run, run_inputs, row, number, strategy)
-        for number in range(rounds)
-        for row in range(len(run_inputs.seeds))
-        for strategy in (bisect_boundary, cross_boundary)
-    ]
-    total, queries = len(searches), 0
-    ids = run_inputs.seeds.seed_ids.tolist()
-    kept: dict[BeginSearch, list[tuple[int, EvaluatedQuery]]] = {
-        bisect_boundary: [],
-        cross_boundary: [],
-    }
-    progress(0, total)
-    for _ in range(MOST_QUERIES):
-        asked = [(search, image) for search in searches for image in search.asks()]
-        if not asked:
-            break
-        answers = run.ask([image for _, image in asked], [ids[one.row] for one, _ in asked])
-        for (search, _), evaluated in zip(asked, answers, strict=True):
-            queries += 1
-            search.tell(evaluated)
-            if _is_near(evaluated.outcome, ties=search.strategy is cross_boundary):
-                kept[search.strategy].append((search.row, evaluated))
-        searches = [search for search in searches if not search.ended]
-        progress(total - len(searches), total)
-    progress(total, total)
-    bisected, sampled = (
-        _samples(run, run_inputs, kept[strategy]) for strategy in (bisect_boundary, cross_boundary)
+    gathering = _Gathering(run, run_inputs, rounds, progress)
+    gathering.report()
+    pipeline: Pipeline[ChainBatch] = run.opened.pipeline()
+    run_chains(
+        gathering,
+        gathering,
+        pipeline,
+        range(gathering.total),
+        most_open=gathering.total,
+        batch_size=lambda _seconds: _BATCH,
     )
-    return BoundarySet(bisected, sampled, queries)
+    progress(gathering.total, gathering.total)
+    bisected, sampled = (
+        _samples(run, run_inputs, gathering.near(strategy))
+        for strategy in (bisect_boundary, cross_boundary)
+    )
+    return BoundarySet(bisected, sampled, gathering.queries)
 
 
 def _samples(
@@ -123,52 +116,117 @@ def _samples(
     return run.samples([one for _, one in kept], seeds.seed_ids, seeds.labels)
 
 
-class _Search:
-    """One search from one seed, in which the device also answers in its twin's place."""
+@dataclass(frozen=True, slots=True)
+class _Near:
+    """An input near the boundary, with its step within its search and the search's number.
+
+    Sorted by these two, the inputs do not depend on which search was answered first.
+    """
+
+    step: int
+    search: int
+    row: int
+    evaluated: EvaluatedQuery
+
+
+class _Gathering(ChainRecord):
+    """The searches as chains, and the inputs near the boundary that they evaluate."""
 
     def __init__(
         self,
         run: RunToRepair,
         run_inputs: RunInputs,
-        row: int,
-        number: int,
-        strategy: BeginSearch,
+        rounds: int,
+        progress: Callable[[int, int], None],
     ) -> None:
-        self.row, self.strategy = row, strategy
-        plan = run.past.about.plan
-        seed_id = int(run_inputs.seeds.seed_ids[row])
-        rng = np.random.default_rng([plan.rng_seed, number, seed_id, strategy is cross_boundary])
-        outcome = _device_as_twin(run_inputs.seed_answers[row])
-        start = Start(
-            run_inputs.seed_images[row],
-            outcome,
-            Goal(),
-            rng,
-            plan.bounds,
-            operators=image_operators(plan.operators),
-        )
-        self._search = AskTellSearch(strategy(start))
+        self._run, self._run_inputs, self._progress = run, run_inputs, progress
+        self._searches: list[tuple[int, int, BeginSearch]] = [
+            (number, row, strategy)
+            for number in range(rounds)
+            for row in range(len(run_inputs.seeds))
+            for strategy in (bisect_boundary, cross_boundary)
+        ]
+        self._numbers: dict[int, int] = {}
+        self._near: dict[BeginSearch, list[_Near]] = {bisect_boundary: [], cross_boundary: []}
+        self._ended = 0
+        self.queries = 0
 
     @property
-    def ended(self) -> bool:
-        """Whether it asks nothing more."""
-        return not self._search.ask()
+    def total(self) -> int:
+        """Number of searches."""
+        return len(self._searches)
 
-    def asks(self) -> list[Image]:
-        """Return the images to evaluate next."""
-        return [query.image for query in self._search.ask()]
+    def near(self, strategy: BeginSearch) -> list[tuple[int, EvaluatedQuery]]:
+        """Return the inputs near the boundary of one strategy, each with the row of its seed."""
+        ordered = sorted(self._near[strategy], key=lambda one: (one.step, one.search))
+        return [(one.row, one.evaluated) for one in ordered]
 
-    def tell(self, evaluated: EvaluatedQuery) -> None:
-        """Tell the answers, once more for each query that asks the device about the same image."""
-        outcome = _device_as_twin(evaluated)
-        self._search.tell([outcome])
-        while any(query.again for query in self._search.ask()):
-            self._search.tell([outcome])
+    def open(self, number: int) -> Chain:
+        """Return a new search."""
+        run, run_inputs = self._run, self._run_inputs
+        repetition, row, strategy = self._searches[number]
+        plan = run.past.about.plan
+        seed_id = int(run_inputs.seeds.seed_ids[row])
+        start = Start(
+            run_inputs.seed_images[row],
+            _device_as_twin(run_inputs.seed_answers[row].outcome),
+            Goal(),
+            rng=np.random.default_rng(
+                [plan.rng_seed, repetition, seed_id, strategy is cross_boundary]
+            ),
+            bounds=plan.bounds,
+            operators=image_operators(plan.operators),
+        )
+        chain = Chain(seed_id, _DeviceAsTwin(strategy(start)), start.goal)
+        self._numbers[id(chain)] = number
+        return chain
+
+    def keep_or_end(self, chain: Chain) -> bool:
+        """Return whether a search goes on: it has queries left, and is within its budget."""
+        if chain.strategy.ask() and chain.steps < MOST_QUERIES:
+            return True
+        self._ended += 1
+        return False
+
+    def stopped(self) -> bool:
+        """Go on until all have ended."""
+        return False
+
+    def add_time(self, device_busy_seconds: float) -> None:
+        """Count no time."""
+
+    def report(self) -> None:
+        """Show how many searches have ended."""
+        self._progress(self._ended, self.total)
+
+    def write(self, answers: Sequence[ChainAnswer], _further: Sequence[EvaluatedQuery]) -> None:
+        """Keep the inputs that are near the boundary."""
+        self.queries += len(answers)
+        for chain, step, _, evaluated in answers:
+            number = self._numbers[id(chain)]
+            _, row, strategy = self._searches[number]
+            if _is_near(evaluated.outcome, ties=strategy is cross_boundary):
+                self._near[strategy].append(_Near(step, number, row, evaluated))
 
 
-def _device_as_twin(evaluated: EvaluatedQuery) -> Outcome:
+class _DeviceAsTwin(AskTellSearch):
+    """A search in which the device's answer is also the twin's."""
+
+    def ask(self) -> Sequence[Query]:
+        """Return the queries, each for the original and the device."""
+        return [Query(query.image, ARMS) for query in super().ask()]
+
+    def tell(self, outcomes: Sequence[Outcome]) -> None:
+        """Tell the outcomes, once more where the device is queried about the same images."""
+        told = [_device_as_twin(outcome) for outcome in outcomes]
+        super().tell(told)
+        while any(query.again for query in super().ask()):
+            super().tell(told)
+
+
+def _device_as_twin(outcome: Outcome) -> Outcome:
     """Return an outcome in which the device's answer is also the twin's."""
-    answers = evaluated.outcome.answers
+    answers = outcome.answers
     return Outcome({**answers, Arm.TWIN: answers[Arm.DEVICE]})
 
 

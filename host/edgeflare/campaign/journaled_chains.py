@@ -1,0 +1,94 @@
+"""The chains of a campaign, whose answers are kept in its journal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from edgeflare.campaign.campaign_context import CampaignContext
+from edgeflare.campaign.chain import Chain
+from edgeflare.campaign.scheduler import ChainAnswer, ChainPhase, ChainRecord, run_chains
+from edgeflare.core.evaluated_query import EvaluatedQuery
+from edgeflare.core.query import Query
+from edgeflare.errors import UserError
+from edgeflare.run.journal_rows import Role
+from edgeflare.run.stored_answers import from_rows, image_crc32, to_row
+
+
+class JournaledPhase(ChainPhase, Protocol):
+    """A phase of a campaign that consists of chains, one for each of some seeds."""
+
+    @property
+    def role(self) -> Role:
+        """The role that the journal keeps the chains' answers under."""
+
+
+def run_journaled_chains(
+    context: CampaignContext, phase: JournaledPhase, seed_ids: Iterable[int], most_open: int
+) -> None:
+    """Run a phase's chains, and keep their answers; see `run_chains`.
+
+    Args:
+        context: the campaign.
+        phase: what the chains are, and what becomes of them.
+        seed_ids: the seeds of the chains, in the order in which they are opened.
+        most_open: the most chains that are open at once.
+
+    """
+    run_chains(
+        phase,
+        _JournalRecord(context, phase.role),
+        context.pipeline(),
+        seed_ids,
+        most_open=most_open,
+        batch_size=context.batch_size,
+    )
+
+
+def replay_answers(context: CampaignContext, role: Role, chain: Chain) -> None:
+    """Tell a new chain the answers that the journal holds of it.
+
+    Raises:
+        UserError: the chain asks for other images than those that were answered.
+
+    """
+    rows = context.journal.steps(role, chain.seed_id)
+    evaluated = from_rows(context.panel.reading, rows)
+    while chain.steps < len(rows):
+        asked = chain.strategy.ask()
+        told = slice(chain.steps, chain.steps + len(asked))
+        if not asked or [image_crc32(query.image) for query in asked] != [
+            row.image_crc32 for row in rows[told]
+        ]:
+            raise UserError(
+                f"{context.directory.path} cannot be continued: this installation draws "
+                "other mutants than the one that began it; start anew with --overwrite"
+            )
+        chain.tell(evaluated[told])
+
+
+class _JournalRecord(ChainRecord):
+    """Keeps the answers of chains in the journal, and asks the canaries that are due."""
+
+    def __init__(self, context: CampaignContext, role: Role) -> None:
+        self._context = context
+        self._role = role
+
+    def transaction(self) -> AbstractContextManager[None]:
+        return self._context.journal.transaction()
+
+    def further_queries(
+        self, queries: Sequence[Query], seed_ids: Sequence[int]
+    ) -> tuple[list[Query], list[int]]:
+        return self._context.health.canaries.due(queries, seed_ids)
+
+    def write(self, answers: Sequence[ChainAnswer], further: Sequence[EvaluatedQuery]) -> None:
+        self._context.journal.write_answers(
+            to_row(self._role, chain.seed_id, step, query.image, one)
+            for chain, step, query, one in answers
+        )
+        self._context.health.canaries.record(further)
+
+    def check(self) -> None:
+        self._context.health.canaries.check(self._context.ask_device)
