@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import datetime
 from enum import Enum
 from pathlib import Path
 from typing import Annotated
@@ -9,6 +11,11 @@ from typing import Annotated
 import typer
 
 from edgeflare.cli.option_values import require_finite
+from edgeflare.errors import UserError
+from edgeflare.run.begin_or_resume import begin_run, resume_run
+from edgeflare.run.journal import Journal
+from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_header import RunHeader
 
 _RUN = "The run"
 
@@ -74,3 +81,46 @@ Trust = Annotated[
         rich_help_panel=_RUN,
     ),
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """Where the run lies, and whether it begins anew, replaces one or goes on."""
+
+    out: Out = None
+    overwrite: Overwrite = False
+    resume: Resume = False
+
+    def require_one_way(self) -> None:
+        """Refuse options that contradict each other.
+
+        Raises:
+            UserError: they do.
+
+        """
+        if self.resume and self.out is None:
+            raise UserError("--resume has to know which run: add --out RUN")
+        if self.resume and self.overwrite:
+            raise UserError(
+                "--resume goes on with a run and --overwrite replaces it: give one of them"
+            )
+
+    def choose(self, name: str) -> Path:
+        """Return the path of the run directory: by default a new folder in runs/ of that name.
+
+        Raises:
+            UserError: a run that begins must not be written there.
+
+        """
+        path = self.out or Path("runs") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
+        if not self.resume:
+            RunDirectory.check(path, overwrite=self.overwrite)
+        return path
+
+    def begin_or_resume(
+        self, path: Path, header: RunHeader, seeds: int
+    ) -> tuple[RunDirectory, Journal]:
+        """Begin the run, or go on with it; see `begin_run` and `resume_run`."""
+        if self.resume:
+            return resume_run(path, header)
+        return begin_run(path, header, seeds, overwrite=self.overwrite)

@@ -6,7 +6,6 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 
 from rich.markup import escape
@@ -31,7 +30,6 @@ from edgeflare.devices.profile import find_profiles
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.pair import load_pair
 from edgeflare.report.run_terminal import print_dry_run, print_run
-from edgeflare.run.begin_or_resume import begin_run, resume_run
 from edgeflare.run.gate import deviation_rate, exceeds, require_labels, searched_nothing
 from edgeflare.run.journal import damaged_journal, is_damage
 from edgeflare.run.plan import (
@@ -72,9 +70,7 @@ def search(
     strengthen: search_options.Strengthen = None,
     shrink: search_options.Shrink = SHRINK,
     chains: search_options.Chains = CHAINS,
-    out: run_options.Out = None,
-    overwrite: run_options.Overwrite = False,
-    resume: run_options.Resume = False,
+    folder: run_options.RunFolder,
     dry_run: run_options.DryRun = False,
     fail_on: run_options.FailOnWhat = run_options.FailOn.ANY,
     allow: run_options.Allow = 0.0,
@@ -87,10 +83,7 @@ def search(
     be mended; 3 a device, a process or a disk failed; 130 Ctrl-C. After 3 and 130 the run
     directory is valid, and the same command with --resume goes on.
     """
-    if resume and out is None:
-        raise UserError("--resume has to know which run: add --out RUN")
-    if resume and overwrite:
-        raise UserError("--resume goes on with a run and --overwrite replaces it: give one of them")
+    folder.require_one_way()
     given = preprocessing.settings(original, seeds, compressed)
     decided = decided_by_user(trust)
     profiles = find_profiles(device, decided)
@@ -110,9 +103,7 @@ def search(
         operators=read_operators(operators, [strategy]),
     )
     loaded = load_pair(pair, given, decided)
-    path = out or Path("runs") / f"{loaded.folder_name}-{datetime.now():%Y%m%d-%H%M%S}"
-    if not resume:
-        RunDirectory.check(path, overwrite=overwrite)
+    path = folder.choose(loaded.folder_name)
     console = Console(stderr=True)
     with ExitStack() as stack:
         # Seen on a terminal only: elsewhere, an error is the one line that is printed.
@@ -125,16 +116,12 @@ def search(
             require_labels(header.labels, header.arms[Arm.DEVICE].classes)
         held_out = _load_held_out(test, opened)
         if dry_run:
-            evaluated = evaluate_first_seeds(opened)
-            count = len(opened.seeds)
-            print_dry_run(Console(), header, evaluated, count, str(path), loaded.notes)
+            dry = evaluate_first_seeds(opened)
+            print_dry_run(Console(), header, dry, len(opened.seeds), str(path), loaded.notes)
             return 0
-        if resume:
-            directory, journal = resume_run(path, header)
-        else:
-            directory, journal = begin_run(path, header, len(opened.seeds), overwrite=overwrite)
+        directory, journal = folder.begin_or_resume(path, header, len(opened.seeds))
         stack.callback(journal.close)
-        note_held_out(journal, held_out, resumed=resume)
+        note_held_out(journal, held_out, resumed=folder.resume)
         with _failures_told(directory), observe(console) as observer, interruptible() as interrupt:
             document = run_recorded_campaign(
                 opened,

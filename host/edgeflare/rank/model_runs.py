@@ -124,10 +124,10 @@ def _read(run: Path) -> ModelRuns:
     directory = RunDirectory(run)
     document = load_document(directory)
     with closing(Journal.open(directory.journal)) as journal:
-        about = RunHeader.from_json(journal.about())
+        header = RunHeader.from_json(journal.about())
         chains = journal.chains()
         rows = [rows[0] for _, rows in sorted(journal.answers("seed").items())]
-    outcomes = [one.outcome for one in from_rows(about.reading, rows)]
+    outcomes = [one.outcome for one in from_rows(header.reading, rows)]
     findings = document.findings
     strengths = map(_strength, findings)
     queries, seconds = np.full((2, len(outcomes), 1), np.nan)
@@ -138,14 +138,14 @@ def _read(run: Path) -> ModelRuns:
     return ModelRuns(
         seeds=len(outcomes),
         searched=frozenset(chains),
-        tied=sum(map(about.plan.goal.tied_deviation, outcomes)),
+        tied=sum(map(header.plan.goal.tied_deviation, outcomes)),
         right=None
-        if about.labels is None
-        else count_right(outcomes, about.labels, about.arms[Arm.DEVICE].classes),
+        if header.labels is None
+        else count_right(outcomes, header.labels, header.arms[Arm.DEVICE].classes),
         queries=queries,
         seconds=seconds,
         strengths=tuple(strength for strength in strengths if strength is not None),
-        rises=_rises(run, document, len(outcomes)) if about.plan.shrink else None,
+        rises=_rises(run, document, len(outcomes)) if header.plan.shrink else None,
         cut_by_time=sum(chain.ended == "time-limit" for chain in chains.values()),
     )
 

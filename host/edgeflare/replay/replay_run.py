@@ -35,7 +35,7 @@ class Replay:
 
     past: PastRun
     opened: OpenedPair
-    about: RunHeader
+    header: RunHeader
 
 
 def open_replay(past: PastRun, pair: Pair, profiles: Sequence[Profile], stack: ExitStack) -> Replay:
@@ -62,8 +62,8 @@ def open_replay(past: PastRun, pair: Pair, profiles: Sequence[Profile], stack: E
     )
     twin_alone = replace(plan, ensemble=plan.ensemble[:1], elsewhere=())
     opened = open_pair(pair, twin_alone, profiles, stack, seeds_for=past.seeds)
-    about = replace(describe_run(opened, plan), labels=past.about.labels, names=past.about.names)
-    return Replay(past, opened, about)
+    header = replace(describe_run(opened, plan), labels=past.about.labels, names=past.about.names)
+    return Replay(past, opened, header)
 
 
 def begin_replay(
@@ -82,7 +82,7 @@ def begin_replay(
     # The journal first: with it the replay can be gone on with, wherever it is cut off.
     journal = Journal.create(
         directory.journal,
-        {**replay.about.to_json(), **told},
+        {**replay.header.to_json(), **told},
         [_trigger(entry) for entry in past.suite],
         [_nothing_spent(entry.seed_id) for entry in past.suite if entry.seed_id in past.searched],
     )
@@ -100,7 +100,7 @@ def resume_replay(
 
     """
     require_same_replay(path, replay.past, baseline)
-    directory, journal = resume_run(path, replay.about)
+    directory, journal = resume_run(path, replay.header)
     _copy_images(replay.past, directory, journal)
     return directory, journal
 
@@ -119,7 +119,7 @@ def run_replay(
     """
     return run_recorded_campaign(
         replay.opened,
-        replay.about.plan,
+        replay.header.plan,
         journal,
         observer=observer,
         interrupt=interrupt,
