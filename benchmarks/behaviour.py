@@ -56,6 +56,8 @@ VARIANTS = {
     "total-queries": (*UNREFINED, "--total-queries", "600"),
 }
 TIMES = re.compile(r"seconds|latency|^(edgeflare|agent_version|started|finished|date|cost)$")
+ADDED = {"operators"}
+"""Keys of a plan that were added since 0.1.0, where commits of before are compared too."""
 PATHS = re.compile(r"^(original|compressed|seeds|path|folder|run|test|labelled|out)$")
 
 
@@ -195,12 +197,12 @@ def document(path: Path, out: str) -> str:
 
 
 def stripped(value: Any) -> Any:
-    """Return a document without times, versions and paths."""
+    """Return a document without times, versions, paths and added keys of the plan."""
     if isinstance(value, dict):
         return {
             key: "PATH" if PATHS.search(key) and isinstance(entry, str) else stripped(entry)
             for key, entry in value.items()
-            if not TIMES.search(key)
+            if not TIMES.search(key) and not ("max_linf" in value and key in ADDED)
         }
     return [stripped(entry) for entry in value] if isinstance(value, list) else value
 
