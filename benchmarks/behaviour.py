@@ -55,9 +55,11 @@ VARIANTS = {
     "bounds": (*UNREFINED, "--max-linf", "16", "--max-l2", "300"),
     "total-queries": (*UNREFINED, "--total-queries", "600"),
 }
-TIMES = re.compile(r"seconds|latency|^(edgeflare|agent_version|started|finished|date|cost)$")
+TIMES = re.compile(r"seconds|latency|^(ratio|edgeflare|agent_version|started|finished|date|cost)$")
 ADDED = {"operators"}
-"""Keys of a plan that were added since 0.1.0, where commits of before are compared too."""
+"""Keys of a plan that were added since commits that are compared."""
+ADDED_LINES = re.compile(r'"plan operators"|<dt>operators</dt>|^ *"ratio": [\d.]+,?$')
+"""Where reports show these keys, and a quotient of two times in recordings made before."""
 PATHS = re.compile(r"^(original|compressed|seeds|path|folder|run|test|labelled|out)$")
 
 
@@ -259,7 +261,9 @@ def differences(folder: Path, other: Path) -> int:
 
 
 def lines(path: Path) -> list[str] | None:
-    return path.read_text().splitlines() if path.exists() else None
+    if not path.exists():
+        return None
+    return [line for line in path.read_text().splitlines() if not ADDED_LINES.search(line)]
 
 
 def first_difference(before: list[str] | None, after: list[str] | None) -> str:
