@@ -8,7 +8,7 @@ import pytest
 
 from edgeflare.devices import connection
 from edgeflare_agent.runtime import WorkerLost, loading
-from edgeflare_agent.runtime.process import WorkerProcess
+from edgeflare_agent.runtime.worker_process import WorkerProcess
 
 
 class SlowWorker:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from edgeflare.devices.bundle.build import Bundle, build_bundle
+from edgeflare.devices.bundle.build_bundle import Bundle, build_bundle
 from edgeflare.errors import EdgeFlareError
 
 

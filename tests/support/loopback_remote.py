@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from edgeflare.devices.remote.remote import Output, Remote, RemoteLost
+from edgeflare.devices.remote.remote_shell import Output, Remote, RemoteLost
 
 
 class LoopbackRemote(Remote):

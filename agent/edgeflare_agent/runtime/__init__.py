@@ -22,10 +22,10 @@ if TYPE_CHECKING:
         TensorSpec,
         WorkerLost,
     )
-    from edgeflare_agent.runtime.isolated import IsolatedModel
-    from edgeflare_agent.runtime.packages import RuntimeInfo, RuntimeMissing, runtime_info
-    from edgeflare_agent.runtime.process import end_all_workers
+    from edgeflare_agent.runtime.isolated_model import IsolatedModel
+    from edgeflare_agent.runtime.runtime_packages import RuntimeInfo, RuntimeMissing, runtime_info
     from edgeflare_agent.runtime.session_options import Delegate, Kernels, Options
+    from edgeflare_agent.runtime.worker_process import end_all_workers
 
 __all__ = [
     "Batch",
@@ -45,7 +45,7 @@ __all__ = [
     "runtime_info",
 ]
 
-_MODULES = ("answers", "isolated", "session_options", "packages", "process")
+_MODULES = ("answers", "isolated_model", "runtime_packages", "session_options", "worker_process")
 
 
 def __getattr__(name: str) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 from edgeflare_agent.runtime.answers import ModelRejected, TensorSpec
 from edgeflare_agent.runtime.capture import readable_tensors
-from edgeflare_agent.runtime.packages import interpreter_module, runtime_info
+from edgeflare_agent.runtime.runtime_packages import interpreter_module, runtime_info
 from edgeflare_agent.runtime.session_options import Kernels, Options
 
 # BUILTIN_REF applies no default delegate either.

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from edgeflare_agent.runtime.answers import ModelChanged, ModelRejected, WorkerLost
-from edgeflare_agent.runtime.process import Death, WorkerProcess
 from edgeflare_agent.runtime.session_options import Options
+from edgeflare_agent.runtime.worker_process import Death, WorkerProcess
 
 # Loading a large model under QEMU takes tens of seconds; a runtime that hangs takes for ever.
 # What is run to warm up comes on top.

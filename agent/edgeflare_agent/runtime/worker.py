@@ -1,4 +1,4 @@
-"""The process that owns an interpreter: started by `process.py`, with FD as its argument.
+"""The process that owns an interpreter: started by `worker_process.py`, with FD as its argument.
 
 FD is the descriptor of the shared file. Commands come on stdin, answers go to stdout:
 
@@ -30,7 +30,11 @@ import numpy as np
 from edgeflare_agent.runtime.answers import ModelChanged, ModelRejected, TensorSpec
 from edgeflare_agent.runtime.channel import Channel
 from edgeflare_agent.runtime.interpreter import LoadedModel
-from edgeflare_agent.runtime.packages import RuntimeMissing, interpreter_module, runtime_info
+from edgeflare_agent.runtime.runtime_packages import (
+    RuntimeMissing,
+    interpreter_module,
+    runtime_info,
+)
 from edgeflare_agent.runtime.session_options import Delegate, Options
 from edgeflare_agent.runtime.shared_memory import SharedBatch
 

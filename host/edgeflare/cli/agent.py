@@ -15,12 +15,12 @@ from edgeflare.cli import run_options
 from edgeflare.cli.completion import complete_device
 from edgeflare.cli.console import Console
 from edgeflare.devices.agent_installation import install_agent, uninstall_agent
-from edgeflare.devices.bundle.build import build_bundle
+from edgeflare.devices.bundle.build_bundle import build_bundle
 from edgeflare.devices.bundle.bundle_target import TARGETS
 from edgeflare.devices.profile import find_profile
 from edgeflare.errors import UserError
 from edgeflare.trust.asking import decided_by_user
-from edgeflare_agent.runtime.process import RUN_MODULE
+from edgeflare_agent.runtime.worker_process import RUN_MODULE
 
 app = typer.Typer(help="The part that runs on the device.", no_args_is_help=True)
 

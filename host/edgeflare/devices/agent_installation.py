@@ -6,7 +6,7 @@ from edgeflare.devices.lease import lease
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.remote import deployment
 from edgeflare.devices.remote.deployment import InstalledAgent
-from edgeflare.devices.remote.remote import Remote
+from edgeflare.devices.remote.remote_shell import Remote
 from edgeflare.devices.transports.transport_registry import transport, transports
 from edgeflare.errors import UserError
 

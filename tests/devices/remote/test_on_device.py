@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from edgeflare.devices.remote import on_device
-from edgeflare.devices.remote.remote import RemoteCommandFailed
+from edgeflare.devices.remote.remote_shell import RemoteCommandFailed
 from edgeflare.errors import InfrastructureError, UserError
 from loopback_remote import LoopbackRemote
 

@@ -18,7 +18,7 @@ from edgeflare.devices.connection import Connection
 from edgeflare.devices.handshake import shake_hands
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.remote import on_device
-from edgeflare.devices.remote.remote import Output, RemoteLost
+from edgeflare.devices.remote.remote_shell import Output, RemoteLost
 from edgeflare.devices.remote.remote_transport import RemoteTransport
 from edgeflare.devices.transports.transport import Endpoint
 from edgeflare.errors import InfrastructureError, UserError

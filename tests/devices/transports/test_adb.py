@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from documents import Document, as_json
-from edgeflare.devices.bundle.build import build_bundle
+from edgeflare.devices.bundle.build_bundle import build_bundle
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
 from laboratory import untimed

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from edgeflare.devices.profile import Profile
-from edgeflare.devices.remote.remote import RemoteCommandFailed
+from edgeflare.devices.remote.remote_shell import RemoteCommandFailed
 from edgeflare.devices.transports import adb
 
 SERIAL = "0123456789"

@@ -24,7 +24,7 @@ from documents import Document, as_json
 from edgeflare.devices.agent_installation import install_agent, uninstall_agent
 from edgeflare.devices.device import connect
 from edgeflare.devices.profile import Profile
-from edgeflare.devices.remote.remote import RemoteCommandFailed, RemoteLost
+from edgeflare.devices.remote.remote_shell import RemoteCommandFailed, RemoteLost
 from edgeflare.devices.transports.ssh import SshRemote
 from edgeflare.errors import EdgeFlareError, InfrastructureError, UserError
 from edgeflare.run.load_document import load_document

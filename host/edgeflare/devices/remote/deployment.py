@@ -12,7 +12,7 @@ from edgeflare.devices.remote import on_device
 from edgeflare.devices.remote.on_device import RemoteState
 from edgeflare.devices.remote.payload import Payload, agent_code, bundle
 from edgeflare.devices.remote.process_names import is_stale, new_name
-from edgeflare.devices.remote.remote import Remote, RemoteError
+from edgeflare.devices.remote.remote_shell import Remote, RemoteError
 from edgeflare.devices.transports.transport_registry import transport
 from edgeflare.errors import UserError
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from edgeflare.devices.remote.remote import Output, Remote, RemoteCommandFailed
+from edgeflare.devices.remote.remote_shell import Output, Remote, RemoteCommandFailed
 from edgeflare.errors import InfrastructureError, UserError
 
 SHORT_SECONDS = 20.0

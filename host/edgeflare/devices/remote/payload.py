@@ -9,7 +9,7 @@ import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from edgeflare.devices.bundle.build import build_bundle
+from edgeflare.devices.bundle.build_bundle import build_bundle
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.transports.transport_registry import transport
 from edgeflare.errors import UserError

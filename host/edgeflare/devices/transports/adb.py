@@ -26,7 +26,7 @@ from edgeflare.devices.profile_keys import (
     text,
 )
 from edgeflare.devices.program_check import Check, check_program
-from edgeflare.devices.remote.remote import (
+from edgeflare.devices.remote.remote_shell import (
     Output,
     Remote,
     RemoteCommandFailed,

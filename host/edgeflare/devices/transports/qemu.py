@@ -13,7 +13,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from edgeflare.devices.bundle.build import build_bundle, unpack_bundle
+from edgeflare.devices.bundle.build_bundle import build_bundle, unpack_bundle
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_keys import RUNTIME, START_TIMEOUT_SECONDS, ProfileKey, text
 from edgeflare.devices.program_check import Check, check_program

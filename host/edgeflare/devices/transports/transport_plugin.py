@@ -13,7 +13,7 @@ from edgeflare.devices.transports.transport import Transport
 
 if TYPE_CHECKING:
     from edgeflare.devices.profile import Profile
-    from edgeflare.devices.remote.remote import Remote
+    from edgeflare.devices.remote.remote_shell import Remote
 
 STATUS_SECONDS = 5
 """For a device to let itself be reached; one that takes longer counts as not there."""

@@ -17,7 +17,7 @@ import pytest
 from numpy.typing import NDArray
 
 from bundles import bundle_of
-from edgeflare.devices.bundle.build import Bundle, build_bundle, cache_folder, unpack_bundle
+from edgeflare.devices.bundle.build_bundle import Bundle, build_bundle, cache_folder, unpack_bundle
 from edgeflare.devices.bundle.tree import unpack_tree
 from edgeflare.devices.device import connect
 from edgeflare.devices.profile import Profile
