@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from edgeflare.devices.device import connect
-from edgeflare.devices.profile import find_profile
+from edgeflare.devices.profile_lookup import find_profile
 
 MODEL = Path(__file__).parents[1] / "examples" / "fashion_lenet4" / "compressed.tflite"
 INPUTS = 32

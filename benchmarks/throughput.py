@@ -27,7 +27,7 @@ from edgeflare.campaign.opened_pair import open_pair
 from edgeflare.campaign.recorded_campaign import run_recorded_campaign
 from edgeflare.campaign.run_description import describe_run
 from edgeflare.core.goal import Find, Goal
-from edgeflare.devices.profile import find_profiles
+from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.errors import EdgeFlareError
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.run.begin_or_resume import begin_run

@@ -22,7 +22,7 @@ from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.query import Query
-from edgeflare.devices.profile import find_profile
+from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.models.pair import load_pair
 from edgeflare.run.plan import Plan
 from edgeflare.search.boundary import Boundary

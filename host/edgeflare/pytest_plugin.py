@@ -58,7 +58,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Refuse devices that there are not: once, before any test."""
     if names := config.getoption("--edgeflare-device"):
-        from edgeflare.devices.profile import find_profiles  # noqa: PLC0415
+        from edgeflare.devices.profile_lookup import find_profiles  # noqa: PLC0415
         from edgeflare.errors import UserError  # noqa: PLC0415
         from edgeflare.trust.trust import granted  # noqa: PLC0415
 
@@ -200,7 +200,7 @@ class EdgeFlare:
         """
         __tracebackhide__ = True
         from edgeflare.devices.device import connect  # noqa: PLC0415
-        from edgeflare.devices.profile import find_profile  # noqa: PLC0415
+        from edgeflare.devices.profile_lookup import find_profile  # noqa: PLC0415
         from edgeflare.errors import EdgeFlareError  # noqa: PLC0415
         from edgeflare.trust.trust import granted  # noqa: PLC0415
 
@@ -274,7 +274,7 @@ def _search(
     from edgeflare.campaign.opened_pair import open_pair  # noqa: PLC0415
     from edgeflare.campaign.recorded_campaign import run_recorded_campaign  # noqa: PLC0415
     from edgeflare.campaign.run_description import describe_run  # noqa: PLC0415
-    from edgeflare.devices.profile import find_profiles  # noqa: PLC0415
+    from edgeflare.devices.profile_lookup import find_profiles  # noqa: PLC0415
     from edgeflare.errors import UserError  # noqa: PLC0415
     from edgeflare.models.pair import load_pair  # noqa: PLC0415
     from edgeflare.run.begin_or_resume import begin_run  # noqa: PLC0415

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from canary import Canary, canary
-from edgeflare.devices.profile import find_profile
+from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.errors import UserError
 from edgeflare.trust.trust import granted
 

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from edgeflare.devices.device import connect
-from edgeflare.devices.profile import find_profile
+from edgeflare.devices.profile_lookup import find_profile
 
 Call = Callable[..., Any]
 

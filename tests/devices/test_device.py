@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from edgeflare.devices import device as device_module
 from edgeflare.devices.connection import DeviceLost
 from edgeflare.devices.device import Device, connect
-from edgeflare.devices.profile import Profile, find_profile
+from edgeflare.devices.profile import Profile
+from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.errors import InfrastructureError
 from edgeflare_protos import PROTOCOL_MAJOR, PROTOCOL_MINOR
 

@@ -9,7 +9,7 @@ import pytest
 
 from edgeflare.devices import device_check
 from edgeflare.devices.connection import DeviceLost
-from edgeflare.devices.profile import find_profile
+from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.devices.session import DeviceSession
 
 

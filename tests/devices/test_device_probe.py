@@ -10,7 +10,7 @@ import pytest
 
 from edgeflare.devices.connection import Connection, DeviceLost
 from edgeflare.devices.device import Device, connect
-from edgeflare.devices.profile import find_profile
+from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.models.graph_parts import isolate
 from edgeflare.models.model_probe import ProbeRefused
 from edgeflare.models.tflite_graph import Graph

@@ -17,7 +17,8 @@ from edgeflare.devices import connection
 from edgeflare.devices.connection import DeviceLost
 from edgeflare.devices.device import connect
 from edgeflare.devices.handshake import shake_hands
-from edgeflare.devices.profile import Profile, find_profile
+from edgeflare.devices.profile import Profile
+from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.errors import InfrastructureError
 from edgeflare_protos import PROTOCOL_MAJOR, PROTOCOL_MINOR, TOO_MANY_WRONG_TOKENS
 from edgeflare_protos import agent_pb2 as wire

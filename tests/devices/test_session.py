@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from edgeflare.devices.connection import Connection, DeviceLost
 from edgeflare.devices.device import Device, connect
-from edgeflare.devices.profile import Profile, find_profile
+from edgeflare.devices.profile import Profile
+from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.errors import UserError
 from edgeflare.models.evaluator import Signature, Tensor
 

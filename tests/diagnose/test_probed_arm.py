@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from edgeflare.devices.device import connect
-from edgeflare.devices.profile import find_profile
+from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.diagnose.probed_arm import ProbedArm
 from edgeflare.models.model_probe import HostProbe, Probe, Values
 from edgeflare.models.tflite_graph import Graph

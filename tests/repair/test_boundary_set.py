@@ -17,7 +17,7 @@ from edgeflare.campaign.opened_pair import open_pair
 from edgeflare.campaign.recorded_campaign import run_recorded_campaign
 from edgeflare.campaign.run_description import describe_run
 from edgeflare.core.goal import Goal
-from edgeflare.devices.profile import find_profiles
+from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.errors import UserError
 from edgeflare.models.pair import load_pair
 from edgeflare.repair.boundary_set import NEAR_MARGIN, BoundarySet, gather

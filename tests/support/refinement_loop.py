@@ -32,7 +32,7 @@ Refine = Callable[[Trigger, Start, int], Generator[Sequence[Query], Sequence[Out
 
 
 @dataclass
-class Refined:
+class RefinedTrigger:
     """What became of a trigger, and what was asked for it."""
 
     before: Trigger
@@ -91,7 +91,7 @@ def refined(
     budget: int,
     rng_seed: int = 0,
     by: Goal | None = None,
-) -> Refined:
+) -> RefinedTrigger:
     """Refine a trigger that was found for a goal, maybe by a stricter one."""
     before = trigger_of(of, goal)
     refinement = refine(before, of.start(by or goal, rng_seed), budget)
@@ -109,7 +109,7 @@ def refined(
                 [of.evaluate(query.image, query.arms, query.kernels) for query in asked]
             )
     except StopIteration as end:
-        return Refined(before, end.value, queries)
+        return RefinedTrigger(before, end.value, queries)
 
 
 def everyone(of: SearchCase, image: Image) -> Outcome:

@@ -12,7 +12,7 @@ from edgeflare.campaign.observer import Observer
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
 from edgeflare.campaign.recorded_campaign import run_recorded_campaign
 from edgeflare.campaign.run_description import describe_run
-from edgeflare.devices.profile import find_profile
+from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
 from edgeflare.run.begin_or_resume import begin_run, resume_run

@@ -17,7 +17,7 @@ from edgeflare.cli.console import Console
 from edgeflare.devices.agent_installation import install_agent, uninstall_agent
 from edgeflare.devices.bundle.build_bundle import build_bundle
 from edgeflare.devices.bundle.bundle_target import TARGETS
-from edgeflare.devices.profile import find_profile
+from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.errors import UserError
 from edgeflare.trust.asking import decided_by_user
 from edgeflare_agent.runtime.worker_process import RUN_MODULE

@@ -28,7 +28,8 @@ _COMMANDS: Final = {
     "repair": "Move the boundaries of a compressed model back to where its original has them.",
     "bench": "Run strategies on pairs with several run seeds, and print them side by side.",
     "report": "Show what a run found, also one that was cut off before its end.",
-    "strategies": "List the strategies, or show one with its parameters.",
+    "strategies": "List the search strategies that are installed, or show one of them with its "
+    "parameters.",
     "doctor": "Say what this machine has, what it lacks, and the command that mends it.",
     "devices": "The devices that there are, and how they are right now.",
     "operators": "List the mutation operators that are installed, for `--operators`.",

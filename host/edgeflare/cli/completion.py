@@ -7,7 +7,7 @@ from pathlib import Path
 
 from typer import Context
 
-from edgeflare.devices.profile import list_profiles
+from edgeflare.devices.profile_lookup import list_profiles
 from edgeflare.devices.transports.transport_registry import transports
 from edgeflare.run.run_directory import DOCUMENT, JOURNAL
 from edgeflare.search.strategy_registry import strategies

@@ -17,7 +17,7 @@ from edgeflare.devices.cpu_features import features_for_kernels
 from edgeflare.devices.device import connect
 from edgeflare.devices.device_check import check_device
 from edgeflare.devices.discovery import device_states
-from edgeflare.devices.profile import find_profile, list_profiles
+from edgeflare.devices.profile_lookup import find_profile, list_profiles
 from edgeflare.trust.asking import decided_by_user
 from edgeflare.untrusted_text import printable
 

@@ -26,7 +26,7 @@ from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.search_options import make_plan
 from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Find
-from edgeflare.devices.profile import find_profiles
+from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.pair import load_pair
 from edgeflare.report.run_terminal import print_dry_run, print_run

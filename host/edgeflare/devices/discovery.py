@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
-from edgeflare.devices.profile import Profile, find_profile
+from edgeflare.devices.profile import Profile
+from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.devices.transports.transport_plugin import TransportPlugin
 from edgeflare.devices.transports.transport_registry import transport, transports
 from edgeflare.errors import EdgeFlareError

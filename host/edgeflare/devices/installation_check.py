@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
 from edgeflare.devices.device import connect
-from edgeflare.devices.profile import find_shipped_profile, list_profiles
+from edgeflare.devices.profile_lookup import find_shipped_profile, list_profiles
 from edgeflare.devices.program_check import Check
 from edgeflare.devices.transports.transport_registry import transports
 from edgeflare.errors import EdgeFlareError

@@ -15,7 +15,7 @@ from typing import Any
 from edgeflare.campaign.opened_pair import ImageShape, OpenedPair, open_pair
 from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Goal
-from edgeflare.devices.profile import find_profile
+from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
 from edgeflare.models.preprocess import Encoder

@@ -15,7 +15,8 @@ import numpy as np
 
 from edgeflare.campaign.opened_pair import ImageShape
 from edgeflare.campaign.trigger_files import SEEDS_FOLDER
-from edgeflare.devices.profile import Profile, find_profiles, find_run_profiles
+from edgeflare.devices.profile import Profile
+from edgeflare.devices.profile_lookup import find_profiles, find_run_profiles
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.original import is_callable
 from edgeflare.models.pair import Pair

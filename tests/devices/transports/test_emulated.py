@@ -15,7 +15,8 @@ import pytest
 from numpy.typing import NDArray
 
 from edgeflare.devices.device import connect
-from edgeflare.devices.profile import Profile, find_profile
+from edgeflare.devices.profile import Profile
+from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.devices.transports import child_agent
 from edgeflare.devices.transports.emulated import EmulatedTransport
 from edgeflare.errors import InfrastructureError, UserError

@@ -6,7 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from edgeflare.devices.profile import find_profile, find_profiles, find_run_profiles, list_profiles
+from edgeflare.devices.profile_lookup import (
+    find_profile,
+    find_profiles,
+    find_run_profiles,
+    list_profiles,
+)
 from edgeflare.devices.transports.transport_registry import (
     transport,
     transport_names,

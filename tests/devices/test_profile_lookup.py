@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from edgeflare.devices.profile import Profile, find_profile, find_profiles, list_profiles
+from edgeflare.devices.profile import Profile
+from edgeflare.devices.profile_lookup import find_profile, find_profiles, list_profiles
 from edgeflare.errors import UserError
 from edgeflare.trust.trust import granted
 
