@@ -108,7 +108,7 @@ class Watch:
         return taken
 
     def _vote(self, encoded: Values) -> None:
-        decoder, path = self.past.about.arms[Arm.TWIN], self.pair.compressed
+        decoder, path = self.past.header.arms[Arm.TWIN], self.pair.compressed
         with ThreadPoolExecutor(1) as pool:
             asked = pool.submit(ask_device, self.device, path, decoder, encoded)
             ask_host(path, decoder, encoded)
@@ -124,7 +124,7 @@ class Watch:
         return KernelLocalizer(graph, content, device, self._on_host, limit)
 
     def _on_host(self, content: bytes, capture: bool) -> HostProbe:
-        return HostProbe(content, self.past.about.plan.ensemble[0], capture=capture)
+        return HostProbe(content, self.past.header.plan.ensemble[0], capture=capture)
 
     def _on_device(self, content: bytes, capture: bool) -> Probe:
         return self.device.probe(content, capture=capture)

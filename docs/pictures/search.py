@@ -53,7 +53,7 @@ _STAGE_OF = {
 
 
 @dataclass(frozen=True)
-class Sight:
+class SearchStep:
     """An image that a search looked at, and what it saw.
 
     Attributes:
@@ -84,59 +84,61 @@ def main() -> None:
     with ExitStack() as stack:
         pair = load_pair(EXAMPLE)
         opened = open_pair(pair, plan, [find_profile(DEVICE)], stack)
-        sights = most_telling(search(opened, plan, seed_id) for seed_id in range(options.limit))
-    draw(sights, pair.classes).savefig(options.out, dpi=100, metadata={"Software": None})
+        steps = most_telling(search(opened, plan, seed_id) for seed_id in range(options.limit))
+    draw(steps, pair.classes).savefig(options.out, dpi=100, metadata={"Software": None})
 
 
-def most_telling(searches: Iterator[Sequence[Sight]]) -> Sequence[Sight]:
+def most_telling(searches: Iterator[Sequence[SearchStep]]) -> Sequence[SearchStep]:
     """Return the search that fits into the picture and has the most of bisecting and following."""
-    fitting = (sights for sights in searches if 1 < len(sights) <= MOST)
-    return max(fitting, key=lambda sights: min(_count(sights, "bisect"), _count(sights, "follow")))
+    fitting = (steps for steps in searches if 1 < len(steps) <= MOST)
+    return max(fitting, key=lambda steps: min(_count(steps, "bisect"), _count(steps, "follow")))
 
 
-def search(opened: OpenedPair, plan: Plan, seed_id: int) -> Sequence[Sight]:
+def search(opened: OpenedPair, plan: Plan, seed_id: int) -> Sequence[SearchStep]:
     """Search from a seed; return it and all that was looked at, unless it deviates itself."""
     image = opened.seeds.images[seed_id]
     outcome = _evaluate(opened, Query(image, opened.panel.arms))
     if plan.goal.met(outcome) is not None:
         return []
-    sights = [Sight("seed", image, outcome)]
+    steps = [SearchStep("seed", image, outcome)]
     rng = chain_generator(plan.rng_seed, seed_id)
     start = Start(image, outcome, plan.goal, rng, opened.settle(plan).bounds)
     generator = Boundary().search(start)
     asked = next(generator)
-    while len(sights) <= MOST:
+    while len(steps) <= MOST:
         (query,) = asked
         stage, outcome = _stage(generator), _evaluate(opened, query)
         if query.again:
-            before = sights.pop().outcome
-            sights.append(Sight(stage, query.image, Outcome({**before.answers, **outcome.answers})))
+            before = steps.pop().outcome
+            steps.append(
+                SearchStep(stage, query.image, Outcome({**before.answers, **outcome.answers}))
+            )
         else:
-            sights.append(Sight(stage, query.image, outcome))
+            steps.append(SearchStep(stage, query.image, outcome))
         try:
             asked = generator.send([outcome])
         except StopIteration:
             break
-    return sights
+    return steps
 
 
-def draw(sights: Sequence[Sight], classes: Sequence[str]) -> Figure:
+def draw(steps: Sequence[SearchStep], classes: Sequence[str]) -> Figure:
     """Draw what was looked at, and how the margins of both arms went."""
-    label = int(sights[0].outcome[Arm.ORIGINAL].scores.argmax())
-    rows = -(-len(sights) // COLUMNS)
+    label = int(steps[0].outcome[Arm.ORIGINAL].scores.argmax())
+    rows = -(-len(steps) // COLUMNS)
     figure = Figure(figsize=(11, 1.75 * rows + 2.6), layout="constrained")
     strip, trace = figure.subfigures(2, 1, height_ratios=[1.75 * rows, 2.6])
     panels = strip.subplots(rows, COLUMNS).flat
     for n, panel in enumerate(panels):
         panel.axis("off")
-        if n < len(sights):
-            _draw_image(panel, n, sights[n], label)
-    strip.suptitle(_title(sights, classes), fontsize=11)
-    _draw_margins(trace.subplots(), sights, label)
+        if n < len(steps):
+            _draw_image(panel, n, steps[n], label)
+    strip.suptitle(_title(steps, classes), fontsize=11)
+    _draw_margins(trace.subplots(), steps, label)
     return figure
 
 
-def _draw_image(panel: Any, n: int, sight: Sight, label: int) -> None:
+def _draw_image(panel: Any, n: int, sight: SearchStep, label: int) -> None:
     panel.axis("on")
     panel.imshow(sight.image.squeeze(), cmap="gray", vmin=0, vmax=255)
     panel.set_xticks([])
@@ -148,20 +150,20 @@ def _draw_image(panel: Any, n: int, sight: Sight, label: int) -> None:
     panel.set_xlabel("  ".join(f"{margin:+.3f}" for margin in margins), fontsize=9, labelpad=2)
 
 
-def _draw_margins(panel: Any, sights: Sequence[Sight], label: int) -> None:
-    for n, sight in enumerate(sights):
+def _draw_margins(panel: Any, steps: Sequence[SearchStep], label: int) -> None:
+    for n, sight in enumerate(steps):
         panel.axvspan(n - 0.5, n + 0.5, color=STAGES[sight.stage], alpha=0.15, linewidth=0)
     for arm, style in ((Arm.ORIGINAL, "ko-"), (Arm.TWIN, "rs--")):
-        panel.plot([sight.margin(arm, label) for sight in sights], style, label=arm, markersize=4)
-    panel.set_xticks(range(len(sights)))
+        panel.plot([sight.margin(arm, label) for sight in steps], style, label=arm, markersize=4)
+    panel.set_xticks(range(len(steps)))
     panel.axhline(0.0, color="black", linewidth=0.8)
     panel.set_yscale("symlog", linthresh=0.1)
-    panel.set(xlabel="query", ylabel="margin of the seed's label", xlim=(-0.5, len(sights) - 0.5))
+    panel.set(xlabel="query", ylabel="margin of the seed's label", xlim=(-0.5, len(steps) - 0.5))
     panel.legend(loc="upper right", frameon=False)
 
 
-def _title(sights: Sequence[Sight], classes: Sequence[str]) -> str:
-    last = sights[-1].outcome.answers
+def _title(steps: Sequence[SearchStep], classes: Sequence[str]) -> str:
+    last = steps[-1].outcome.answers
     labels = ", ".join(f"{arm}: {_name(answer, classes)}" for arm, answer in last.items())
     return f"From a seed to a trigger ({labels}); below, the margins of original and twin"
 
@@ -170,8 +172,8 @@ def _name(answer: Answer, classes: Sequence[str]) -> str:
     return "–" if answer.label is None else classes[answer.label]
 
 
-def _count(sights: Sequence[Sight], stage: str) -> int:
-    return sum(sight.stage == stage for sight in sights)
+def _count(steps: Sequence[SearchStep], stage: str) -> int:
+    return sum(sight.stage == stage for sight in steps)
 
 
 def _evaluate(opened: OpenedPair, query: Query) -> Outcome:

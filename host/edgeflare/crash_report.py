@@ -1,4 +1,4 @@
-"""The traceback of an error that nobody foresaw, kept in a file for whoever mends it."""
+"""The traceback of an unexpected error, kept in a file for a bug report."""
 
 from __future__ import annotations
 

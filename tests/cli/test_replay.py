@@ -15,7 +15,7 @@ import pytest
 
 from edgeflare.replay import replay_run
 from edgeflare.replay.past_run import PastRun
-from edgeflare.replay.replay_header import told_of
+from edgeflare.replay.replay_header import replay_note
 from edgeflare.run import run_document as report_document
 from edgeflare.run.run_directory import write_atomically
 from laboratory import untimed
@@ -352,7 +352,7 @@ def test_seeds_that_deviated_in_a_search_are_known(finished: Any, broken: Path) 
     past, baseline = PastRun.open(finished.folder), PastRun.open(broken)
     ids = {entry["seed_id"] for entry in document_of(broken)["deviating_seeds"]}
 
-    replay = told_of(past, baseline)["replay"]
+    replay = replay_note(past, baseline)["replay"]
 
     shared = {sha256 for key, sha256 in replay["seed_sha256"].items() if int(key) in ids}
     assert shared
@@ -465,5 +465,7 @@ def test_a_new_model_may_have_outputs_of_another_kind(finished: Any, biased: Pat
     past = PastRun.open(finished.folder)
     assert past.pair().outputs is not None
     assert past.pair(instead=biased).outputs is None
-    said = replace(past, about=replace(past.about, pair={**past.about.pair, "outputs": "logits"}))
+    said = replace(
+        past, header=replace(past.header, pair={**past.header.pair, "outputs": "logits"})
+    )
     assert said.pair(instead=biased).outputs == "logits"

@@ -115,9 +115,9 @@ def test_a_run_in_which_nothing_was_evaluated_is_shown(
     finished: Any, call: Any, tmp_path: Path
 ) -> None:
     with closing(Journal.open(finished.folder / "run.db")) as journal:
-        about = RunHeader.from_json(journal.about())
+        header = RunHeader.from_json(journal.about())
     run = tmp_path / "run"
-    begin_run(run, about, 6, overwrite=False)[1].close()
+    begin_run(run, header, 6, overwrite=False)[1].close()
     shown = call("report", run)
     assert (shown.code, shown.err) == (0, "")
     assert "killed before its end" in shown.out

@@ -26,6 +26,14 @@ def test_the_rooms_keep_their_directions() -> None:
     assert " 0 broken" in checked.stdout
 
 
+@pytest.mark.parametrize("package", ["host", "agent", "operators", "protos"])
+def test_each_folder_of_modules_is_a_package(package: str) -> None:
+    """The linters of imports see no others."""
+    folders = {path.parent for path in (ROOT / package).glob("edgeflare*/**/*.py")}
+    assert folders
+    assert [str(one) for one in folders if not (one / "__init__.py").is_file()] == []
+
+
 def test_no_module_imports_itself_by_way_of_others() -> None:
     graph = build_graph(
         "edgeflare", "edgeflare_agent", "edgeflare_operators", "edgeflare_protos", cache_dir=None

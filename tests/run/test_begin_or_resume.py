@@ -13,7 +13,7 @@ from edgeflare.run.journal import Journal
 
 @pytest.mark.parametrize("about", [{"pair": {}}, {"pair": 3}, {"pair": {"fingerprint": "x"}}])
 def test_a_header_that_no_run_wrote_is_damage_and_the_run_is_unlocked(
-    tmp_path: Path, about: dict[str, Any]
+    tmp_path: Path, header: dict[str, Any]
 ) -> None:
     whole: dict[str, Any] = {
         "version": "0",
@@ -23,7 +23,7 @@ def test_a_header_that_no_run_wrote_is_damage_and_the_run_is_unlocked(
         "classes": [],
         "labels": None,
     }
-    Journal.create(tmp_path / "run.db", {**whole, **about}).close()
+    Journal.create(tmp_path / "run.db", {**whole, **header}).close()
     ours: Any = None  # has no pair to compare with, once theirs is one
     with (
         patch("edgeflare.run.run_header.Plan.from_json", return_value=None),

@@ -75,13 +75,13 @@ def test_each_device_speaks_for_itself() -> None:
 def test_it_is_a_warning_of_the_run(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     journal = Journal.open(run.folder / "run.db")
     try:
-        about = deepcopy(journal.about())
-        about["devices"][0]["provenance"] |= TOOK_NOTHING
-        monkeypatch.setattr(Journal, "about", lambda _: about)
+        header = deepcopy(journal.about())
+        header["devices"][0]["provenance"] |= TOOK_NOTHING
+        monkeypatch.setattr(Journal, "about", lambda _: header)
         assert as_json(derive_document(RunDirectory(run.folder), journal))["warnings"] == [
-            *undelegated(about["devices"]),
+            *undelegated(header["devices"]),
             *run.document["warnings"],
         ]
-        assert len(undelegated(about["devices"])) == 1
+        assert len(undelegated(header["devices"])) == 1
     finally:
         journal.close()

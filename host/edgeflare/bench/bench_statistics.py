@@ -1,7 +1,7 @@
 """Figures over many runs, with their confidence intervals.
 
 A *table of values* is (seeds, generators) float64: the queries of a strategy for each seed input
-under each generator seed, NaN where it found nothing. Intervals are 95 % bootstrap intervals over
+under each run seed, NaN where it found nothing. Intervals are 95 % bootstrap intervals over
 the seed inputs: they are drawn again with replacement, each with all of its generators, because two
 searches from one seed input are not independent.
 """

@@ -27,7 +27,7 @@ class StrategyFigures:
     Attributes:
         pair: the pair's name.
         strategy: the strategy's name.
-        runs: campaigns that it sums up, one for each generator seed.
+        runs: campaigns that it sums up, one for each run seed.
         searches: seeds searched, over all of them.
         findings: findings, over all of them.
         success: share of the searches that ended in a finding.
@@ -67,7 +67,7 @@ def summarize(
 
     Args:
         pair: the pair's name.
-        runs: finished campaigns by strategy, in the order of their generator seeds.
+        runs: finished campaigns by strategy, in the order of their run seeds.
         baseline: the strategy that the others are compared with.
 
     """
@@ -123,7 +123,7 @@ def _row(
 def _times_baseline(
     documents: Sequence[RunDocument], baseline: Sequence[RunDocument]
 ) -> Estimate | None:
-    """Compare the generator seeds that both have run."""
+    """Compare the run seeds that both have run."""
     known = {document.rng_seed: document for document in baseline}
     shared = [document for document in documents if document.rng_seed in known]
     if not shared:

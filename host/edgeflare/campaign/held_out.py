@@ -63,12 +63,12 @@ def note_held_out(journal: Journal, held_out: HeldOut | None, *, resumed: bool) 
         UserError: the run is resumed, and was begun with others.
 
     """
-    told = None if held_out is None else held_out.to_json()
+    noted = None if held_out is None else held_out.to_json()
     if not resumed:
-        journal.note(HELD_OUT_KEY, told)
+        journal.note(HELD_OUT_KEY, noted)
         return
     begun = journal.about().get(HELD_OUT_KEY)
-    before, now = (one and (one["sha256"], one["labels"]) for one in (begun, told))
+    before, now = (one and (one["sha256"], one["labels"]) for one in (begun, noted))
     if before != now:
         how = f"with --test {begun['path']}" if begun else "without --test"
         raise UserError(

@@ -25,6 +25,7 @@ def evaluate_inputs(
     largest_batch: int = 16,
     members: tuple[str, ...] = (),
     record: Callable[[int, EvaluatedQuery], None] = lambda _seed_id, _evaluated: None,
+    end_batch: Callable[[], None] = lambda: None,
 ) -> Iterator[list[tuple[int, EvaluatedQuery]]]:
     """Evaluate inputs until all are, or the campaign is stopped; yield each batch once it is kept.
 
@@ -36,6 +37,7 @@ def evaluate_inputs(
         largest_batch: the most inputs in a batch; few, where the speed of the device is unknown.
         members: further members of the twin's ensemble to ask.
         record: writes more about an input, given its seed id, in the transaction of its answers.
+        end_batch: writes more about a batch, at the end of that transaction.
 
     Raises:
         InfrastructureError: a device or a worker process is lost for good.
@@ -61,4 +63,5 @@ def evaluate_inputs(
             )
             for (seed_id, _, _), one in answered:
                 record(seed_id, one)
+            end_batch()
         yield [(seed_id, one) for (seed_id, _, _), one in answered]

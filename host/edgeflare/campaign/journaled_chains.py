@@ -57,15 +57,15 @@ def replay_answers(context: CampaignContext, role: Role, chain: Chain) -> None:
     evaluated = from_rows(context.panel.reading, rows)
     while chain.steps < len(rows):
         asked = chain.strategy.ask()
-        told = slice(chain.steps, chain.steps + len(asked))
+        answered = slice(chain.steps, chain.steps + len(asked))
         if not asked or [image_crc32(query.image) for query in asked] != [
-            row.image_crc32 for row in rows[told]
+            row.image_crc32 for row in rows[answered]
         ]:
             raise UserError(
                 f"{context.directory.path} cannot be continued: this installation draws "
                 "other mutants than the one that began it; start anew with --overwrite"
             )
-        chain.tell(evaluated[told])
+        chain.tell(evaluated[answered])
 
 
 class _JournalRecord(ChainRecord):

@@ -35,7 +35,7 @@ def run_recorded_campaign(
     Args:
         opened: the pair, its seeds and the devices.
         plan: what is asked, settled: that of the header that the journal was told.
-        journal: the journal in the run's directory, new or to be gone on with.
+        journal: the journal in the run's directory, a new one, or one to resume.
         observer: sees progress.
         interrupt: the user's wish to stop.
         chains: the most chains that are open at once for each device.
@@ -46,7 +46,7 @@ def run_recorded_campaign(
     Raises:
         InfrastructureError: a device was lost for good. The run is noted as stopped by that, and
             the document is written all the same.
-        UserError: the run cannot be gone on with here. The document is written all the same.
+        UserError: the run cannot be resumed here. The document is written all the same.
 
     """
     directory = RunDirectory(journal.path.parent)

@@ -21,8 +21,10 @@ def verify(context: CampaignContext) -> bool:
     def load(seed_id: int) -> Image:
         return context.directory.load_image(paths[seed_id])
 
-    for batch in evaluate_inputs(context, "verify", rounds, load):
+    def add_time() -> None:
         context.stopwatch.lap("verify")
+
+    for batch in evaluate_inputs(context, "verify", rounds, load, end_batch=add_time):
         verified += len(batch)
         context.observer.verified(verified, left)
     return verified == left

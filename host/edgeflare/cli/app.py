@@ -39,7 +39,7 @@ _COMMANDS: Final = {
 
 
 class LazyCommand(TyperCommand):
-    """A name and a sentence in place of a command, until it is called, completed or asked for help.
+    """A placeholder that imports its command when that is called, completed or asked for help.
 
     The module of the command has its name, and holds a function of that name, or a group as `app`.
     """

@@ -86,8 +86,8 @@ def _table(comparison: RunComparison) -> Table:
     for column in comparison.columns:
         table.add_column(escape(column.run), overflow="fold")
     for name, tell in _ROWS:
-        told = (map(printable, tell(column).split("\n")) for column in comparison.columns)
-        table.add_row(name, *(escape("\n".join(lines)) for lines in told))
+        cells = (map(printable, tell(column).split("\n")) for column in comparison.columns)
+        table.add_row(name, *(escape("\n".join(lines)) for lines in cells))
     return table
 
 

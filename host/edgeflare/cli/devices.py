@@ -80,10 +80,10 @@ def show(
     said = {field.name: getattr(profile, field.name) for field in fields(profile)}
     said |= said.pop("options")
     with connect(profile) as device:
-        told = device.provenance.to_json()
+        provenance = device.provenance.to_json()
     shown = {
         "profile": {key: value for key, value in said.items() if value is not None},
-        "device": {key: value for key, value in told.items() if value is not None},
+        "device": {key: value for key, value in provenance.items() if value is not None},
     }
     typer.echo(json.dumps(shown, indent=2, default=str))
 
@@ -107,10 +107,10 @@ def check(
     profile = find_profile(name, decided_by_user(trust))
     with Console(stderr=True).status(f"opening {escape(name)}"):
         checked = check_device(profile)
-    told = checked.provenance.to_json()
-    told["cpu_features"] = list(features_for_kernels(checked.provenance.cpu_features))
+    provenance = checked.provenance.to_json()
+    provenance["cpu_features"] = list(features_for_kernels(checked.provenance.cpu_features))
     table = Table(box=None, pad_edge=False, show_header=False)
-    for key, value in told.items():
+    for key, value in provenance.items():
         if value not in (None, "", []):
             text = " ".join(map(str, value)) if isinstance(value, list) else str(value)
             table.add_row(key.replace("_", " "), escape(text))

@@ -95,7 +95,7 @@ def explain(
         raise UserError(f"{pictures} is a file, where the pictures would be: move it away")
     past.directory.inside(f"{PICTURES}/picture.svg")  # before anything is asked
     before = unless_damaged(
-        lambda: load_explanations(past.directory, past.about.pair["fingerprint"])
+        lambda: load_explanations(past.directory, past.header.pair["fingerprint"])
     )
     everything = _chosen(past, finding or [])
     if not everything:
@@ -111,11 +111,11 @@ def explain(
     )
     pair = past.pair(original, compressed)
     run_to_explain = RunToExplain(
-        past.directory, past.about, pair, _seed_rows(past), past.searched_seeds(pair)
+        past.directory, past.header, pair, _seed_rows(past), past.searched_seeds(pair)
     )
     profiles = _profiles(past.profiles(device, decided_by_user(trust)), chosen, elsewhere)
     pending = left_over(before, elsewhere) if finding else [entry.seed_id for entry in chosen]
-    kept = Explanations(past.directory, past.about, before, pending, elsewhere)
+    kept = Explanations(past.directory, past.header, before, pending, elsewhere)
     session = _ExplanationsOfCall(run_to_explain, kept, everything, chosen)
     try:
         with as_ctrl_c():
@@ -165,7 +165,7 @@ class _ExplanationsOfCall:
                     for one in explain_findings(self._subject, entries, device):
                         self._explained.append(one)
                         self._kept.add(one)
-                        _draw(self._subject.directory, one, self._subject.about.classes)
+                        _draw(self._subject.directory, one, self._subject.header.classes)
                         self._count(observer)
         finally:
             opening.stop()
@@ -190,7 +190,7 @@ class _ExplanationsOfCall:
         result(run / EXPLANATIONS)
         console = Console()
         self._explained.sort(key=lambda one: one.finding.seed_id)
-        classes = self._subject.about.classes
+        classes = self._subject.header.classes
 
         def bars(only: Explanation) -> Table | None:
             read = read_explanation(only.to_json(), classes)
@@ -273,7 +273,7 @@ def _elsewhere(past: PastRun, devices: Sequence[str] | None) -> str | None:
         UserError: several are named that are not the run's own.
 
     """
-    own = past.about.plan.devices
+    own = past.header.plan.devices
     if not devices or set(devices) == set(own):
         return None
     if len(devices) > 1:

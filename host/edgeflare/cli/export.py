@@ -55,7 +55,7 @@ def export(
         raise UserError(f"{finding} is no finding: name it by its seed's id, or by its image")
     path = out or run / f"finding-{seed_id}.zip"
     pair = past.pair(original, compressed)
-    fingerprint = past.about.pair["fingerprint"]
+    fingerprint = past.header.pair["fingerprint"]
     explanations = unless_damaged(lambda: load_explanations(past.directory, fingerprint))
     try:
         made = write_reproduction(

@@ -1,4 +1,4 @@
-"""Where the models of a run lie now, if they were moved since."""
+"""Options that give the new paths of a run's models."""
 
 from __future__ import annotations
 

@@ -135,10 +135,10 @@ def repair(
     whole = require_same_seeds(past, pair) if again else pair
     if again:
         require_same_ensemble(past, None if ensemble is None else read_ensemble(ensemble))
-    if again and device and set(device) != set(past.about.plan.devices):
+    if again and device and set(device) != set(past.header.plan.devices):
         raise UserError(
             "--search-again compares with RUN, so it asks RUN's own devices: leave --device away, "
-            f"or name {', '.join(past.about.plan.devices)}"
+            f"or name {', '.join(past.header.plan.devices)}"
         )
     profiles = past.profiles(device, decided_by_user(trust))
     console = Console(stderr=True)

@@ -122,7 +122,11 @@ def search(
         directory, journal = folder.begin_or_resume(path, header, len(opened.seeds))
         stack.callback(journal.close)
         note_held_out(journal, held_out, resumed=folder.resume)
-        with _failures_told(directory), observe(console) as observer, interruptible() as interrupt:
+        with (
+            _failures_reported(directory),
+            observe(console) as observer,
+            interruptible() as interrupt,
+        ):
             document = run_recorded_campaign(
                 opened,
                 header.plan,
@@ -169,7 +173,7 @@ def _load_held_out(test: Path | None, opened: OpenedPair) -> HeldOut | None:
 
 
 @contextmanager
-def _failures_told(directory: RunDirectory) -> Iterator[None]:
+def _failures_reported(directory: RunDirectory) -> Iterator[None]:
     """Say of a failure of a device, a process or a disk where the run is, and what to type next."""
     try:
         yield

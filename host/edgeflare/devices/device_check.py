@@ -1,4 +1,4 @@
-"""A check of one device: brought up, asked what it is, and a model run on it."""
+"""A check of one device: started, described, and tried with a model."""
 
 from __future__ import annotations
 

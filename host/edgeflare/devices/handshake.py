@@ -1,4 +1,4 @@
-"""The first call: whether anybody is there, is an agent, lets us in, and speaks our version."""
+"""The first call: whether an agent answers, accepts our token, and has our protocol version."""
 
 from __future__ import annotations
 

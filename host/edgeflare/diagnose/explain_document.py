@@ -73,7 +73,7 @@ class Explanations:
     def __init__(
         self,
         directory: RunDirectory,
-        about: RunHeader,
+        header: RunHeader,
         before: Document | None,
         pending: Sequence[int],
         device: str | None,
@@ -82,7 +82,7 @@ class Explanations:
 
         Args:
             directory: the run directory.
-            about: the run's header.
+            header: the run's header.
             before: the earlier explanations, as `load_explanations` returns them.
             pending: ids of the seeds whose findings are still to be explained.
             device: the device that the user named; None for the run's own devices.
@@ -90,7 +90,7 @@ class Explanations:
         """
         self.pending = list(pending)
         self._directory = directory
-        self._about = about
+        self._about = header
         self._devices: dict[str, Any] = dict(before["devices"]) if before else {}
         self._findings: dict[str, Any] = dict(before["findings"]) if before else {}
         self._device = device

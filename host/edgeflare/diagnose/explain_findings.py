@@ -70,7 +70,7 @@ class RunToExplain:
 
     Attributes:
         directory: the run directory.
-        about: its header.
+        header: its header.
         pair: its models, whose files are unchanged.
         seed_rows: the answers of the arms on the seeds, by seed id.
         seeds: the path of the seeds that it searched; None where they are gone or changed.
@@ -78,7 +78,7 @@ class RunToExplain:
     """
 
     directory: RunDirectory
-    about: RunHeader
+    header: RunHeader
     pair: Pair
     seed_rows: Mapping[int, Sequence[AnswerRow]]
     seeds: Path | None = None
@@ -86,7 +86,7 @@ class RunToExplain:
     @property
     def twin_kernels(self) -> Kernels:
         """The kernels that ran the twin."""
-        return self.about.plan.ensemble[0]
+        return self.header.plan.ensemble[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ class _Explainer:
                 closing(open_original(pair.original, self._twin.signature.input))
             )
             self._encoder = Encoder(pair.preprocess, self._original.signature.input)
-        self._same_device = _is_the_runs_own(run.about, device)
+        self._same_device = _is_the_runs_own(run.header, device)
         self._kernel_localizer = self._open_kernel_localizer(stack)
         self._compression_localizer = self._open_compression_localizer(stack)
         self._seeds = self._on_seeds()
@@ -179,7 +179,7 @@ class _Explainer:
 
     def evidence(self, images: NDArray[np.uint8], findings: Sequence[Finding]) -> list[Evidence]:
         """Return the evidence on each finding, without that of the layers."""
-        path, decoder = self._run.pair.compressed, self._run.about.arms[Arm.TWIN]
+        path, decoder = self._run.pair.compressed, self._run.header.arms[Arm.TWIN]
         inputs = self._twin_encoder.encode(images)
         with ThreadPoolExecutor(1, thread_name_prefix="edgeflare-device") as pool:
             asked = pool.submit(ask_device, self._device, path, decoder, inputs)
@@ -201,7 +201,7 @@ class _Explainer:
                 == f"{provenance.runtime} {provenance.runtime_version}",
                 same_machine=_architecture(platform.machine()) == _architecture(provenance.machine),
                 seeds=self._seeds,
-                classes=self._run.about.classes,
+                classes=self._run.header.classes,
             )
             for at in range(len(findings))
         ]
@@ -209,7 +209,7 @@ class _Explainer:
     def _ask_original(self, images: NDArray[np.uint8]) -> Sequence[Vote | None]:
         if self._original is None:
             return [None] * len(images)
-        decoder = self._run.about.arms[Arm.ORIGINAL]
+        decoder = self._run.header.arms[Arm.ORIGINAL]
         inputs = self._encoder.encode(images)
         return ask(ExecutionMode(Arm.ORIGINAL), self._original, decoder, inputs, OTHER_REPEATS)
 
@@ -218,7 +218,7 @@ class _Explainer:
     def _on_seeds(self) -> dict[str, Disagreement]:
         """Return how the arms disagree on the seeds, from the answers in the run's journal."""
         rows = [rows[0] for _, rows in sorted(self._run.seed_rows.items())]
-        outcomes = [one.outcome for one in from_rows(self._run.about.reading, rows)]
+        outcomes = [one.outcome for one in from_rows(self._run.header.reading, rows)]
         if len(outcomes) < _LEAST_SEEDS:
             return {}
         arms = [arm for arm in Arm if all(arm in outcome.answers for outcome in outcomes)]
@@ -241,7 +241,7 @@ class _Explainer:
 
     def _explained(self, found: Disagreement, wanted: Probabilities) -> Disagreement:
         """Try other preprocessing on the twin, with which it agrees with the other arm."""
-        pair, about, source = self._run.pair, self._run.about, self._run.seeds
+        pair, header, source = self._run.pair, self._run.header, self._run.seeds
         shape = image_shape(self._twin.signature.input)
         ids = sorted(self._run.seed_rows)[:MOST_SEEDS]
         if source is None:
@@ -254,7 +254,7 @@ class _Explainer:
             return found
 
         def answer(inputs: NDArray[np.generic]) -> Probabilities:
-            return about.arms[Arm.TWIN].decode(self._twin.submit(inputs).result()).probabilities
+            return header.arms[Arm.TWIN].decode(self._twin.submit(inputs).result()).probabilities
 
         others = readings(self._twin, pair.preprocess, answer)
         return explained(found, seeds.images[ids], wanted[: len(ids)], others)
@@ -352,13 +352,13 @@ def _recorded(finding: Finding) -> tuple[int | None, ...]:
     return tuple(seen.get(Arm.DEVICE.value) for seen in finding.seen)
 
 
-def _is_the_runs_own(about: RunHeader, device: Device) -> bool:
+def _is_the_runs_own(header: RunHeader, device: Device) -> bool:
     """Whether this is a device of the run, and still answers as it did."""
     now = device.provenance.to_json()
     return any(
         known["name"] == device.profile.name
         and all(known["provenance"].get(key) == now[key] for key in _DECIDES_ANSWERS)
-        for known in about.devices
+        for known in header.devices
     )
 
 

@@ -1,1 +1,1 @@
-"""Models that can be the original or the twin, and what stands between pixels and labels."""
+"""Models that can be the original or the twin, with their encoders and decoders."""

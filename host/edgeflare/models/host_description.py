@@ -21,14 +21,14 @@ def describe_host(original: str | None) -> dict[str, Any]:
         `original_runtime` the original, and is null where there is none.
 
     """
-    told, runtime = machine.describe(), runtime_info()
+    described, runtime = machine.describe(), runtime_info()
     return {
-        "machine": told.machine,
-        "soc": told.soc,
-        "cpu_features": list(told.cpu_features),
-        "os": told.os,
-        "cores": told.cores,
-        "python": told.python_version,
+        "machine": described.machine,
+        "soc": described.soc,
+        "cpu_features": list(described.cpu_features),
+        "os": described.os,
+        "cores": described.cores,
+        "python": described.python_version,
         "runtime": runtime.name,
         "runtime_version": runtime.version,
         "original_runtime": None if original is None else _original_runtime(original),

@@ -141,15 +141,15 @@ def load_pair(
             "--std, or --preset, where the models were trained on something else"
         )
     return Pair(
-        name,
-        said.original,
-        Path(said.compressed),
-        Path(said.seeds),
-        _preprocess(said, file),
-        tuple(said.classes or ()),
-        said.domain or "image",
-        cast("Outputs | None", None if said.outputs == "auto" else said.outputs),
-        tuple(notes),
+        name=name,
+        original=said.original,
+        compressed=Path(said.compressed),
+        seeds=Path(said.seeds),
+        preprocess=_preprocess(said, file),
+        classes=tuple(said.classes or ()),
+        domain=said.domain or "image",
+        outputs=cast("Outputs | None", None if said.outputs == "auto" else said.outputs),
+        notes=tuple(notes),
     )
 
 

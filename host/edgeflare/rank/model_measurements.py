@@ -121,14 +121,14 @@ def load_measurements(
         UserError: a model or the labelled set cannot be read.
 
     """
-    about = _about(pair, plan, labelled)
+    header = _about(pair, plan, labelled)
     if not kept.exists():
         return None
     try:
         known = load_json(kept, compiled(_KEPT))
     except UserError as error:
         raise UserError(f"{error}; remove it, and it is measured anew") from None
-    return _from_json(known) if known["about"] == about else None
+    return _from_json(known) if known["about"] == header else None
 
 
 def measure(
@@ -157,7 +157,7 @@ def measure(
         InfrastructureError: the device or a worker process is lost for good.
 
     """
-    about = _about(pair, plan, labelled)
+    header = _about(pair, plan, labelled)
     with ExitStack() as stack:
         opened = open_models(pair, plan, labelled, stack, trust)
         latency, runs = _latency(opened)
@@ -165,7 +165,7 @@ def measure(
         if stopped():
             return None
     measured = ModelMeasurements(pair.compressed.stat().st_size, latency, runs, answers)
-    text = json.dumps({"about": about, **asdict(measured)}, indent=1)
+    text = json.dumps({"about": header, **asdict(measured)}, indent=1)
     write_atomically(kept, text.encode() + b"\n")
     return measured
 

@@ -41,7 +41,7 @@ class CorrectCounts:
 
 @dataclass(frozen=True, slots=True)
 class ModelRuns:
-    """The finished runs of one model, one for each generator seed.
+    """The finished runs of one model, one for each run seed.
 
     Attributes:
         seeds: number of the seeds.

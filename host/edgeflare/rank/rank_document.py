@@ -25,7 +25,7 @@ def write_ranking(
     ranking: Ranking,
     grid: Grid,
     runs: Mapping[str, Sequence[str]],
-    told: Sequence[str],
+    sentences: Sequence[str],
     heading: str,
     out: Path,
 ) -> None:
@@ -35,7 +35,7 @@ def write_ranking(
         ranking: what came out.
         grid: what was asked.
         runs: the run directories of each model, by its name, relative to `out`.
-        told: the sentences.
+        sentences: what the ranking says.
         heading: one line that says what was asked.
         out: the folder.
 
@@ -54,11 +54,11 @@ def write_ranking(
         "shared_seeds": list(ranking.shared_seeds),
         "models": [_model(one, runs[one.name]) for one in ranking.models],
         "comparisons": _comparisons(ranking),
-        "sentences": list(told),
+        "sentences": list(sentences),
     }
     text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
     write_atomically(out / "rank.json", text.encode() + b"\n")
-    write_atomically(out / "rank.md", to_markdown(ranking, heading, told).encode())
+    write_atomically(out / "rank.md", to_markdown(ranking, heading, sentences).encode())
 
 
 def _model(one: Ranked, runs: Sequence[str]) -> dict[str, Any]:

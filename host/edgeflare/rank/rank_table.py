@@ -63,7 +63,9 @@ _WIDE = ("model", "mean queries")
 """Columns that are broken where a terminal is narrow."""
 
 
-def print_ranking(console: Console, ranking: Ranking, heading: str, told: Sequence[str]) -> None:
+def print_ranking(
+    console: Console, ranking: Ranking, heading: str, sentences: Sequence[str]
+) -> None:
     """Print what was asked, the table with the interval of the queries alone, and the sentences."""
     console.print(heading, highlight=False, markup=False)
     label, *rows = _rows(ranking, 0)
@@ -75,12 +77,12 @@ def print_ranking(console: Console, ranking: Ranking, heading: str, told: Sequen
     for row in rows:
         table.add_row(*(escape(printable(value)) for value in row))
     console.print(table)
-    for line in told:
+    for line in sentences:
         console.print(f"• {printable(line)}", markup=False, highlight=False)
     console.print(LEGEND, style="dim", highlight=False)
 
 
-def to_markdown(ranking: Ranking, heading: str, told: Sequence[str]) -> str:
+def to_markdown(ranking: Ranking, heading: str, sentences: Sequence[str]) -> str:
     """Return what was asked, the table with all intervals, the sentences, and a legend."""
     label, *rows = _rows(ranking, 1)
     lines = [
@@ -90,7 +92,7 @@ def to_markdown(ranking: Ranking, heading: str, told: Sequence[str]) -> str:
         _line(["---" if name == "model" else "--:" for name in label]),
         *map(_line, rows),
         "",
-        *(f"- {line}" for line in told),
+        *(f"- {line}" for line in sentences),
         "",
         LEGEND,
         "",

@@ -5,7 +5,7 @@ A further measure says how near to the seeds they do; it decides no place.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -196,10 +196,3 @@ def _certain(estimate: Estimate | None) -> Estimate:
     if estimate is None:
         raise ValueError("there is no data")
     return estimate
-
-
-def original_right(ranking: Ranking) -> Mapping[str, CorrectCounts]:
-    """Return on which labelled images the original was right: "seeds" and "labelled", if any."""
-    first = ranking.models[0]
-    known = {"seeds": first.right, "labelled": first.labelled_right}
-    return {what: right for what, right in known.items() if right is not None}

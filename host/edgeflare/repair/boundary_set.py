@@ -165,7 +165,7 @@ class _Gathering(ChainRecord):
         """Return a new search."""
         run, run_inputs = self._run, self._run_inputs
         repetition, row, strategy = self._searches[number]
-        plan = run.past.about.plan
+        plan = run.past.header.plan
         seed_id = int(run_inputs.seeds.seed_ids[row])
         start = Start(
             run_inputs.seed_images[row],
@@ -218,10 +218,10 @@ class _DeviceAsTwin(AskTellSearch):
 
     def tell(self, outcomes: Sequence[Outcome]) -> None:
         """Tell the outcomes, once more where the device is queried about the same images."""
-        told = [_device_as_twin(outcome) for outcome in outcomes]
-        super().tell(told)
+        answered = [_device_as_twin(outcome) for outcome in outcomes]
+        super().tell(answered)
         while any(query.again for query in super().ask()):
-            super().tell(told)
+            super().tell(answered)
 
 
 def _device_as_twin(outcome: Outcome) -> Outcome:

@@ -45,7 +45,7 @@ def to_document(past: PastRun, repair: Repair, request: RepairRequest) -> dict[s
             "rng_seed": past.document.rng_seed,
         },
         "devices": list(repair.devices),
-        "classes": list(past.about.classes),
+        "classes": list(past.header.classes),
         "inputs": {
             "triggers": len(run_inputs.triggers),
             "seeds": len(run_inputs.seeds),

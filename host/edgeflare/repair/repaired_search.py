@@ -37,7 +37,7 @@ def require_same_seeds(past: PastRun, pair: Pair) -> Pair:
         UserError: the seeds are gone or changed, or the run is a replay.
 
     """
-    said = past.about.pair
+    said = past.header.pair
     if past.document.replay is not None:
         raise UserError(
             f"{past.directory.path} is a replay, which searched nothing: repair the run that it"
@@ -67,7 +67,7 @@ def require_same_ensemble(
             name it, or the user names another ensemble than the run's.
 
     """
-    plan = past.about.plan
+    plan = past.header.plan
     own = (plan.ensemble, plan.elsewhere)
     if named == own or (named is None and not plan.elsewhere):
         return
@@ -103,7 +103,7 @@ def search_again(
         InfrastructureError: a device was lost for good.
 
     """
-    plan = past.about.plan
+    plan = past.header.plan
     with ExitStack() as stack:
         opened = open_pair(pair, plan, profiles, stack)
         header = describe_run(opened, plan)

@@ -110,8 +110,8 @@ def open_run_to_repair(
     where = past.directory.path
     if pair.original is None:
         raise UserError(
-            f"{where} has no original model to repair towards (--find {past.about.plan.goal.find}):"
-            " search with --original, and repair that run"
+            f"{where} has no original model to repair towards (--find"
+            f" {past.header.plan.goal.find}): search with --original, and repair that run"
         )
     entries = [entry for entry in past.document.findings if _deviates(entry)]
     require_enough(len(entries), str(where))
@@ -128,7 +128,7 @@ def open_run_to_repair(
             raise UserError(f"the images of {where} are not those that its models take, {shape}")
         return Seeds(images["seed_image"], None, tuple(entry.seed_image for entry in entries))
 
-    plan = past.about.plan
+    plan = past.header.plan
     twin_alone = replace(plan, goal=Goal(Find.ANY), ensemble=plan.ensemble[:1], elsewhere=())
     opened = open_pair(pair, twin_alone, profiles, stack, seeds_for=load)
     return RunToRepair(past, opened, entries, images["seed_image"], images["image"])

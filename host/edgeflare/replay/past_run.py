@@ -22,7 +22,7 @@ from edgeflare.models.original import is_callable
 from edgeflare.models.pair import Pair
 from edgeflare.models.preprocess import Preprocess
 from edgeflare.models.seeds import Seeds
-from edgeflare.run.journal import Journal, damage_told
+from edgeflare.run.journal import Journal, reporting_damage
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding, RunDocument
@@ -40,14 +40,14 @@ class PastRun:
     Attributes:
         directory: where it lies.
         document: its document.
-        about: what it was.
+        header: what it was.
         searched: ids of the seeds from which it searched.
 
     """
 
     directory: RunDirectory
     document: RunDocument
-    about: RunHeader
+    header: RunHeader
     searched: frozenset[int]
 
     @classmethod
@@ -61,11 +61,11 @@ class PastRun:
         directory = RunDirectory(path)
         document = load_document(directory)
         journal = Journal.open(directory.journal)
-        with closing(journal), damage_told(directory.journal):
-            about = RunHeader.from_json(journal.about())
-            past = cls(directory, document, about, frozenset(journal.chains()))
+        with closing(journal), reporting_damage(directory.journal):
+            header = RunHeader.from_json(journal.about())
+            past = cls(directory, document, header, frozenset(journal.chains()))
             for entry in past.suite:
-                about.seed_label(entry.seed_id)  # of each there is one, or none of any
+                header.seed_label(entry.seed_id)  # of each there is one, or none of any
             return past
 
     @property
@@ -104,12 +104,12 @@ class PastRun:
                 is no model file.
 
         """
-        said = self.about.pair
+        said = self.header.pair
         settings: dict[str, Any] = {
             key: tuple(value) if isinstance(value, list) else value
             for key, value in said["preprocess"].items()
         }
-        kinds = {decoder.outputs for decoder in self.about.arms.values()}
+        kinds = {decoder.outputs for decoder in self.header.arms.values()}
         known = kinds.pop() if len(kinds) == 1 else None
         pair = Pair(
             name=said["name"],
@@ -117,7 +117,7 @@ class PastRun:
             compressed=instead or compressed or Path(str(self._recorded("compressed", ".tflite"))),
             seeds=self.directory.path / SEEDS_FOLDER,
             preprocess=Preprocess(**settings),
-            classes=self.about.classes,
+            classes=self.header.classes,
             outputs=said.get("outputs") if instead else known,
         )
         try:
@@ -134,7 +134,7 @@ class PastRun:
 
     def _recorded(self, model: str, *suffixes: str) -> str | None:
         """Return the path of a model as the run has it, where that is the path of a model file."""
-        source = self.about.pair[model]
+        source = self.header.pair[model]
         if source is None:
             return None
         where, option = self.directory.path, f"--{model}"
@@ -161,7 +161,7 @@ class PastRun:
             pair: as `pair` returns it.
 
         """
-        said = self.about.pair
+        said = self.header.pair
         seeds = Path(said["seeds"])
         try:
             whole = replace(pair, seeds=seeds, outputs=said["outputs"])
@@ -184,7 +184,7 @@ class PastRun:
         """
         if named:
             return find_profiles(named, trust)
-        return find_run_profiles(self.about.plan.devices)
+        return find_run_profiles(self.header.plan.devices)
 
     def seeds(self, shape: ImageShape) -> Seeds:
         """Return the seeds of its deviations, in their order.
@@ -204,7 +204,7 @@ class PastRun:
             raise UserError(
                 f"the images of {self.directory.path} are {theirs}, but the models take {ours}"
             )
-        labels = self.about.labels
+        labels = self.header.labels
         return Seeds(
             images,
             None if labels is None else np.array([labels[entry.seed_id] for entry in entries]),

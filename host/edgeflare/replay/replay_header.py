@@ -15,7 +15,7 @@ from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding
 
 
-def told_of(past: PastRun, baseline: PastRun | None) -> dict[str, Any]:
+def replay_note(past: PastRun, baseline: PastRun | None) -> dict[str, Any]:
     """Return what the journal of a replay is told of the run, and of the baseline.
 
     Raises:
@@ -56,7 +56,7 @@ def require_same_replay(path: Path, past: PastRun, baseline: PastRun | None) -> 
         raise UserError(
             f"{path} has {inputs} of its {begun['seeds']} inputs: start anew with --overwrite"
         )
-    was, now = begun["replay"], told_of(past, baseline)["replay"]
+    was, now = begun["replay"], replay_note(past, baseline)["replay"]
     for key, option in (("of", "RUN"), ("baseline", "--baseline")):
         before, after = (one[key] and one[key]["run"] for one in (was, now))
         if before != after:
@@ -79,7 +79,7 @@ def _known(past: PastRun, baseline: PastRun) -> dict[str, Any]:
             f"{where} cannot be the baseline: it looked for {document.find}, and"
             f" {past.directory.path} for {find}"
         )
-    theirs, ours = (one.about.pair["sha256"]["original"] for one in (baseline, past))
+    theirs, ours = (one.header.pair["sha256"]["original"] for one in (baseline, past))
     if find != Find.KERNEL.value and theirs != ours:
         raise UserError(
             f"{where} cannot be the baseline: its original model is not that of"

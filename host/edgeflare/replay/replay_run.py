@@ -17,7 +17,7 @@ from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
 from edgeflare.replay.past_run import PastRun
-from edgeflare.replay.replay_header import require_same_replay, told_of
+from edgeflare.replay.replay_header import replay_note, require_same_replay
 from edgeflare.run.begin_or_resume import resume_run
 from edgeflare.run.journal import Journal
 from edgeflare.run.journal_rows import ChainRow, TriggerRow
@@ -53,7 +53,7 @@ def open_replay(past: PastRun, pair: Pair, profiles: Sequence[Profile], stack: E
 
     """
     plan = replace(
-        past.about.plan,
+        past.header.plan,
         strategy=STRATEGY,
         devices=tuple(profile.name for profile in profiles),
         total_queries=None,
@@ -62,7 +62,7 @@ def open_replay(past: PastRun, pair: Pair, profiles: Sequence[Profile], stack: E
     )
     twin_alone = replace(plan, ensemble=plan.ensemble[:1], elsewhere=())
     opened = open_pair(pair, twin_alone, profiles, stack, seeds_for=past.seeds)
-    header = replace(describe_run(opened, plan), labels=past.about.labels, names=past.about.names)
+    header = replace(describe_run(opened, plan), labels=past.header.labels, names=past.header.names)
     return Replay(past, opened, header)
 
 
@@ -77,12 +77,12 @@ def begin_replay(
 
     """
     past = replay.past
-    told = told_of(past, baseline)
+    note = replay_note(past, baseline)
     directory = RunDirectory.claim(path, overwrite=overwrite)
-    # The journal first: with it the replay can be gone on with, wherever it is cut off.
+    # The journal first: with it the replay can be resumed after any interruption.
     journal = Journal.create(
         directory.journal,
-        {**replay.header.to_json(), **told},
+        {**replay.header.to_json(), **note},
         [_trigger(entry) for entry in past.suite],
         [_nothing_spent(entry.seed_id) for entry in past.suite if entry.seed_id in past.searched],
     )
@@ -128,7 +128,7 @@ def run_replay(
 
 
 def _copy_images(past: PastRun, directory: RunDirectory, journal: Journal) -> None:
-    """Copy the images of a run; where that fails, leave the replay to be gone on with."""
+    """Copy the images of a run; where that fails, leave the replay resumable."""
     try:
         for entry in past.suite:
             for name, data in past.files(entry).items():

@@ -89,7 +89,7 @@ def export(
         "seed.png": stored[entry.seed_image],
     }
     arms: dict[str, Any] = {}
-    kernels = past.about.plan.ensemble[0]
+    kernels = past.header.plan.ensemble[0]
     with closing(open_tflite(pair.compressed, kernels)) as twin:
         encoded = _encoded(pair, twin, image)
         files["compressed_input.npy"] = saved(encoded)
@@ -111,8 +111,8 @@ def export(
             files[arms["original"]["model"]] = Path(str(pair.original)).read_bytes()
     whole = {
         "schema": SCHEMA,
-        "sha256": past.about.pair["sha256"],
-        "compared": [arm.value for arm in past.about.plan.goal.compared],
+        "sha256": past.header.pair["sha256"],
+        "compared": [arm.value for arm in past.header.plan.goal.compared],
         "arms": arms,
         "finding": to_json(entry),
         "explanation": explanation,
@@ -141,12 +141,12 @@ def _run(past: PastRun) -> dict[str, Any]:
     """Return what run it was; of the user's paths, which are nobody's business, the last part."""
     whole = to_json(past.document)
     keys = ("edgeflare", "host", "devices", "plan", "classes")
-    told = {key: whole[key] for key in keys if key in whole}
+    kept = {key: whole[key] for key in keys if key in whole}
     pair = {
         key: PurePath(value).name if key in PLACES and value else value
         for key, value in past.document.pair.items()
     }
-    return {**told, "pair": pair}
+    return {**kept, "pair": pair}
 
 
 def _original(past: PastRun, pair: Pair, entry: Finding) -> dict[str, Any]:
@@ -167,16 +167,16 @@ def _original(past: PastRun, pair: Pair, entry: Finding) -> dict[str, Any]:
 
 def _compressed(past: PastRun, entry: Finding, arm: str) -> dict[str, Any]:
     device = next(one for one in past.document.devices if one.name == entry.device)
-    told = device.provenance
+    described = device.provenance
     on_device = arm == "device"
-    kernels = told["kernels"] if on_device else past.about.plan.ensemble[0]
+    kernels = described["kernels"] if on_device else past.header.plan.ensemble[0]
     return {
         "model": "compressed.tflite",
         "input": "compressed_input.npy",
         "kernels": kernels,
         "op_resolver": _OP_RESOLVERS[kernels],
-        "threads": told["threads"] if on_device else 1,
-        "delegate": told.get("delegate") if on_device else None,
+        "threads": described["threads"] if on_device else 1,
+        "delegate": described.get("delegate") if on_device else None,
         "ran_on": _place(device) if on_device else _host(past, "runtime", "runtime_version"),
         **_answer(entry, arm),
     }
@@ -184,18 +184,20 @@ def _compressed(past: PastRun, entry: Finding, arm: str) -> dict[str, Any]:
 
 def _host(past: PastRun, *runtime: str) -> str:
     """Return what the host was; older runs do not say."""
-    told = past.document.host
-    if not told:
+    described = past.document.host
+    if not described:
         return "the host"
-    return printable(f"the host: {told['machine']}, {' '.join(told[key] for key in runtime)}")
+    return printable(
+        f"the host: {described['machine']}, {' '.join(described[key] for key in runtime)}"
+    )
 
 
 def _place(device: RunDevice) -> str:
     """Return what a device is; the script prints it, so it says what the script cannot do."""
-    told = device.provenance
-    text = f"{device.name}: {told['machine']}, {told['runtime']} {told['runtime_version']}"
-    if told.get("delegate"):
-        text += f"; with delegate {told['delegate']}, which this script does not load"
+    known = device.provenance
+    text = f"{device.name}: {known['machine']}, {known['runtime']} {known['runtime_version']}"
+    if known.get("delegate"):
+        text += f"; with delegate {known['delegate']}, which this script does not load"
     return printable(text)
 
 

@@ -154,8 +154,8 @@ def _column(run: str, document: RunDocument, unique: int) -> ComparedRun:
 
 
 def _device(device: RunDevice) -> str:
-    told = device.provenance
-    return f"{device.name} ({told['runtime']} {told['runtime_version']}, {told['kernels']})"
+    known = device.provenance
+    return f"{device.name} ({known['runtime']} {known['runtime_version']}, {known['kernels']})"
 
 
 def _median(values: Sequence[float | None]) -> float | None:

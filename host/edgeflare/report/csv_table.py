@@ -53,8 +53,8 @@ _COPIED = (
 def _row(document: RunDocument, entry: Finding, name: str) -> dict[str, Any]:
     """Return a row; what is null or unknown stays empty."""
     refined = entry.refined
-    told = to_json(entry)
-    row = {key: told.get(key) for key in _COPIED} | told["distortion"]
+    fields = to_json(entry)
+    row = {key: fields.get(key) for key in _COPIED} | fields["distortion"]
     row |= {
         "list": name,
         "device_name": entry.device,

@@ -15,10 +15,10 @@ Lines = list[tuple[str, str]]
 
 def unmutated_lines(document: RunDocument) -> Lines:
     """Return how often images deviate as they are; nothing of older runs and replays."""
-    told = document.unmutated
-    if told is None:
+    rates = document.unmutated
+    if rates is None:
         return []
-    figures = (("unmutated seeds", told.seeds), ("unmutated test images", told.test))
+    figures = (("unmutated seeds", rates.seeds), ("unmutated test images", rates.test))
     return [(name, _rate(one)) for name, one in figures if one is not None and one.images]
 
 

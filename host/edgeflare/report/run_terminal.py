@@ -68,11 +68,11 @@ _STOPPED = {
 
 
 def print_dry_run(
-    console: Console, about: RunHeader, look: DryRun, seeds: int, where: str, notes: Sequence[str]
+    console: Console, header: RunHeader, look: DryRun, seeds: int, where: str, notes: Sequence[str]
 ) -> None:
     """Print what a search would do, how pixels are read, and what the first seeds show of that."""
-    plan = about.plan
-    devices = {device["name"]: device["provenance"] for device in about.devices}
+    plan = header.plan
+    devices = {device["name"]: device["provenance"] for device in header.devices}
     total = "no bound" if plan.total_queries is None else f"{plan.total_queries:,}"
     lines = [
         f"{seeds} seeds, at most {plan.max_queries:,} queries and {plan.time_limit:g} s for each; "
@@ -80,18 +80,18 @@ def print_dry_run(
         f"ties {'count' if plan.goal.ties else 'do not count'}, "
         f"within {'any distance' if plan.within is None else f'{plan.within:g} dB'}, "
         f"least strength {plan.min_strength:g}",
-        _preprocessing(about),
+        _preprocessing(header),
         *_looked(look),
         f"would write {where}; nothing was written",
-        *(f"warning: {note}" for note in (*notes, *look.warnings, *undelegated(about.devices))),
+        *(f"warning: {note}" for note in (*notes, *look.warnings, *undelegated(header.devices))),
     ]
-    console.print(Group(_heading(about.pair, plan.to_json(), devices), *map(Text, lines)))
+    console.print(Group(_heading(header.pair, plan.to_json(), devices), *map(Text, lines)))
 
 
-def _preprocessing(about: RunHeader) -> str:
-    said = about.pair["preprocess"]
+def _preprocessing(header: RunHeader) -> str:
+    said = header.pair["preprocess"]
     mean, std = (", ".join(f"{value:g}" for value in said[key]) for key in ("mean", "std"))
-    kinds = dict.fromkeys(decoder.outputs for decoder in about.arms.values())
+    kinds = dict.fromkeys(decoder.outputs for decoder in header.arms.values())
     return (
         f"model input = (pixel / {said['scale']:g} - {mean}) / {std}, channels {said['channels']},"
         f" seeds of another size: {said['resize']}; the models give {' and '.join(kinds)}"

@@ -5,19 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 from edgeflare.errors import UserError
-from edgeflare.run.journal import Journal, damage_told
+from edgeflare.run.journal import Journal, reporting_damage
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_header import RunHeader
 
 
 def begin_run(
-    path: Path, about: RunHeader, seeds: int, *, overwrite: bool
+    path: Path, header: RunHeader, seeds: int, *, overwrite: bool
 ) -> tuple[RunDirectory, Journal]:
     """Begin a run.
 
     Args:
         path: the run directory; may be absent or empty.
-        about: what run it is.
+        header: what run it is.
         seeds: how many seeds it has.
         overwrite: replace a run that is there.
 
@@ -26,10 +26,10 @@ def begin_run(
 
     """
     directory = RunDirectory.claim(path, overwrite=overwrite)
-    return directory, Journal.create(directory.journal, {**about.to_json(), "seeds": seeds})
+    return directory, Journal.create(directory.journal, {**header.to_json(), "seeds": seeds})
 
 
-def resume_run(path: Path, about: RunHeader) -> tuple[RunDirectory, Journal]:
+def resume_run(path: Path, header: RunHeader) -> tuple[RunDirectory, Journal]:
     """Go on with a run.
 
     Raises:
@@ -41,8 +41,8 @@ def resume_run(path: Path, about: RunHeader) -> tuple[RunDirectory, Journal]:
     journal = Journal.open(directory.journal)
     try:
         journal.lock()
-        with damage_told(directory.journal):
-            RunHeader.from_json(journal.about()).require_same(about, str(path))
+        with reporting_damage(directory.journal):
+            RunHeader.from_json(journal.about()).require_same(header, str(path))
     except UserError:
         journal.close()
         raise

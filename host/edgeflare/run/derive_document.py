@@ -38,56 +38,56 @@ def write_document(directory: RunDirectory, journal: Journal) -> RunDocument:
 def derive_document(directory: RunDirectory, journal: Journal) -> RunDocument:
     """Derive the document of a run from its journal and its images."""
     noted = journal.about()
-    about = RunHeader.from_json(noted)
-    found = sort_findings(directory, journal, about)
+    header = RunHeader.from_json(noted)
+    found = sort_findings(directory, journal, header)
     replay, health = noted.get("replay"), noted.get("health", {})
     return RunDocument(
-        edgeflare=about.version,
+        edgeflare=header.version,
         stopped_by=noted.get("stopped_by", "killed"),
-        pair=dict(about.pair),
-        devices=tuple(RunDevice(**device) for device in about.devices),
-        host=dict(about.host) or None,
-        ensemble=(*about.plan.ensemble, *about.plan.elsewhere),
-        strategy=about.plan.strategy,
-        find=about.plan.goal.find.value,
-        rng_seed=about.plan.rng_seed,
-        plan=about.plan.to_json(),
-        classes=about.classes,
+        pair=dict(header.pair),
+        devices=tuple(RunDevice(**device) for device in header.devices),
+        host=dict(header.host) or None,
+        ensemble=(*header.plan.ensemble, *header.plan.elsewhere),
+        strategy=header.plan.strategy,
+        find=header.plan.goal.find.value,
+        rng_seed=header.plan.rng_seed,
+        plan=header.plan.to_json(),
+        classes=header.classes,
         warnings=(
             *noted.get("notes", []),
-            *undelegated(about.devices),
+            *undelegated(header.devices),
             *noted.get("warnings", []),
-            *equal_arms(journal, about),
+            *equal_arms(journal, header),
             *health.get("warnings", []),
         ),
         health=tuple(
             ObservedHealth(device=device["name"], **seen)
-            for device, seen in zip(about.devices, health.get("devices", []), strict=False)
+            for device, seen in zip(header.devices, health.get("devices", []), strict=False)
         ),
-        unmutated=None if replay else unmutated(journal, about),
-        totals=totals_of(journal, about, found, duplicates_of(directory, found.findings)),
+        unmutated=None if replay else unmutated(journal, header),
+        totals=totals_of(journal, header, found, duplicates_of(directory, found.findings)),
         nearness=nearness_of([*found.deviating_seeds, *found.findings], int(noted["seeds"])),
         deviating_seeds=tuple(found.deviating_seeds),
         findings=tuple(found.findings),
         flaky=tuple(found.flaky),
         unverified=tuple(found.unverified),
-        replay=_replay(replay, journal, about, found) if replay else None,
+        replay=_replay(replay, journal, header, found) if replay else None,
     )
 
 
 def _replay(
-    noted: Mapping[str, Any], journal: Journal, about: RunHeader, found: SortedFindings
+    noted: Mapping[str, Any], journal: Journal, header: RunHeader, found: SortedFindings
 ) -> ReplayOutcome:
     kinds = {seed_id: stored.kind for seed_id, stored in journal.triggers().items()}
     deviating = [*found.findings, *found.deviating_seeds, *found.flaky]
-    seeds = _seeds_that_deviate(journal, about)
+    seeds = _seeds_that_deviate(journal, header)
     return replay_outcome(noted, kinds, deviating, found.mended, seeds)
 
 
-def _seeds_that_deviate(journal: Journal, about: RunHeader) -> list[int]:
+def _seeds_that_deviate(journal: Journal, header: RunHeader) -> list[int]:
     rows = [rows[0] for rows in journal.answers("seed").values()]
     return [
         row.seed_id
-        for row, one in zip(rows, from_rows(about.reading, rows), strict=True)
-        if about.plan.goal.met(one.outcome)
+        for row, one in zip(rows, from_rows(header.reading, rows), strict=True)
+        if header.plan.goal.met(one.outcome)
     ]

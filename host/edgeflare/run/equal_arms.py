@@ -11,7 +11,7 @@ from edgeflare.run.journal_rows import AnswerRow
 from edgeflare.run.run_header import RunHeader
 
 
-def equal_arms(journal: Journal, about: RunHeader) -> list[str]:
+def equal_arms(journal: Journal, header: RunHeader) -> list[str]:
     """Return a line about arms whose raw outputs were equal on all seeds, if nothing was found.
 
     Arms that differ may still give equal outputs on seeds, where a saturated softmax hides what is
@@ -20,13 +20,13 @@ def equal_arms(journal: Journal, about: RunHeader) -> list[str]:
     rows = [rows[0] for rows in journal.answers("seed").values()]
     if len(rows) < int(journal.about()["seeds"]) or not journal.chains() or journal.triggers():
         return []
-    first, second = about.plan.goal.compared
+    first, second = header.plan.goal.compared
     if _equal(rows, first, second):
         return [
             f"nothing was found, and {first} and {second} gave equal outputs on all "
             f"{len(rows)} seeds: is it the same model on the same kernels?"
         ]
-    if about.plan.goal.find is not Find.KERNEL and _equal(rows, Arm.ORIGINAL, Arm.TWIN):
+    if header.plan.goal.find is not Find.KERNEL and _equal(rows, Arm.ORIGINAL, Arm.TWIN):
         return [
             f"nothing was found, and original and twin gave equal outputs on all {len(rows)} "
             "seeds: if it is the same model, only kernels can differ, which --find kernel looks for"

@@ -111,7 +111,7 @@ class Journal:
     def create(
         cls,
         path: Path,
-        about: Mapping[str, Any],
+        header: Mapping[str, Any],
         triggers: Iterable[TriggerRow] = (),
         chains: Iterable[ChainRow] = (),
     ) -> Journal:
@@ -119,7 +119,7 @@ class Journal:
 
         Args:
             path: the journal's.
-            about: what run it is, as plain JSON values.
+            header: what run it is, as plain JSON values.
             triggers: inputs that the run begins with.
             chains: those that led to them.
 
@@ -133,7 +133,7 @@ class Journal:
         db.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {SCHEMA_VERSION};")
         db.executemany(
             "INSERT INTO about VALUES (?, ?)",
-            [(key, json.dumps(value)) for key, value in about.items()],
+            [(key, json.dumps(value)) for key, value in header.items()],
         )
         journal = cls(path, db, _lock=lock)
         for trigger in triggers:
@@ -350,7 +350,7 @@ def damaged_journal(path: Path, why: str) -> UserError:
 
 
 @contextmanager
-def damage_told(path: Path) -> Iterator[None]:
+def reporting_damage(path: Path) -> Iterator[None]:
     """Tell of a journal as damaged where what it holds cannot be worked with inside.
 
     Raises:
@@ -400,11 +400,32 @@ def _answers(row: Sequence[Any]) -> AnswerRow:
     *known, failures, seconds = row
     role, seed_id, n, image_crc32, original, twin, device, members = known
     why = json.loads(failures) if failures else {}
-    return AnswerRow(role, seed_id, n, image_crc32, original, twin, device, members, why, seconds)
+    return AnswerRow(
+        role=role,
+        seed_id=seed_id,
+        n=n,
+        image_crc32=image_crc32,
+        original=original,
+        twin=twin,
+        device=device,
+        members=members,
+        failures=why,
+        seconds=seconds,
+    )
 
 
 def _trigger(row: Sequence[Any]) -> TriggerRow:
     seed_id, kind, operators, *stored, l2, linf, mean_abs, changed = row
     image, sha256, seed_image = stored
-    names = tuple(json.loads(operators))
-    return TriggerRow(seed_id, kind, names, image, sha256, seed_image, l2, linf, mean_abs, changed)
+    return TriggerRow(
+        seed_id=seed_id,
+        kind=kind,
+        operators=tuple(json.loads(operators)),
+        image=image,
+        sha256=sha256,
+        seed_image=seed_image,
+        l2=l2,
+        linf=linf,
+        mean_abs=mean_abs,
+        changed=changed,
+    )

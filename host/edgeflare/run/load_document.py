@@ -1,4 +1,4 @@
-"""The document of a run directory, read or derived, and held to all that it has to keep to."""
+"""The document of a run directory, read or derived, and read or derived, and validated."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import closing
 from edgeflare.errors import UserError
 from edgeflare.run.derive_document import derive_document
 from edgeflare.run.document_check import check_document, read_document
-from edgeflare.run.journal import Journal, damage_told
+from edgeflare.run.journal import Journal, reporting_damage
 from edgeflare.run.run_directory import DOCUMENT, RunDirectory
 from edgeflare.run.run_document import RunDocument
 
@@ -24,7 +24,7 @@ def load_document(directory: RunDirectory) -> RunDocument:
             return read_document(directory.inside(DOCUMENT))
         except UserError as error:
             raise UserError(f"{error}{_remedy(directory)}") from None
-    with closing(Journal.open(directory.journal)) as journal, damage_told(directory.journal):
+    with closing(Journal.open(directory.journal)) as journal, reporting_damage(directory.journal):
         return check_document(derive_document(directory, journal), directory.journal)
 
 

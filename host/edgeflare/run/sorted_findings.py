@@ -42,29 +42,29 @@ class SortedFindings:
     mended: list[Finding] = field(default_factory=list)
 
 
-def sort_findings(directory: RunDirectory, journal: Journal, about: RunHeader) -> SortedFindings:
+def sort_findings(directory: RunDirectory, journal: Journal, header: RunHeader) -> SortedFindings:
     """Return all stored inputs of a run, by what became of them.
 
     Args:
         directory: where the images are.
         journal: of the run.
-        about: its header.
+        header: its header.
 
     """
     found = SortedFindings()
     replayed = "replay" in journal.about()
-    goal = about.plan.goal
+    goal = header.plan.goal
     chains, refinements = journal.chains(), journal.refinements()
     verifications, triggers = journal.answers("verify"), journal.triggers()
     values = image_size(directory, triggers.values())
     for seed_id, trigger in triggers.items():
         rows = verifications.get(seed_id, [])
-        outcomes = [one.outcome for one in from_rows(about.reading, rows)]
+        outcomes = [one.outcome for one in from_rows(header.reading, rows)]
         # Of a replay it is to be steady here; of which kind it was elsewhere does not matter.
         here = goal.met(outcomes[0]) if replayed and outcomes else None
         stored = replace(trigger, kind=here or trigger.kind)
         chain = chains.get(seed_id)
-        finding = _finding(about, stored, chain, refinements.get(seed_id), outcomes, values)
+        finding = _finding(header, stored, chain, refinements.get(seed_id), outcomes, values)
         if len(rows) < REPETITIONS:
             found.unverified.append(finding)
         elif replayed and not any(map(goal.met, outcomes)):
@@ -77,7 +77,7 @@ def sort_findings(directory: RunDirectory, journal: Journal, about: RunHeader) -
 
 
 def _finding(
-    about: RunHeader,
+    header: RunHeader,
     trigger: TriggerRow,
     chain: ChainRow | None,
     refinement: RefinementRow | None,
@@ -86,17 +86,17 @@ def _finding(
 ) -> Finding:
     """Return a stored input as the document has it; `values` are those of an image, if known."""
     outcome = outcomes[0] if outcomes else None
-    plan, answers = about.plan, {} if outcome is None else outcome.answers
-    label = about.seed_label(trigger.seed_id)
+    plan, answers = header.plan, {} if outcome is None else outcome.answers
+    label = header.seed_label(trigger.seed_id)
     found = None if outcome is None else cause(outcome, plan.goal.find)
     confidence = None if outcome is None else strength(*(outcome[a] for a in plan.goal.compared))
     distance = inf if not trigger.l2 else psnr(trigger.l2, values) if values else None
     return Finding(
         seed_id=trigger.seed_id,
-        seed_name=about.seed_name(trigger.seed_id),
+        seed_name=header.seed_name(trigger.seed_id),
         seed_label=label,
         kind=trigger.kind,
-        device=about.devices[device_of(trigger.seed_id, len(about.devices))]["name"],
+        device=header.devices[device_of(trigger.seed_id, len(header.devices))]["name"],
         queries=0 if chain is None else chain.queries,
         device_queries=0 if chain is None else chain.device_queries,
         seconds=0.0 if chain is None else chain.seconds,

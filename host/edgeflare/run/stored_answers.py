@@ -23,16 +23,16 @@ def to_row(role: Role, seed_id: int, n: int, image: Image, evaluated: EvaluatedQ
     outcome = evaluated.outcome
     answered = {**{arm.value: answer for arm, answer in outcome.answers.items()}, **outcome.members}
     return AnswerRow(
-        role,
-        seed_id,
-        n,
-        image_crc32(image),
-        raw.get(Arm.ORIGINAL),
-        raw.get(Arm.TWIN),
-        raw.get(Arm.DEVICE),
-        b"".join(raw[name] for name in outcome.members) or None,
-        {key: answer.failure for key, answer in answered.items() if answer.failure is not None},
-        evaluated.seconds,
+        role=role,
+        seed_id=seed_id,
+        n=n,
+        image_crc32=image_crc32(image),
+        original=raw.get(Arm.ORIGINAL),
+        twin=raw.get(Arm.TWIN),
+        device=raw.get(Arm.DEVICE),
+        members=b"".join(raw[name] for name in outcome.members) or None,
+        failures={key: one.failure for key, one in answered.items() if one.failure is not None},
+        seconds=evaluated.seconds,
     )
 
 

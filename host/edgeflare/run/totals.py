@@ -18,13 +18,13 @@ OVERHEAD: tuple[Role, ...] = ("seed", "test", "verify", "canary")
 
 
 def totals_of(
-    journal: Journal, about: RunHeader, found: SortedFindings, duplicates: Duplicates
+    journal: Journal, header: RunHeader, found: SortedFindings, duplicates: Duplicates
 ) -> Totals:
     """Return the figures of a run.
 
     Args:
         journal: of the run.
-        about: its header.
+        header: its header.
         found: what it stored.
         duplicates: how much of that is the same.
 
@@ -53,7 +53,7 @@ def totals_of(
         overhead_device_queries=_by_device([*overhead, *refining])
         + sum(row.device_queries for row in refined),
         host_evaluations=_host_evaluations(
-            about, [*spent, *refined], [*overhead, *steps, *refining]
+            header, [*spent, *refined], [*overhead, *steps, *refining]
         ),
         setup_seconds=times.setup,
         wall_seconds=times.wall,
@@ -63,7 +63,7 @@ def totals_of(
         device_busy_seconds=times.device_busy,
         ties=sum(row.ties for row in spent),
         flaky=len(found.flaky),
-        harm=None if about.labels is None else _harm(found),
+        harm=None if header.labels is None else _harm(found),
         duplicates=duplicates,
     )
 
@@ -86,12 +86,12 @@ def _by_device(rows: Sequence[AnswerRow]) -> int:
 
 
 def _host_evaluations(
-    about: RunHeader, ended: Sequence[ChainRow | RefinementRow], rows: Sequence[AnswerRow]
+    header: RunHeader, ended: Sequence[ChainRow | RefinementRow], rows: Sequence[AnswerRow]
 ) -> Mapping[str, int]:
     """Return how often each model of the host was invoked.
 
     Args:
-        about: names the kernels.
+        header: names the kernels.
         ended: searches and refinements that have ended, whose answers are not kept.
         rows: all other answers.
 
@@ -101,9 +101,9 @@ def _host_evaluations(
     return {
         "original": sum(row.original_evaluations for row in ended)
         + sum(row.original is not None for row in rows),
-        f"twin-{about.plan.ensemble[0]}": sum(row.twin_evaluations for row in ended)
+        f"twin-{header.plan.ensemble[0]}": sum(row.twin_evaluations for row in ended)
         + sum(row.twin is not None for row in rows),
-        **{f"twin-{member}": members for member in about.reading.members},
+        **{f"twin-{member}": members for member in header.reading.members},
     }
 
 

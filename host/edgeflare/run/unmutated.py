@@ -17,27 +17,29 @@ from edgeflare.run.run_header import RunHeader
 from edgeflare.run.stored_answers import from_rows
 
 
-def unmutated(journal: Journal, about: RunHeader) -> Unmutated:
+def unmutated(journal: Journal, header: RunHeader) -> Unmutated:
     """Return the figures of the seeds and, where there are some, of the held-out images."""
-    told = journal.about().get(HELD_OUT_KEY)
+    held_out = journal.about().get(HELD_OUT_KEY)
     return Unmutated(
-        seeds=_rate(journal, about, "seed", about.labels),
-        test=_rate(journal, about, "test", told["labels"], told["path"]) if told else None,
+        seeds=_rate(journal, header, "seed", header.labels),
+        test=_rate(journal, header, "test", held_out["labels"], held_out["path"])
+        if held_out
+        else None,
     )
 
 
 def _rate(
     journal: Journal,
-    about: RunHeader,
+    header: RunHeader,
     role: Role,
     labels: Sequence[int] | None,
     path: str | None = None,
 ) -> DeviationRate:
-    goal = about.plan.goal
+    goal = header.plan.goal
     rows = [rows[0] for rows in journal.answers(role).values()]
     harms = [
         harm_of(goal, one.outcome, None if labels is None else labels[row.seed_id])
-        for row, one in zip(rows, from_rows(about.reading, rows), strict=True)
+        for row, one in zip(rows, from_rows(header.reading, rows), strict=True)
         if goal.met(one.outcome)
     ]
     images, deviating = len(rows), len(harms)

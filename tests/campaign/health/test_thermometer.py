@@ -43,7 +43,7 @@ class Clock:
 
 
 @dataclass
-class Nurse:
+class RecordingSink:
     told: list[str] = field(default_factory=list)
 
     def warned(self, line: str) -> None:
@@ -57,12 +57,12 @@ class Ward:
     device: ScriptedDevice
     journal: Journal
     clock: Clock = field(default_factory=Clock)
-    nurse: Nurse = field(default_factory=Nurse)
+    sink: RecordingSink = field(default_factory=RecordingSink)
     stopped: bool = False
 
     def __post_init__(self) -> None:
         self.thermometer = Thermometer(
-            HealthRecord((self.device,), self.journal, self.nurse),
+            HealthRecord((self.device,), self.journal, self.sink),
             lambda: self.stopped,
             self.clock,
             self.clock.sleep,
@@ -91,7 +91,7 @@ def test_a_hot_device_rests_until_it_is_cool(journal: Journal) -> None:
     ward.clock.now += READ_INTERVAL_SECONDS
     ward.thermometer.wait_until_cool()
     assert ward.clock.slept == [READ_INTERVAL_SECONDS] * 3
-    assert ward.nurse.told == [
+    assert ward.sink.told == [
         "board is at 81 °C (cpu), above the 80 of its profile: waiting until it is at 75"
     ]
     assert (ward.seen["pauses"], ward.seen["paused_seconds"]) == (1, 3 * READ_INTERVAL_SECONDS)
@@ -119,7 +119,7 @@ def test_zones_that_are_no_thermometers_are_left_out(
     monkeypatch.setattr(board, "telemetry", lambda: Telemetry(temperatures=told))
     ward = Ward(board, journal, stopped=True)
     ward.thermometer.wait_until_cool()
-    (line,) = ward.nurse.told
+    (line,) = ward.sink.told
     assert line.startswith(f"{hottest}, above the 80 of its profile")
 
 
@@ -152,7 +152,7 @@ def test_a_limit_that_has_no_effect_is_told(
     for _ in range(3):
         ward.clock.now += READ_INTERVAL_SECONDS
         ward.thermometer.wait_until_cool()
-    assert ward.nurse.told == [
+    assert ward.sink.told == [
         "board does not tell its temperature, so that pause_above_celsius = 80 has no effect"
     ]
 
@@ -163,7 +163,7 @@ def test_a_device_that_does_not_answer_is_not_said_to_tell_nothing(journal: Jour
         ward = Ward(scripted_device([None], pause_above_celsius=80.0, error=error), journal)
         ward.thermometer.wait_until_cool()
         ward.thermometer.read_all()
-        assert ward.nurse.told == []
+        assert ward.sink.told == []
 
 
 class Board:
@@ -211,11 +211,11 @@ def test_a_real_agent_tells_its_temperature_and_is_waited_for(
         real_board.show(85.0 - 4 * len(slept))
 
     with connect(profile) as device:
-        nurse = Nurse()
-        record = HealthRecord((device,), journal, nurse)
+        sink = RecordingSink()
+        record = HealthRecord((device,), journal, sink)
         Thermometer(record, lambda: False, sleep=sleep).wait_until_cool()
     assert len(slept) == 3  # 81, 77, 73
-    assert nurse.told == [
+    assert sink.told == [
         "board is at 85 °C (soc-thermal), above the 80 of its profile: waiting until it is at 75"
     ]
     (seen,) = journal.about()["health"]["devices"]

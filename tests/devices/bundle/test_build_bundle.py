@@ -96,14 +96,14 @@ def test_it_is_small(runtime: str, native: Bundle) -> None:
 
 
 def test_everything_in_it_has_its_licence(unpacked: Path) -> None:
-    about = json.loads((unpacked / "bundle.json").read_text())
+    header = json.loads((unpacked / "bundle.json").read_text())
     licences = unpacked / "licenses"
 
-    assert {"libc6", "libstdc++6"} < set(about["debian"])
-    for package in about["debian"]:
+    assert {"libc6", "libstdc++6"} < set(header["debian"])
+    for package in header["debian"]:
         assert (licences / "debian" / package / "copyright").stat().st_size > 100
     assert (licences / "debian" / "common-licenses" / "LGPL-2.1").stat().st_size > 10_000
-    for wheel in about["wheels"]:
+    for wheel in header["wheels"]:
         assert any(text.stat().st_size > 100 for text in (licences / wheel).iterdir())
 
 

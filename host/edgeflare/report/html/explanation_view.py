@@ -71,13 +71,13 @@ def load_explanations(directory: RunDirectory, document: RunDocument) -> dict[in
         UserError: the file is damaged.
 
     """
-    told = explained.load_explanations(directory, document.pair["fingerprint"])
-    if told is None:
+    explanations = explained.load_explanations(directory, document.pair["fingerprint"])
+    if explanations is None:
         return {}
     known = {(entry.seed_id, entry.sha256) for entry in document.deviations}
     return {
         one["seed_id"]: read_explanation(one, document.classes)
-        for one in told["findings"].values()
+        for one in explanations["findings"].values()
         if (one["seed_id"], one["sha256"]) in known
     }
 

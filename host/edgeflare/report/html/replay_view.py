@@ -43,23 +43,23 @@ class ReplayView:
 
 def replay_of(document: RunDocument) -> ReplayView | None:
     """Return what is shown of a replay; None of a search."""
-    told = document.replay
-    if told is None:
+    outcome = document.replay
+    if outcome is None:
         return None
-    worse = frozenset(told.deviating_seeds)
-    mended = frozenset(entry.seed_id for entry in told.mended)
+    worse = frozenset(outcome.deviating_seeds)
+    mended = frozenset(entry.seed_id for entry in outcome.mended)
     return ReplayView(
-        of=f"{_name(told.of.run)} (on {', '.join(told.of.devices)})",
-        model=_model(document.pair.get("compressed", ""), told.of.compressed),
+        of=f"{_name(outcome.of.run)} (on {', '.join(outcome.of.devices)})",
+        model=_model(document.pair.get("compressed", ""), outcome.of.compressed),
         tried=tried(document),
         deviating=deviating_now(document),
         mended=len(mended - worse),
         worse=worse,
         but=mended & worse,
-        changed={one.seed_id: f"{one.before} → {one.now}" for one in told.changed_kind},
-        baseline=None if told.baseline is None else _name(told.baseline),
-        new=frozenset(told.new),
-        seeds_are_new=not worse.isdisjoint(told.new),
+        changed={one.seed_id: f"{one.before} → {one.now}" for one in outcome.changed_kind},
+        baseline=None if outcome.baseline is None else _name(outcome.baseline),
+        new=frozenset(outcome.new),
+        seeds_are_new=not worse.isdisjoint(outcome.new),
     )
 
 
