@@ -11,7 +11,7 @@ from edgeflare.run.begin_or_resume import resume_run
 from edgeflare.run.journal import Journal
 
 
-@pytest.mark.parametrize("about", [{"pair": {}}, {"pair": 3}, {"pair": {"fingerprint": "x"}}])
+@pytest.mark.parametrize("header", [{"pair": {}}, {"pair": 3}, {"pair": {"fingerprint": "x"}}])
 def test_a_header_that_no_run_wrote_is_damage_and_the_run_is_unlocked(
     tmp_path: Path, header: dict[str, Any]
 ) -> None:
