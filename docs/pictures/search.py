@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 
 from edgeflare.campaign.chain import chain_generator
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
+from edgeflare.campaign.run_description import describe_run
 from edgeflare.core.answer import Answer, Image
 from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Find, Goal
@@ -102,7 +103,7 @@ def search(opened: OpenedPair, plan: Plan, seed_id: int) -> Sequence[SearchStep]
         return []
     steps = [SearchStep("seed", image, outcome)]
     rng = chain_generator(plan.rng_seed, seed_id)
-    start = Start(image, outcome, plan.goal, rng, opened.settle(plan).bounds)
+    start = Start(image, outcome, plan.goal, rng, describe_run(opened, plan).plan.bounds)
     generator = Boundary().search(start)
     asked = next(generator)
     while len(steps) <= MOST:

@@ -1,23 +1,3 @@
-from __future__ import annotations
+from linear_laboratory import laboratory
 
-from pathlib import Path
-
-import numpy as np
-import pytest
-
-from edgeflare.core.arm import Arm
-from laboratory import CLASSES, SIDE, Laboratory, linear
-
-
-@pytest.fixture
-def laboratory(tmp_path: Path) -> Laboratory:
-    rng = np.random.default_rng(7)
-    images = rng.integers(0, 256, (24, SIDE, SIDE, 1), dtype=np.uint8)
-    weights = rng.normal(size=(SIDE * SIDE, CLASSES)).astype(np.float32)
-    bent = weights + rng.normal(scale=0.35, size=weights.shape).astype(np.float32)
-    skewed = bent + rng.normal(scale=0.25, size=weights.shape).astype(np.float32)
-    return Laboratory(
-        tmp_path,
-        images,
-        {Arm.ORIGINAL: linear(weights), Arm.TWIN: linear(bent), Arm.DEVICE: linear(skewed, 0.01)},
-    )
+__all__ = ["laboratory"]

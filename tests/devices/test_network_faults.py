@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import edgeflare.report
+import edgeflare.run
 from documents import Document, as_json
 from edgeflare.campaign.campaign import Interrupt
 from edgeflare.campaign.opened_pair import open_pair
@@ -139,7 +139,7 @@ def test_a_device_that_is_gone_for_good_leaves_a_run_that_can_be_gone_on_with(
         with pytest.raises(InfrastructureError, match="board: lost, and not back after 2 attempts"):
             search(proxy.address, tmp_path / "run", seeds=10, observer=gone)
     document = json.loads((tmp_path / "run" / "run.json").read_bytes())
-    schema = Path(edgeflare.report.__file__).with_name("run.schema.json")
+    schema = Path(edgeflare.run.__file__).with_name("run.schema.json")
     jsonschema.validate(document, json.loads(schema.read_bytes()))
     assert document["stopped_by"] == "infrastructure"
     assert 0 < document["totals"]["queries"] < whole["totals"]["queries"]
