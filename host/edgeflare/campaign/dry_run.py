@@ -15,7 +15,7 @@ from edgeflare.core.evaluated_query import EvaluatedQuery
 from edgeflare.core.query import Query
 from edgeflare.errors import InfrastructureError
 from edgeflare.models.decode import Decoded, Decoder
-from edgeflare.models.evaluator import RawBatch
+from edgeflare.models.output_decoders import batch_from_bytes
 from edgeflare.models.sanity import sanity_warnings
 
 MOST_SEEDS: Final = 64
@@ -94,8 +94,8 @@ def _evaluated(opened: OpenedPair) -> list[EvaluatedQuery]:
 
 def _decoded(decoder: Decoder, arm: Arm, evaluated: Sequence[EvaluatedQuery]) -> Decoded:
     """Return the answers of one arm as a batch."""
-    outputs = np.frombuffer(b"".join(one.raw[arm] for one in evaluated), decoder.tensor.dtype)
     failures = {
         i: failure for i, one in enumerate(evaluated) if (failure := one.outcome[arm].failure)
     }
-    return decoder.decode(RawBatch(outputs.reshape(len(evaluated), -1), failures))
+    outputs = [one.raw[arm] for one in evaluated]
+    return decoder.decode(batch_from_bytes(decoder, outputs, failures))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.input_evaluation import evaluate_inputs
 from edgeflare.campaign.trigger_files import store_trigger
@@ -14,7 +12,7 @@ from edgeflare.core.evaluated_query import EvaluatedQuery
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.trigger import Trigger
 from edgeflare.models.decode import Decoded, Decoder
-from edgeflare.models.evaluator import RawBatch
+from edgeflare.models.output_decoders import batch_from_bytes
 from edgeflare.models.sanity import sanity_warnings
 from edgeflare.run.journal_rows import AnswerRow
 from edgeflare.run.stored_answers import from_rows
@@ -70,11 +68,11 @@ def warn(context: CampaignContext) -> None:
 
 
 def _decode(decoder: Decoder, arm: Arm, rows: Sequence[AnswerRow]) -> Decoded:
-    outputs = np.frombuffer(b"".join(row.raw(arm) or b"" for row in rows), decoder.tensor.dtype)
+    outputs = [row.raw(arm) or b"" for row in rows]
     failures = {
         i: row.failures[arm.value] for i, row in enumerate(rows) if arm.value in row.failures
     }
-    return decoder.decode(RawBatch(outputs.reshape(len(rows), -1), failures))
+    return decoder.decode(batch_from_bytes(decoder, outputs, failures))
 
 
 def _known(context: CampaignContext) -> Mapping[int, EvaluatedQuery]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+
+import numpy as np
 
 from edgeflare.core.answer import Answer
 from edgeflare.core.arm import Arm
@@ -23,6 +25,21 @@ class OutputDecoders:
 
     decoders: Mapping[Arm, Decoder]
     members: tuple[str, ...] = ()
+
+
+def batch_from_bytes(
+    decoder: Decoder, outputs: Collection[bytes], failures: Mapping[int, str]
+) -> RawBatch:
+    """Return raw outputs as the batch that a model gave.
+
+    Args:
+        decoder: of the model, whose dtype they have.
+        outputs: the raw output vector of each input.
+        failures: why an input has no answer, by its position.
+
+    """
+    vectors = np.frombuffer(b"".join(outputs), decoder.tensor.dtype)
+    return RawBatch(vectors.reshape(len(outputs), -1), failures)
 
 
 def read_answers(decoder: Decoder, batch: RawBatch) -> Iterator[Answer]:

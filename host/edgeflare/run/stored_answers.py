@@ -5,15 +5,12 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from edgeflare.core.answer import Answer, Image
 from edgeflare.core.arm import Arm
 from edgeflare.core.evaluated_query import EvaluatedQuery
 from edgeflare.core.outcome import Outcome
 from edgeflare.models.decode import Decoder
-from edgeflare.models.evaluator import RawBatch
-from edgeflare.models.output_decoders import OutputDecoders, read_answers
+from edgeflare.models.output_decoders import OutputDecoders, batch_from_bytes, read_answers
 from edgeflare.run.journal_rows import AnswerRow, Role
 
 
@@ -68,8 +65,7 @@ def _read(
     if not blobs:
         return []
     failures = {k: rows[i].failures[key] for k, i in enumerate(blobs) if key in rows[i].failures}
-    outputs = np.frombuffer(b"".join(blobs.values()), decoder.tensor.dtype)
-    batch = RawBatch(outputs.reshape(len(blobs), -1), failures)
+    batch = batch_from_bytes(decoder, blobs.values(), failures)
     return list(zip(blobs, read_answers(decoder, batch), strict=True))
 
 
