@@ -1,4 +1,4 @@
-"""Runs that commit 3635223 recorded, version 0.1.0, before the record had a room of its own.
+"""Runs that an earlier commit of version 0.1.0 recorded, 3635223.
 
 They load and are reported, explained, replayed and resumed as they were then.
 

@@ -23,7 +23,7 @@ def main() -> None:
     """Run the command line; errors are one line on stderr, and an exit code that says whose."""
     before, threading.excepthook = threading.excepthook, _thread_failed
     try:
-        # Here, since it takes a second in which Ctrl-C should be heeded too.
+        # Here, so that Ctrl-C is heeded while it is imported.
         from edgeflare.cli.app import app  # noqa: PLC0415
 
         code = app(prog_name="edgeflare", standalone_mode=False)

@@ -90,7 +90,7 @@ class Explanations:
         """
         self.pending = list(pending)
         self._directory = directory
-        self._about = header
+        self._header = header
         self._devices: dict[str, Any] = dict(before["devices"]) if before else {}
         self._findings: dict[str, Any] = dict(before["findings"]) if before else {}
         self._device = device
@@ -115,7 +115,7 @@ class Explanations:
         document: Document = {
             "schema": SCHEMA,
             "edgeflare": __version__,
-            "pair": {key: self._about.pair[key] for key in ("name", "fingerprint")},
+            "pair": {key: self._header.pair[key] for key in ("name", "fingerprint")},
             "pending": {"device": self._device, "seed_ids": self.pending},
             "devices": {name: self._devices[name] for name in sorted(named)},
             "findings": {key: self._findings[key] for key in sorted(self._findings, key=int)},

@@ -121,14 +121,14 @@ def load_measurements(
         UserError: a model or the labelled set cannot be read.
 
     """
-    header = _about(pair, plan, labelled)
+    conditions = _conditions(pair, plan, labelled)
     if not kept.exists():
         return None
     try:
         known = load_json(kept, compiled(_KEPT))
     except UserError as error:
         raise UserError(f"{error}; remove it, and it is measured anew") from None
-    return _from_json(known) if known["about"] == header else None
+    return _from_json(known) if known["about"] == conditions else None
 
 
 def measure(
@@ -157,7 +157,7 @@ def measure(
         InfrastructureError: the device or a worker process is lost for good.
 
     """
-    header = _about(pair, plan, labelled)
+    conditions = _conditions(pair, plan, labelled)
     with ExitStack() as stack:
         opened = open_models(pair, plan, labelled, stack, trust)
         latency, runs = _latency(opened)
@@ -165,7 +165,7 @@ def measure(
         if stopped():
             return None
     measured = ModelMeasurements(pair.compressed.stat().st_size, latency, runs, answers)
-    text = json.dumps({"about": header, **asdict(measured)}, indent=1)
+    text = json.dumps({"about": conditions, **asdict(measured)}, indent=1)
     write_atomically(kept, text.encode() + b"\n")
     return measured
 
@@ -215,7 +215,7 @@ def _load(pair: Pair, labelled: Path, shape: ImageShape) -> Seeds:
     return seeds
 
 
-def _about(pair: Pair, plan: Plan, labelled: Path | None) -> dict[str, Any]:
+def _conditions(pair: Pair, plan: Plan, labelled: Path | None) -> dict[str, Any]:
     """Return what the figures depend on, as plain JSON values."""
     return {
         "models": pair.model_hashes(),

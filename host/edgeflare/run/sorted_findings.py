@@ -90,7 +90,7 @@ def _finding(
     label = header.seed_label(trigger.seed_id)
     found = None if outcome is None else cause(outcome, plan.goal.find)
     confidence = None if outcome is None else strength(*(outcome[a] for a in plan.goal.compared))
-    distance = inf if not trigger.l2 else psnr(trigger.l2, values) if values else None
+    distance = _psnr(trigger, values)
     return Finding(
         seed_id=trigger.seed_id,
         seed_name=header.seed_name(trigger.seed_id),
@@ -122,6 +122,13 @@ def _finding(
         within=is_near(plan, distance),
         strong=is_strong(plan, confidence),
     )
+
+
+def _psnr(trigger: TriggerRow, values: int | None) -> float | None:
+    """Return the PSNR to the seed in dB; infinite for the seed itself, None where not known."""
+    if not trigger.l2:
+        return inf
+    return psnr(trigger.l2, values) if values else None
 
 
 def _distortion(row: TriggerRow | RefinementRow) -> Distortion:

@@ -113,13 +113,13 @@ def parameter(
         at_most: the largest value.
 
     """
-    header = {
+    metadata = {
         "description": description,
         "at_least": at_least,
         "above": above,
         "at_most": at_most,
     }
-    made: V = field(default=default, metadata={_KEY: header})
+    made: V = field(default=default, metadata={_KEY: metadata})
     return made
 
 

@@ -96,14 +96,14 @@ def test_it_is_small(runtime: str, native: Bundle) -> None:
 
 
 def test_everything_in_it_has_its_licence(unpacked: Path) -> None:
-    header = json.loads((unpacked / "bundle.json").read_text())
+    versions = json.loads((unpacked / "bundle.json").read_text())
     licences = unpacked / "licenses"
 
-    assert {"libc6", "libstdc++6"} < set(header["debian"])
-    for package in header["debian"]:
+    assert {"libc6", "libstdc++6"} < set(versions["debian"])
+    for package in versions["debian"]:
         assert (licences / "debian" / package / "copyright").stat().st_size > 100
     assert (licences / "debian" / "common-licenses" / "LGPL-2.1").stat().st_size > 10_000
-    for wheel in header["wheels"]:
+    for wheel in versions["wheels"]:
         assert any(text.stat().st_size > 100 for text in (licences / wheel).iterdir())
 
 

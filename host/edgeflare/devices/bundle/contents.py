@@ -72,7 +72,7 @@ def bundle_contents(target: BundleTarget, runtime: str, apt: Path, observe: Obse
     if native.machine != target.machine:
         compiler, _ = _interpreter(_fetch_python(native, apt, observe), {}, native)
     observe("compiling modules")
-    header = {
+    versions = {
         "agent": __version__,
         "target": target.name,
         "runtime": runtime,
@@ -82,7 +82,7 @@ def bundle_contents(target: BundleTarget, runtime: str, apt: Path, observe: Obse
     return {
         **compile_modules({**interpreter, **packages}, compiler),
         "agent": _script(target),
-        "bundle.json": json.dumps(header, indent=2).encode() + b"\n",
+        "bundle.json": json.dumps(versions, indent=2).encode() + b"\n",
         "licenses/README": _ABOUT_LICENCES,
         **{f"licenses/{name}": text for name, text in licences.items()},
     }

@@ -106,9 +106,9 @@ def wheel_files(path: Path) -> Iterator[tuple[str, bytes]]:
 def wheel_licences(path: Path) -> Iterator[tuple[str, bytes]]:
     """Yield name and content of a wheel's licence texts; its metadata where it brings none."""
     with zipfile.ZipFile(path) as wheel:
-        header = [name for name in wheel.namelist() if ".dist-info/" in name]
-        texts = [name for name in header if _LICENCE.search(name)]
-        for name in texts or [name for name in header if name.endswith("/METADATA")]:
+        metadata = [name for name in wheel.namelist() if ".dist-info/" in name]
+        texts = [name for name in metadata if _LICENCE.search(name)]
+        for name in texts or [name for name in metadata if name.endswith("/METADATA")]:
             yield name.rpartition("/")[2], wheel.read(name)
 
 
