@@ -75,7 +75,7 @@ def test_the_agent_ends_with_a_host_that_is_killed(tmp_path: Path) -> None:
             sys.executable,
             "-c",
             "import time\n"
-            "from edgeflare.devices.profile import find_profile\n"
+            "from edgeflare.devices.profile_lookup import find_profile\n"
             "from edgeflare.devices.device import connect\n"
             "device = connect(find_profile('emulated-builtin'))\n"
             "print('up', flush=True)\n"
