@@ -101,6 +101,7 @@ class LaboratoryDevice:
         return self.monitored.telemetry()
 
     def reopen(self, _stopped: Callable[[], bool]) -> None:
+        self.laboratory.bring_back()
         self.laboratory.recovered.append(self.index)
 
 
@@ -110,7 +111,8 @@ class Laboratory:
 
     `members` are further kernel sets that the host runs the compressed model under, and
     `more_devices` further devices, which share the seeds with the first; `recovered` are the
-    places of those that were lost and brought back. `monitored` are the devices whose health is
+    places of those that were lost and brought back, which takes as long as `bring_back`, and fails
+    where that raises. `monitored` are the devices whose health is
     watched.
     """
 
@@ -120,6 +122,7 @@ class Laboratory:
     members: dict[Kernels, Invoke] = field(default_factory=dict)
     more_devices: tuple[Invoke, ...] = ()
     recovered: list[int] = field(default_factory=list)
+    bring_back: Callable[[], None] = lambda: None
     monitored: tuple[MonitoredDevice, ...] = ()
     plan: Plan = field(
         default_factory=lambda: Plan(

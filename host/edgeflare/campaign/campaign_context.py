@@ -47,7 +47,7 @@ class CampaignContext:
         directory: where images are stored.
         stopwatch: the times of this process.
         observer: sees progress.
-        chains: the most chains that are open at once.
+        chains: the most chains that are open at once, on all devices together.
         stopped: whether the user wants to stop.
         held_out: (images, H, W, C) uint8, images that are only evaluated, or None.
 
@@ -68,7 +68,7 @@ class CampaignContext:
     held_out: NDArray[np.uint8] | None = None
 
     def pipeline(self) -> Pipeline[Any]:
-        """Return an empty pipeline over the panel."""
+        """Return an empty pipeline over all devices; each batch waits until none is too hot."""
         return Pipeline(self.panel, self.recover, self.health.thermometer.wait_until_cool)
 
     def ask_device(self, seed_id: int) -> EvaluatedQuery:
@@ -79,11 +79,8 @@ class CampaignContext:
         return one
 
     def batch_size(self, seconds_for_each: float) -> int:
-        """Return how many queries make a batch, given the time that one takes.
-
-        Several devices work on a batch at once, so that it may hold as many times more.
-        """
-        most = max(1, self.chains // DEPTH)
+        """Return how many queries make a batch for one device, given the time that one takes."""
+        most = max(1, self.chains // self.panel.devices // DEPTH)
         if seconds_for_each <= 0.0:
             return most
-        return max(1, min(most, int(BATCH_SECONDS * self.panel.devices / seconds_for_each)))
+        return max(1, min(most, int(BATCH_SECONDS / seconds_for_each)))

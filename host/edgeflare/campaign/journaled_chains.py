@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Protocol
 
 from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.chain import Chain
-from edgeflare.campaign.scheduler import ChainAnswer, ChainPhase, ChainRecord, run_chains
+from edgeflare.campaign.pipeline import Pipeline
+from edgeflare.campaign.scheduler import ChainAnswer, ChainPhase, ChainRecord, Lane, run_chains
 from edgeflare.core.evaluated_query import EvaluatedQuery
 from edgeflare.core.query import Query
 from edgeflare.errors import UserError
+from edgeflare.run.device_assignment import device_of
 from edgeflare.run.journal_rows import Role
 from edgeflare.run.stored_answers import from_rows, image_crc32, to_row
 
@@ -39,11 +43,26 @@ def run_journaled_chains(
     run_chains(
         phase,
         _JournalRecord(context, phase.role),
-        context.pipeline(),
-        seed_ids,
+        _lanes(context, seed_ids),
         most_open=most_open,
         batch_size=context.batch_size,
     )
+
+
+def _lanes(context: CampaignContext, seed_ids: Iterable[int]) -> list[Lane]:
+    """Return a lane for each device, with those of the seeds that are given to it."""
+    devices = context.panel.devices
+    lanes = [
+        Lane(
+            Pipeline(context.panel, context.recover),
+            deque(),
+            partial(context.health.thermometer.is_cool, index),
+        )
+        for index in range(devices)
+    ]
+    for seed_id in seed_ids:
+        lanes[device_of(seed_id, devices)].waiting.append(seed_id)
+    return lanes
 
 
 def replay_answers(context: CampaignContext, role: Role, chain: Chain) -> None:
@@ -88,7 +107,7 @@ class _JournalRecord(ChainRecord):
             to_row(self._role, chain.seed_id, step, query.image, one)
             for chain, step, query, one in answers
         )
-        self._context.health.canaries.record(further)
+        self._context.health.canaries.record(answers[0].chain.seed_id, further)
 
     def check(self) -> None:
         self._context.health.canaries.check(self._context.ask_device)

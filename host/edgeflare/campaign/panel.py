@@ -148,6 +148,11 @@ class Pending:
         self._parts = parts
         self.device_busy_seconds = 0.0
 
+    @property
+    def unfinished(self) -> list[Future[RawBatch]]:
+        """What `collect` would wait for."""
+        return [part.raw for part in self._parts if not part.raw.done()]
+
     def collect(self) -> list[EvaluatedQuery]:
         """Wait for the answers of all arms, and return them in the order of the queries.
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from edgeflare.campaign.panel import Panel, PanelDeviceLost, Pending
 from edgeflare.core.evaluated_query import EvaluatedQuery
@@ -46,13 +47,17 @@ class _SubmittedBatch(Generic[Ticket]):
     queries: Sequence[Query]
     seed_ids: Sequence[int]
     pending: Pending
+    losses: int = 0
 
 
 class Pipeline(Generic[Ticket]):
     """Keeps batches under way on a panel, and survives a device that was lost and found again."""
 
     def __init__(
-        self, panel: Panel, recover: Callable[[int], None], wait_until_ready: Callable[[], None]
+        self,
+        panel: Panel,
+        recover: Callable[[int], None],
+        wait_until_ready: Callable[[], None] = lambda: None,
     ) -> None:
         """Make an empty pipeline.
 
@@ -66,6 +71,7 @@ class Pipeline(Generic[Ticket]):
         self._recover = recover
         self._wait_until_ready = wait_until_ready
         self._batches: deque[_SubmittedBatch[Ticket]] = deque()
+        self._recovery: Future[None] | None = None
 
     def __len__(self) -> int:
         """Return the number of batches under way."""
@@ -73,8 +79,15 @@ class Pipeline(Generic[Ticket]):
 
     @property
     def full(self) -> bool:
-        """Whether another batch would have to wait for one to be taken out."""
-        return len(self._batches) >= DEPTH
+        """Whether another batch would have to wait: for one to be taken out, or for a device."""
+        return len(self._batches) >= DEPTH or self._recovery is not None
+
+    @property
+    def awaited(self) -> list[Future[Any]]:
+        """What has to be done before `poll` can return a batch; empty if nothing has."""
+        if self._recovery is not None:
+            return [self._recovery]
+        return self._batches[0].pending.unfinished if self._batches else []
 
     def put(self, ticket: Ticket, queries: Sequence[Query], seed_ids: Sequence[int]) -> None:
         """Begin to evaluate a batch, of which each query comes from a seed."""
@@ -84,21 +97,55 @@ class Pipeline(Generic[Ticket]):
 
     def take(self) -> EvaluatedBatch[Ticket]:
         """Wait for the oldest batch; a batch that was lost with its device is sent again."""
-        for _ in range(MOST_RECOVERIES + 1):
-            batch = self._batches[0]
+        self._finish_recovery()
+        while True:
             try:
-                evaluated = batch.pending.collect()
+                return self._collect()
             except PanelDeviceLost as lost:
-                last = lost
                 self._recover(lost.index)
-                for other in self._batches:
-                    other.pending = self._panel.submit(other.queries, other.seed_ids)
-                continue
-            self._batches.popleft()
-            return EvaluatedBatch(batch.ticket, evaluated, batch.pending.device_busy_seconds)
-        raise InfrastructureError(
-            f"the same batch lost the device {MOST_RECOVERIES + 1} times in a row: {last}"
-        )
+                self._send_again()
+
+    def poll(self, executor: Executor) -> EvaluatedBatch[Ticket] | None:
+        """Return the oldest batch if it is answered, without waiting.
+
+        A lost device is brought back by `executor`; the call after it came back sends again what
+        was lost with it.
+        """
+        if self._recovery is not None and self._recovery.done():
+            self._finish_recovery()
+        if not self._batches or self.awaited:
+            return None
+        try:
+            return self._collect()
+        except PanelDeviceLost as lost:
+            self._recovery = executor.submit(self._recover, lost.index)
+            return None
+
+    def _collect(self) -> EvaluatedBatch[Ticket]:
+        """Wait for the oldest batch, or raise that a device was lost."""
+        batch = self._batches[0]
+        try:
+            evaluated = batch.pending.collect()
+        except PanelDeviceLost as lost:
+            batch.losses += 1
+            if batch.losses <= MOST_RECOVERIES:
+                raise
+            raise InfrastructureError(
+                f"the same batch lost the device {batch.losses} times in a row: {lost}"
+            ) from lost
+        self._batches.popleft()
+        return EvaluatedBatch(batch.ticket, evaluated, batch.pending.device_busy_seconds)
+
+    def _finish_recovery(self) -> None:
+        """Wait for a device that is being brought back, if one is, and send to it again."""
+        recovery, self._recovery = self._recovery, None
+        if recovery is not None:
+            recovery.result()
+            self._send_again()
+
+    def _send_again(self) -> None:
+        for batch in self._batches:
+            batch.pending = self._panel.submit(batch.queries, batch.seed_ids)
 
     def stream(
         self, batches: Iterable[tuple[Ticket, Sequence[Query], Sequence[int]]]

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from edgeflare.campaign.chain import Chain
 from edgeflare.campaign.pipeline import Pipeline
 from edgeflare.core.evaluated_query import EvaluatedQuery
 from edgeflare.core.query import Query
+from edgeflare.errors import EdgeFlareError
+
+HELD_UP_SECONDS = 0.5
+"""Between two questions whether a lane may ask again, such as one whose device was too hot."""
 
 ChainBatch = list[tuple[Chain, Sequence[Query]]]
 """Chains, and what each of them asks."""
@@ -71,54 +78,141 @@ class ChainRecord:
         """
 
 
+@dataclass(slots=True)
+class Lane:
+    """Chains whose queries share batches, such as all those of one device.
+
+    Attributes:
+        pipeline: an empty pipeline for their batches.
+        waiting: the numbers of the chains that are not open, in the order in which they are opened.
+        may_ask: returns whether another batch may be sent now; raises InfrastructureError where
+            none may be sent any more.
+        ready: open chains that are not under way.
+        under_way: how many chains are.
+        size: how many queries make a batch.
+
+    """
+
+    pipeline: Pipeline[ChainBatch]
+    waiting: deque[int]
+    may_ask: Callable[[], bool] = lambda: True
+    ready: deque[Chain] = field(default_factory=deque)
+    under_way: int = 0
+    size: int = 0
+
+
 def run_chains(
     phase: ChainPhase,
     record: ChainRecord,
-    pipeline: Pipeline[ChainBatch],
-    numbers: Iterable[int],
+    lanes: Sequence[Lane],
     *,
     most_open: int,
     batch_size: Callable[[float], int],
 ) -> None:
     """Run a phase's chains until each has ended or waits, or the phase is stopped.
 
-    A batch of answers, and what became of the chains that were told them, is one transaction.
+    A batch of answers, and what became of the chains that were told them, is one transaction. No
+    lane waits for another one.
 
     Args:
         phase: what the chains are, and what becomes of them.
         record: where their answers are kept.
-        pipeline: an empty pipeline.
-        numbers: the chains, in the order in which they are opened.
+        lanes: the chains, as they share batches.
         most_open: the most chains that are open at once.
         batch_size: returns how many queries make a batch, given the seconds that one takes; 0
             where that is not known yet.
 
+    Raises:
+        InfrastructureError: a lane cannot go on; what was under way in the others is kept.
+
     """
-    waiting = deque(numbers)
-    ready: deque[Chain] = deque()
-    under_way = 0
-    size = batch_size(0.0)
-    while True:
-        while waiting and len(ready) + under_way < most_open:
-            chain = phase.open(waiting.popleft())
-            with record.transaction():
-                ready += [chain] if phase.keep_or_end(chain) else []
-        while ready and not pipeline.full and not phase.stopped():
-            batch = _next_batch(ready, size)
-            under_way += len(batch)
-            _put(record, batch, pipeline)
-        if not len(pipeline):
-            return
-        answered = pipeline.take()
-        under_way -= len(answered.ticket)
+    run = _ChainRun(phase, record, max(1, most_open // len(lanes)), batch_size)
+    left = list(lanes)
+    failure: EdgeFlareError | None = None
+    for lane in lanes:
+        lane.size = batch_size(0.0)
+    with ThreadPoolExecutor(len(lanes)) as recoveries:
+        while left:
+            answered = held_up = False
+            for lane in tuple(left):
+                # The last lane has a lost device brought back by the main thread, which alone
+                # receives signals.
+                executor = recoveries if len(left) > 1 else None
+                try:
+                    held = failure is None and run.send(lane)
+                    received = run.receive(lane, executor)
+                except EdgeFlareError as error:
+                    failure = failure or error
+                    left.remove(lane)
+                    continue
+                answered |= received
+                held_up |= held
+                if not (received or held or len(lane.pipeline)):
+                    left.remove(lane)
+            if left and not answered:
+                _wait(left, held_up=held_up)
+    if failure is not None:
+        raise failure
+
+
+@dataclass(frozen=True, slots=True)
+class _ChainRun:
+    """A phase that is run, lane by lane."""
+
+    phase: ChainPhase
+    record: ChainRecord
+    most_open: int
+    batch_size: Callable[[float], int]
+
+    def send(self, lane: Lane) -> bool:
+        """Send what chains ask; return whether the lane has more to ask, but may not now."""
+        while lane.waiting and len(lane.ready) + lane.under_way < self.most_open:
+            chain = self.phase.open(lane.waiting.popleft())
+            with self.record.transaction():
+                lane.ready += [chain] if self.phase.keep_or_end(chain) else []
+        while lane.ready and not lane.pipeline.full and not self.phase.stopped():
+            if not lane.may_ask():
+                return True
+            batch = _next_batch(lane.ready, lane.size)
+            lane.under_way += len(batch)
+            _put(self.record, batch, lane.pipeline)
+        return False
+
+    def receive(self, lane: Lane, executor: Executor | None) -> bool:
+        """Tell the chains of the lane's oldest batch their answers; return whether there were any.
+
+        Without an executor it waits for them; with one it does not, and a lost device is brought
+        back by the executor.
+        """
+        if not len(lane.pipeline):
+            return False
+        answered = lane.pipeline.take() if executor is None else lane.pipeline.poll(executor)
+        if answered is None:
+            return False
+        phase, record = self.phase, self.record
+        lane.under_way -= len(answered.ticket)
         with record.transaction():
             answers = _tell(answered.ticket, answered.evaluated)
             record.write(answers, answered.evaluated[len(answers) :])
-            ready += [chain for chain, _ in answered.ticket if phase.keep_or_end(chain)]
+            lane.ready += [chain for chain, _ in answered.ticket if phase.keep_or_end(chain)]
             phase.add_time(answered.device_busy_seconds)
         record.check()
-        size = batch_size(answered.mean_seconds)
+        lane.size = self.batch_size(answered.mean_seconds)
         phase.report()
+        return True
+
+
+def _wait(lanes: Sequence[Lane], *, held_up: bool) -> None:
+    """Wait until one of the lanes may have something to receive or to send."""
+    under_way = [lane.pipeline.awaited for lane in lanes if len(lane.pipeline)]
+    if not under_way:
+        time.sleep(HELD_UP_SECONDS)
+    elif all(under_way):
+        wait(
+            [awaited[0] for awaited in under_way],
+            timeout=HELD_UP_SECONDS if held_up else None,
+            return_when=FIRST_COMPLETED,
+        )
 
 
 def _next_batch(ready: deque[Chain], size: int) -> ChainBatch:

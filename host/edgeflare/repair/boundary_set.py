@@ -17,14 +17,14 @@ margin. It shows what a repairer does to inputs that nobody searched for.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from edgeflare.campaign.chain import Chain
-from edgeflare.campaign.pipeline import Pipeline
-from edgeflare.campaign.scheduler import ChainAnswer, ChainBatch, ChainRecord, run_chains
+from edgeflare.campaign.scheduler import ChainAnswer, ChainRecord, Lane, run_chains
 from edgeflare.core.arm import Arm
 from edgeflare.core.evaluated_query import EvaluatedQuery
 from edgeflare.core.goal import Goal
@@ -91,12 +91,11 @@ def gather(
     """
     gathering = _Gathering(run, run_inputs, rounds, progress)
     gathering.report()
-    pipeline: Pipeline[ChainBatch] = run.opened.pipeline()
+    lane = Lane(run.opened.pipeline(), deque(range(gathering.total)))
     run_chains(
         gathering,
         gathering,
-        pipeline,
-        range(gathering.total),
+        [lane],
         most_open=gathering.total,
         batch_size=lambda _seconds: _BATCH,
     )

@@ -8,7 +8,7 @@ no strategy's answers, they change no finding.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,7 +63,7 @@ class Canaries:
         self._images = images
         self._asked: Counter[int] = Counter()
         self._references: dict[int, tuple[int, EvaluatedQuery]] = {}
-        self._under_way: deque[list[_Canary]] = deque()
+        self._under_way: list[deque[list[_Canary]]] = [deque() for _ in record.devices]
         self._answered: list[tuple[_Canary, EvaluatedQuery]] = []
 
     def load_references(self, reading: OutputDecoders) -> None:
@@ -81,19 +81,18 @@ class Canaries:
     def due(
         self, queries: Sequence[Query], seed_ids: Sequence[int]
     ) -> tuple[list[Query], list[int]]:
-        """Return what is to be asked together with a batch: canaries, and their seeds' ids."""
-        due = [
-            canary
-            for index, count in sorted(self._counts(queries, seed_ids).items())
-            for canary in self._due(index, count)
-        ]
-        self._under_way.append(due)
+        """Return canaries to ask together with a batch of one device, and their seeds' ids."""
+        index = self._index(seed_ids[0])
+        count = sum(Arm.DEVICE in query.arms for query in queries)
+        due = self._due(index, count) if count and index in self._references else []
+        self._under_way[index].append(due)
         asked = [Query(self._images[canary.seed_id], (Arm.DEVICE,)) for canary in due]
         return asked, [canary.seed_id for canary in due]
 
-    def record(self, evaluated: Sequence[EvaluatedQuery]) -> None:
-        """Record what the canaries of the oldest batch under way answered."""
-        self._answered = list(zip(self._under_way.popleft(), evaluated, strict=True))
+    def record(self, seed_id: int, evaluated: Sequence[EvaluatedQuery]) -> None:
+        """Record what the canaries of the oldest batch on the device of a seed answered."""
+        asked = self._under_way[self._index(seed_id)].popleft()
+        self._answered = list(zip(asked, evaluated, strict=True))
         for canary, one in self._answered:
             self._write(canary.n, canary, one)
 
@@ -109,17 +108,6 @@ class Canaries:
         """
         for canary, one in self._answered:
             self._check(canary, one, ask)
-
-    def _counts(self, queries: Iterable[Query], seed_ids: Iterable[int]) -> Mapping[int, int]:
-        """Return how many of a batch's queries go to each device that has a canary."""
-        if not self._references:
-            return {}
-        indexes = (
-            self._index(seed_id)
-            for query, seed_id in zip(queries, seed_ids, strict=True)
-            if Arm.DEVICE in query.arms
-        )
-        return {i: n for i, n in Counter(indexes).items() if i in self._references}
 
     def _due(self, index: int, count: int) -> list[_Canary]:
         every = self._record.devices[index].profile.canary_every

@@ -50,6 +50,7 @@ class Thermometer:
         self._clock = clock
         self._sleep = sleep
         self._read_at = [float("-inf")] * len(record.devices)
+        self._pauses: dict[int, tuple[float, float]] = {}  # begin, and seconds paused before
 
     def read_all(self) -> None:
         """Note temperatures and frequencies of all devices."""
@@ -62,52 +63,76 @@ class Thermometer:
             self._read(index)
 
     def wait_until_cool(self) -> None:
-        """Wait until no device is too hot; called before each batch.
+        """Wait until no device is too hot, or the user wants to stop.
 
         Raises:
             InfrastructureError: a device does not cool down.
 
         """
-        for index, device in enumerate(self._record.devices):
-            limit = device.profile.pause_above_celsius
-            if limit is None or self._is_recent(index):
-                continue
-            hottest = self._read(index)
-            if hottest is None:
-                self._record.warn(
-                    f"{device.profile.name} does not tell its temperature, so that"
-                    f" pause_above_celsius = {limit:g} has no effect"
-                )
-            elif hottest > limit:
-                self._cool(index, limit, hottest)
+        for index in range(len(self._record.devices)):
+            cool = self.is_cool(index)
+            while not cool and not self._stopped():
+                self._sleep(READ_INTERVAL_SECONDS)
+                self._watch(index)
+                cool = index not in self._pauses
+
+    def is_cool(self, index: int) -> bool:
+        """Return whether a device may go on; it is read unless it was read just before.
+
+        Raises:
+            InfrastructureError: it does not cool down.
+
+        """
+        if not self._is_recent(index):
+            self._watch(index)
+        return index not in self._pauses
+
+    def _watch(self, index: int) -> None:
+        """Read a device that has a limit, and begin or end its pause."""
+        profile = self._record.devices[index].profile
+        limit = profile.pause_above_celsius
+        if limit is None:
+            return
+        hottest = self._read(index)
+        if index in self._pauses:
+            self._go_on_cooling(index, limit, hottest)
+        elif hottest is None:
+            self._record.warn(
+                f"{profile.name} does not tell its temperature, so that pause_above_celsius ="
+                f" {limit:g} has no effect"
+            )
+        elif hottest > limit:
+            self._begin_cooling(index, limit, hottest)
 
     def _is_recent(self, index: int) -> bool:
         return self._clock() < self._read_at[index] + READ_INTERVAL_SECONDS
 
-    def _cool(self, index: int, limit: float, hottest: float) -> None:
-        record = self._record
-        name, readings = record.devices[index].profile.name, record.readings[index]
-        enough, since = limit - COOLER_BY_CELSIUS, self._clock()
-        record.announce(
-            f"{name} is at {hottest:.0f} °C ({self._hottest_zone(index)}), above the {limit:g} of"
-            f" its profile: waiting until it is at {enough:g}"
+    def _begin_cooling(self, index: int, limit: float, hottest: float) -> None:
+        self._record.announce(
+            f"{self._record.devices[index].profile.name} is at {hottest:.0f} °C"
+            f" ({self._hottest_zone(index)}), above the {limit:g} of its profile: waiting until it"
+            f" is at {limit - COOLER_BY_CELSIUS:g}"
         )
+        readings = self._record.readings[index]
         readings.pauses += 1
-        while hottest > enough and not self._stopped():
-            if self._clock() - since >= COOLING_SECONDS:
-                record.keep()
-                raise InfrastructureError(
-                    f"{name}: still at {hottest:.0f} °C after {COOLING_SECONDS / 60:.0f} minutes of"
-                    f" rest, where {enough:g} were expected; cool it, or raise"
-                    f" pause_above_celsius in its profile"
-                )
-            self._sleep(READ_INTERVAL_SECONDS)
-            now = self._read(index)
-            if now is None or isnan(now):
-                break  # it was lost meanwhile; whoever asks it next notices
-            hottest = now
-        readings.paused_seconds += self._clock() - since
-        record.keep()
+        self._pauses[index] = (self._read_at[index], readings.paused_seconds)
+        self._record.keep()
+
+    def _go_on_cooling(self, index: int, limit: float, hottest: float | None) -> None:
+        """Count the time of a pause until now, and end it where the device is cool."""
+        since, paused_before = self._pauses[index]
+        paused, enough = self._read_at[index] - since, limit - COOLER_BY_CELSIUS
+        self._record.readings[index].paused_seconds = paused_before + paused
+        self._record.keep()
+        # One that was lost meanwhile goes on too: whoever asks it next notices.
+        if hottest is None or isnan(hottest) or hottest <= enough:
+            del self._pauses[index]
+        elif paused >= COOLING_SECONDS:
+            raise InfrastructureError(
+                f"{self._record.devices[index].profile.name}: still at {hottest:.0f} °C after"
+                f" {COOLING_SECONDS / 60:.0f} minutes of rest, where {enough:g} were expected; cool"
+                f" it, or raise pause_above_celsius in its profile"
+            )
 
     def _read(self, index: int) -> float | None:
         """Note a device's state; return its highest temperature.

@@ -1,0 +1,177 @@
+"""While one of several devices cools down or is brought back, the others go on."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from documents import Document
+from edgeflare.campaign.health import thermometer
+from edgeflare.core.arm import Arm
+from edgeflare.devices.connection import DeviceLost
+from edgeflare.devices.profile import Profile
+from edgeflare.devices.provenance import Telemetry
+from edgeflare.errors import InfrastructureError
+from edgeflare.models.evaluator import Evaluator, RawBatch, Signature
+from edgeflare.run.load_document import load_document
+from edgeflare.run.run_directory import RunDirectory
+from laboratory import SIGNATURE, Laboratory, untimed
+from scripted_health import scripted_device
+
+CALLS_BEFORE = 15
+"""Batches that the second device answers before something happens to it: the search has begun."""
+
+PATIENCE_SECONDS = 60.0
+"""After which what is waited for will not happen any more."""
+
+
+@pytest.fixture
+def two_devices(laboratory: Laboratory) -> Laboratory:
+    return replace(laboratory, more_devices=(laboratory.models[Arm.DEVICE],))
+
+
+def chains_of_the_first(run: Path) -> int:
+    """Return how many chains of the first device the journal says have ended."""
+    db = sqlite3.connect(f"file:{run / 'run.db'}?mode=ro", uri=True)
+    try:
+        return int(db.execute("SELECT count(*) FROM chains WHERE seed_id % 2 = 0").fetchone()[0])
+    finally:
+        db.close()
+
+
+@dataclass
+class OtherDevice:
+    """Tells whether the first device has ended all its chains."""
+
+    run: Path
+    chains: int
+    waited_since: float | None = None
+    seen: bool = False
+
+    def done(self) -> bool:
+        """Whether it has, or will not any more."""
+        if self.waited_since is None:
+            self.waited_since = time.monotonic()
+        self.seen = self.seen or chains_of_the_first(self.run) == self.chains
+        return self.seen or time.monotonic() > self.waited_since + PATIENCE_SECONDS
+
+    def wait(self) -> None:
+        while not self.done():
+            time.sleep(0.01)
+
+
+class Counted:
+    """A device that counts its batches, and is lost on one of them."""
+
+    def __init__(self, inner: Evaluator, lost_at: int | None = None) -> None:
+        self._inner, self._lost_at = inner, lost_at
+        self.calls = 0
+
+    @property
+    def signature(self) -> Signature:
+        return SIGNATURE
+
+    def submit(self, inputs: NDArray[np.generic]) -> Future[RawBatch]:
+        self.calls += 1
+        if self.calls == self._lost_at:
+            lost: Future[RawBatch] = Future()
+            lost.set_exception(DeviceLost("pulled the plug"))
+            return lost
+        return self._inner.submit(inputs)
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+def second(wrap: Callable[[Evaluator], Evaluator]) -> Callable[[Evaluator], Evaluator]:
+    """Wrap the second device that is made, and leave the first as it is."""
+    made: list[Evaluator] = []
+
+    def wrap_device(inner: Evaluator) -> Evaluator:
+        made.append(inner)
+        return wrap(inner) if len(made) == 2 else inner
+
+    return wrap_device
+
+
+@dataclass
+class HotUntilDone:
+    """A device that is hot from some batch on, until the first has ended its chains."""
+
+    profile: Profile
+    first: OtherDevice
+    counted: Counted | None = None
+
+    def telemetry(self) -> Telemetry:
+        begun = self.counted is not None and self.counted.calls >= CALLS_BEFORE
+        return Telemetry(temperatures={"cpu": 90.0 if begun and not self.first.done() else 40.0})
+
+
+def undisturbed(two_devices: Laboratory, disturbed: str) -> tuple[Document, OtherDevice]:
+    document = two_devices.run("undisturbed")
+    folder = two_devices.folder
+    return document, OtherDevice(folder / disturbed, chains_of_the_first(folder / "undisturbed"))
+
+
+def test_a_device_cools_down_while_the_other_ends_its_chains(
+    two_devices: Laboratory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(thermometer, "READ_INTERVAL_SECONDS", 0.01)
+    whole, first = undisturbed(two_devices, "hot")
+    profile = scripted_device(pause_above_celsius=80.0, canary_every=0).profile
+    hot = HotUntilDone(profile, first)
+
+    def wrap(inner: Evaluator) -> Evaluator:
+        hot.counted = Counted(inner)
+        return hot.counted
+
+    two_devices.monitored = (scripted_device(canary_every=0), hot)
+    document = two_devices.run("hot", wrap_device=second(wrap))
+
+    assert first.seen
+    assert document["health"][1]["pauses"] == 1
+    expected, actual = untimed(whole), untimed(document)
+    assert actual == expected
+
+
+def test_a_device_is_brought_back_while_the_other_ends_its_chains(two_devices: Laboratory) -> None:
+    whole, first = undisturbed(two_devices, "lost")
+    two_devices.bring_back = first.wait
+
+    document = two_devices.run(
+        "lost", wrap_device=second(lambda inner: Counted(inner, lost_at=CALLS_BEFORE))
+    )
+
+    assert first.seen
+    assert two_devices.recovered == [1]
+    assert untimed(document) == untimed(whole)
+
+
+def test_what_the_other_was_asked_is_kept_when_a_device_is_lost_for_good(
+    two_devices: Laboratory,
+) -> None:
+    whole, first = undisturbed(two_devices, "run")
+
+    def give_up() -> None:
+        first.wait()
+        raise InfrastructureError("board: lost, and not back")
+
+    two_devices.bring_back = give_up
+    with pytest.raises(InfrastructureError, match="lost, and not back"):
+        two_devices.run(
+            "run", wrap_device=second(lambda inner: Counted(inner, lost_at=CALLS_BEFORE))
+        )
+    assert first.seen
+    stopped = load_document(RunDirectory(two_devices.folder / "run"))
+    assert stopped.stopped_by == "infrastructure"
+
+    two_devices.bring_back = lambda: None
+    assert untimed(two_devices.run("run", resume=True)) == untimed(whole)
