@@ -31,6 +31,7 @@ class SearchPhase:
 
     def __init__(self, context: CampaignContext, seeds: Mapping[int, Outcome]) -> None:
         """Prepare the search; `seeds` are the outcomes of the seeds to search from, by id."""
+        context.health.canaries.load_references(context.panel.reading)
         self._context = context
         self._seeds = seeds
         self._strategy = find_strategy(context.plan.strategy).create(context.plan.parameters)
@@ -40,7 +41,6 @@ class SearchPhase:
         self._open: dict[int, Chain] = {}
         self._allowance = 0
         self._seconds_before = context.journal.times().wall
-        context.health.canaries.load_references(context.panel.reading)
 
     def run(self) -> bool:
         """Search until every chain has ended; return False if it was stopped before."""

@@ -12,7 +12,7 @@ import json
 import os
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, field
 from pathlib import Path
@@ -26,6 +26,12 @@ from edgeflare.run.journal_rows import (
     Role,
     Times,
     TriggerRow,
+)
+from edgeflare.run.reliable_answers import (
+    DroppedAnswers,
+    Mine,
+    drop_unreliable,
+    mark_reliable,
 )
 from edgeflare.run.run_lock import lock_run
 from edgeflare.suggestion import path_suggestion
@@ -209,8 +215,7 @@ class Journal:
 
     def note(self, key: str, value: Any) -> None:
         """Add to what the run is."""
-        with self._db:
-            self._db.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (key, json.dumps(value)))
+        self._db.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (key, json.dumps(value)))
 
     # What is written while it runs.
 
@@ -275,6 +280,23 @@ class Journal:
             "UPDATE stints SET setup_seconds = ?, wall_seconds = ?, refine_seconds = ?, "
             "verify_seconds = ?, device_busy_seconds = ? WHERE id = ?",
             (*astuple(times), self._stint),
+        )
+
+    # How far what a device answered is reliable; inside a transaction.
+
+    def mark_reliable(self, mine: Mine, changed: Iterable[int]) -> None:
+        """Mark all that a device has answered as reliable; see `reliable_answers`."""
+        mark_reliable(self._db, mine, changed)
+
+    def drop_unreliable(self, mine: Mine, read: Callable[[str], bytes]) -> DroppedAnswers:
+        """Drop what a device answered since its last mark; see `reliable_answers`."""
+        return drop_unreliable(self._db, mine, read)
+
+    def drop_canaries(self, seed_id: int, after: int) -> None:
+        """Drop the answers to the canaries of a seed whose numbers are above another."""
+        self._db.execute(
+            "DELETE FROM answers WHERE role = 'canary' AND seed_id = ? AND abs(n) > ?",
+            (seed_id, after),
         )
 
     # What is read: on resume, and for reports.

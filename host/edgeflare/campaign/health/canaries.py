@@ -3,6 +3,10 @@
 A *canary* is the first seed of a device that the device answered. It is asked again every so many
 device queries, in the batch that is due anyway; its answer must not change. Since canaries change
 no strategy's answers, they change no finding.
+
+A good canary vouches for what its device answered before it. When a canary fails for good, what its
+device answered since the last good one is dropped from the journal, so that a resumed run asks
+again; of the chains that ended since, whose answers are not kept, all is dropped.
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ from edgeflare.errors import InfrastructureError
 from edgeflare.models.output_decoders import OutputDecoders
 from edgeflare.run.device_assignment import device_of
 from edgeflare.run.journal import Journal
+from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.stored_answers import from_rows, to_row
 
 Ask = Callable[[int], EvaluatedQuery]
@@ -31,11 +36,20 @@ Ask = Callable[[int], EvaluatedQuery]
 
 @dataclass(frozen=True, slots=True)
 class _Canary:
-    """A canary under way: the index of its device, its seed, and its number on that device."""
+    """A canary under way.
+
+    Attributes:
+        index: of its device.
+        seed_id: its seed.
+        n: its number on that device.
+        extra: it is asked only since the last one failed; its answer is not kept.
+
+    """
 
     index: int
     seed_id: int
     n: int
+    extra: bool = False
 
 
 class Canaries:
@@ -63,11 +77,18 @@ class Canaries:
         self._images = images
         self._asked: Counter[int] = Counter()
         self._references: dict[int, tuple[int, EvaluatedQuery]] = {}
-        self._under_way: list[deque[list[_Canary]]] = [deque() for _ in record.devices]
+        self._under_way: list[deque[tuple[list[_Canary], set[int]]]] = [
+            deque() for _ in record.devices
+        ]
+        self._changed_seeds: set[int] = set()
         self._answered: list[tuple[_Canary, EvaluatedQuery]] = []
 
     def load_references(self, reading: OutputDecoders) -> None:
-        """Load the first answers of the canaries, and how much each device was asked since."""
+        """Load the first answers of the canaries, and how much each device was asked since.
+
+        Where a process was killed between an answer that has changed and what follows from it, that
+        is made up for: the device counts as failed, and what it answered is dropped.
+        """
         if not self._record.devices:
             return
         rows = [rows[0] for rows in self._journal.answers("seed").values()]
@@ -75,8 +96,29 @@ class Canaries:
             index = self._index(row.seed_id)
             if one.outcome[Arm.DEVICE].failure is None:
                 self._references.setdefault(index, (row.seed_id, one))
+        self._changed_seeds = set(range(len(self._images)))
+        self._count_asked()
+        for index in self._references:
+            every = self._record.devices[index].profile.canary_every
+            if every and self._left_failing(index, reading):
+                self._fail(index)
+
+    def _count_asked(self) -> None:
+        self._asked.clear()
         for seed_id, asked in self._journal.device_queries().items():
             self._asked[self._index(seed_id)] += asked
+
+    def _left_failing(self, index: int, reading: OutputDecoders) -> bool:
+        """Whether a canary's label has changed, and it was not seen to be right since."""
+        seed_id, reference = self._references[index]
+        rows = self._journal.steps("canary", seed_id)
+        labels = {
+            row.n: _label(one) for row, one in zip(rows, from_rows(reading, rows), strict=True)
+        }
+        right = _label(reference)
+        return any(
+            n > 0 and right not in (label, labels.get(-n, "")) for n, label in labels.items()
+        )
 
     def due(
         self, queries: Sequence[Query], seed_ids: Sequence[int]
@@ -85,14 +127,15 @@ class Canaries:
         index = self._index(seed_ids[0])
         count = sum(Arm.DEVICE in query.arms for query in queries)
         due = self._due(index, count) if count and index in self._references else []
-        self._under_way[index].append(due)
+        self._under_way[index].append((due, set(seed_ids)))
         asked = [Query(self._images[canary.seed_id], (Arm.DEVICE,)) for canary in due]
         return asked, [canary.seed_id for canary in due]
 
     def record(self, seed_id: int, evaluated: Sequence[EvaluatedQuery]) -> None:
         """Record what the canaries of the oldest batch on the device of a seed answered."""
-        asked = self._under_way[self._index(seed_id)].popleft()
-        self._answered = list(zip(asked, evaluated, strict=True))
+        canaries, seed_ids = self._under_way[self._index(seed_id)].popleft()
+        self._changed_seeds |= seed_ids
+        self._answered = list(zip(canaries, evaluated, strict=True))
         for canary, one in self._answered:
             self._write(canary.n, canary, one)
 
@@ -108,6 +151,8 @@ class Canaries:
         """
         for canary, one in self._answered:
             self._check(canary, one, ask)
+        for index in {canary.index for canary, _ in self._answered}:
+            self._vouch(index)
 
     def _due(self, index: int, count: int) -> list[_Canary]:
         every = self._record.devices[index].profile.canary_every
@@ -116,11 +161,12 @@ class Canaries:
         first = self._asked[index] // every
         self._asked[index] += count
         readings = self._record.readings[index]
-        if readings.failed:  # in the part of the run before this one: is it well now?
-            readings.failed, first = False, max(0, first - 1)
-        last = self._asked[index] // every
         seed_id = self._references[index][0]
-        return [_Canary(index, seed_id, n) for n in range(first + 1, last + 1)]
+        # Failed in the part of the run before this one: is it well now?
+        extra = [_Canary(index, seed_id, first + 1, extra=True)] if readings.failed else []
+        readings.failed = False
+        last = self._asked[index] // every
+        return extra + [_Canary(index, seed_id, n) for n in range(first + 1, last + 1)]
 
     def _check(self, canary: _Canary, one: EvaluatedQuery, ask: Ask) -> None:
         record, reference = self._record, self._references[canary.index][1]
@@ -139,16 +185,44 @@ class Canaries:
             again = ask(canary.seed_id)
             self._write(-canary.n, canary, again)
             if _label(again) != _label(reference):
-                readings.failed = True
                 line = self._changed(canary, reference, again)
                 record.warn(line)
-                record.keep()
+                self._fail(canary.index)
                 raise InfrastructureError(line)
             record.warn(
                 f"{name} answered its canary, seed {canary.seed_id}, with {_label(one)} instead of"
                 f" {_label(reference)} once, and rightly when asked again"
             )
         record.keep()
+
+    def _vouch(self, index: int) -> None:
+        """Mark what a device has answered as reliable."""
+        changed = {seed_id for seed_id in self._changed_seeds if self._index(seed_id) == index}
+        with self._journal.transaction():
+            self._journal.mark_reliable(lambda seed_id: self._index(seed_id) == index, changed)
+        self._changed_seeds -= changed
+
+    def _fail(self, index: int) -> None:
+        """Drop what a device answered since its last good canary, and keep that it has failed."""
+        record, directory = self._record, RunDirectory(self._journal.path.parent)
+        profile = record.devices[index].profile
+        record.readings[index].failed = True
+        with self._journal.transaction():
+            dropped = self._journal.drop_unreliable(
+                lambda seed_id: self._index(seed_id) == index, directory.read
+            )
+            self._count_asked()
+            last = self._asked[index] // profile.canary_every
+            self._journal.drop_canaries(self._references[index][0], last)
+            record.warn(
+                f"{profile.name}: what it answered since its last good canary was dropped, and is"
+                f" asked again on --resume: {dropped.chains} searches and {dropped.refinements}"
+                f" refinements that had ended, and {dropped.answers} answers of others"
+            )
+            record.keep()
+        # After the transaction: what a kill leaves here, no row of the journal names.
+        for image in dropped.images:
+            directory.inside(image).unlink(missing_ok=True)
 
     def _changed(self, canary: _Canary, reference: EvaluatedQuery, now: EvaluatedQuery) -> str:
         profile = self._record.devices[canary.index].profile
@@ -160,6 +234,8 @@ class Canaries:
         )
 
     def _write(self, n: int, canary: _Canary, one: EvaluatedQuery) -> None:
+        if canary.extra:
+            return
         row = to_row("canary", canary.seed_id, n, self._images[canary.seed_id], one)
         self._journal.write_answers([row])
 
