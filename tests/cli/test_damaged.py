@@ -102,6 +102,7 @@ def commands(run: Path, other: Path, seed_id: int) -> list[tuple[str | Path, ...
         (("findings", 0, "device"), "other", "findings[0].device is 'other', but devices has none"),
         (("findings", 0, "labels", "twin"), 10, "labels.twin is 10, but twin has 10 probabilities"),
         (("classes", 0), "\ud800", "it holds text that is no Unicode"),
+        (("findings", 0, "seed_image"), 1e300, "it holds 1e+300, which not every reader of JSON"),
     ],
 )
 def test_the_line_names_the_file_and_the_place(

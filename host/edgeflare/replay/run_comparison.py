@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from edgeflare.errors import UserError
+from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.report.entry_names import sort
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDevice, RunDocument
@@ -94,8 +94,7 @@ def compare(documents: Mapping[str, RunDocument]) -> RunComparison:
         documents: at least two, by where they lie.
 
     Raises:
-        UserError: there are fewer.
-        InfrastructureError: a stored image is gone or damaged.
+        UserError: there are fewer, or a stored image is gone or damaged.
 
     """
     if len(documents) < 2:
@@ -119,7 +118,10 @@ def compare(documents: Mapping[str, RunDocument]) -> RunComparison:
 
 def _content(run: str, image: str) -> bytes:
     """Return what tells the pixels of a stored image from those of any other."""
-    pixels = RunDirectory(Path(run)).load_image(image)
+    try:
+        pixels = RunDirectory(Path(run)).load_image(image)
+    except InfrastructureError as error:
+        raise UserError(str(error)) from None
     return sha256(str(pixels.shape).encode() + pixels.tobytes()).digest()
 
 

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
@@ -74,14 +74,22 @@ def parse_json(data: bytes, path: Path, schema: Schema) -> dict[str, Any]:
         UserError: it is damaged; names the file, and the place in it.
 
     """
+    unkept: list[str] = []
     try:
-        document = json.loads(data, parse_float=_number, parse_int=_whole, parse_constant=str)
+        document = json.loads(
+            data,
+            parse_float=partial(_number, unkept),
+            parse_int=partial(_whole, unkept),
+            parse_constant=partial(_text_of, unkept),
+        )
         json.dumps(document, ensure_ascii=False).encode()  # no text that is no Unicode
         if schema.name and not (
             isinstance(document, dict) and document.get("schema") == schema.name
         ):
             raise UserError(f"{path} is not of the schema {schema.name}")
         schema.check(document)
+        if unkept:  # where the schema wants text
+            raise ValueError(f"it holds {unkept[0]}, which not every reader of JSON keeps exactly")
     except JsonSchemaValueException as error:
         raise UserError(f"{path} is damaged: {_explained(error)}") from None
     except UnicodeError:
@@ -107,17 +115,24 @@ def compiled(schema: Mapping[str, Any]) -> Schema:
     return Schema(name, fastjsonschema.compile(kept, use_default=False))
 
 
-def _whole(text: str) -> int | str:
+def _whole(unkept: list[str], text: str) -> int | str:
     """Return a whole number; what is too large stays text, which no schema takes for a number."""
-    value = text if len(text) > 20 else int(text)
-    return text if isinstance(value, str) or abs(value) > MOST else value
+    if len(text) > 20 or abs(int(text)) > MOST:
+        return _text_of(unkept, text)
+    return int(text)
 
 
-def _number(text: str) -> float | int | str:
+def _number(unkept: list[str], text: str) -> float | int | str:
     value = float(text)
     if not -MOST <= value <= MOST:
-        return text
+        return _text_of(unkept, text)
     return int(value) if value.is_integer() else value
+
+
+def _text_of(unkept: list[str], text: str) -> str:
+    """Return the text of a number that cannot be kept, and note it."""
+    unkept.append(text)
+    return text
 
 
 def _explained(error: JsonSchemaValueException) -> str:
