@@ -3,6 +3,9 @@
 
 PYTHON ?= python3
 
+# The tests start hundreds of interpreters, which need not compile our modules each.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help env demo test check lint protos clean
@@ -28,7 +31,8 @@ test: env
 
 # What is not slow, and needs nothing beside the environment.
 check: lint
-	OPENBLAS_NUM_THREADS=1 .venv/bin/python -m pytest --numprocesses auto --dist loadfile -m \
+	OPENBLAS_NUM_THREADS=1 .venv/bin/python -m pytest --numprocesses auto --dist loadfile \
+	    --hypothesis-profile short -m \
 	    'not (slow or adb or browser or bundle or gcc or old_board or openssl or qemu or shells or sshd)'
 
 lint: .venv/.complete

@@ -17,8 +17,19 @@ CAPABILITY_MARKS = frozenset(
 )
 ROOT = Path(__file__).parents[1]
 
+SLOW_FIXTURES = frozenset({"crafted", "finished", "laboratory", "start_agent"})
+"""Fixtures that search or start an agent."""
+
 settings.register_profile("untimed", settings(deadline=None))
+settings.register_profile("short", settings(deadline=None, max_examples=20))
 settings.load_profile("untimed")  # a busy machine is no failure
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests slow that search or start an agent, by their fixtures."""
+    for item in items:
+        if SLOW_FIXTURES.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")

@@ -109,6 +109,7 @@ def test_a_runtimes_error_is_an_answer(refusing_model: Path) -> None:
         assert model.restarts == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("byte", "kind", "detail"),
     [
@@ -151,6 +152,7 @@ def test_a_confirmed_culprit_is_quarantined_and_costs_nobody_else(
         assert model.restarts == restarts
 
 
+@pytest.mark.slow
 def test_a_culprit_that_comes_twice_in_a_batch_is_run_for_the_first_only(
     int8_model: Path, harmless_inputs: Inputs, faulty_launcher: list[str]
 ) -> None:
@@ -252,6 +254,7 @@ def test_warm_up_runs_before_the_model_counts_as_open(
         assert model.run(inputs.tobytes(), 2).outputs == reference(int8_model, "builtin", inputs)
 
 
+@pytest.mark.slow
 def test_files_that_are_no_models_are_refused_in_one_line(
     int8_model: Path, future_model: Path, tmp_path: Path
 ) -> None:
@@ -371,6 +374,7 @@ def test_closing_ends_the_worker_even_in_mid_batch(
         model.run(inputs.tobytes(), 1)
 
 
+@pytest.mark.slow
 def test_nothing_is_left_open(int8_model: Path) -> None:
     with IsolatedModel.open(int8_model, Options("builtin")) as model:
         model.run(bytes(8), 1)

@@ -77,6 +77,7 @@ def test_an_interval_holds_the_truth_about_as_often_as_it_says() -> None:
     assert 85 <= sum(one.low <= 10.0 <= one.high for one in intervals) <= 100
 
 
+@pytest.mark.slow
 @laws
 @given(tables, st.data())
 def test_a_ratio_looks_only_at_what_both_solved(values: Values, data: st.DataObject) -> None:
@@ -90,6 +91,7 @@ def test_a_ratio_looks_only_at_what_both_solved(values: Values, data: st.DataObj
     assert ratio == ratio_of_means(np.where(both, values, 7.0e9), np.where(both, baseline, np.nan))
 
 
+@pytest.mark.slow
 @laws
 @given(tables, st.sampled_from([0.5, 1.0, 4.0]))
 def test_a_strategy_that_needs_k_times_as_much_has_the_ratio_k(values: Values, k: float) -> None:

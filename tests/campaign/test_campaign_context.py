@@ -27,6 +27,7 @@ def _attribute(func: ast.expr) -> str | None:
     return func.attr if isinstance(func, ast.Attribute) else None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "files"),
     [

@@ -55,6 +55,7 @@ def test_a_question_about_the_whole_imports_no_command(option: str, libraries: s
     assert {name for name in modules if name.partition(".")[0] == "edgeflare"} == EDGEFLARE
 
 
+@pytest.mark.slow
 def test_a_command_imports_no_other_command() -> None:
     modules = imported_by("doctor", "--help")
     assert "edgeflare.cli.doctor" in modules

@@ -83,6 +83,7 @@ def test_run_directories_and_no_others(
     assert complete(f"edgeflare {before} runs/[f]") == [""]
 
 
+@pytest.mark.slow
 def test_bash_completes_with_what_is_shown_for_it() -> None:
     edgeflare = Path(sys.executable).with_name("edgeflare")
     script = """

@@ -94,6 +94,7 @@ def test_a_broken_profile_is_a_row_among_others(
     assert row(said.out, "emulated-builtin").startswith("emulated-builtin emulated")
 
 
+@pytest.mark.slow
 def test_a_check_runs_a_model_and_says_what_the_device_is(call: Call) -> None:
     said = call("devices", "check", "emulated-reference")
     assert said.code == 0, said.err
@@ -102,6 +103,7 @@ def test_a_check_runs_a_model_and_says_what_the_device_is(call: Call) -> None:
     assert said.out.splitlines()[-1].startswith("emulated-reference is ready")
 
 
+@pytest.mark.slow
 def test_a_check_notices_a_wrong_answer(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     right = checking.expected_answer()
     monkeypatch.setattr(checking, "expected_answer", lambda: right + 1)
@@ -174,6 +176,7 @@ def test_the_doctor_looks_for_what_reaches_devices(call: Call) -> None:
     assert "Android Debug Bridge" in said.out
 
 
+@pytest.mark.slow
 def test_the_doctor_says_what_bundles_lack(
     call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

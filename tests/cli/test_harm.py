@@ -14,6 +14,8 @@ import cv2
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.slow
+
 TEST = 40
 SMALL = (
     *("--limit", "10", "--max-queries", "150", "--chains", "16"),

@@ -28,6 +28,7 @@ def same(example: Path) -> tuple[str, ...]:
     return ("--original", str(example / "compressed.tflite"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("find", ["any", "compression"])
 @pytest.mark.parametrize("strategy", ["boundary", "dflare"])
 def test_the_same_model_on_the_same_kernels(
@@ -47,6 +48,7 @@ def test_the_same_model_on_the_same_kernels(
     assert "nothing was found" in said.out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ensemble", ["xnnpack", "xnnpack,reference"])
 def test_the_same_kernels_on_both_sides(
     ensemble: str, call: Callable[..., Any], example: Path, tmp_path: Path
@@ -64,6 +66,7 @@ def test_what_was_found_needs_no_such_line(finished: Any) -> None:
     assert warnings_of(finished.folder) == []
 
 
+@pytest.mark.slow
 def test_a_compressed_model_that_is_constant_says_so(
     call: Callable[..., Any], example: Path, constant: Path, tmp_path: Path
 ) -> None:
@@ -77,6 +80,7 @@ def test_a_compressed_model_that_is_constant_says_so(
     assert "compressed" in line
 
 
+@pytest.mark.slow
 def test_a_pair_that_is_constant_says_so_and_ends(
     call: Callable[..., Any], example: Path, constant: Path, tmp_path: Path
 ) -> None:

@@ -82,6 +82,7 @@ def test_its_document_is_derived_from_its_journal_as_it_was(ended: Path, call: C
     assert now == then
 
 
+@pytest.mark.slow
 def test_it_is_reported(ended: Path, call: Call) -> None:
     assert call("report", ended, "--html", "--junit", "--csv", "--summary").code == 0
     assert (ended / "report.html").read_text().count("<article") >= len(document(ended)["findings"])

@@ -46,6 +46,7 @@ def test_the_list_names_what_is_built_in(call: Callable[..., Any]) -> None:
     assert line.split() == ["pixel-change", "image", "edgeflare_operators"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("installed")
 def test_the_list_names_an_installed_operator(start: Callable[..., Any]) -> None:
     listed = json.loads(start("operators", "--json").out)
@@ -53,6 +54,7 @@ def test_the_list_names_an_installed_operator(start: Callable[..., Any]) -> None
     assert [entry["name"] for entry in listed] == sorted(entry["name"] for entry in listed)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("installed")
 def test_an_unknown_operator_is_answered_with_the_nearest(
     start: Callable[..., Any], example: Path, tmp_path: Path

@@ -18,6 +18,7 @@ def run(finished: Any, tmp_path: Path) -> Path:
     return Path(shutil.copytree(finished.folder, tmp_path / "run"))
 
 
+@pytest.mark.slow
 def test_a_search_says_its_run_directory_alone(
     start: Call, example: Path, small: tuple[str, ...], tmp_path: Path
 ) -> None:

@@ -99,6 +99,7 @@ def test_no_run(call: Call, tmp_path: Path) -> None:
     said.complaint()
 
 
+@pytest.mark.slow
 def test_a_model_that_is_not_what_it_was(
     example: Path, biased: Path, call: Call, tmp_path: Path
 ) -> None:
@@ -114,6 +115,7 @@ def test_a_model_that_is_not_what_it_was(
     assert f"{pair / 'compressed.tflite'} is not the compressed model of {run}" in said.complaint()
 
 
+@pytest.mark.slow
 def test_a_run_without_an_original(example: Path, call: Call, tmp_path: Path) -> None:
     pair, run = tmp_path / "pair", tmp_path / "run"
     shutil.copytree(example, pair, ignore=shutil.ignore_patterns("*.py"))

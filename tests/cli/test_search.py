@@ -17,6 +17,8 @@ from onnx import TensorProto, helper, numpy_helper
 from edgeflare.run import run_document as report_document
 from laboratory import untimed
 
+pytestmark = pytest.mark.slow
+
 KEYS = {
     *("schema", "pair", "devices", "strategy", "find", "rng_seed"),
     *("totals", "findings", "deviating_seeds", "flaky"),

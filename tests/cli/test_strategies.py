@@ -59,6 +59,7 @@ def darken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     strategy_registry._installed.cache_clear()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("darken")
 def test_a_strategy_of_another_package_is_listed_after_the_built_in_ones(
     call: Callable[..., Any],
@@ -88,6 +89,7 @@ def test_a_strategy_of_another_package_is_shown_with_its_parameters(
     assert "has no method search; mend or uninstall the package" in refused.complaint()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("darken")
 def test_a_strategy_of_another_package_searches_with_what_is_set(
     call: Callable[..., Any], example: Path, tmp_path: Path

@@ -37,6 +37,7 @@ def test_its_devices_are_listed_with_their_states(call: Call, tmp_path: Path) ->
     assert [row for row in rows if row.startswith("nice://")] == ["nice://4 nice at level 4"]
 
 
+@pytest.mark.slow
 def test_a_profile_of_it_is_tried(call: Call) -> None:
     refused = call("devices", "check", "background")
     assert (refused.code, 'uses the transport "nice"' in refused.err) == (2, True)
@@ -56,6 +57,7 @@ def test_nothing_is_installed_on_its_devices(call: Call) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_search_runs_on_it(
     call: Call, example: Path, small: tuple[str, ...], tmp_path: Path
 ) -> None:

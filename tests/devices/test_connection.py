@@ -57,6 +57,7 @@ def address(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     server.stop(None).wait()
 
 
+@pytest.mark.slow
 def test_a_profile_says_how_long_an_upload_may_take(address: str) -> None:
     slow = Connection("board", Endpoint(address), upload_seconds=1)
     with pytest.raises(DeviceLost, match="the agent did not answer in time"):
@@ -64,6 +65,7 @@ def test_a_profile_says_how_long_an_upload_may_take(address: str) -> None:
     slow.close()
 
 
+@pytest.mark.slow
 def test_a_profile_says_how_long_connecting_may_take(address: str) -> None:
     board = Profile(name="board", transport="address", address=address, connect_timeout_seconds=1)
     with pytest.raises(DeviceLost, match="no answer in time"):

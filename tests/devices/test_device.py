@@ -23,6 +23,8 @@ from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.errors import InfrastructureError
 from edgeflare_protos import PROTOCOL_MAJOR, PROTOCOL_MINOR
 
+pytestmark = pytest.mark.slow
+
 
 def agent_of_this_process() -> int:
     children = Path(f"/proc/{os.getpid()}/task").glob("*/children")

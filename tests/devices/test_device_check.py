@@ -13,6 +13,7 @@ from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.devices.session import DeviceSession
 
 
+@pytest.mark.slow
 def test_a_device_that_is_well_passes() -> None:
     checked = device_check.check_device(find_profile("emulated-builtin"))
     assert checked.provenance.total_nodes == 1

@@ -27,6 +27,7 @@ def device() -> Iterator[Device]:
         yield opened
 
 
+@pytest.mark.slow
 def test_all_tensors_are_those_of_the_runtime(device: Device) -> None:
     values = example_input()
     with device.probe(CONTENT, capture=True) as probe:

@@ -57,6 +57,7 @@ def test_quantization_and_delegated_nodes_are_told(
         assert fake.provenance.delegated_nodes == session.delegated_nodes == 2
 
 
+@pytest.mark.slow
 def test_two_sessions_at_once(
     device: Device,
     model: Path,

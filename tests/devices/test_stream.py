@@ -163,6 +163,7 @@ def test_a_device_that_does_not_answer_in_time_is_lost(
             gate.set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("bytes_per_second", "lost"), [(ROW_BYTES, False), (10**6, True)])
 def test_a_device_that_rested_has_not_lost_what_is_on_its_way(
     serve: Serve,

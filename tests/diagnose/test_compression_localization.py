@@ -83,6 +83,7 @@ def _one(values: Any, by: int) -> Any:
     return changed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operator", WEIGHTED)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_constant_that_is_not_the_originals_is_found(fault: str, operator: int) -> None:

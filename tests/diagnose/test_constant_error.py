@@ -36,6 +36,7 @@ def with_bias(values: NDArray[np.float32]) -> bytes:
     return with_constant(FLOAT, constant_of(FLOAT, LAYER, 2), lambda _: values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("converter", CONVERTERS.values(), ids=CONVERTERS)
 @settings(max_examples=20)
 @given(

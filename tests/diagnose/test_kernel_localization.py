@@ -222,6 +222,7 @@ class Counting:
         return probe
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most_runs", [*range(12), MOST_DEVICE_QUERIES])
 @pytest.mark.parametrize("hidden", [lambda opens: opens, hides_captures, hides_everything])
 def test_the_device_is_not_asked_more_often_than_it_may_be(

@@ -110,6 +110,7 @@ def find(content: bytes, device: Opens) -> KernelOnset:
         return finder.find(example_input())[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "operator"), FAULTS)
 def test_a_fault_in_any_layer_is_found_by_capture(kind: Kind, operator: int) -> None:
     content, change = pair_of(kind)[1], fault_in(kind, operator)
@@ -121,6 +122,7 @@ def test_a_fault_in_any_layer_is_found_by_capture(kind: Kind, operator: int) -> 
     assert own == {operator}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "operator"), FAULTS)
 def test_a_fault_in_any_layer_is_found_by_bisection(kind: Kind, operator: int) -> None:
     content = pair_of(kind)[1]
@@ -165,6 +167,7 @@ def loss(original: bytes, compressed: bytes, seed: int = 0) -> CompressionError:
         return finder.find(twin, original_input(seed))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("kind", KINDS)
 def test_quantization_explains_what_it_did(kind: Kind, seed: int) -> None:
@@ -174,6 +177,7 @@ def test_quantization_explains_what_it_did(kind: Kind, seed: int) -> None:
     assert len(found.layers) == len(Graph(pair_of(kind, seed)[1]).layers)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operator", DEPTHWISE)
 @pytest.mark.parametrize(
     "change",

@@ -95,6 +95,7 @@ def test_several_inputs_or_outputs_are_named(
     assert "out.tflite has 2 outputs ('softmax', 'dense')" in message
 
 
+@pytest.mark.slow
 def test_refuses_what_is_no_image_classifier(
     build_tflite: Callable[..., Path], refusal: Callable[..., str]
 ) -> None:

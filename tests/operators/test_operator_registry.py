@@ -158,6 +158,7 @@ def with_entry_point(plugin: Path, folder: Path, value: str) -> Path:
     return copy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", ["my_operators:invert", "my_operators"])
 def test_an_installed_package_adds_operators(plugin: Path, tmp_path: Path, value: str) -> None:
     before = ask().split()

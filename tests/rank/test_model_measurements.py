@@ -56,6 +56,7 @@ def broken(
     return measured, labelled, kept
 
 
+@pytest.mark.slow
 def test_the_answers_to_labelled_images_are_those_of_the_models(
     models: Models, broken: tuple[ModelMeasurements, Path, Path]
 ) -> None:
@@ -112,18 +113,21 @@ def test_what_was_measured_of_something_else_does_not_count(
     assert load_measurements(pair, PLAN, labelled, tmp_path / "absent.json") is None
 
 
+@pytest.mark.slow
 def test_no_set_no_accuracy(models: Models, tmp_path: Path) -> None:
     measured = measure(models.pairs[0], PLAN, None, tmp_path / "measured.json", never)
     assert measured is not None
     assert measured.labelled is None
 
 
+@pytest.mark.slow
 def test_who_stops_keeps_nothing_half(models: Models, tmp_path: Path) -> None:
     kept = tmp_path / "measured.json"
     assert measure(models.pairs[0], PLAN, None, kept, lambda: True) is None
     assert not kept.exists()
 
 
+@pytest.mark.slow
 def test_a_labelled_set_has_labels(models: Models, tmp_path: Path) -> None:
     pair = models.pairs[0]
     with pytest.raises(UserError, match=r"--labelled .*absent\.npz cannot be read"):

@@ -66,6 +66,7 @@ def found(models: Models, tmp_path_factory: pytest.TempPathFactory) -> Ran:
     return run(models, tmp_path_factory.mktemp("found"), 0)
 
 
+@pytest.mark.slow
 def test_shrinking_changes_neither_queries_nor_strengths(shrunk: Ran, found: Ran) -> None:
     assert any(one.refined for one in shrunk.documents[0].findings)
     np.testing.assert_array_equal(shrunk.searched.queries, found.searched.queries)
@@ -102,6 +103,7 @@ def test_findings_that_were_not_shrunk_have_no_area(found: Ran) -> None:
     assert found.searched.rises is None
 
 
+@pytest.mark.slow
 def test_a_run_whose_images_are_gone_is_refused(
     models: Models, shrunk: Ran, tmp_path: Path
 ) -> None:

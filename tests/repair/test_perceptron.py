@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from edgeflare.repair.perceptron import second_class, train, train_abstaining
 from repairing import World, shifts
@@ -23,6 +24,7 @@ def test_the_same_generator_gives_the_same_perceptron() -> None:
     assert (labels[0] != labels[2]).any()
 
 
+@pytest.mark.slow
 def test_abstaining_leaves_alone_what_it_is_not_sure_of() -> None:
     inputs = World(shifts(), seeds=200, noise=0.1).training()
     always, sure = train(inputs, 0), train_abstaining(inputs, 0)

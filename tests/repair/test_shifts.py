@@ -167,6 +167,7 @@ def check(repaired: Repaired, before: TFLiteModel, after: TFLiteModel) -> None:
     assert np.array_equal(now, repaired.shifts.apply(was, before.signature.output))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernels", KERNELS)
 def test_a_repaired_model_takes_and_gives_what_it_did_and_shifts_it(
     kernels: Kernels, repaired: Repaired

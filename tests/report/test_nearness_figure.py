@@ -14,6 +14,7 @@ DOCUMENT = run_document(
 )
 
 
+@pytest.mark.slow
 def test_names_are_drawn_as_they_are(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="the extra `plots` is not installed")
     names = ("_hidden", "$x^2$", r"$\broken{$", "plain")

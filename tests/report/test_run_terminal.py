@@ -32,6 +32,7 @@ def document(run: Any) -> Document:
     return copy
 
 
+@pytest.mark.slow
 def test_it_says_what_was_found_and_where(document: Document) -> None:
     text = printed(document)
     totals = document["totals"]

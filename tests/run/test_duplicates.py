@@ -32,6 +32,8 @@ from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import from_json
 from laboratory import CLASSES, SIDE, Laboratory, linear, untimed
 
+pytestmark = pytest.mark.slow
+
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
 
 

@@ -71,6 +71,7 @@ def test_shares_are_of_all_seeds_and_grow_with_the_distance(rms: list[float], un
         )
 
 
+@pytest.mark.slow
 @given(DISTANCES, st.integers(0, 20))
 def test_the_area_is_that_under_the_curve(rms: list[float], unfound: int) -> None:
     seeds = len(rms) + unfound

@@ -36,6 +36,7 @@ def schema() -> jsonschema.Draft202012Validator:
     return jsonschema.Draft202012Validator(contents)
 
 
+@pytest.mark.slow
 def test_it_keeps_its_schema(run: Any, schema: jsonschema.Draft202012Validator) -> None:
     schema.validate(run.document)
 

@@ -6,6 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from calibration import recalibrated
@@ -27,6 +28,7 @@ def answers(path: Path, inputs: NDArray[np.generic]) -> NDArray[np.float64]:
         return dequantize(model.submit(inputs).result().outputs, model.signature.output)
 
 
+@pytest.mark.slow
 def test_a_model_calibrated_anew_answers_nearly_the_same_with_narrower_scales(
     tmp_path: Path,
 ) -> None:

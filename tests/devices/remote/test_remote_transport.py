@@ -24,6 +24,8 @@ from edgeflare.devices.transports.transport import Endpoint
 from edgeflare.errors import InfrastructureError, UserError
 from loopback_remote import LoopbackRemote
 
+pytestmark = pytest.mark.slow
+
 
 class LateLaunch(LoopbackRemote):
     """Loses the link during the first launch, whose shell goes on, and slowly."""

@@ -108,6 +108,7 @@ def bundle(tmp_path: Path) -> Path:
     return file
 
 
+@pytest.mark.slow
 def test_a_push_may_take_longer_than_a_question(start: Callable[..., Server], bundle: Path) -> None:
     server = start(push_seconds=1.5)
     with adb.AdbRemote(PROFILE) as phone:
@@ -115,6 +116,7 @@ def test_a_push_may_take_longer_than_a_question(start: Callable[..., Server], bu
     assert server.pushed == {"/data/x": bundle.read_bytes()}
 
 
+@pytest.mark.slow
 def test_a_push_that_takes_too_long_is_said_to(start: Callable[..., Server], bundle: Path) -> None:
     start(push_seconds=20.0)
     with adb.AdbRemote(PROFILE) as phone:
@@ -124,6 +126,7 @@ def test_a_push_that_takes_too_long_is_said_to(start: Callable[..., Server], bun
         assert time.monotonic() - began < 10
 
 
+@pytest.mark.slow
 def test_a_forward_that_is_not_taken_back_in_time_hides_no_other_error(
     start: Callable[..., Server],
 ) -> None:

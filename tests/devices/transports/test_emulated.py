@@ -34,6 +34,7 @@ def script(path: Path, text: str) -> str:
     return str(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernels", ["xnnpack", "builtin", "reference"])
 def test_a_profile_runs_on_its_kernels(
     kernels: str,
@@ -53,6 +54,7 @@ def test_a_profile_runs_on_its_kernels(
     assert provenance.delegated_nodes == (1 if kernels == "xnnpack" else 0)
 
 
+@pytest.mark.slow
 def test_nothing_is_left_behind(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -69,6 +71,7 @@ def test_nothing_is_left_behind(
     assert not [pid for pid in children if alive(pid)]
 
 
+@pytest.mark.slow
 def test_the_agent_ends_with_a_host_that_is_killed(tmp_path: Path) -> None:
     host = subprocess.Popen(
         [
@@ -130,6 +133,7 @@ def test_an_agent_that_is_never_ready(tmp_path: Path, monkeypatch: pytest.Monkey
     )
 
 
+@pytest.mark.slow
 def test_a_profile_says_how_long_the_agent_may_take_to_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,6 +15,8 @@ from edgeflare.report.html.chart import Chart
 from edgeflare.report.html.charts import charts_of
 from edgeflare.run.run_document import from_json
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="session")
 def charts(run: Any) -> dict[str, Chart]:

@@ -88,6 +88,7 @@ def load(told: Any, document: Document, folder: Path) -> dict[int, ExplanationVi
     return load_explanations(RunDirectory(folder), from_json(document))
 
 
+@pytest.mark.slow
 def test_what_is_read_here_is_what_explain_writes(told: dict[str, Any]) -> None:
     jsonschema.validate(told, json.loads(SCHEMA.read_text()))
 

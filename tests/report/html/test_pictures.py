@@ -97,6 +97,7 @@ def test_small_images_are_shown_to_the_pixel(
         assert list(by_name) == ["seed"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [900, 2_000, 10_000, MOST])
 @pytest.mark.parametrize("shape", [(32, 32, 3), (224, 224, 3), (300, 500, 1), (128, 128, 4)])
 def test_no_picture_weighs_more_than_its_allowance(
