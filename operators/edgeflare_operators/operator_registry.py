@@ -184,7 +184,7 @@ def _load(entry: EntryPoint) -> None:
     except Exception as error:  # whatever a foreign module raises while it is imported
         raise OperatorError(
             f"operators '{entry.name}' of package {package} do not load "
-            f"({type(error).__name__}: {error}); mend or uninstall the package"
+            f"({type(error).__name__}: {error}); correct or uninstall the package"
         ) from error
     if not isinstance(loaded, (MutationOperator, ModuleType)):
         raise OperatorError(

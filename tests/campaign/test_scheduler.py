@@ -148,6 +148,31 @@ def test_a_device_cools_down_while_the_other_ends_its_chains(
     assert actual == expected
 
 
+def test_a_search_is_stopped_while_one_of_two_devices_cools_down(
+    two_devices: Laboratory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(thermometer, "READ_INTERVAL_SECONDS", 0.01)
+    whole = two_devices.run("undisturbed")
+    hot = HotUntilDone(
+        scripted_device(pause_above_celsius=80.0, canary_every=0).profile,
+        OtherDevice(two_devices.folder / "stopped", chains=-1),
+    )
+
+    def wrap(inner: Evaluator) -> Evaluator:
+        hot.counted = Counted(inner)
+        return hot.counted
+
+    cool = scripted_device(canary_every=0)
+    two_devices.monitored = (cool, hot)
+    two_devices.run("stopped", wrap_device=second(wrap), stop_after=whole["totals"]["queries"] // 2)
+    assert two_devices.stopped == "interrupt"
+    stopped = load_document(RunDirectory(two_devices.folder / "stopped"))
+    assert [one.pauses for one in stopped.health or ()] == [0, 1]
+
+    two_devices.monitored = (cool, cool)
+    assert untimed(two_devices.run("stopped", resume=True)) == untimed(whole)
+
+
 def test_a_device_is_brought_back_while_the_other_ends_its_chains(two_devices: Laboratory) -> None:
     whole, first = undisturbed(two_devices, "lost")
     two_devices.bring_back = first.wait

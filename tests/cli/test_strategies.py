@@ -86,7 +86,7 @@ def test_a_strategy_of_another_package_is_shown_with_its_parameters(
     assert "Gray levels that each query takes away." in said.out
     refused = call("strategies", "nothing")
     assert refused.code == 2
-    assert "has no method search; mend or uninstall the package" in refused.complaint()
+    assert "has no method search; correct or uninstall the package" in refused.complaint()
 
 
 @pytest.mark.slow

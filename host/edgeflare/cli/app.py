@@ -30,7 +30,7 @@ _COMMANDS: Final = {
     "report": "Show what a run found, also one that was cut off before its end.",
     "strategies": "List the search strategies that are installed, or show one of them with its "
     "parameters.",
-    "doctor": "Say what this machine has, what it lacks, and the command that mends it.",
+    "doctor": "Say what this machine has, what it lacks, and the command that installs it.",
     "devices": "The devices that there are, and how they are right now.",
     "operators": "List the mutation operators that are installed, for `--operators`.",
     "agent": "The part that runs on the device.",
@@ -66,7 +66,7 @@ app = typer.Typer(
         "Find the inputs on which a compressed neural network, on the device that it was "
         "compressed for, decides differently from its original.\n\n"
         "Exit codes of all commands: 0 done, and nothing deviates beyond what is allowed; "
-        "1 something does (`search` and `replay` only); 2 the command has to be mended, and one "
+        "1 something does (`search` and `replay` only); 2 the command has to be corrected, and one "
         "line says how; 3 a device, a process or a disk failed; 130 Ctrl-C. What is complete "
         "stays after 3 and 130, and the last line says how to go on."
     ),

@@ -1,4 +1,4 @@
-"""`edgeflare doctor`: what is missing, and what mends it."""
+"""`edgeflare doctor`: what is missing, and how to install it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from edgeflare.untrusted_text import printable
 
 
 def doctor() -> None:
-    """Say what this machine has, what it lacks, and the command that mends it."""
+    """Say what this machine has, what it lacks, and the command that installs it."""
     table = Table(box=None, pad_edge=False)
     for column in ("", "what", "found", "to get it"):
         table.add_column(column)

@@ -86,7 +86,7 @@ def explain(
     Stopped by Ctrl-C or a lost device, it keeps what is explained so far; called again without
     FINDING, it goes on with the others.
 
-    Exit codes: 0 explained; 2 the command has to be mended; 3 a device, a process or a disk
+    Exit codes: 0 explained; 2 the command has to be corrected; 3 a device, a process or a disk
     failed; 130 Ctrl-C.
     """
     past = PastRun.open(run)

@@ -47,7 +47,7 @@ def export(
     the operator in which it begins, as a model of its own with its inputs and what the host made
     of them. It lists what it packs.
 
-    Exit codes: 0 written; 2 the command has to be mended; 3 a disk failed.
+    Exit codes: 0 written; 2 the command has to be corrected; 3 a disk failed.
     """
     past = PastRun.open(run)
     seed_id = seed_id_of(finding)

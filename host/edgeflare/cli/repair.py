@@ -125,7 +125,7 @@ def repair(
     and appends it to the model, if deviations fall by more than chance. If not, it says so and
     writes no model. DIR/repair.json is written either way. Needs the extra `repair`.
 
-    Exit codes: 0 done, with a repaired model or without; 2 the command has to be mended; 3 a
+    Exit codes: 0 done, with a repaired model or without; 2 the command has to be corrected; 3 a
     device, a process or a disk failed; 130 Ctrl-C.
     """
     wanted = RepairRequest(rounds, _mixture(mixture), test)

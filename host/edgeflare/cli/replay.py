@@ -56,7 +56,7 @@ Devices = Annotated[
 ]
 Compressed = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Another compressed model, such as the mended one."),
+    typer.Option(metavar="FILE", help="Another compressed model, such as the corrected one."),
 ]
 Baseline = Annotated[
     Path | None,
@@ -103,7 +103,7 @@ def replay(
     directory of its own. Keep one as the baseline, and this is the regression suite of a release.
 
     Exit codes: 0 nothing deviates that did not in the baseline (without one: nothing deviates);
-    1 something does; 2 the command has to be mended; 3 a device, a process or a disk failed;
+    1 something does; 2 the command has to be corrected; 3 a device, a process or a disk failed;
     130 Ctrl-C. After 3 and 130, the same command with --out REPLAY --resume goes on.
     """
     console = Console(stderr=True)

@@ -56,7 +56,7 @@ def report(
     With a switch, files are written instead. `--html` needs the extra `report`. `--json` prints the
     document itself.
 
-    Exit codes: 0 shown or written, whatever deviates; 2 the command has to be mended; 3 a disk
+    Exit codes: 0 shown or written, whatever deviates; 2 the command has to be corrected; 3 a disk
     failed.
     """
     directory = RunDirectory(run)

@@ -80,7 +80,7 @@ def search(
     """Find the inputs on which a compressed model on its device decides differently.
 
     Exit codes: 0 nothing deviates beyond what is allowed; 1 something does; 2 the command has to
-    be mended; 3 a device, a process or a disk failed; 130 Ctrl-C. After 3 and 130 the run
+    be corrected; 3 a device, a process or a disk failed; 130 Ctrl-C. After 3 and 130 the run
     directory is valid, and the same command with --resume goes on.
     """
     folder.require_one_way()

@@ -1,4 +1,4 @@
-"""What this machine has of what EdgeFlare can use, and the command that mends what is missing."""
+"""What this machine has of what EdgeFlare can use, and the command that installs the rest."""
 
 from __future__ import annotations
 

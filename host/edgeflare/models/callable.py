@@ -45,7 +45,7 @@ def open_callable(source: str, compressed: Tensor) -> InProcessModel:
 
     try:
         answer = invoke(np.zeros(shape, np.float32))
-    except Exception as error:  # whatever the user's code raises is the user's to mend
+    except Exception as error:  # whatever the user's code raises is the user's to correct
         raise UserError(
             f"{source}: calling it on a float32 array of zeros {shape} failed: {reason(error)}"
         ) from error

@@ -215,7 +215,7 @@ def _decode(file: Path, channels: int) -> NDArray[np.uint8]:
 def _imdecode(file: Path, encoded: NDArray[np.uint8], mode: int) -> NDArray[np.uint8]:
     image = decode_image(encoded, mode)
     if image is None:
-        raise UserError(f"seeds: {file} cannot be decoded as an image: mend or remove it")
+        raise UserError(f"seeds: {file} cannot be decoded as an image: correct or remove it")
     return image
 
 

@@ -279,7 +279,14 @@ class Journal:
         self._db.execute(
             "UPDATE stints SET setup_seconds = ?, wall_seconds = ?, refine_seconds = ?, "
             "verify_seconds = ?, device_busy_seconds = ? WHERE id = ?",
-            (*astuple(times), self._stint),
+            (
+                times.setup,
+                times.wall,
+                times.refine,
+                times.verify,
+                times.device_busy,
+                self._stint,
+            ),
         )
 
     # How far what a device answered is reliable; inside a transaction.

@@ -136,8 +136,9 @@ def _installed() -> tuple[Mapping[str, RegisteredStrategy], Sequence[BrokenStrat
             known[entry.name] = RegisteredStrategy(entry.name, _load(entry))
         except UserError as error:
             package = entry.dist.name if entry.dist else "unknown"
-            complaint = f"strategy '{entry.name}' of package {package}: {error}; mend or uninstall"
-            broken.append(BrokenStrategy(entry.name, f"{complaint} the package"))
+            complaint = f"strategy '{entry.name}' of package {package}: {error}"
+            remedy = "correct or uninstall the package"
+            broken.append(BrokenStrategy(entry.name, f"{complaint}; {remedy}"))
     return MappingProxyType(known), tuple(broken)
 
 

@@ -304,8 +304,8 @@ _CURES = {
     ),
     "Permission denied": "give it your key, for example with `ssh-copy-id {host}`",
     "Too many authentication failures": "name the key for this host in ~/.ssh/config",
-    "Bad configuration option": "mend ~/.ssh/config",
-    "Bad owner or permissions": "mend ~/.ssh",
+    "Bad configuration option": "correct ~/.ssh/config",
+    "Bad owner or permissions": "correct ~/.ssh",
 }
 """What ssh says where trying again would not help, and what does."""
 

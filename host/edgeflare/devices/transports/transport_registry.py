@@ -47,12 +47,12 @@ def transport(name: str) -> TransportPlugin:
     except Exception as error:  # whatever a foreign module raises while it is imported
         raise UserError(
             f'the transport "{name}" of package {_package(entry)} does not load'
-            f" ({type(error).__name__}: {error}); mend or uninstall the package"
+            f" ({type(error).__name__}: {error}); correct or uninstall the package"
         ) from error
     if not isinstance(loaded, TransportPlugin):
         raise UserError(
             f'the transport "{name}" of package {_package(entry)}: {entry.value} is no'
-            " TransportPlugin; mend or uninstall the package"
+            " TransportPlugin; correct or uninstall the package"
         )
     return loaded
 
