@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,10 @@ ROOT = Path(__file__).parents[1]
 
 SLOW_FIXTURES = frozenset({"crafted", "finished", "laboratory", "start_agent"})
 """Fixtures that search or start an agent."""
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # So begins what a shell starts in the background; some tests interrupt themselves.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("untimed", settings(deadline=None))
 settings.register_profile("short", settings(deadline=None, max_examples=20))

@@ -17,6 +17,7 @@ import edgeflare
 import edgeflare_agent
 from edgeflare_agent.__main__ import _default_store as default_store
 from edgeflare_protos import PROTOCOL_MAJOR, PROTOCOL_MINOR, agent_pb2, crc32
+from processes import children
 
 AGENT = [sys.executable, "-m", "edgeflare_agent"]
 
@@ -44,8 +45,7 @@ def wait_until(condition: Callable[[], bool]) -> bool:
 
 
 def workers(agent_pid: int) -> list[int]:
-    tasks = Path(f"/proc/{agent_pid}/task").glob("*/children")
-    return [int(pid) for file in tasks for pid in file.read_text().split()]
+    return children(agent_pid)
 
 
 def test_the_agent_and_the_host_are_one_release() -> None:

@@ -19,6 +19,7 @@ from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.errors import UserError
 from edgeflare.models.evaluator import Signature, Tensor
+from processes import children
 
 
 @pytest.fixture(scope="module")
@@ -168,9 +169,8 @@ def test_a_model_damaged_while_it_is_open_costs_a_reopening(
         before = stored.stat()
         damage(stored)
         os.utime(stored, ns=(before.st_atime_ns, before.st_mtime_ns))
-        tasks = Path(f"/proc/{agent.process.pid}/task").glob("*/children")
-        for pid in " ".join(file.read_text() for file in tasks).split():
-            os.kill(int(pid), signal.SIGKILL)
+        for pid in children(agent.process.pid):
+            os.kill(pid, signal.SIGKILL)
         with pytest.raises(DeviceLost, match="damaged in the store"):
             session.submit(images).result(200)
         board.reopen()

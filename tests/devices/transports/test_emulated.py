@@ -20,6 +20,7 @@ from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.devices.transports import child_agent
 from edgeflare.devices.transports.emulated import EmulatedTransport
 from edgeflare.errors import InfrastructureError, UserError
+from processes import children
 
 
 def profile(python: str | None = None) -> Profile:
@@ -64,11 +65,11 @@ def test_nothing_is_left_behind(
         device.open(model)
         (folder,) = tmp_path.iterdir()
         assert folder.stat().st_mode & 0o077 == 0
-        children = set(descendants(os.getpid())) - others
-        assert len(children) >= 2  # agent and worker
+        started = set(descendants(os.getpid())) - others
+        assert len(started) >= 2  # agent and worker
 
     assert list(tmp_path.iterdir()) == []
-    assert not [pid for pid in children if alive(pid)]
+    assert not [pid for pid in started if alive(pid)]
 
 
 @pytest.mark.slow
@@ -180,9 +181,8 @@ def test_another_interpreter_with_an_older_runtime(
 def descendants(pid: int) -> list[int]:
     """The process ids of children, and of theirs."""
     found = []
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        for child in map(int, (task / "children").read_text().split()):
-            found += [child, *descendants(child)]
+    for child in children(pid):
+        found += [child, *descendants(child)]
     return found
 
 

@@ -124,7 +124,7 @@ def test_a_run_never_starts_it(tmp_path: Path) -> None:
             r'transport "nice" of package nice-transport does not load \(Mod',
         ),
         ("nice = nice_transport:NICE", r"does not load \(AttributeError"),
-        ("nice = nice_transport:NiceTransport", "NiceTransport is no TransportPlugin; mend or"),
+        ("nice = nice_transport:NiceTransport", "NiceTransport is no TransportPlugin; correct or"),
     ],
 )
 def test_a_broken_package_is_named_and_harms_no_other(
