@@ -18,9 +18,10 @@ from matplotlib.figure import Figure
 from edgeflare.campaign.chain import chain_generator
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
 from edgeflare.campaign.run_description import describe_run
-from edgeflare.core.answer import Answer, Image
+from edgeflare.core.answer import Answer
 from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Find, Goal
+from edgeflare.core.input import Input
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.query import Query
 from edgeflare.devices.profile_lookup import find_profile
@@ -65,7 +66,7 @@ class SearchStep:
     """
 
     stage: str
-    image: Image
+    image: Input
     outcome: Outcome
 
     def margin(self, arm: Arm, label: int) -> float:
@@ -112,10 +113,10 @@ def search(opened: OpenedPair, plan: Plan, seed_id: int) -> Sequence[SearchStep]
         if query.again:
             before = steps.pop().outcome
             steps.append(
-                SearchStep(stage, query.image, Outcome({**before.answers, **outcome.answers}))
+                SearchStep(stage, query.input, Outcome({**before.answers, **outcome.answers}))
             )
         else:
-            steps.append(SearchStep(stage, query.image, outcome))
+            steps.append(SearchStep(stage, query.input, outcome))
         try:
             asked = generator.send([outcome])
         except StopIteration:

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from edgeflare.core.answer import Answer, Image
+from edgeflare.core.answer import Answer
 from edgeflare.core.arm import Arm
 from edgeflare.core.bounds import Bounds
 from edgeflare.core.goal import Goal
+from edgeflare.core.input import Input
 from edgeflare.core.outcome import Outcome
 from edgeflare.repair.boundary_crossing import POINTS, cross_boundary
 from edgeflare.search.strategy import AskTellSearch, Start
@@ -26,20 +27,20 @@ def outcome(device: int, original: int) -> Outcome:
     return Outcome({Arm.ORIGINAL: answer(original), Arm.DEVICE: answer(device)})
 
 
-def looks(device: Any, original: Any, bounds: Bounds | None = None) -> list[Image]:
+def looks(device: Any, original: Any, bounds: Bounds | None = None) -> list[Input]:
     rng = np.random.default_rng(3)
     start = Start(SEED, outcome(0, 0), Goal(), rng, bounds or Bounds(250.0, 400.0))
     told = AskTellSearch(cross_boundary(start))
     seen = []
     while told.ask():
         (query,) = told.ask()
-        seen.append(query.image)
-        told.tell([outcome(device(query.image), original(query.image))])
+        seen.append(query.input)
+        told.tell([outcome(device(query.input), original(query.input))])
     assert told.finding is None
     return seen
 
 
-def far(image: Image) -> int:
+def far(image: Input) -> int:
     return int(np.linalg.norm(image.astype(float) - SEED) > 150)
 
 

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from documents import Document, as_json
-from edgeflare.core.answer import Image
 from edgeflare.core.arm import Arm
+from edgeflare.domains.image import Image
 from edgeflare.report.figure_lines import duplicate_lines
 from edgeflare.report.html.page import render_page
 from edgeflare.report.markdown_summary import summary

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from edgeflare.core.answer import Image
+from edgeflare.domains.image import Image
 from edgeflare.errors import EdgeFlareError, InfrastructureError, UserError
 from edgeflare.run.run_directory import RunDirectory, write_atomically
 

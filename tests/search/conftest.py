@@ -5,8 +5,8 @@ import pytest
 from numpy.typing import NDArray
 
 from driving import SearchCase, linear_model
-from edgeflare.core.answer import Image
 from edgeflare.core.arm import Arm
+from edgeflare.core.input import Input
 
 
 @pytest.fixture(scope="session")
@@ -26,14 +26,14 @@ def bench() -> SearchCase:
 def agreeing_bench(bench: SearchCase) -> SearchCase:
     """Models whose labels change often, and together; their probabilities differ."""
 
-    def sharp(image: Image) -> NDArray[np.float64]:
+    def sharp(image: Input) -> NDArray[np.float64]:
         brightness = int(image.sum())
         top = 0.8 + 0.1 * np.sin(brightness / 1000)
         probabilities = np.full(10, (1 - top) / 9)
         probabilities[brightness // 200 % 10] = top
         return probabilities
 
-    def flatter(image: Image) -> NDArray[np.float64]:
+    def flatter(image: Input) -> NDArray[np.float64]:
         return 0.9 * sharp(image) + 0.1 / 10
 
     return SearchCase(bench.seed, {Arm.ORIGINAL: sharp, Arm.TWIN: sharp, Arm.DEVICE: flatter})

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driving import BeginSearch, Drive, Model, SearchCase, linear_model, quantized
-from edgeflare.core.answer import Image
 from edgeflare.core.arm import Arm
 from edgeflare.core.bounds import Bounds
 from edgeflare.core.goal import Find, Goal
+from edgeflare.core.input import Input
 from edgeflare.core.outcome import Outcome
 from edgeflare.search.boundary import Boundary, BoundaryMH
 from edgeflare.search.dflare import DFlare
@@ -45,12 +45,12 @@ def bent(rng_seed: int) -> Model:
 COMPRESSED = {"linear": bent(1), "quantized": quantized(WEIGHTS)}
 
 
-def compression(compressed: Model, seed: Image = SEEDS[0]) -> SearchCase:
+def compression(compressed: Model, seed: Input = SEEDS[0]) -> SearchCase:
     """A device on the twin's own kernels."""
     return SearchCase(seed, {Arm.ORIGINAL: ORIGINAL, Arm.TWIN: compressed, Arm.DEVICE: compressed})
 
 
-def kernels(seed: Image = SEEDS[0], *, device: Model, **members: Model) -> SearchCase:
+def kernels(seed: Input = SEEDS[0], *, device: Model, **members: Model) -> SearchCase:
     """A device on other kernels than the twin's, and the members of the twin's ensemble."""
     models = {Arm.ORIGINAL: ORIGINAL, Arm.TWIN: bent(1), Arm.DEVICE: device}
     return SearchCase(seed, models, members)
@@ -162,7 +162,7 @@ def test_every_query_keeps_the_bounds(
     bench = replace(kernels(device=bent(2), reference=bent(3)), bounds=bounds)
     drive = bench.drive(search, Goal(find), rng_seed, steps=80)
     assert drive.queries
-    assert all(bounds.holds(query.image, bench.seed) for query in drive.queries)
+    assert all(bounds.holds(query.input, bench.seed) for query in drive.queries)
 
 
 @BOTH
@@ -214,7 +214,7 @@ def test_arms_that_never_differ_are_searched_to_the_end_of_the_budget(
 
 @BOTH
 def test_a_constant_model_is_searched_to_the_end_of_the_budget(search: BeginSearch) -> None:
-    def constant(_image: Image) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    def constant(_image: Input) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         return np.array([0.7, 0.2, 0.1])
 
     for find in Find:

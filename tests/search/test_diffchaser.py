@@ -65,7 +65,7 @@ def test_the_first_generation_is_one_mutation_away_from_the_seed(agreeing_bench:
     drive = agreeing_bench.drive(DiffChaser().search, Goal(), rng_seed=5, steps=POPULATION)
     breeding = Breeding(np.random.default_rng(5))
     seed = Individual(agreeing_bench.seed)
-    assert drive.images == [breeding.mutate(seed).image.tobytes() for _ in range(POPULATION)]
+    assert drive.images == [breeding.mutate(seed).input.tobytes() for _ in range(POPULATION)]
 
 
 def test_later_generations_are_less_sure(agreeing_bench: Any) -> None:
@@ -80,8 +80,8 @@ def test_a_child_has_each_pixel_whole_from_one_of_its_parents() -> None:
     rng = np.random.default_rng(0)
     first, second = rng.integers(256, size=(2, 16, 16, 3), dtype=np.uint8)
     child = Breeding(rng).cross(Individual(first, ("a",)), Individual(second, ("b",)))
-    from_first = (child.image == first).all(axis=2)
-    assert (from_first | (child.image == second).all(axis=2)).all()
+    from_first = (child.input == first).all(axis=2)
+    assert (from_first | (child.input == second).all(axis=2)).all()
     assert 0.3 < from_first.mean() < 0.7
     assert child.operators == ("a", CROSSOVER)
 
@@ -104,4 +104,4 @@ def test_every_query_keeps_the_bounds(agreeing_bench: Any, bounds: Bounds) -> No
 
     drive = agreeing_bench.drive(bounded, Goal(), steps=3 * POPULATION)
     assert len(drive.queries) == 3 * POPULATION
-    assert all(bounds.holds(query.image, agreeing_bench.seed) for query in drive.queries)
+    assert all(bounds.holds(query.input, agreeing_bench.seed) for query in drive.queries)

@@ -56,8 +56,8 @@ class Ramp:
     def drive(self, start: Start) -> tuple[AskTellSearch, list[Image]]:
         strategy, asked = AskTellSearch(DonorBisection().search(start)), list[Image]()
         while queries := strategy.ask():
-            asked += [query.image for query in queries]
-            strategy.tell([self.outcome(query.image) for query in queries])
+            asked += [query.input for query in queries]
+            strategy.tell([self.outcome(query.input) for query in queries])
         return strategy, asked
 
 
@@ -83,7 +83,7 @@ def test_halves_the_line_until_it_is_between_the_boundaries() -> None:
     strategy, asked = ramp.drive(ramp.start(gray(255)))
     assert [int(image[0, 0, 0]) for image in asked] == [128, 64, 96, 112, 104, 100]
     assert strategy.finding is not None
-    assert np.array_equal(strategy.finding.image, gray(100))
+    assert np.array_equal(strategy.finding.input, gray(100))
 
 
 def test_goes_below_the_gray_level_where_entries_round_one_by_one() -> None:
@@ -92,7 +92,7 @@ def test_goes_below_the_gray_level_where_entries_round_one_by_one() -> None:
     ramp = Ramp(original=900, device=902)
     strategy, asked = ramp.drive(ramp.start(chosen))
     assert strategy.finding is not None
-    assert 900 <= int(strategy.finding.image.sum()) < 902
+    assert 900 <= int(strategy.finding.input.sum()) < 902
     assert len({image.tobytes() for image in asked}) == len(asked)
 
 
@@ -106,7 +106,7 @@ def test_a_line_without_a_trigger_ends_and_the_next_is_tried() -> None:
     strategy, asked = ramp.drive(ramp.start(uneven, gray(255), gray(200)))
     assert np.ptp(asked[0]) == 0
     assert strategy.finding is not None
-    assert int(strategy.finding.image.sum()) == 1601
+    assert int(strategy.finding.input.sum()) == 1601
 
 
 def test_asks_nothing_without_a_donor_of_another_class() -> None:
@@ -127,7 +127,7 @@ def test_at_a_tie_the_other_arm_says_where_to_go_on(
     strategy, asked = ramp.drive(ramp.start(gray(2 * first_level)))
     assert np.array_equal(asked[0], gray(first_level))
     assert strategy.finding is not None
-    assert np.array_equal(strategy.finding.image, gray(101))
+    assert np.array_equal(strategy.finding.input, gray(101))
 
 
 def test_the_line_ends_where_the_bounds_do() -> None:
@@ -153,4 +153,4 @@ def test_every_query_keeps_the_bounds(bench: Any, bounds: Bounds) -> None:
 
     drive = bench.drive(bounded, Goal(min_strength=0.9), steps=300)
     assert len(drive.queries) > 20
-    assert all(bounds.holds(query.image, bench.seed) for query in drive.queries)
+    assert all(bounds.holds(query.input, bench.seed) for query in drive.queries)

@@ -42,7 +42,7 @@ def test_a_rejected_mutant_is_no_parent(agreeing_bench: Any) -> None:
     )
     drive = agreeing_bench.drive(search, Goal(), steps=5)
     steps = [
-        int(query.image[0, 0, 0]) - int(agreeing_bench.seed[0, 0, 0]) for query in drive.queries
+        int(query.input[0, 0, 0]) - int(agreeing_bench.seed[0, 0, 0]) for query in drive.queries
     ]
     assert steps == [1, 2, 2, 2, 3]
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from driving import SearchCase
-from edgeflare.core.answer import Image
 from edgeflare.core.goal import Goal
+from edgeflare.core.input import Input
 from edgeflare.errors import UserError
 from edgeflare.search.operator_pool import built_in_pool, image_operators, pool_names
 from edgeflare.search.strategy_registry import strategies
@@ -23,7 +23,7 @@ def invert(monkeypatch: pytest.MonkeyPatch) -> MutationOperator:
     monkeypatch.setattr(operator_registry, "_registered", dict(operator_registry._registered))
 
     @operator("invert")
-    def invert(image: Image, rng: np.random.Generator) -> Image:
+    def invert(image: Input, rng: np.random.Generator) -> Input:
         return 255 - image
 
     return invert
@@ -55,7 +55,7 @@ def test_a_strategy_draws_from_the_pool_that_it_is_handed(
     """Those that have operators of their own draw none of it."""
     drawn = []
 
-    def scatter(image: Image, rng: np.random.Generator) -> Image:
+    def scatter(image: Input, rng: np.random.Generator) -> Input:
         drawn.append(image)
         return rng.integers(256, size=image.shape, dtype=np.uint8)
 

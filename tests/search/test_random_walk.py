@@ -14,7 +14,7 @@ def test_every_mutant_is_the_next_parent(agreeing_bench: Any) -> None:
     rng, pool, image = np.random.default_rng(3), built_in_operators(), agreeing_bench.seed
     for query in drive.queries:
         image = pool[rng.integers(len(pool))](image, rng)
-        assert np.array_equal(query.image, image)
+        assert np.array_equal(query.input, image)
 
 
 def test_names_every_operator_on_the_way(bench: Any) -> None:

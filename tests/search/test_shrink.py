@@ -52,8 +52,8 @@ def test_what_is_shrunk_is_a_finding_and_never_farther(
 
     one = refined(shrink, of, goal, budget)
 
-    assert goal.met(everyone(of, one.after.image)) == "deviation"
-    assert distance(of, one.after.image) <= distance(of, one.before.image)
+    assert goal.met(everyone(of, one.after.input)) == "deviation"
+    assert distance(of, one.after.input) <= distance(of, one.before.input)
     assert one.inputs <= budget
     assert one.after.operators == one.before.operators
 
@@ -65,8 +65,8 @@ def test_it_comes_close_to_the_border_and_the_device_is_seldom_asked(find: Find)
     for seed in SEEDS:
         of = like_the_twin(bench(seed))
         one = refined(shrink, of, Goal(find), 800)
-        far.append(distance(of, one.before.image) / to_border(of))
-        near.append(distance(of, one.after.image) / to_border(of))
+        far.append(distance(of, one.before.input) / to_border(of))
+        near.append(distance(of, one.after.input) / to_border(of))
         assert one.device_queries < one.inputs / 10
     assert median(far) > 1.6
     assert median(near) < 1.15
@@ -75,7 +75,7 @@ def test_it_comes_close_to_the_border_and_the_device_is_seldom_asked(find: Find)
 
 def test_more_budget_never_ends_farther() -> None:
     of = like_the_twin(bench())
-    distances = [distance(of, refined(shrink, of, Goal(), n).after.image) for n in (10, 100, 800)]
+    distances = [distance(of, refined(shrink, of, Goal(), n).after.input) for n in (10, 100, 800)]
     assert distances == sorted(distances, reverse=True)
     assert distances[-1] < distances[0]
 
@@ -84,7 +84,7 @@ def test_without_a_member_kernels_are_judged_by_the_device_alone() -> None:
     of = bench()
     one = refined(shrink, of, Goal(Find.KERNEL), 200)
     assert one.device_queries == one.inputs > 100
-    assert distance(of, one.after.image) < 0.9 * distance(of, one.before.image)
+    assert distance(of, one.after.input) < 0.9 * distance(of, one.before.input)
 
 
 def test_a_member_like_the_device_stands_in_for_it() -> None:
@@ -93,13 +93,13 @@ def test_a_member_like_the_device_stands_in_for_it() -> None:
     one = refined(shrink, of, Goal(Find.KERNEL), 200)
     assert one.device_queries < one.inputs / 5
     assert {query.kernels for query in one.queries} == {("builtin",), ()}
-    assert distance(of, one.after.image) < 0.9 * distance(of, one.before.image)
+    assert distance(of, one.after.input) < 0.9 * distance(of, one.before.input)
 
 
 def test_what_the_device_contradicts_is_not_kept() -> None:
     of = contradicted(bench())
     one = refined(shrink, of, Goal(), 1000)
-    assert np.array_equal(one.after.image, one.before.image)
+    assert np.array_equal(one.after.input, one.before.input)
     assert 0 < one.device_queries < 20
 
 
@@ -109,18 +109,18 @@ def test_the_least_strength_is_kept() -> None:
     strong = Goal(min_strength=0.002)
     one = refined(shrink, of, strong, 400)
     other = refined(shrink, of, weak, 400)
-    answers = everyone(of, one.after.image)
+    answers = everyone(of, one.after.input)
     confidence = strength(answers[Arm.ORIGINAL], answers[Arm.DEVICE])
     assert confidence is not None
     assert confidence >= 0.002
-    assert distance(of, one.after.image) < distance(of, one.before.image)
-    assert distance(of, other.after.image) < distance(of, other.before.image)
+    assert distance(of, one.after.input) < distance(of, one.before.input)
+    assert distance(of, other.after.input) < distance(of, other.before.input)
 
 
 def test_the_same_generator_shrinks_alike() -> None:
     def images(rng_seed: int) -> list[bytes]:
         one = refined(shrink, bench(), Goal(), 150, rng_seed)
-        return [query.image.tobytes() for query in one.queries]
+        return [query.input.tobytes() for query in one.queries]
 
     assert images(1) == images(1)
     assert images(1) != images(2)
@@ -137,5 +137,5 @@ def test_pixels_that_do_nothing_are_those_of_the_seed() -> None:
 
     one: Trigger = refined(shrink, of, Goal(), 1500).after
 
-    assert np.array_equal(one.image[:, 6:], of.seed[:, 6:])
-    assert not np.array_equal(one.image[:, :6], of.seed[:, :6])
+    assert np.array_equal(one.input[:, 6:], of.seed[:, 6:])
+    assert not np.array_equal(one.input[:, :6], of.seed[:, :6])

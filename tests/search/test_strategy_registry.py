@@ -64,7 +64,7 @@ def test_the_same_start_asks_the_same_and_ends_with_a_trigger(
     if once.finding is not None:
         assert once.finding.kind == verdicts[-1]
         assert once.finding.outcome == once.answered[-1]
-        assert once.finding.image.tobytes() == once.images[-1]
+        assert once.finding.input.tobytes() == once.images[-1]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -78,7 +78,7 @@ def test_another_generator_asks_something_else(bench: Any, name: str) -> None:
 def test_nothing_asked_is_changed_later(agreeing_bench: Any, name: str) -> None:
     drive = agreeing_bench.drive(find_strategy(name).create({}).search, Goal(), steps=60)
     recomputed = [
-        agreeing_bench.evaluate(query.image, query.arms).answers for query in drive.queries
+        agreeing_bench.evaluate(query.input, query.arms).answers for query in drive.queries
     ]
     for told, now in zip(drive.outcomes, recomputed, strict=True):
         for arm, answer in told.answers.items():

@@ -11,21 +11,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driving import SearchCase
-from edgeflare.core.answer import Image
 from edgeflare.core.arm import Arm
 from edgeflare.core.bounds import Bounds
 from edgeflare.core.goal import Find, Goal
+from edgeflare.core.input import Input
 from edgeflare.core.strength import strength
 from edgeflare.search.strengthen import strengthen
 from edgeflare.search.surrogates.surrogate import compared
 from refinement_loop import SEEDS, bench, contradicted, everyone, like_the_twin, refined
 
 
-def strength_of(of: SearchCase, goal: Goal, image: Image) -> float:
+def strength_of(of: SearchCase, goal: Goal, image: Input) -> float:
     return strength(*compared(goal, everyone(of, image))) or 0.0
 
 
-def labels_of(of: SearchCase, goal: Goal, image: Image) -> list[int | None]:
+def labels_of(of: SearchCase, goal: Goal, image: Input) -> list[int | None]:
     return [answer.label for answer in compared(goal, everyone(of, image))]
 
 
@@ -42,7 +42,7 @@ def test_what_is_strengthened_has_its_labels_and_is_never_weaker(
 
     one = refined(strengthen, of, goal, budget)
 
-    before, after = one.before.image, one.after.image
+    before, after = one.before.input, one.after.input
     assert goal.met(everyone(of, after)) == "deviation"
     assert labels_of(of, goal, after) == labels_of(of, goal, before)
     assert strength_of(of, goal, after) >= strength_of(of, goal, before)
@@ -56,8 +56,8 @@ def test_it_makes_deviations_twice_as_strong_and_asks_the_device_seldom() -> Non
     for seed in SEEDS:
         of = like_the_twin(bench(seed))
         one = refined(strengthen, of, goal, 300)
-        weak.append(strength_of(of, goal, one.before.image))
-        strong.append(strength_of(of, goal, one.after.image))
+        weak.append(strength_of(of, goal, one.before.input))
+        strong.append(strength_of(of, goal, one.after.input))
         assert one.device_queries < one.inputs / 5
     assert min(strong) > 2 * median(weak)
 
@@ -66,13 +66,13 @@ def test_kernel_deviations_grow_too_with_the_device_alone() -> None:
     goal, of = Goal(Find.KERNEL), bench()
     one = refined(strengthen, of, goal, 300)
     assert one.device_queries == one.inputs
-    assert strength_of(of, goal, one.after.image) > strength_of(of, goal, one.before.image)
+    assert strength_of(of, goal, one.after.input) > strength_of(of, goal, one.before.input)
 
 
 def test_a_device_that_contradicts_the_host_is_asked_about_every_input() -> None:
     one = refined(strengthen, contradicted(bench()), Goal(), 300)
 
-    assert np.array_equal(one.after.image, one.before.image)
+    assert np.array_equal(one.after.input, one.before.input)
     arms = [query.arms for query in one.queries]
     first = arms.index((Arm.ORIGINAL, Arm.DEVICE))
     assert (Arm.ORIGINAL, Arm.TWIN) in arms[:first]
@@ -82,7 +82,7 @@ def test_a_device_that_contradicts_the_host_is_asked_about_every_input() -> None
 def test_the_same_generator_strengthens_alike() -> None:
     def images(rng_seed: int) -> list[bytes]:
         one = refined(strengthen, bench(), Goal(), 100, rng_seed)
-        return [query.image.tobytes() for query in one.queries]
+        return [query.input.tobytes() for query in one.queries]
 
     assert images(1) == images(1)
     assert images(1) != images(2)

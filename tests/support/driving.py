@@ -8,16 +8,17 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.core.answer import Answer, Failure, Image
+from edgeflare.core.answer import Answer, Failure
 from edgeflare.core.arm import Arm
 from edgeflare.core.bounds import UNBOUNDED, Bounds
 from edgeflare.core.goal import Goal
+from edgeflare.core.input import Input
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.query import Query
 from edgeflare.core.trigger import Trigger
 from edgeflare.search.strategy import AskTellSearch, Donor, SearchGenerator, Start
 
-Model = Callable[[Image], NDArray[np.float64]]
+Model = Callable[[Input], NDArray[np.float64]]
 """From an image to probabilities, (classes,)."""
 
 BeginSearch = Callable[[Start], SearchGenerator]
@@ -37,7 +38,7 @@ def answer(probabilities: NDArray[np.float64], failure: Failure | None = None) -
 def linear_model(weights: NDArray[np.float64], step: float = 0.0) -> Model:
     """Softmax over weights (classes, entries); logits rounded to multiples of `step`."""
 
-    def model(image: Image) -> NDArray[np.float64]:
+    def model(image: Input) -> NDArray[np.float64]:
         logits = weights @ (image.ravel() / 255.0)
         if step:
             logits = np.rint(logits / step) * step
@@ -71,7 +72,7 @@ class Drive:
 
     @property
     def images(self) -> list[bytes]:
-        return [query.image.tobytes() for query in self.queries]
+        return [query.input.tobytes() for query in self.queries]
 
     @property
     def inputs(self) -> int:
@@ -87,7 +88,7 @@ class Drive:
         self.queries.append(query)
         self.outcomes.append(told)
         if query.again:
-            assert query.image.tobytes() == self.images[-2]
+            assert query.input.tobytes() == self.images[-2]
             before = self.answered.pop()
             told = Outcome({**before.answers, **told.answers}, before.members)
         self.answered.append(told)
@@ -106,21 +107,21 @@ class SearchCase:
 
     """
 
-    seed: Image
+    seed: Input
     models: Mapping[Arm, Model]
     members: Mapping[str, Model] = field(default_factory=dict)
     bounds: Bounds = UNBOUNDED
-    crashes: Callable[[Image], bool] = lambda _image: False
+    crashes: Callable[[Input], bool] = lambda _image: False
 
     def evaluate(
-        self, image: Image, arms: tuple[Arm, ...], kernels: tuple[str, ...] = ()
+        self, image: Input, arms: tuple[Arm, ...], kernels: tuple[str, ...] = ()
     ) -> Outcome:
         return Outcome(
             {arm: self._answer(arm, image) for arm in arms},
             {name: answer(self.members[name](image)) for name in kernels},
         )
 
-    def _answer(self, arm: Arm, image: Image) -> Answer:
+    def _answer(self, arm: Arm, image: Input) -> Answer:
         crashed = arm is Arm.DEVICE and self.crashes(image)
         return answer(self.models[arm](image), "crash" if crashed else None)
 
@@ -146,7 +147,7 @@ class SearchCase:
             asked = asked_and_told.ask()
             if not asked or drive.inputs + sum(not query.again for query in asked) > steps:
                 break
-            told = [self.evaluate(query.image, query.arms, query.kernels) for query in asked]
+            told = [self.evaluate(query.input, query.arms, query.kernels) for query in asked]
             for query, outcome in zip(asked, told, strict=True):
                 drive.note(query, outcome)
             asked_and_told.tell(told)

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driving import SearchCase, linear_model
-from edgeflare.core.answer import Image
 from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Goal
+from edgeflare.core.input import Input
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.query import Query
 from edgeflare.core.trigger import Trigger
@@ -48,7 +48,7 @@ class RefinedTrigger:
         return sum(Arm.DEVICE in query.arms for query in self.queries)
 
 
-def bench(seed: Image = SEEDS[0]) -> SearchCase:
+def bench(seed: Input = SEEDS[0]) -> SearchCase:
     """Smooth linear models; compression bends one a little and rounds it, and kernels a little."""
     bent = WEIGHTS + np.random.default_rng(1).normal(0.0, 0.02, WEIGHTS.shape)
     moved = bent + np.random.default_rng(2).normal(0.0, 0.02, WEIGHTS.shape)
@@ -67,10 +67,10 @@ def like_the_twin(of: SearchCase) -> SearchCase:
 
 def contradicted(of: SearchCase) -> SearchCase:
     """The same with a device that deviates on what a search finds, and nowhere else."""
-    trusted = trigger_of(like_the_twin(of), Goal()).image.tobytes()
+    trusted = trigger_of(like_the_twin(of), Goal()).input.tobytes()
     original, twin = of.models[Arm.ORIGINAL], of.models[Arm.TWIN]
 
-    def device(image: Image) -> NDArray[np.float64]:
+    def device(image: Input) -> NDArray[np.float64]:
         return (twin if image.tobytes() == trusted else original)(image)
 
     return replace(of, models={**of.models, Arm.DEVICE: device})
@@ -80,7 +80,7 @@ def trigger_of(of: SearchCase, goal: Goal) -> Trigger:
     """Search for a trigger, and ask everyone about it, as the engine does before it refines."""
     found = of.drive(Boundary().search, goal, 3, 3000).finding
     assert found is not None
-    outcome = of.evaluate(found.image, tuple(of.models), tuple(of.members))
+    outcome = of.evaluate(found.input, tuple(of.models), tuple(of.members))
     return replace(found, outcome=outcome)
 
 
@@ -101,20 +101,20 @@ def refined(
         while True:
             assert asked
             for query in asked:
-                known = {one.image.tobytes() for one in queries}
-                assert not query.again or query.image.tobytes() in known
-                assert of.bounds.holds(query.image, of.seed)
+                known = {one.input.tobytes() for one in queries}
+                assert not query.again or query.input.tobytes() in known
+                assert of.bounds.holds(query.input, of.seed)
                 queries.append(query)
             asked = refinement.send(
-                [of.evaluate(query.image, query.arms, query.kernels) for query in asked]
+                [of.evaluate(query.input, query.arms, query.kernels) for query in asked]
             )
     except StopIteration as end:
         return RefinedTrigger(before, end.value, queries)
 
 
-def everyone(of: SearchCase, image: Image) -> Outcome:
+def everyone(of: SearchCase, image: Input) -> Outcome:
     return of.evaluate(image, tuple(of.models), tuple(of.members))
 
 
-def distance(of: SearchCase, image: Image) -> float:
+def distance(of: SearchCase, image: Input) -> float:
     return float(np.linalg.norm(image.astype(np.float64) - of.seed))

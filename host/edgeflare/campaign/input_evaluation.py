@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.pipeline import Pipeline
-from edgeflare.core.answer import Image
 from edgeflare.core.evaluated_query import EvaluatedQuery
+from edgeflare.core.input import Input
 from edgeflare.core.query import Query
 from edgeflare.run.journal_rows import Role
 from edgeflare.run.stored_answers import to_row
 
-_Inputs = list[tuple[int, int, Image]]
+_Inputs = list[tuple[int, int, Input]]
 """Seed ids, repetitions and images of a batch."""
 
 
@@ -20,7 +20,7 @@ def evaluate_inputs(
     context: CampaignContext,
     role: Role,
     rounds: Iterable[Sequence[tuple[int, int]]],
-    load: Callable[[int], Image],
+    load: Callable[[int], Input],
     *,
     largest_batch: int = 16,
     members: tuple[str, ...] = (),

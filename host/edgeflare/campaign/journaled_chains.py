@@ -77,7 +77,7 @@ def replay_answers(context: CampaignContext, role: Role, chain: Chain) -> None:
     while chain.steps < len(rows):
         asked = chain.strategy.ask()
         answered = slice(chain.steps, chain.steps + len(asked))
-        if not asked or [image_crc32(query.image) for query in asked] != [
+        if not asked or [image_crc32(query.input) for query in asked] != [
             row.image_crc32 for row in rows[answered]
         ]:
             raise UserError(
@@ -104,7 +104,7 @@ class _JournalRecord(ChainRecord):
 
     def write(self, answers: Sequence[ChainAnswer], further: Sequence[EvaluatedQuery]) -> None:
         self._context.journal.write_answers(
-            to_row(self._role, chain.seed_id, step, query.image, one)
+            to_row(self._role, chain.seed_id, step, query.input, one)
             for chain, step, query, one in answers
         )
         self._context.health.canaries.record(answers[0].chain.seed_id, further)

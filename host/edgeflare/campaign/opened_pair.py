@@ -17,9 +17,9 @@ from edgeflare.campaign.pair_checks import (
 from edgeflare.campaign.panel import ArmModel, Panel
 from edgeflare.campaign.pipeline import Pipeline
 from edgeflare.campaign.plan_defaults import default_ensemble
-from edgeflare.core.answer import Image
 from edgeflare.core.arm import Arm
 from edgeflare.core.evaluated_query import EvaluatedQuery
+from edgeflare.core.input import Input
 from edgeflare.core.query import Query
 from edgeflare.devices.device import Device, connect
 from edgeflare.devices.profile import Profile
@@ -70,7 +70,7 @@ class OpenedPair:
 
     def evaluate(
         self,
-        images: Sequence[Image],
+        images: Sequence[Input],
         seed_ids: Sequence[int],
         arms: tuple[Arm, ...],
         stopped: Callable[[], bool] = lambda: False,

@@ -107,7 +107,7 @@ class Panel:
             if not rows:
                 continue
             if rows not in stacked:
-                stacked[rows] = np.stack([queries[i].image for i in rows])
+                stacked[rows] = np.stack([queries[i].input for i in rows])
             code = (id(model.encoder), rows)
             if code not in encoded:
                 encoded[code] = model.encoder.encode(stacked[rows])

@@ -6,7 +6,7 @@ from edgeflare.campaign.campaign import Interrupt, StoppedBy
 from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.input_evaluation import evaluate_inputs
 from edgeflare.campaign.verification import verify
-from edgeflare.core.answer import Image
+from edgeflare.core.input import Input
 
 
 def evaluate_again(context: CampaignContext, interrupt: Interrupt) -> StoppedBy | None:
@@ -29,7 +29,7 @@ def _evaluate_seeds(context: CampaignContext) -> bool:
     left = [(seed_id, 0) for seed_id in paths if seed_id not in known]
     done = len(paths) - len(left)
 
-    def load(seed_id: int) -> Image:
+    def load(seed_id: int) -> Input:
         return context.directory.load_image(paths[seed_id])
 
     for batch in evaluate_inputs(context, "seed", [left], load):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.input_evaluation import evaluate_inputs
-from edgeflare.core.answer import Image
+from edgeflare.core.input import Input
 from edgeflare.run.journal_rows import REPETITIONS
 
 
@@ -18,7 +18,7 @@ def verify(context: CampaignContext) -> bool:
     left = sum(map(len, rounds))
     verified = 0
 
-    def load(seed_id: int) -> Image:
+    def load(seed_id: int) -> Input:
         return context.directory.load_image(paths[seed_id])
 
     def add_time() -> None:

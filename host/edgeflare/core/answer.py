@@ -8,9 +8,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-Image = NDArray[np.uint8]
-"""An image, HWC, uint8, with 1, 3 or 4 channels."""
-
 Failure = Literal["crash", "hang", "invalid-output"]
 """Why an arm gave no answer; also three of the four kinds of a finding."""
 

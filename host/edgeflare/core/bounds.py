@@ -8,7 +8,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.core.answer import Image
+from edgeflare.core.input import Input
 
 DEFAULT_LINF = 250.0
 """Gray levels. The 90th percentile of the published loop's triggers is 251 to 255 on all pairs."""
@@ -31,14 +31,14 @@ class Bounds:
     max_linf: float | None = None
     max_l2: float | None = None
 
-    def holds(self, image: Image, seed: Image) -> bool:
+    def holds(self, image: Input, seed: Input) -> bool:
         """Whether an image lies within the bounds of its seed."""
         change = np.subtract(image, seed, dtype=np.int16)
         if self.max_linf is not None and max(int(change.max()), -int(change.min())) > self.max_linf:
             return False
         return self.max_l2 is None or _squared(change) <= _square(self.max_l2)
 
-    def project(self, image: Image, seed: Image) -> Image:
+    def project(self, image: Input, seed: Input) -> Input:
         """Return an image within the bounds: the same one, or one on the way to the seed.
 
         Single values are brought back first, then all together; fractions are cut towards the
@@ -52,7 +52,7 @@ class Bounds:
             change = np.clip(change, -most, most)
         if self.max_l2 is not None and (squared := _squared(change)) > _square(self.max_l2):
             change = np.trunc(change * (self.max_l2 / sqrt(squared))).astype(np.int16)
-        inside: Image = np.add(seed, change, dtype=np.int16).astype(np.uint8)
+        inside: Input = np.add(seed, change, dtype=np.int16).astype(np.uint8)
         return inside
 
 

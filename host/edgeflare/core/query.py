@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from edgeflare.core.answer import Image
 from edgeflare.core.arm import Arm
+from edgeflare.core.input import Input
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +13,7 @@ class Query:
     """One mutated input to be evaluated on some arms.
 
     Attributes:
-        image: the input, HWC uint8.
+        input: the mutated input.
         arms: which arms are asked; may be empty where kernel sets are named.
         kernels: further kernel sets of the twin that are asked, members of its ensemble.
         again: the input is one that was asked before, in a search the one just before, now on
@@ -21,7 +21,7 @@ class Query:
 
     """
 
-    image: Image
+    input: Input
     arms: tuple[Arm, ...]
     kernels: tuple[str, ...] = ()
     again: bool = False

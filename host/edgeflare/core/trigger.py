@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from edgeflare.core.answer import Image
 from edgeflare.core.goal import Kind
+from edgeflare.core.input import Input
 from edgeflare.core.outcome import Outcome
 
 
@@ -14,14 +14,14 @@ class Trigger:
     """A triggering input, and how the search came to it.
 
     Attributes:
-        image: the input, HWC uint8.
+        input: the triggering input.
         kind: what makes it a finding.
         outcome: what the arms answered.
         operators: names of the mutation operators that lead from the seed to it, in order.
 
     """
 
-    image: Image
+    input: Input
     kind: Kind
     outcome: Outcome
     operators: tuple[str, ...]

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.core.answer import Image
+from edgeflare.domains.image import Image
 from edgeflare.models.evaluator import Evaluator
 from edgeflare.models.preprocess import PRESETS, Encoder, Preprocess
 

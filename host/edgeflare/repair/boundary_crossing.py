@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from edgeflare.core.answer import Image
 from edgeflare.core.arm import Arm
+from edgeflare.core.input import Input
 from edgeflare.core.query import Query
 from edgeflare.search.mutation import mutated
 from edgeflare.search.strategy import SearchGenerator, Start
@@ -32,12 +32,12 @@ def cross_boundary(start: Start) -> SearchGenerator:
     """Query inputs around the place where mutants of the seed change the device's label."""
     operators, rng = start.operators, start.rng
     label = start.outcome[Arm.DEVICE].label
-    before = after = start.image
+    before = after = start.seed
     for times in MUTATIONS:
         before = after
         for _ in range(times):
             after = mutated(operators[int(rng.integers(len(operators)))], after, rng)
-        after = start.bounds.project(after, start.image)
+        after = start.bounds.project(after, start.seed)
         (outcome,) = yield (Query(after, _ASKED),)
         if outcome[Arm.DEVICE].label != label:
             break
@@ -45,11 +45,11 @@ def cross_boundary(start: Start) -> SearchGenerator:
         return None
     for position in rng.random(POINTS):
         image = _interpolate(before, after, float(position), rng)
-        yield (Query(start.bounds.project(image, start.image), _ASKED),)
+        yield (Query(start.bounds.project(image, start.seed), _ASKED),)
     return None
 
 
-def _interpolate(before: Image, after: Image, position: float, rng: np.random.Generator) -> Image:
+def _interpolate(before: Input, after: Input, position: float, rng: np.random.Generator) -> Input:
     """Return an image on the segment, each value rounded up or down at random."""
     exact = before + position * (after.astype(np.float64) - before)
     return np.clip(np.floor(exact + rng.random(exact.shape)), 0, 255).astype(np.uint8)

@@ -213,7 +213,7 @@ class _DeviceAsTwin(AskTellSearch):
 
     def ask(self) -> Sequence[Query]:
         """Return the queries, each for the original and the device."""
-        return [Query(query.image, ARMS) for query in super().ask()]
+        return [Query(query.input, ARMS) for query in super().ask()]
 
     def tell(self, outcomes: Sequence[Outcome]) -> None:
         """Tell the outcomes, once more where the device is queried about the same images."""

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.campaign.opened_pair import ImageShape, OpenedPair, open_pair
-from edgeflare.core.answer import Image
 from edgeflare.core.arm import Arm
 from edgeflare.core.evaluated_query import EvaluatedQuery
 from edgeflare.core.goal import Find, Goal
+from edgeflare.core.input import Input
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
 from edgeflare.models.decode import Decoder
@@ -60,7 +60,7 @@ class RunToRepair:
         """How the device's raw outputs are read."""
         return self.opened.panel.reading.decoders[Arm.DEVICE]
 
-    def ask(self, images: Sequence[Image], seed_ids: Sequence[int]) -> Iterator[EvaluatedQuery]:
+    def ask(self, images: Sequence[Input], seed_ids: Sequence[int]) -> Iterator[EvaluatedQuery]:
         """Ask original and device about images, and yield the answers in order.
 
         Args:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.core.answer import Image
+from edgeflare.core.input import Input
 from edgeflare.diagnose.explain_document import Document as Explained
 from edgeflare.errors import UserError
 from edgeflare.models.evaluator import HostModel
@@ -213,7 +213,7 @@ def _explanation(explanations: Explained | None, entry: Finding) -> dict[str, An
     return found if found is not None and found["sha256"] == entry.sha256 else None
 
 
-def _encoded(pair: Pair, model: HostModel, image: Image) -> NDArray[np.generic]:
+def _encoded(pair: Pair, model: HostModel, image: Input) -> NDArray[np.generic]:
     return Encoder(pair.preprocess, model.signature.input).encode(image[np.newaxis])
 
 

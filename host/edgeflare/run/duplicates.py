@@ -16,7 +16,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.core.answer import Image
+from edgeflare.domains.image import Image
 from edgeflare.errors import InfrastructureError
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Duplicates, Finding

@@ -12,7 +12,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from edgeflare.core.answer import Image
+from edgeflare.domains.image import Image
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.image_file import decode_image
 from edgeflare.run.run_lock import lock_run

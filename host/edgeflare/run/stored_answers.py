@@ -5,16 +5,17 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping, Sequence
 
-from edgeflare.core.answer import Answer, Image
+from edgeflare.core.answer import Answer
 from edgeflare.core.arm import Arm
 from edgeflare.core.evaluated_query import EvaluatedQuery
+from edgeflare.core.input import Input
 from edgeflare.core.outcome import Outcome
 from edgeflare.models.decode import Decoder
 from edgeflare.models.output_decoders import OutputDecoders, batch_from_bytes, read_answers
 from edgeflare.run.journal_rows import AnswerRow, Role
 
 
-def to_row(role: Role, seed_id: int, n: int, image: Image, evaluated: EvaluatedQuery) -> AnswerRow:
+def to_row(role: Role, seed_id: int, n: int, image: Input, evaluated: EvaluatedQuery) -> AnswerRow:
     """Return the row that records what was evaluated."""
     raw = evaluated.raw
     outcome = evaluated.outcome
@@ -54,7 +55,7 @@ def from_rows(reading: OutputDecoders, rows: Sequence[AnswerRow]) -> list[Evalua
     ]
 
 
-def image_crc32(image: Image) -> int:
+def image_crc32(image: Input) -> int:
     """Return the checksum by which a replayed chain is held to what it asked before."""
     return zlib.crc32(image.tobytes())
 

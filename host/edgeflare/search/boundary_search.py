@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product, starmap
 
 import numpy as np
-from numpy.typing import NDArray
 
-from edgeflare.core.answer import Answer, Image
+from edgeflare.core.answer import Answer
 from edgeflare.core.arm import Arm
+from edgeflare.core.input import Input
+from edgeflare.core.input_space import Real
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.query import Query
 from edgeflare.core.trigger import Trigger
@@ -18,15 +20,13 @@ from edgeflare.search.operator_selection import Selection
 from edgeflare.search.strategy import QueryGenerator, SearchGenerator, Start
 from edgeflare.search.surrogates.surrogate_choice import search_surrogate
 
-Real = NDArray[np.float64]
-
 
 @dataclass(frozen=True, slots=True)
 class BoundaryPoint:
-    """An image, and where the surrogate's two answers are relative to their decision boundaries.
+    """An input, and where the surrogate's two answers are relative to their decision boundaries.
 
     Attributes:
-        image: HWC uint8.
+        input: HWC uint8.
         label: top-1 label of the first answer.
         margin: of the first answer: the score of the seed's label less the best other score.
         other_margin: the same of the second answer.
@@ -34,7 +34,7 @@ class BoundaryPoint:
 
     """
 
-    image: Image
+    input: Input
     label: int | None
     margin: float
     other_margin: float
@@ -50,9 +50,10 @@ class BoundarySearch:
         self._selection = selection
         self._parameters = parameters
         self._surrogate = search_surrogate(start.goal, start.ensemble, start.outcome, start.donors)
-        self._origin: Real = start.image.astype(np.float64)
+        self._space = start.space
+        self._origin: Real = self._space.levels(start.seed)
         self._label = self._surrogate.sides(start.outcome)[0].label
-        self._seed = self._point(start.image, start.outcome)
+        self._seed = self._point(start.seed, start.outcome)
         self._names: list[str] = []
         self._descent: tuple[BoundaryPoint, list[str]] = self._seed, []
         self._failed = 0
@@ -81,7 +82,7 @@ class BoundarySearch:
                 self._failed += 1
                 return
             self._descent = outside, list(self._names)
-            direction, guess = outside.image - self._origin, 0.5
+            direction, guess = self._levels(outside) - self._origin, 0.5
         else:
             direction, guess = yield from self._weight_blocks(
                 self._seed, outside, parameters.shortening_grid
@@ -94,13 +95,13 @@ class BoundarySearch:
         """Mutate ever more times until the label changes; keep mutants with a smaller margin.
 
         Returns:
-            An image outside the seed's label, or the one with the smallest margin.
+            An input outside the seed's label, or the one with the smallest margin.
 
         """
         parameters = self._parameters
         mutations = parameters.first_leap
         for _ in range(parameters.max_leaps):
-            point = yield from self._evaluate(self._mutate(begin.image, mutations))
+            point = yield from self._evaluate(self._mutate(begin.input, mutations))
             if point.margin <= begin.margin:
                 begin = point
                 self._selection.reward()
@@ -113,12 +114,12 @@ class BoundarySearch:
         """Reduce the margin block by block, where no leap within the bounds changes the label.
 
         Returns:
-            An image outside the seed's label, or the one with the smallest margin.
+            An input outside the seed's label, or the one with the smallest margin.
 
         """
         parameters = self._parameters
         for _ in range(parameters.max_descents):
-            leap = yield from self._evaluate(self._mutate(begin.image, parameters.first_leap))
+            leap = yield from self._evaluate(self._mutate(begin.input, parameters.first_leap))
             direction, length = yield from self._weight_blocks(begin, leap, parameters.descent_grid)
             end = yield from self._step_along(begin, direction, length)
             if end.label != self._label:
@@ -136,14 +137,14 @@ class BoundarySearch:
             one, and how far along it the margin should be 0.
 
         """
-        origin = begin.image.astype(np.float64)
+        origin = self._levels(begin)
         direction = np.zeros_like(origin)
         gain = 0.0
-        for block in _blocks(end.image - origin, grid):
+        for block in self._blocks(self._levels(end) - origin, grid):
             length = float((block**2).sum())
             if length == 0.0:
                 continue
-            part = yield from self._evaluate(_to_image(origin + block))
+            part = yield from self._evaluate(self._space.nearest(origin + block))
             drop = begin.margin - part.margin
             if drop > 0.0:
                 direction += block * (drop / length)
@@ -156,16 +157,16 @@ class BoundarySearch:
         """Step along a direction until the label changes, within the bounds.
 
         Returns:
-            An image outside the seed's label, or the one with the smallest margin.
+            An input outside the seed's label, or the one with the smallest margin.
 
         """
         best = begin
         for _ in range(self._parameters.max_descent_steps):
-            image = _to_image(begin.image + length * direction)
-            image = self._start.bounds.project(image, self._start.image)
+            candidate = self._space.nearest(self._levels(begin) + length * direction)
+            candidate = self._start.bounds.project(candidate, self._start.seed)
             if length == 0.0:
                 break
-            point = yield from self._evaluate(image)
+            point = yield from self._evaluate(candidate)
             best = min(best, point, key=lambda point: point.margin)
             if point.label != self._label:
                 break
@@ -178,27 +179,27 @@ class BoundarySearch:
         """Find the boundary along a direction from the seed, guided by the margin.
 
         Args:
-            direction: the change of the seed, in gray levels.
+            direction: the change of the seed, in levels.
             guess: how far along it the boundary should be, in multiples of it.
-            outside: an image outside the seed's label; the direction towards it is taken where the
+            outside: an input outside the seed's label; the direction towards it is taken where the
                 boundary along the other one is no nearer.
 
         Returns:
-            The image on the boundary, the change of the seed that leads to it, and how fast the
+            The input on the boundary, the change of the seed that leads to it, and how fast the
             margin falls along that change.
 
         """
         parameters = self._parameters
         longest = parameters.max_shortened_length * float(
-            np.linalg.norm(outside.image - self._origin)
+            np.linalg.norm(self._levels(outside) - self._origin)
         )
         low, high = (0.0, self._seed.margin), None
         at = guess
         for query in range(1, parameters.max_bisections + 1):
             if high is None and not 0.0 < at * float(np.linalg.norm(direction)) <= longest:
-                direction, at = outside.image - self._origin, 0.5
+                direction, at = self._levels(outside) - self._origin, 0.5
                 low, high = (0.0, self._seed.margin), (1.0, outside.margin)
-            point = yield from self._evaluate(_to_image(self._origin + at * direction))
+            point = yield from self._evaluate(self._space.nearest(self._origin + at * direction))
             if point.margin > 0.0:
                 low = (at, point.margin)
             else:
@@ -242,13 +243,14 @@ class BoundarySearch:
                 move, expected_drift = 0.0 * change, 0.0
             else:
                 if step % parameters.steps_per_direction == 0 or not sideways.any():
-                    sideways, drift = self._sideways(point.image, change), 0.0
+                    sideways, drift = self._sideways(point.input, change), 0.0
                 target = -sum(gaps) / max(len(gaps) + parameters.gap_prior, 1) / 2
                 move, expected_drift = sideways, drift
             correction = (target - point.margin - expected_drift) / slope
             most = parameters.max_correction
             along = float(np.clip(correction, -most, most))
-            after = yield from self._evaluate(self._dithered(point.image + move + along * change))
+            aim = self._levels(point) + move + along * change
+            after = yield from self._evaluate(self._space.dithered(aim, self._rng))
             if not push:
                 weight = parameters.drift_smoothing
                 drifted = after.margin - point.margin - along * slope
@@ -259,51 +261,61 @@ class BoundarySearch:
             if lost == parameters.max_lost_steps:
                 return
 
-    def _sideways(self, image: Image, change: Real) -> Real:
+    def _sideways(self, candidate: Input, change: Real) -> Real:
         """Return a step to the side: the direction of some mutations, orthogonal to the change."""
         parameters = self._parameters
         growth = 1.0 + parameters.step_growth * self._failed
         share = parameters.step_length * min(growth, parameters.max_step_growth)
-        step = self._mutate(image, parameters.direction_mutations).astype(np.float64) - image
+        mutant = self._mutate(candidate, parameters.direction_mutations)
+        step = self._space.levels(mutant) - self._space.levels(candidate)
         length = float(np.linalg.norm(change))
         step = step - change * (float((step * change).sum()) / length**2)
         size = float(np.linalg.norm(step))
         return step * (share * length / size) if size > 0.0 else step
 
-    def _evaluate(self, image: Image) -> QueryGenerator[BoundaryPoint]:
-        """Query the host about an image, and the device if its surrogate gives a reason to.
+    def _evaluate(self, candidate: Input) -> QueryGenerator[BoundaryPoint]:
+        """Query the host about an input, and the device if its surrogate gives a reason to.
 
         Raises:
             TriggerFound: the device confirms it.
 
         """
         start, surrogate = self._start, self._surrogate
-        image = start.bounds.project(image, start.image)
-        (outcome,) = yield (Query(image, surrogate.arms, surrogate.kernels),)
+        candidate = start.bounds.project(candidate, start.seed)
+        (outcome,) = yield (Query(candidate, surrogate.arms, surrogate.kernels),)
         if surrogate.decide(outcome):
-            (answered,) = yield (Query(image, (Arm.DEVICE,), again=True),)
+            (answered,) = yield (Query(candidate, (Arm.DEVICE,), again=True),)
             whole = Outcome({**outcome.answers, **answered.answers}, outcome.members)
             kind = start.goal.met(whole)
             surrogate.update(whole)
             if kind is not None:
-                raise TriggerFound(Trigger(image, kind, whole, tuple(self._names)))
-        return self._point(image, outcome)
+                raise TriggerFound(Trigger(candidate, kind, whole, tuple(self._names)))
+        return self._point(candidate, outcome)
 
-    def _point(self, image: Image, outcome: Outcome) -> BoundaryPoint:
+    def _point(self, candidate: Input, outcome: Outcome) -> BoundaryPoint:
         first, second = self._surrogate.sides(outcome)
         margins = _margin(first, self._label), _margin(second, self._label)
-        return BoundaryPoint(image, first.label, *margins, second.tied)
+        return BoundaryPoint(candidate, first.label, *margins, second.tied)
 
-    def _mutate(self, image: Image, times: int) -> Image:
+    def _mutate(self, candidate: Input, times: int) -> Input:
         for _ in range(times):
             operator = self._selection.choose()
             self._names.append(operator.name)
-            image = mutated(operator, image, self._rng)
-        return image
+            candidate = mutated(operator, candidate, self._rng)
+        return candidate
 
-    def _dithered(self, image: Real) -> Image:
-        """Round to 8 bits, up or down by chance, so that steps below a gray level are steps."""
-        return np.clip(np.floor(image + self._rng.random(image.shape)), 0, 255).astype(np.uint8)
+    def _levels(self, point: BoundaryPoint) -> Real:
+        return self._space.levels(point.input)
+
+    def _blocks(self, change: Real, grid: int) -> list[Real]:
+        """Return the change restricted to each block of the input, `grid` along each axis."""
+        blocks = []
+        axes = (np.array_split(np.arange(n), grid) for n in self._space.cells(change.shape))
+        for part in starmap(np.ix_, product(*axes)):
+            block = np.zeros_like(change)
+            block[part] = change[part]
+            blocks.append(block)
+        return blocks
 
     def _extension(self, begin: BoundaryPoint, end: BoundaryPoint) -> float:
         """Return the factor by which to extend a step so that the margin should be below 0."""
@@ -345,19 +357,3 @@ def _margin(answer: Answer, label: int | None) -> float:
     others = answer.scores.copy()
     others[label or 0] = -np.inf
     return float(answer.scores[label or 0] - others.max())
-
-
-def _blocks(change: Real, grid: int) -> list[Real]:
-    """Return the change restricted to each block of the image, `grid` along each side."""
-    blocks = []
-    for rows in np.array_split(np.arange(change.shape[0]), grid):
-        for columns in np.array_split(np.arange(change.shape[1]), grid):
-            block = np.zeros_like(change)
-            part = np.ix_(rows, columns)
-            block[part] = change[part]
-            blocks.append(block)
-    return blocks
-
-
-def _to_image(values: Real) -> Image:
-    return np.clip(np.rint(values), 0, 255).astype(np.uint8)

@@ -30,8 +30,9 @@ from math import inf
 
 import numpy as np
 
-from edgeflare.core.answer import Image
 from edgeflare.core.goal import Goal
+from edgeflare.core.input import Input
+from edgeflare.core.input_space import EIGHT_BIT, InputSpace
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.query import Query
 from edgeflare.core.trigger import Trigger
@@ -50,12 +51,12 @@ class Individual:
     """An input of the pool.
 
     Attributes:
-        image: the input, HWC uint8.
+        input: the input.
         operators: names of the operators that lead to it from the seed, through its first parent.
 
     """
 
-    image: Image
+    input: Input
     operators: tuple[str, ...] = ()
 
 
@@ -106,20 +107,20 @@ class DiffChaser(Strategy):
 
     def search(self, start: Start) -> SearchGenerator:
         """Search by breeding inputs of which the models are unsure."""
-        breeding = Breeding(start.rng, self.tournament_size, self.mutation_rate)
-        pool = [Individual(start.image)] * self.population
+        breeding = Breeding(start.rng, self.tournament_size, self.mutation_rate, start.space)
+        pool = [Individual(start.seed)] * self.population
         certainties = [inf] * self.population
         children = [breeding.mutate(individual) for individual in pool]
         while True:
             for place, child in enumerate(children):
-                image = start.bounds.project(child.image, start.image)
-                (outcome,) = yield (Query(image, start.goal.needed),)
+                candidate = start.bounds.project(child.input, start.seed)
+                (outcome,) = yield (Query(candidate, start.goal.needed),)
                 kind = start.goal.met(outcome)
                 if kind is not None:
-                    return Trigger(image, kind, outcome, child.operators)
+                    return Trigger(candidate, kind, outcome, child.operators)
                 certainty = k_certainty(outcome, start.goal, self.uncertainty_classes)
                 if certainty <= certainties[place]:
-                    pool[place] = Individual(image, child.operators)
+                    pool[place] = Individual(candidate, child.operators)
                     certainties[place] = certainty
             children = breeding.generation(pool, certainties)
 
@@ -137,10 +138,15 @@ class Breeding:
     """How a generation is made from the pool; every draw is from one generator."""
 
     def __init__(
-        self, rng: np.random.Generator, tournament_size: int = 5, mutation_rate: float = 0.5
+        self,
+        rng: np.random.Generator,
+        tournament_size: int = 5,
+        mutation_rate: float = 0.5,
+        space: InputSpace = EIGHT_BIT,
     ) -> None:
         self._operators = image_operators(TABLE_3)
         self._rng = rng
+        self._space = space
         self._tournament_size = tournament_size
         self._mutation_rate = mutation_rate
 
@@ -156,16 +162,16 @@ class Breeding:
         return children
 
     def cross(self, first: Individual, second: Individual) -> Individual:
-        """Take each pixel, with all its channels, from either parent."""
-        from_first = self._rng.random((*first.image.shape[:2], 1)) < 0.5
-        image = np.where(from_first, first.image, second.image)
-        return Individual(image, (*first.operators, CROSSOVER))
+        """Take each cell, such as a pixel with all its channels, from either parent."""
+        from_first = self._rng.random(self._space.cell_mask(first.input.shape)) < 0.5
+        candidate = np.where(from_first, first.input, second.input)
+        return Individual(candidate, (*first.operators, CROSSOVER))
 
     def mutate(self, individual: Individual) -> Individual:
         """Apply one operator, drawn uniformly."""
         operator = self._operators[self._rng.integers(len(self._operators))]
         return Individual(
-            operator(individual.image, self._rng), (*individual.operators, operator.name)
+            operator(individual.input, self._rng), (*individual.operators, operator.name)
         )
 
     def _parents(

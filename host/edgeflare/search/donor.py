@@ -1,11 +1,11 @@
 """Bisection on the line from the seed to a donor: another seed, of another class.
 
 Each compared arm's label changes somewhere on that line, and inputs between these two places
-trigger. Each query halves the part of the line that must hold them. Where the images of a line are
+trigger. Each query halves the part of the line that must hold them. Where the inputs of a line are
 exhausted before that, the line to another donor is tried, in random order: taking the nearest donor
 first would cost each seed the distances to all of them.
 
-Such a trigger is a mixture of two images, which no mutation of one input would give, and far from
+Such a trigger is a mixture of two inputs, which no mutation of one input would give, and far from
 its seed. Its only operator is `donor`, so that it can be reported apart. No paper has this that we
 know of.
 
@@ -19,8 +19,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgeflare.core.answer import Image
 from edgeflare.core.arm import Arm
+from edgeflare.core.input import Input
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.query import Query
 from edgeflare.core.trigger import Trigger
@@ -65,47 +65,40 @@ class DonorBisection(Strategy):
 
 
 def _bisect(start: Start, donor: Donor, min_interval: float) -> SearchGenerator:
-    """Search on one line, up to where it leaves the bounds."""
-    end = start.bounds.project(donor.image, start.image)
-    if end is not donor.image:
+    """Search on one line, up to where it leaves the bounds.
+
+    No value is farther from the seed than at the end, so the bounds hold all along the line.
+    """
+    end = start.bounds.project(donor.input, start.seed)
+    if end is not donor.input:
         outcome, trigger = yield from _query(start, end)
         if trigger is not None or not _all_flipped(start, outcome):
             return trigger
     low, high = 0.0, 1.0
-    before, after = start.image, end
+    before, after = start.seed, end
     while high - low > min_interval:
         middle = (low + high) / 2
-        image = _between(start.image, end, middle)
-        if np.array_equal(image, before):
+        candidate = start.space.between(start.seed, end, middle)
+        if np.array_equal(candidate, before):
             low = middle
-        elif np.array_equal(image, after):
+        elif np.array_equal(candidate, after):
             high = middle
         else:
-            outcome, trigger = yield from _query(start, image)
+            outcome, trigger = yield from _query(start, candidate)
             if trigger is not None:
                 return trigger
             if _beyond(start, outcome):
-                high, after = middle, image
+                high, after = middle, candidate
             else:
-                low, before = middle, image
+                low, before = middle, candidate
     return None
 
 
-def _query(start: Start, image: Image) -> QueryGenerator[tuple[Outcome, Trigger | None]]:
-    (outcome,) = yield (Query(image, start.goal.needed),)
+def _query(start: Start, candidate: Input) -> QueryGenerator[tuple[Outcome, Trigger | None]]:
+    (outcome,) = yield (Query(candidate, start.goal.needed),)
     kind = start.goal.met(outcome)
-    trigger = None if kind is None else Trigger(image, kind, outcome, (OPERATOR,))
+    trigger = None if kind is None else Trigger(candidate, kind, outcome, (OPERATOR,))
     return outcome, trigger
-
-
-def _between(seed: Image, end: Image, share: float) -> Image:
-    """Return the image at that share of the line.
-
-    No entry is farther from the seed than at the end, so the bounds that hold there hold here.
-    """
-    change = np.subtract(end, seed, dtype=np.int16)
-    image: Image = (seed + np.rint(share * change)).astype(np.uint8)
-    return image
 
 
 def _all_flipped(start: Start, outcome: Outcome) -> bool:

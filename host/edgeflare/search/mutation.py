@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from edgeflare.core.answer import Image
+from edgeflare.core.input import Input
 from edgeflare.errors import UserError
 from edgeflare_operators import MutationOperator, OperatorError
 
 
-def mutated(operator: MutationOperator, image: Image, rng: np.random.Generator) -> Image:
-    """Return a mutant of an image.
+def mutated(operator: MutationOperator, candidate: Input, rng: np.random.Generator) -> Input:
+    """Return a mutant of an input.
 
     Raises:
         UserError: an operator of the user's breaks its promise.
 
     """
     try:
-        return operator(image, rng)
+        return operator(candidate, rng)
     except OperatorError as error:
         raise UserError(str(error)) from error

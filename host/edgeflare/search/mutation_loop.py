@@ -27,15 +27,15 @@ def mutation_loop(start: Start, selection: Selection, accepts: Acceptance) -> Se
         UserError: an operator of the user's breaks its promise.
 
     """
-    image, names = start.image, list[str]()
+    candidate, names = start.seed, list[str]()
     while True:
         operator = selection.choose()
-        mutant = start.bounds.project(mutated(operator, image, start.rng), start.image)
+        mutant = start.bounds.project(mutated(operator, candidate, start.rng), start.seed)
         (outcome,) = yield (Query(mutant, start.goal.needed),)
         kind = start.goal.met(outcome)
         if kind is not None:
             return Trigger(mutant, kind, outcome, (*names, operator.name))
         if accepts(outcome):
-            image = mutant
+            candidate = mutant
             names.append(operator.name)
             selection.reward()

@@ -25,7 +25,7 @@ def pool_names(chosen: Iterable[str] = (BUILT_IN,)) -> tuple[str, ...]:
     """Return the names of the operators that were chosen, each once, in the order of the names.
 
     Args:
-        chosen: names of image operators, `BUILT_IN` or `ALL`.
+        chosen: names of input operators, `BUILT_IN` or `ALL`.
 
     Raises:
         UserError: a name is unknown, or an installed package's operators do not load.
@@ -42,7 +42,7 @@ def pool_names(chosen: Iterable[str] = (BUILT_IN,)) -> tuple[str, ...]:
 
 
 def image_operators(names: Sequence[str] | None) -> tuple[MutationOperator, ...]:
-    """Return the image operators of these names, in that order, or all that are installed.
+    """Return the input operators of these names, in that order, or all that are installed.
 
     Raises:
         UserError: a name is unknown, or an installed package's operators do not load.
@@ -55,7 +55,7 @@ def image_operators(names: Sequence[str] | None) -> tuple[MutationOperator, ...]
 
 
 def built_in_pool() -> tuple[MutationOperator, ...]:
-    """Return the built-in image operators, in the order of their names.
+    """Return the built-in input operators, in the order of their names.
 
     Raises:
         UserError: they are not registered, since edgeflare is not installed.

@@ -7,11 +7,12 @@ a move finds is kept only if the device confirms it and the goal is met, with it
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
 
-from edgeflare.core.answer import Image
+from edgeflare.core.input import Input
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.trigger import Trigger
 from edgeflare.search.refining.between_boundaries import find_deviations_near
@@ -84,9 +85,11 @@ def follow_boundary(refinement: TriggerRefinement) -> QueryGenerator[None]:
     classes = len(seed.first.scores)
     home = int(seed.first.scores.argmax())
     boundary = DecisionBoundary(home, tuple(label for label in range(classes) if label != home))
-    estimate = GradientEstimate(refinement.start.image, classes)
+    estimate = GradientEstimate(refinement.start.seed, classes, refinement.start.space)
     point = refinement.at_trigger()
-    change = point.image.astype(np.float64) - refinement.start.image
+    change = refinement.start.space.levels(point.input) - refinement.start.space.levels(
+        refinement.start.seed
+    )
     point = (
         yield from find_crossing(
             refinement, boundary, estimate, change, seed_distance(refinement, point)
@@ -109,22 +112,25 @@ def follow_boundary(refinement: TriggerRefinement) -> QueryGenerator[None]:
 
 
 def reset_blocks(refinement: TriggerRefinement) -> QueryGenerator[None]:
-    """Reset blocks of the image to the seed, large ones first."""
-    side = max(refinement.start.image.shape[:2]) // 2
+    """Reset blocks of the input to the seed, large ones first."""
+    cells = refinement.start.space.cells(refinement.start.seed.shape)
+    side = max(cells) // 2
     while side > 1:
-        yield from _reset(refinement, _blocks(refinement.start.image.shape[:2], side))
+        yield from _reset(refinement, _blocks(cells, side))
         side //= 2
 
 
-def reset_pixels(refinement: TriggerRefinement) -> QueryGenerator[None]:
-    """Reset single pixels to the seed, those that changed least first."""
-    change = np.abs(refinement.trigger.image.astype(np.int16) - refinement.start.image).sum(axis=2)
+def reset_cells(refinement: TriggerRefinement) -> QueryGenerator[None]:
+    """Reset single cells, such as pixels, to the seed, those that changed least first."""
+    space, seed = refinement.start.space, refinement.start.seed
+    values = np.abs(space.levels(refinement.trigger.input) - space.levels(seed))
+    change = values.reshape(*space.cells(seed.shape), -1).sum(axis=-1)
     order = np.argsort(change, axis=None, kind="stable")
     changed = order[change.reshape(-1)[order] > 0]
     yield from _reset(refinement, (np.unravel_index(one, change.shape) for one in changed))
 
 
-MOVES = (halve_change, follow_boundary, reset_blocks, reset_pixels)
+MOVES = (halve_change, follow_boundary, reset_blocks, reset_cells)
 
 
 def _keep(refinement: TriggerRefinement, evaluated: EvaluatedInput) -> QueryGenerator[bool]:
@@ -151,13 +157,13 @@ def _reset(refinement: TriggerRefinement, parts: Iterable[Index]) -> QueryGenera
     """Reset one part after another to the seed, wherever the input still deviates."""
     point, unconfirmed = refinement.at_trigger(), 0
     for part in parts:
-        image = point.image.copy()
-        image[part] = refinement.start.image[part]
-        if np.array_equal(image, point.image):
+        candidate = point.input.copy()
+        candidate[part] = refinement.start.seed[part]
+        if np.array_equal(candidate, point.input):
             continue
         if refinement.left == 0:
             break
-        (evaluated,) = yield from refinement.evaluate([image])
+        (evaluated,) = yield from refinement.evaluate([candidate])
         if evaluated.deviates:
             point, unconfirmed = evaluated, unconfirmed + 1
         if unconfirmed == PARTS_PER_CONFIRMATION:
@@ -167,18 +173,17 @@ def _reset(refinement: TriggerRefinement, parts: Iterable[Index]) -> QueryGenera
         yield from _keep(refinement, point)
 
 
-def _interpolate(refinement: TriggerRefinement, share: float) -> Image:
-    seed = refinement.start.image.astype(np.float64)
-    return np.rint(seed + share * (refinement.trigger.image - seed)).astype(np.uint8)
+def _interpolate(refinement: TriggerRefinement, share: float) -> Input:
+    space = refinement.start.space
+    seed = space.levels(refinement.start.seed)
+    return space.nearest(seed + share * (space.levels(refinement.trigger.input) - seed))
 
 
-def _blocks(shape: tuple[int, int], side: int) -> Iterator[Index]:
-    for row in range(0, shape[0], side):
-        for column in range(0, shape[1], side):
-            yield slice(row, row + side), slice(column, column + side)
+def _blocks(cells: tuple[int, ...], side: int) -> Iterator[Index]:
+    for corner in product(*(range(0, size, side) for size in cells)):
+        yield tuple(slice(begin, begin + side) for begin in corner)
 
 
 def _distance(refinement: TriggerRefinement) -> float:
-    return float(
-        np.linalg.norm(refinement.trigger.image.astype(np.float64) - refinement.start.image)
-    )
+    start = refinement.start
+    return start.space.distance(refinement.trigger.input, start.seed)

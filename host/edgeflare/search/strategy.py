@@ -13,9 +13,10 @@ from typing import ClassVar, TypeVar
 
 import numpy as np
 
-from edgeflare.core.answer import Image
 from edgeflare.core.bounds import UNBOUNDED, Bounds
 from edgeflare.core.goal import Goal
+from edgeflare.core.input import Input
+from edgeflare.core.input_space import EIGHT_BIT, InputSpace
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.query import Query
 from edgeflare.core.trigger import Trigger
@@ -36,12 +37,12 @@ class Donor:
     """Another seed of the campaign, one that does not deviate itself.
 
     Attributes:
-        image: the seed input, HWC uint8.
+        input: the seed input.
         outcome: what the arms answered about it.
 
     """
 
-    image: Image
+    input: Input
     outcome: Outcome
 
 
@@ -50,7 +51,7 @@ class Start:
     """What a search begins with.
 
     Attributes:
-        image: the seed input, HWC uint8.
+        seed: the seed input.
         outcome: what the arms answered about the seed input.
         goal: what counts as a finding.
         rng: the only source of randomness that the search may use.
@@ -60,10 +61,11 @@ class Start:
             empty.
         operators: the run's operator pool, in the order of the operators' names; EdgeFlare's own
             unless told otherwise.
+        space: what values inputs may have, and how to move among them.
 
     """
 
-    image: Image
+    seed: Input
     outcome: Outcome
     goal: Goal
     rng: np.random.Generator
@@ -71,6 +73,7 @@ class Start:
     ensemble: tuple[str, ...] = ()
     donors: Sequence[Donor] = ()
     operators: Sequence[MutationOperator] = field(default_factory=built_in_pool)
+    space: InputSpace = EIGHT_BIT
 
 
 class Strategy(ABC):
@@ -87,15 +90,15 @@ class Strategy(ABC):
             step: int = parameter(1, "Gray levels that each query takes away.", at_least=1)
 
             def search(self, start: Start) -> SearchGenerator:
-                image = start.image
-                while image.any():
-                    image = image - np.minimum(image, self.step).astype(np.uint8)
-                    if not start.bounds.holds(image, start.image):
+                mutant = start.seed
+                while mutant.any():
+                    mutant = mutant - np.minimum(mutant, self.step).astype(np.uint8)
+                    if not start.bounds.holds(mutant, start.seed):
                         return None
-                    (outcome,) = yield [Query(image, start.goal.needed)]
+                    (outcome,) = yield [Query(mutant, start.goal.needed)]
                     kind = start.goal.met(outcome)
                     if kind is not None:
-                        return Trigger(image, kind, outcome, ("darken",))
+                        return Trigger(mutant, kind, outcome, ("darken",))
                 return None
 
     A package makes it known under the name `darken` by an entry point:
@@ -122,11 +125,11 @@ class Strategy(ABC):
 
     - Every random draw comes from `start.rng`. A run is resumed by repeating its old outcomes, and
       the search must then yield the same queries.
-    - Every image is within `start.bounds`; `start.bounds.project` brings one there.
-    - `start.image`, and any image that was yielded, is never changed afterwards.
-    - The returned trigger is the image of a query, judged by `start.goal.met` on an outcome that
+    - Every input is within `start.bounds`; `start.bounds.project` brings one there.
+    - `start.seed`, and any input that was yielded, is never changed afterwards.
+    - The returned trigger is the input of a query, judged by `start.goal.met` on an outcome that
       holds all arms of `start.goal.needed`. A query with `again=True` asks further arms about the
-      image of the query just before, and is not counted as another query.
+      input of the query just before, and is not counted as another query.
 
     Attributes:
         summary: one line that helps to choose among strategies.

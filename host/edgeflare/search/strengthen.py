@@ -1,7 +1,7 @@
 """Strengthening: make a triggering input's two arms disagree more confidently, labels unchanged.
 
 First the probabilities of all other classes are reduced, which no deviation between the two labels
-can have. Then the strength is increased by evaluating one rounding of the image after the other,
+can have. Then the strength is increased by evaluating one rounding of the input after the other,
 with the first arm's margin aimed slightly above its current one.
 """
 
@@ -11,6 +11,7 @@ from math import log, sqrt
 
 import numpy as np
 
+from edgeflare.core.input_space import Real
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.strength import strength
 from edgeflare.core.trigger import Trigger
@@ -20,8 +21,8 @@ from edgeflare.search.refining.between_boundaries import (
     partial_sidestep,
     sidestep,
 )
-from edgeflare.search.refining.decision_boundary import DecisionBoundary, Real
-from edgeflare.search.refining.gradient_estimate import GradientEstimate, dithered
+from edgeflare.search.refining.decision_boundary import DecisionBoundary
+from edgeflare.search.refining.gradient_estimate import GradientEstimate
 from edgeflare.search.refining.trigger_refinement import (
     BudgetSpentError,
     EvaluatedInput,
@@ -40,7 +41,7 @@ STEP_SHARES = (1.0, 0.5, 0.25)
 """Shares of the estimated step that are tried."""
 
 MAX_STEP_RMS = 20.0
-"""Root mean square of that step at most, in gray levels: the linear model does not hold beyond."""
+"""Root mean square of that step at most, in levels: the linear model does not hold beyond."""
 
 MARGIN_INCREASE = 0.04
 """Mean by which the first side's margin is aimed higher: the second's stays the same as long as its
@@ -64,7 +65,7 @@ def strengthen(
     if first.label is None or second.label is None:
         return trigger
     boundary = DecisionBoundary(first.label, (second.label,))
-    estimate = GradientEstimate(start.image, len(first.scores))
+    estimate = GradientEstimate(start.seed, len(first.scores), start.space)
     found = refinement.at_trigger()
     estimate.learn(refinement.at_seed(), found)
     if _strength(refinement, trigger.outcome) >= enough:
@@ -89,19 +90,21 @@ def suppress_other_classes(
     point: EvaluatedInput,
 ) -> QueryGenerator[EvaluatedInput]:
     """Follow the boundary to where the two labels have nearly all of the probability."""
+    space = refinement.start.space
     for _ in range(ROUNDS):
         if label_probability(boundary, point) >= MIN_PROBABILITY:
             break
-        probes = estimate.probes(point.image, PROBES, refinement.start.rng)
+        probes = estimate.probes(point.input, PROBES, refinement.start.rng)
         for probe in (yield from refinement.evaluate(probes)):
             estimate.learn(point, probe)
         step, gradient = suppression_direction(boundary, estimate, point)
         squared = max(float((gradient**2).sum()), 1e-12)
         back = -boundary.margin(point.first) / squared * gradient
-        images = [
-            dithered(point.image + s * step + back, refinement.start.rng) for s in STEP_SHARES
+        levels = space.levels(point.input)
+        candidates = [
+            space.dithered(levels + s * step + back, refinement.start.rng) for s in STEP_SHARES
         ]
-        batch = yield from refinement.evaluate(images)
+        batch = yield from refinement.evaluate(candidates)
         for evaluated in batch:
             estimate.learn(point, evaluated)
         point = max((point, *batch), key=lambda evaluated: label_probability(boundary, evaluated))
@@ -139,8 +142,8 @@ def climb(
         if label_strength(boundary, point) > 0.0:
             begin, step = boundary.margin(point.first), partial_sidestep
         aims = begin + rng.exponential(MARGIN_INCREASE, BATCH)
-        images = [step(refinement, boundary, gradient, point, float(aim)) for aim in aims]
-        batch = yield from refinement.evaluate(images)
+        candidates = [step(refinement, boundary, gradient, point, float(aim)) for aim in aims]
+        batch = yield from refinement.evaluate(candidates)
         for evaluated in batch:
             estimate.learn(point, evaluated)
         best = max(batch, key=order)
@@ -176,7 +179,7 @@ def suppression_direction(
     everything = np.exp(scores - scores.max())
     among = np.zeros_like(scores)
     among[two] = everything[two] / everything[two].sum()
-    model = estimate.linear_model(point.image)
+    model = estimate.linear_model(point.input)
     gradient = model.gradient(boundary.contrasts(len(scores))[0])
     rising = model.gradient(among - everything / everything.sum())
     rising -= (rising * gradient).sum() / max(float((gradient**2).sum()), 1e-12) * gradient

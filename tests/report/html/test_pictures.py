@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from documents import REFINED, Document, finding
-from edgeflare.core.answer import Image
+from edgeflare.domains.image import Image
 from edgeflare.report.html.pictures import (
     BUDGET,
     GAINS,

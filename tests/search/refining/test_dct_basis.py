@@ -18,7 +18,7 @@ def test_coefficients_come_back_from_their_image(
 ) -> None:
     cosines = DCTBasis(shape)
     coefficients = np.random.default_rng(rng_seed).normal(size=len(cosines))
-    image = cosines.image(coefficients)
+    image = cosines.values(coefficients)
     assert image.shape == shape
     assert cosines.of(image) == pytest.approx(coefficients)
     assert np.linalg.norm(image) == pytest.approx(np.linalg.norm(coefficients))
@@ -27,12 +27,12 @@ def test_coefficients_come_back_from_their_image(
 def test_an_image_of_few_pixels_is_held_whole() -> None:
     image = np.random.default_rng(1).normal(size=(MOST, 5, 3))
     cosines = DCTBasis(image.shape)
-    assert cosines.image(cosines.of(image)) == pytest.approx(image)
+    assert cosines.values(cosines.of(image)) == pytest.approx(image)
 
 
 def test_the_lowest_frequency_is_the_mean_and_differences_between_channels_are_not_low() -> None:
     cosines = DCTBasis((28, 28, 3))
     lowest = np.zeros(len(cosines))
     lowest[cosines.frequencies.argmin()] = 1.0
-    assert np.ptp(cosines.image(lowest)) == pytest.approx(0.0)
+    assert np.ptp(cosines.values(lowest)) == pytest.approx(0.0)
     assert (cosines.frequencies < 0.25).sum() < len(cosines) / 10

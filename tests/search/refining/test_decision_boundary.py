@@ -27,7 +27,7 @@ def told(part: Generator[Sequence[Query], Sequence[Outcome], T]) -> T:
     try:
         asked = next(part)
         while True:
-            asked = part.send([BENCH.evaluate(query.image, query.arms) for query in asked])
+            asked = part.send([BENCH.evaluate(query.input, query.arms) for query in asked])
     except StopIteration as end:
         result: T = end.value
         return result
@@ -45,7 +45,7 @@ def boundary(refinement: TriggerRefinement) -> DecisionBoundary:
 
 
 def crossing(refinement: TriggerRefinement, boundary: DecisionBoundary) -> EvaluatedInput:
-    way = refinement.at_trigger().image.astype(np.float64) - BENCH.seed
+    way = refinement.at_trigger().input.astype(np.float64) - BENCH.seed
     seen = told(
         find_crossing(refinement, boundary, GradientEstimate(BENCH.seed, CLASSES), way, 1e9)
     )

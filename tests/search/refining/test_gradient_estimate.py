@@ -3,21 +3,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from edgeflare.core.answer import Image
 from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Goal
-from edgeflare.search.refining.gradient_estimate import FIRST_PROBES, GradientEstimate, dithered
+from edgeflare.core.input import Input
+from edgeflare.search.refining.gradient_estimate import FIRST_PROBES, GradientEstimate
 from edgeflare.search.refining.trigger_refinement import EvaluatedInput
 from refinement_loop import CLASSES, SEEDS, WEIGHTS, bench, like_the_twin
 
 BENCH = like_the_twin(bench())
 
 
-def seen(image: Image) -> EvaluatedInput:
+def seen(image: Input) -> EvaluatedInput:
     outcome = BENCH.evaluate(image, tuple(Arm))
     return EvaluatedInput(
         image, outcome[Arm.ORIGINAL], outcome[Arm.DEVICE], outcome, deviates=False
@@ -36,7 +34,7 @@ def learned(probes: int) -> GradientEstimate:
         seen(BENCH.seed),
     )
     for _ in range(probes):
-        estimate.learn(here, seen(estimate.probes(here.image, 1, rng)[0]))
+        estimate.learn(here, seen(estimate.probes(here.input, 1, rng)[0]))
     return estimate
 
 
@@ -55,12 +53,12 @@ def test_what_is_learned_foretells_scores_elsewhere() -> None:
     here, there = seen(BENCH.seed), seen(SEEDS[1])
     contrasts = np.array([[1.0, -1.0, 0.0, 0.0]])
     estimate = learned(FIRST_PROBES)
-    model = estimate.linear_model(here.image)
+    model = estimate.linear_model(here.input)
     assert np.allclose(
         model.at_seed(contrasts @ here.first.scores, contrasts), contrasts @ here.first.scores
     )
     estimate.learn(here, there)
-    told = estimate.linear_model(there.image).at_seed(contrasts @ there.first.scores, contrasts)
+    told = estimate.linear_model(there.input).at_seed(contrasts @ there.first.scores, contrasts)
     assert np.allclose(told, contrasts @ here.first.scores, atol=0.5)
 
 
@@ -68,7 +66,7 @@ def test_the_scores_are_flat_where_nothing_was_learned() -> None:
     here = seen(BENCH.seed)
     estimate = GradientEstimate(BENCH.seed, CLASSES)
     estimate.learn(here, replace(here, first=replace(here.first, label=None, failure="crash")))
-    model = estimate.linear_model(here.image)
+    model = estimate.linear_model(here.input)
     contrasts = np.eye(1, CLASSES)
     assert np.array_equal(
         model.at_seed(contrasts @ here.first.scores, contrasts), contrasts @ here.first.scores
@@ -78,19 +76,9 @@ def test_the_scores_are_flat_where_nothing_was_learned() -> None:
 
 def test_nothing_is_learned_from_an_arm_that_failed_or_a_step_of_no_length() -> None:
     estimate, here = learned(5), seen(BENCH.seed)
-    before = estimate.linear_model(here.image).slopes
+    before = estimate.linear_model(here.input).slopes
     broken = replace(here.first, label=None, failure="crash")
     estimate.learn(here, replace(seen(SEEDS[1]), first=broken))
     estimate.learn(here, here)
-    assert np.array_equal(estimate.linear_model(here.image).slopes, before)
+    assert np.array_equal(estimate.linear_model(here.input).slopes, before)
     assert Goal().met(here.outcome) is None
-
-
-@settings(deadline=None)
-@given(st.floats(0.0, 255.0), st.integers(0, 2**32 - 1))
-def test_dithering_rounds_to_a_neighbour_and_is_right_on_average(
-    value: float, rng_seed: int
-) -> None:
-    image = dithered(np.full(4000, value), np.random.default_rng(rng_seed))
-    assert set(np.unique(image)) <= {int(np.floor(value)), min(255, int(np.floor(value)) + 1)}
-    assert abs(image.mean() - value) < 0.05

@@ -25,7 +25,7 @@ def trial_of(of: SearchCase, goal: Goal, budget: int = 10) -> TriggerRefinement:
 
 
 def arms_asked(refinement: TriggerRefinement) -> tuple[tuple[Arm, ...], tuple[str, ...]]:
-    (query,) = next(refinement.evaluate([refinement.start.image]))
+    (query,) = next(refinement.evaluate([refinement.start.seed]))
     return query.arms, query.kernels
 
 
@@ -40,7 +40,7 @@ def test_where_only_the_device_deviates_it_is_asked_itself() -> None:
     trusted = trigger_of(like_the_twin(of), Goal())
     models = {**of.models, Arm.TWIN: of.models[Arm.ORIGINAL], Arm.DEVICE: of.models[Arm.TWIN]}
     of = replace(of, models=models)
-    trigger = replace(trusted, outcome=everyone(of, trusted.image))
+    trigger = replace(trusted, outcome=everyone(of, trusted.input))
     refinement = TriggerRefinement(trigger, of.start(Goal()), 10)
     assert arms_asked(refinement) == ((Arm.ORIGINAL, Arm.DEVICE), ())
 
@@ -67,7 +67,7 @@ def test_no_more_is_asked_than_is_left_and_within_the_bounds() -> None:
     far = [255 - of.seed, *SEEDS]
     asked = next(refinement.evaluate(far))
     assert len(asked) == 3
-    assert all(of.bounds.holds(query.image, of.seed) for query in asked)
+    assert all(of.bounds.holds(query.input, of.seed) for query in asked)
     assert refinement.left == 0
     with pytest.raises(BudgetSpentError):
         next(refinement.evaluate(far))
@@ -77,7 +77,7 @@ def kept(refinement: TriggerRefinement, of: SearchCase, seen: EvaluatedInput, be
     part = refinement.keep(seen, lambda _outcome: better)
     try:
         asked = next(part)
-        part.send([of.evaluate(query.image, query.arms) for query in asked])
+        part.send([of.evaluate(query.input, query.arms) for query in asked])
     except StopIteration as end:
         return bool(end.value)
     raise AssertionError("asked twice")
@@ -97,7 +97,7 @@ def test_what_is_kept_deviates_on_the_device_and_is_better() -> None:
     assert refinement.trigger is not before
     assert refinement.trigger.outcome.answers.keys() == set(Arm)
     assert not kept(refinement, contradicting(of), seen, better=True)
-    assert np.array_equal(refinement.trigger.image, before.image)
+    assert np.array_equal(refinement.trigger.input, before.input)
 
 
 def test_a_host_that_is_contradicted_again_and_again_is_no_longer_heard() -> None:

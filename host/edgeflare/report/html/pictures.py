@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from edgeflare.core.answer import Image
+from edgeflare.domains.image import Image
 from edgeflare.errors import InfrastructureError
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding

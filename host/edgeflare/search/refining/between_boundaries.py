@@ -1,7 +1,7 @@
 """Inputs between the decision boundaries of the two sides, which are close to each other.
 
-They are found by evaluating other roundings of one image: a dithered image differs by less than a
-gray level, and the scores of 8-bit models still change.
+They are found by evaluating other roundings of one input: a dithered input differs by less than a
+level, and the scores of 8-bit models still change.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from math import atanh, sqrt
 
 import numpy as np
 
-from edgeflare.core.answer import Image
-from edgeflare.search.refining.decision_boundary import DecisionBoundary, Real, seed_distance
-from edgeflare.search.refining.gradient_estimate import GradientEstimate, dithered
+from edgeflare.core.input import Input
+from edgeflare.core.input_space import Real
+from edgeflare.search.refining.decision_boundary import DecisionBoundary, seed_distance
+from edgeflare.search.refining.gradient_estimate import GradientEstimate
 from edgeflare.search.refining.trigger_refinement import EvaluatedInput, TriggerRefinement
 from edgeflare.search.strategy import QueryGenerator
 
@@ -23,13 +24,13 @@ STEP_SHARE = 0.15
 """Length of a sidestep, as a share of the distance from the seed: adds 1 % to it."""
 
 MAX_STEP_RMS = 1.5
-"""Root mean square of a sidestep at most, in gray levels: more is not another rounding."""
+"""Root mean square of a sidestep at most, in levels: more is not another rounding."""
 
-CHANGED_PIXELS = (0.003, 0.1)
-"""The least and the largest share of the pixels that a partial sidestep changes."""
+CHANGED_CELLS = (0.003, 0.1)
+"""The least and the largest share of the cells that a partial sidestep changes."""
 
 PARTIAL_STEP_STD = 0.5
-"""Standard deviation of a partial sidestep, in gray levels: enough for another rounding."""
+"""Standard deviation of a partial sidestep, in levels: enough for another rounding."""
 
 MARGIN_STD = 0.03
 """Standard deviation of the margins that are aimed at."""
@@ -76,14 +77,15 @@ def sidestep(
     gradient: Real,
     point: EvaluatedInput,
     aim: float,
-) -> Image:
+) -> Input:
     """Return a random input near a point, where the first side's margin should be `aim`."""
-    rng = refinement.start.rng
+    rng, space = refinement.start.rng, refinement.start.space
     size = gradient.size
     longest = min(STEP_SHARE * seed_distance(refinement, point), MAX_STEP_RMS * sqrt(size))
     length = longest * float(np.exp(-2.0 * rng.random()))
     step = rng.normal(0.0, length / sqrt(size), gradient.shape)
-    return dithered(point.image + _towards_margin(boundary, gradient, point, aim, step), rng)
+    change = _towards_margin(boundary, gradient, point, aim, step)
+    return space.dithered(space.levels(point.input) + change, rng)
 
 
 def partial_sidestep(
@@ -92,15 +94,16 @@ def partial_sidestep(
     gradient: Real,
     point: EvaluatedInput,
     aim: float,
-) -> Image:
-    """Return the same with most pixels unchanged, so that most roundings are the same too."""
-    rng = refinement.start.rng
-    height, width, _ = gradient.shape
-    share = float(np.exp(rng.uniform(*np.log(CHANGED_PIXELS))))
-    chosen = (rng.random((height, width, 1)) < share) & np.ones(gradient.shape, bool)
+) -> Input:
+    """Return the same with most cells unchanged, so that most roundings are the same too."""
+    rng, space = refinement.start.rng, refinement.start.space
+    share = float(np.exp(rng.uniform(*np.log(CHANGED_CELLS))))
+    mask = rng.random(space.cell_mask(gradient.shape)) < share
+    chosen = mask & np.ones(gradient.shape, bool)
     step = np.where(chosen, rng.normal(0.0, PARTIAL_STEP_STD, gradient.shape), 0.0)
     change = _towards_margin(boundary, np.where(chosen, gradient, 0.0), point, aim, step)
-    return np.where(chosen, dithered(point.image + change, rng), point.image)
+    dithered = space.dithered(space.levels(point.input) + change, rng)
+    return np.where(chosen, dithered, point.input)
 
 
 def _towards_margin(
@@ -119,7 +122,7 @@ def margin_gradient(
     scores = point.first.scores
     rival = max(boundary.rivals, key=lambda label: scores[label])
     contrast = DecisionBoundary(boundary.home, (rival,)).contrasts(len(scores))
-    return estimate.linear_model(point.image).gradient(contrast[0])
+    return estimate.linear_model(point.input).gradient(contrast[0])
 
 
 def _margin_gap(boundary: DecisionBoundary, evaluated: EvaluatedInput) -> float:

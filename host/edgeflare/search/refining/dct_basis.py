@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-Real = NDArray[np.float64]
+from edgeflare.core.input_space import Real
 
 MOST = 16
 """Cosines along each side of an image."""
@@ -42,7 +42,7 @@ class DCTBasis:
         part = columns @ part.reshape(-1, len(rows), width, depth)
         return np.asarray((part @ channels.T).reshape(*image.shape[:-3], -1))
 
-    def image(self, coefficients: Real) -> Real:
+    def values(self, coefficients: Real) -> Real:
         """Return the image that has the coefficients: (H, W, C)."""
         rows, columns, channels = self._bases
         part = coefficients.reshape(self.shape) @ channels

@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer
+from edgeflare.core.input_space import Real
 from edgeflare.search.refining.gradient_estimate import GradientEstimate
 from edgeflare.search.refining.trigger_refinement import EvaluatedInput, TriggerRefinement
 from edgeflare.search.strategy import QueryGenerator
-
-Real = NDArray[np.float64]
 
 PROBES = 36
 """Probes of the gradient for each step towards the seed. 24 end a tenth farther away on LeNet-1."""
@@ -80,13 +78,14 @@ def step_towards_seed(
         The nearer point; `point` where none was found.
 
     """
-    seed = refinement.start.image.astype(np.float64)
-    current = point.image - seed
+    space = refinement.start.space
+    seed = space.levels(refinement.start.seed)
+    current = space.levels(point.input) - seed
     base = point
     if share < 1.0:
-        (base,) = yield from refinement.evaluate([np.rint(seed + share * current).astype(np.uint8)])
+        (base,) = yield from refinement.evaluate([space.nearest(seed + share * current)])
         estimate.learn(point, base)
-    probes = estimate.probes(base.image, PROBES, refinement.start.rng)
+    probes = estimate.probes(base.input, PROBES, refinement.start.rng)
     for probe in (yield from refinement.evaluate(probes)):
         estimate.learn(base, probe)
     change = project_seed(refinement, boundary, estimate, base)
@@ -112,15 +111,15 @@ def project_seed(
     point: EvaluatedInput,
 ) -> Real | None:
     """Return the change that projects the seed onto the linearised boundary; None without any."""
-    seed = refinement.start.image.astype(np.float64)
-    model = estimate.linear_model(point.image)
+    falls, rises = refinement.start.space.limits(refinement.start.seed)
+    model = estimate.linear_model(point.input)
     contrasts = boundary.contrasts(len(point.first.scores))
     at_seed = model.at_seed(contrasts @ point.first.scores, contrasts)
     distances = np.abs(at_seed) / np.maximum(model.steepness(contrasts), 1e-12)
     changes = []
     for rival in np.argsort(distances, kind="stable")[:RIVALS]:
         direction = -np.sign(at_seed[rival]) * model.gradient(contrasts[rival])
-        change = _shortest(direction, abs(at_seed[rival]), -seed, 255.0 - seed)
+        change = _shortest(direction, abs(at_seed[rival]), falls, rises)
         if change is not None:
             changes.append(change)
     return min(changes, key=np.linalg.norm) if changes else None
@@ -139,14 +138,15 @@ def find_crossing(
         refinement: the refinement.
         boundary: the boundary.
         estimate: the gradient of the scores; it is updated.
-        change: the direction from the seed, in gray levels.
-        within: the Euclidean distance from the seed, in gray levels, below which a crossing counts.
+        change: the direction from the seed, in levels.
+        within: the Euclidean distance from the seed, in levels, below which a crossing counts.
 
     Returns:
         An input just beyond the boundary, or None where it is not crossed within that distance.
 
     """
-    seed, length = refinement.start.image, float(np.linalg.norm(change))
+    space, length = refinement.start.space, float(np.linalg.norm(change))
+    seed = space.levels(refinement.start.seed)
     last = refinement.at_seed()
     home = np.sign(boundary.margin(last.first)) or 1.0
     inside: tuple[float, float] | None = None
@@ -155,8 +155,8 @@ def find_crossing(
     for _ in range(MAX_CROSSING_QUERIES):
         if at * length >= within:
             break
-        image = np.clip(np.rint(seed + at * change), 0, 255).astype(np.uint8)
-        (evaluated,) = yield from refinement.evaluate([image])
+        candidate = space.nearest(seed + at * change)
+        (evaluated,) = yield from refinement.evaluate([candidate])
         estimate.learn(last, evaluated)
         last = evaluated
         margin = home * boundary.margin(evaluated.first)
@@ -180,8 +180,8 @@ def find_crossing(
 
 
 def seed_distance(refinement: TriggerRefinement, evaluated: EvaluatedInput) -> float:
-    """Return the Euclidean distance of an input from the seed, in gray levels."""
-    return float(np.linalg.norm(evaluated.image.astype(np.float64) - refinement.start.image))
+    """Return the Euclidean distance of an input from the seed, in levels."""
+    return refinement.start.space.distance(evaluated.input, refinement.start.seed)
 
 
 def _shortest(direction: Real, gain: float, low: Real, high: Real) -> Real | None:

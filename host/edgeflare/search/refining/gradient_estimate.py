@@ -13,13 +13,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgeflare.core.answer import Image
-from edgeflare.search.refining.dct_basis import DCTBasis, Real
+from edgeflare.core.input import Input
+from edgeflare.core.input_space import EIGHT_BIT, InputSpace, Real
+from edgeflare.search.refining.dct_basis import DCTBasis
 from edgeflare.search.refining.trigger_refinement import EvaluatedInput
 
 SMOOTH = 0.15
 """Frequency at which the prior's variance has halved; 1 is the sampling frequency, 0.5 the highest
-that an image can have."""
+that an input can have."""
 
 FIRST_PROBES = 80
 GROWTH = 1.3
@@ -27,7 +28,7 @@ GROWTH = 1.3
 grows each time: the gradient changes along the way, and its low frequencies matter most."""
 
 AMPLITUDE = 6.0
-"""Largest change by a probe, in gray levels. 16 are too many: the gradient changes within them."""
+"""Largest change by a probe, in levels. 16 are too many: the gradient changes within them."""
 
 NOISE, AGE = 0.02, 0.3
 """Variance of a step's gain as a share of the prior's: at the point, and at the seed's distance."""
@@ -41,7 +42,7 @@ class LinearModel:
     """A linear model of the scores around a point.
 
     Attributes:
-        slopes: (classes, cosines), per gray level.
+        slopes: (classes, cosines), per level.
         to_seed: (cosines,), the seed less the point.
         cosines: the basis of these coefficients.
 
@@ -61,21 +62,23 @@ class LinearModel:
 
     def gradient(self, contrast: Real) -> Real:
         """Return the gradient of a combination of scores: (H, W, C)."""
-        return self.cosines.image(contrast @ self.slopes)
+        return self.cosines.values(contrast @ self.slopes)
 
 
 class GradientEstimate:
     """The gradient of the first side's scores, learned while a refinement goes on."""
 
-    def __init__(self, seed: Image, classes: int) -> None:
+    def __init__(self, seed: Input, classes: int, space: InputSpace = EIGHT_BIT) -> None:
         """Begin without any step.
 
         Args:
-            seed: the point from which distances are measured, HWC uint8.
+            seed: the point from which distances are measured.
             classes: the number of scores.
+            space: of the inputs.
 
         """
-        self._seed = seed.astype(np.float64)
+        self._space = space
+        self._seed = space.levels(seed)
         self._cosines = DCTBasis(seed.shape)
         self._prior = 1.0 / (1.0 + (self._cosines.frequencies / SMOOTH) ** 4)
         self._order = np.argsort(self._cosines.frequencies, kind="stable")
@@ -83,16 +86,18 @@ class GradientEstimate:
         self._unread: list[tuple[EvaluatedInput, EvaluatedInput]] = []
         self._memory = _Memory.empty(len(self._cosines), classes)
 
-    def probes(self, image: Image, count: int, rng: np.random.Generator) -> Sequence[Image]:
-        """Return the image changed by each of the next cosines.
+    def probes(self, candidate: Input, count: int, rng: np.random.Generator) -> Sequence[Input]:
+        """Return the input changed by each of the next cosines.
 
-        Of the two signs it takes the one of which clipping to 0 … 255 leaves more.
+        Of the two signs it takes the one of which clipping to the limits of values leaves more.
         """
         waves = self._cosines.waves(self._order[[self._next_frequency() for _ in range(count)]])
-        waves *= AMPLITUDE / np.abs(waves).max(axis=(1, 2, 3), keepdims=True)
-        senses = dithered(image.astype(np.float64) + np.stack([waves, -waves], axis=1), rng)
-        change = np.subtract(senses, image, dtype=np.int16).astype(np.int64)
-        more = np.square(change).sum(axis=(2, 3, 4)).argmax(axis=1)
+        values = tuple(range(1, waves.ndim))
+        waves *= AMPLITUDE / np.abs(waves).max(axis=values, keepdims=True)
+        levels = self._space.levels(candidate)
+        senses = self._space.dithered(levels + np.stack([waves, -waves], axis=1), rng)
+        change = self._space.levels(senses) - levels
+        more = np.square(change).reshape(count, 2, -1).sum(axis=2).argmax(axis=1)
         return list(senses[np.arange(count), more])
 
     def _next_frequency(self) -> int:
@@ -106,20 +111,20 @@ class GradientEstimate:
         """Learn from the scores before and after a step."""
         if before.first.failure or after.first.failure:
             return
-        if np.array_equal(before.image, after.image):
+        if np.array_equal(before.input, after.input):
             return
         self._unread.append((before, after))
         del self._unread[:-MEMORY]
 
-    def linear_model(self, image: Image) -> LinearModel:
-        """Return a linear model of the scores around an image; it is constant before any step."""
-        position = self._cosines.of(image - self._seed)
+    def linear_model(self, candidate: Input) -> LinearModel:
+        """Return a linear model of the scores around an input; it is constant before any step."""
+        position = self._cosines.of(self._space.levels(candidate) - self._seed)
         self._read()
         memory = self._memory
         if not len(memory.gains):
             return LinearModel(memory.gains.T @ memory.directions, -position, self._cosines)
         apart = np.linalg.norm(memory.places - position, axis=1)
-        reach = max(1.0, _distance(image, self._seed))
+        reach = max(1.0, float(np.linalg.norm(self._space.levels(candidate) - self._seed)))
         noise = np.trace(memory.kernel) / len(apart) * (NOISE + AGE * (apart / reach) ** 2)
         weights = np.linalg.solve(memory.kernel + np.diag(noise), memory.gains)
         return LinearModel((weights.T @ memory.directions) * self._prior, -position, self._cosines)
@@ -128,8 +133,8 @@ class GradientEstimate:
         """Add the steps that were learned since the last call to the memory."""
         if not self._unread:
             return
-        before = np.array([one.image for one, _ in self._unread], np.float64)
-        after = np.array([one.image for _, one in self._unread], np.float64)
+        before = np.array([self._space.levels(one.input) for one, _ in self._unread])
+        after = np.array([self._space.levels(one.input) for _, one in self._unread])
         gains = np.array(
             [after.first.scores - before.first.scores for before, after in self._unread]
         )
@@ -145,9 +150,9 @@ class _Memory:
     """The last steps, at most `MEMORY`.
 
     Attributes:
-        directions: (steps, cosines), of length 1 in the image.
+        directions: (steps, cosines), of length 1 in the input.
         places: (steps, cosines), the middle of each, less the seed.
-        gains: (steps, classes), the change of the scores per gray level.
+        gains: (steps, classes), the change of the scores per level.
         kernel: (steps, steps), the prior's covariance between the gains.
 
     """
@@ -179,13 +184,3 @@ class _Memory:
             np.concatenate([self.gains[kept], gains]),
             kernel,
         )
-
-
-def dithered(values: Real, rng: np.random.Generator) -> Image:
-    """Round to 8 bits, up or down by chance, so that steps below a gray level are steps."""
-    rounded = np.floor(values + rng.random(values.shape))
-    return np.clip(rounded, 0, 255).astype(np.uint8)
-
-
-def _distance(one: Image | Real, other: Image | Real) -> float:
-    return float(np.linalg.norm(one.astype(np.float64) - other))

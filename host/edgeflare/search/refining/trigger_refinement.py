@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from edgeflare.core.answer import Answer, Image
+from edgeflare.core.answer import Answer
 from edgeflare.core.cause import cause
+from edgeflare.core.input import Input
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.query import Query
 from edgeflare.core.trigger import Trigger
@@ -31,7 +32,7 @@ class EvaluatedInput:
     """An input that was evaluated.
 
     Attributes:
-        image: HWC uint8.
+        input: HWC uint8.
         first: the answer of the first compared arm, or of its surrogate.
         second: that of the second.
         outcome: all answers.
@@ -39,7 +40,7 @@ class EvaluatedInput:
 
     """
 
-    image: Image
+    input: Input
     first: Answer
     second: Answer
     outcome: Outcome
@@ -70,7 +71,7 @@ class TriggerRefinement:
             if surrogate.is_answered_by(trigger.outcome) and self.at_trigger().deviates:
                 break
 
-    def evaluate(self, images: Sequence[Image]) -> QueryGenerator[list[EvaluatedInput]]:
+    def evaluate(self, candidates: Sequence[Input]) -> QueryGenerator[list[EvaluatedInput]]:
         """Evaluate inputs, projected onto the bounds; only as many as the budget allows.
 
         Raises:
@@ -80,9 +81,13 @@ class TriggerRefinement:
         if self.left == 0:
             raise BudgetSpentError
         start, surrogate = self.start, self._surrogate
-        asked = [start.bounds.project(image, start.image) for image in images[: self.left]]
+        asked = [
+            start.bounds.project(candidate, start.seed) for candidate in candidates[: self.left]
+        ]
         self.left -= len(asked)
-        outcomes = yield [Query(image, surrogate.arms, surrogate.kernels) for image in asked]
+        outcomes = yield [
+            Query(candidate, surrogate.arms, surrogate.kernels) for candidate in asked
+        ]
         return [self._evaluated(*pair) for pair in zip(asked, outcomes, strict=True)]
 
     def keep(
@@ -100,7 +105,7 @@ class TriggerRefinement:
         goal, outcome = self.start.goal, evaluated.outcome
         missing = tuple(arm for arm in self.trigger.outcome.answers if arm not in outcome.answers)
         if missing:
-            (answered,) = yield [Query(evaluated.image, missing, again=True)]
+            (answered,) = yield [Query(evaluated.input, missing, again=True)]
             outcome = Outcome({**outcome.answers, **answered.answers}, outcome.members)
         kept = (
             goal.met(outcome) == self._kind
@@ -108,7 +113,7 @@ class TriggerRefinement:
             and better(outcome)
         )
         if kept:
-            self.trigger = replace(self.trigger, image=evaluated.image, outcome=outcome)
+            self.trigger = replace(self.trigger, input=evaluated.input, outcome=outcome)
         self._contradicted = 0 if kept else self._contradicted + 1
         if self._contradicted == PATIENCE:
             self._surrogate = self._surrogates[-1]  # the device itself
@@ -116,13 +121,13 @@ class TriggerRefinement:
 
     def at_trigger(self) -> EvaluatedInput:
         """Return the trigger as an evaluated input."""
-        return self._evaluated(self.trigger.image, self.trigger.outcome)
+        return self._evaluated(self.trigger.input, self.trigger.outcome)
 
     def at_seed(self) -> EvaluatedInput:
         """Return the seed as an evaluated input."""
-        return self._evaluated(self.start.image, self.start.outcome)
+        return self._evaluated(self.start.seed, self.start.outcome)
 
-    def _evaluated(self, image: Image, outcome: Outcome) -> EvaluatedInput:
+    def _evaluated(self, candidate: Input, outcome: Outcome) -> EvaluatedInput:
         surrogate = self._surrogate
         deviates = self.start.goal.met(surrogate.substitute(outcome)) == self._kind
-        return EvaluatedInput(image, *surrogate.sides(outcome), outcome, deviates)
+        return EvaluatedInput(candidate, *surrogate.sides(outcome), outcome, deviates)

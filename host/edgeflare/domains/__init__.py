@@ -1,0 +1,1 @@
+"""What the inputs of a pair are: one file for each domain."""
