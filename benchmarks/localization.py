@@ -59,7 +59,7 @@ def main() -> None:
         rows = {}
         with encoders(past.pair()) as (pair, encode):
             for entry in past.deviations:
-                image = past.directory.load_image(entry.image)[np.newaxis]
+                image = past.directory.load_input(entry.image)[np.newaxis]
                 rows[entry.seed_id] = Watch(past, device, pair, encode).steps(image)
     show(profile.name, opening, rows)
 

@@ -100,7 +100,7 @@ def row_of(directory: RunDirectory, document: RunDocument) -> Pixels:
             continue
         for line, name in enumerate((entry.seed_image, entry.image)):
             top, left = HEAD + line * (SIDE + GAP), GAP + column * (SIDE + GAP)
-            row[top : top + SIDE, left : left + SIDE] = shown(directory.load_image(name))
+            row[top : top + SIDE, left : left + SIDE] = shown(directory.load_input(name))
     return row
 
 

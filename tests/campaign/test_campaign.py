@@ -158,7 +158,7 @@ def test_the_bound_on_all_queries_holds_whatever_the_chains(
 
 def test_a_seed_that_deviates_itself_is_reported_and_not_searched(laboratory: Laboratory) -> None:
     found = laboratory.run("first")["findings"][0]
-    laboratory.images[4] = RunDirectory(laboratory.folder / "first").load_image(found["image"])
+    laboratory.images[4] = RunDirectory(laboratory.folder / "first").load_input(found["image"])
     document = laboratory.run("second")
     (entry,) = (entry for entry in document["deviating_seeds"] if entry["seed_id"] == 4)
     assert entry["labels"] == found["labels"]

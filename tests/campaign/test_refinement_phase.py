@@ -252,7 +252,7 @@ def test_what_no_deviation_is_stays_as_it_was(laboratory: Laboratory) -> None:
 
 def test_a_seed_that_deviates_itself_is_not_refined(laboratory: Laboratory) -> None:
     found = laboratory.run("first")["findings"][0]
-    laboratory.images[4] = RunDirectory(laboratory.folder / "first").load_image(found["image"])
+    laboratory.images[4] = RunDirectory(laboratory.folder / "first").load_input(found["image"])
     laboratory.more_devices = ()
     document = laboratory.run("second", **BOTH)
     (entry,) = (entry for entry in document["deviating_seeds"] if entry["seed_id"] == 4)

@@ -18,14 +18,14 @@ from rich.console import Console
 
 from documents import Document, as_json
 from edgeflare.core.arm import Arm
-from edgeflare.domains.image import Image
+from edgeflare.domains import image_fingerprint
+from edgeflare.domains.image import Image, ImageDomain
 from edgeflare.report.figure_lines import duplicate_lines
 from edgeflare.report.html.page import render_page
 from edgeflare.report.markdown_summary import summary
 from edgeflare.report.run_terminal import print_run
-from edgeflare.run import duplicates
 from edgeflare.run.derive_document import derive_document
-from edgeflare.run.duplicates import count_duplicates, print_of
+from edgeflare.run.duplicates import count_duplicates
 from edgeflare.run.journal import Journal
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
@@ -38,7 +38,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
 
 
 def count(images: Sequence[Image]) -> dict[str, int]:
-    return count_duplicates(map(print_of, images))
+    return count_duplicates(images, ImageDomain())
 
 
 def near(first: Image, second: Image) -> bool:
@@ -105,7 +105,7 @@ def test_each_is_compared_with_every_other_however_many_at_once(
 ) -> None:
     pairs = [pair for pair in combinations(range(len(some)), 2) if near(*(some[n] for n in pair))]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(duplicates, "BLOCK", block)
+        patch.setattr(image_fingerprint, "BLOCK", block)
         assert count(some)["near"] == len({place for pair in pairs for place in pair})
 
 
@@ -181,7 +181,7 @@ def counted(directory: RunDirectory) -> dict[str, int]:
 
 def test_a_run_tells_its_duplicates(run: Any, tmp_path: Path) -> None:
     found = run.document["findings"]
-    stored = [RunDirectory(run.folder).load_image(entry["image"]) for entry in found]
+    stored = [RunDirectory(run.folder).load_input(entry["image"]) for entry in found]
     whole = {**count(stored), "distinct_seeds": len(found)}
     assert run.document["totals"]["duplicates"] == whole
     assert whole["triggers"] == whole["distinct"] == len(found) > 2

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from edgeflare.domains.image import Image
+from edgeflare.domains.image import Image, ImageDomain
 from edgeflare.errors import EdgeFlareError, InfrastructureError, UserError
 from edgeflare.run.run_directory import RunDirectory, write_atomically
 
@@ -24,18 +24,18 @@ def test_a_stored_image_comes_back_to_the_bit(
     tmp_path_factory: pytest.TempPathFactory, image: Image
 ) -> None:
     directory = RunDirectory(tmp_path_factory.mktemp("run"))
-    stored = directory.store_image("findings", 12, image)
-    assert np.array_equal(directory.load_image(stored.path), image)
+    stored = directory.store_input("findings", 12, image, ImageDomain())
+    assert np.array_equal(directory.load_input(stored.path), image)
     data = (directory.path / stored.path).read_bytes()
     assert stored.sha256 == hashlib.sha256(data).hexdigest()
 
 
 def test_a_damaged_image_is_an_infrastructure_error(tmp_path: Path) -> None:
     directory = RunDirectory(tmp_path)
-    stored = directory.store_image("findings", 1, np.zeros((4, 4, 1), np.uint8))
+    stored = directory.store_input("findings", 1, np.zeros((4, 4, 1), np.uint8), ImageDomain())
     (tmp_path / stored.path).write_bytes(b"no image")
     with pytest.raises(InfrastructureError, match="gone or damaged"):
-        directory.load_image(stored.path)
+        directory.load_input(stored.path)
 
 
 @pytest.mark.parametrize("content", [None, b"", b"no image", b"\x89PNG\r\n\x1a\n cut"])
@@ -45,7 +45,7 @@ def test_opencv_says_nothing_of_an_image_that_is_gone_or_damaged(
     if content is not None:
         (tmp_path / "seed.png").write_bytes(content)
     with pytest.raises(InfrastructureError, match=r"seed\.png is gone or damaged"):
-        RunDirectory(tmp_path).load_image("seed.png")
+        RunDirectory(tmp_path).load_input("seed.png")
     assert capfd.readouterr() == ("", "")
 
 
@@ -58,7 +58,7 @@ def test_absent_and_empty_folders_are_claimed(tmp_path: Path) -> None:
 def test_a_run_is_replaced_only_if_told_to_and_nothing_else_is_removed(tmp_path: Path) -> None:
     directory = RunDirectory.claim(tmp_path / "run", overwrite=False)
     directory.document.write_text("{}")
-    directory.store_image("findings", 1, np.zeros((4, 4, 1), np.uint8))
+    directory.store_input("findings", 1, np.zeros((4, 4, 1), np.uint8), ImageDomain())
     for made in ("report.html", "finding-12.zip"):
         (directory.path / made).touch()
     (directory.path / "notes.txt").write_text("mine")
@@ -126,7 +126,7 @@ def test_a_name_never_leads_out_of_the_run_directory(
 )  # fmt: skip
 def test_what_lies_outside_is_neither_read_nor_written(tmp_path: Path, name: str) -> None:
     image = np.full((4, 4, 1), 7, np.uint8)
-    RunDirectory(tmp_path).store_image(".", 1, image)
+    RunDirectory(tmp_path).store_input(".", 1, image, ImageDomain())
     secret = (tmp_path / "000001.png").rename(tmp_path / "secret.png")
     directory = RunDirectory(tmp_path / "run")
     directory.path.mkdir()
@@ -134,25 +134,25 @@ def test_what_lies_outside_is_neither_read_nor_written(tmp_path: Path, name: str
     (directory.path / "folder").symlink_to(tmp_path)
     (directory.path / "circle").symlink_to("circle")
     with pytest.raises(EdgeFlareError):
-        directory.load_image(name.format(outside=tmp_path))
+        directory.load_input(name.format(outside=tmp_path))
     with pytest.raises(UserError, match="outside of it"):
-        directory.store_image("folder", 2, image)
+        directory.store_input("folder", 2, image, ImageDomain())
     assert not (tmp_path / "000002.png").exists()
 
 
 def test_a_link_within_the_run_directory_is_followed(tmp_path: Path) -> None:
     directory = RunDirectory(tmp_path)
     image = np.full((4, 4, 1), 7, np.uint8)
-    stored = directory.store_image("findings", 1, image)
+    stored = directory.store_input("findings", 1, image, ImageDomain())
     (tmp_path / "again.png").symlink_to(tmp_path / stored.path)
-    assert np.array_equal(directory.load_image("again.png"), image)
+    assert np.array_equal(directory.load_input("again.png"), image)
 
 
 def test_a_pipe_is_refused_and_a_huge_file_is_not_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.png")
     with pytest.raises(UserError, match="not a regular file"):
-        RunDirectory(tmp_path).load_image("pipe.png")
+        RunDirectory(tmp_path).load_input("pipe.png")
     with (tmp_path / "huge.png").open("wb") as file:
         file.truncate(2**40)
     with pytest.raises(UserError, match="1,099,511,627,776 bytes"):
-        RunDirectory(tmp_path).load_image("huge.png")
+        RunDirectory(tmp_path).load_input("huge.png")

@@ -85,7 +85,7 @@ def test_each_entry_says_what_its_files_say(run: Any) -> None:
         data = (run.folder / entry["image"]).read_bytes()
         assert entry["sha256"] == hashlib.sha256(data).hexdigest()
         image, seed = (
-            directory.load_image(entry[key]).astype(float) for key in ("image", "seed_image")
+            directory.load_input(entry[key]).astype(float) for key in ("image", "seed_image")
         )
         change = np.abs(image - seed)
         assert entry["distortion"] == {

@@ -15,6 +15,7 @@ from edgeflare.campaign.panel import Panel
 from edgeflare.campaign.pipeline import DEPTH, Pipeline
 from edgeflare.campaign.stopwatch import Stopwatch
 from edgeflare.core.arm import Arm
+from edgeflare.core.domain import Domain
 from edgeflare.core.evaluated_query import EvaluatedQuery
 from edgeflare.core.query import Query
 from edgeflare.run.journal import Journal
@@ -44,7 +45,8 @@ class CampaignContext:
             InfrastructureError.
         health: watches over the devices.
         journal: the record of the run, of which all else is derived.
-        directory: where images are stored.
+        directory: where inputs are stored.
+        domain: what the inputs are.
         stopwatch: the times of this process.
         observer: sees progress.
         chains: the most chains that are open at once, on all devices together.
@@ -61,6 +63,7 @@ class CampaignContext:
     health: DeviceHealth
     journal: Journal
     directory: RunDirectory
+    domain: Domain
     stopwatch: Stopwatch
     observer: Observer
     chains: int

@@ -11,6 +11,7 @@ from edgeflare.campaign.held_out import HeldOut
 from edgeflare.campaign.observer import Observer
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.campaign.stopwatch import Stopwatch
+from edgeflare.domains.domain_registry import find_domain
 from edgeflare.errors import EdgeFlareError, InfrastructureError
 from edgeflare.run.derive_document import write_document
 from edgeflare.run.journal import Journal
@@ -61,6 +62,7 @@ def run_recorded_campaign(
         ),
         journal=journal,
         directory=directory,
+        domain=find_domain(opened.pair.domain),
         stopwatch=Stopwatch(journal, opened.opening_seconds),
         observer=observer,
         chains=chains * len(opened.devices),

@@ -30,7 +30,7 @@ def _evaluate_seeds(context: CampaignContext) -> bool:
     done = len(paths) - len(left)
 
     def load(seed_id: int) -> Input:
-        return context.directory.load_image(paths[seed_id])
+        return context.directory.load_input(paths[seed_id])
 
     for batch in evaluate_inputs(context, "seed", [left], load):
         done += len(batch)

@@ -93,6 +93,7 @@ class RefinementPhase:
             rng=np.random.default_rng([plan.rng_seed, seed_id, 1]),
             bounds=plan.bounds,
             ensemble=context.panel.members,
+            space=context.domain.space,
         )
         chain = Chain(
             seed_id, AskTellSearch(self._generate(self._under_way[seed_id], start)), plan.goal
@@ -122,7 +123,7 @@ class RefinementPhase:
     def _generate(self, refinement: _Refinement, start: Start) -> SearchGenerator:
         """Strengthen first, then shrink; nothing is refined that does not show again."""
         context, found, goal = self._context, refinement.found, start.goal
-        image = context.directory.load_image(found.image)
+        image = context.directory.load_input(found.image)
         (outcome,) = yield (Query(image, context.panel.arms, context.panel.members),)
         if goal.met(outcome) != found.kind:
             return None

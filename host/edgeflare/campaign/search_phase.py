@@ -77,6 +77,7 @@ class SearchPhase:
             ensemble=context.panel.members,
             donors=self._donors,
             operators=self._operators,
+            space=context.domain.space,
         )
         chain = Chain(seed_id, AskTellSearch(self._strategy.search(start)), goal)
         replay_answers(context, self.role, chain)

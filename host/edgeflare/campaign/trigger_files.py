@@ -14,8 +14,8 @@ SEEDS_FOLDER = "seeds"
 def store_trigger(context: CampaignContext, folder: str, seed_id: int, trigger: Trigger) -> None:
     """Store a triggering input in a folder of the run directory, and note it in the journal."""
     seed = context.images[seed_id]
-    stored = context.directory.store_image(folder, seed_id, trigger.input)
-    stored_seed = context.directory.store_image(SEEDS_FOLDER, seed_id, seed)
+    stored = context.directory.store_input(folder, seed_id, trigger.input, context.domain)
+    stored_seed = context.directory.store_input(SEEDS_FOLDER, seed_id, seed, context.domain)
     change = np.abs(trigger.input.astype(np.float64) - seed)
     context.journal.write_trigger(
         TriggerRow(

@@ -19,7 +19,7 @@ def verify(context: CampaignContext) -> bool:
     verified = 0
 
     def load(seed_id: int) -> Input:
-        return context.directory.load_image(paths[seed_id])
+        return context.directory.load_input(paths[seed_id])
 
     def add_time() -> None:
         context.stopwatch.lap("verify")

@@ -12,8 +12,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.domains.image_file import decode_image
 from edgeflare.errors import UserError
-from edgeflare.models.image_file import decode_image
 from edgeflare.models.preprocess import Resize
 from edgeflare.models.signature import CHANNELS
 from edgeflare.suggestion import path_suggestion

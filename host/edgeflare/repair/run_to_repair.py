@@ -122,7 +122,7 @@ def open_run_to_repair(
             past.files(entry)  # raises where a file is not what was stored
         for key in ("seed_image", "image"):
             images[key] = np.stack(
-                [past.directory.load_image(getattr(entry, key)) for entry in entries]
+                [past.directory.load_input(getattr(entry, key)) for entry in entries]
             )
         if images["image"].shape[1:] != shape:
             raise UserError(f"the images of {where} are not those that its models take, {shape}")

@@ -198,7 +198,7 @@ class PastRun:
             raise UserError(f"{self.directory.path} {_why_nothing(self.document)}")
         for entry in entries:
             self.files(entry)
-        images = np.stack([self.directory.load_image(entry.seed_image) for entry in entries])
+        images = np.stack([self.directory.load_input(entry.seed_image) for entry in entries])
         if images.shape[1:] != shape:
             theirs, ours = ("x".join(map(str, one)) for one in (images.shape[1:], shape))
             raise UserError(
@@ -230,7 +230,7 @@ class PastRun:
     def _check_seed(self, entry: Finding) -> None:
         """Hold a seed, of which no hash is kept, to its distance from the triggering input."""
         try:
-            image, seed = map(self.directory.load_image, (entry.image, entry.seed_image))
+            image, seed = map(self.directory.load_input, (entry.image, entry.seed_image))
         except InfrastructureError as error:
             raise UserError(str(error)) from None
         apart = None if image.shape != seed.shape else np.linalg.norm(image.astype(float) - seed)

@@ -21,7 +21,7 @@ from edgeflare.replay.replay_header import replay_note, require_same_replay
 from edgeflare.run.begin_or_resume import resume_run
 from edgeflare.run.journal import Journal
 from edgeflare.run.journal_rows import ChainRow, TriggerRow
-from edgeflare.run.run_directory import IMAGE_FOLDERS, RunDirectory, write_atomically
+from edgeflare.run.run_directory import INPUT_FOLDERS, RunDirectory, write_atomically
 from edgeflare.run.run_document import Finding, RunDocument, to_json
 from edgeflare.run.run_header import RunHeader
 
@@ -132,10 +132,10 @@ def _copy_images(past: PastRun, directory: RunDirectory, journal: Journal) -> No
     try:
         for entry in past.suite:
             for name, data in past.files(entry).items():
-                if PurePosixPath(name).parts[0] not in IMAGE_FOLDERS:
+                if PurePosixPath(name).parts[0] not in INPUT_FOLDERS:
                     raise UserError(
                         f"{past.directory.path} names {name!r} as an image: expected one in "
-                        + ", ".join(IMAGE_FOLDERS)
+                        + ", ".join(INPUT_FOLDERS)
                     )
                 write_atomically(directory.inside(name), data)
     except BaseException:

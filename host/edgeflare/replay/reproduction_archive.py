@@ -82,7 +82,7 @@ def export(
     """
     entry = _entry(past, seed_id)
     stored = past.files(entry)
-    image = past.directory.load_image(entry.image)
+    image = past.directory.load_input(entry.image)
     files = {
         SCRIPT: Path(__file__).with_name(SCRIPT).read_bytes(),
         "input.png": stored[entry.image],

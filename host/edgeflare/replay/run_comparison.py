@@ -119,7 +119,7 @@ def compare(documents: Mapping[str, RunDocument]) -> RunComparison:
 def _content(run: str, image: str) -> bytes:
     """Return what tells the pixels of a stored image from those of any other."""
     try:
-        pixels = RunDirectory(Path(run)).load_image(image)
+        pixels = RunDirectory(Path(run)).load_input(image)
     except InfrastructureError as error:
         raise UserError(str(error)) from None
     return sha256(str(pixels.shape).encode() + pixels.tobytes()).digest()

@@ -1,45 +1,17 @@
-"""How many triggers of a run are the same image as another, or nearly (DFlare, section 6.3).
-
-Near is what a perceptual hash says. It is pHash with another threshold: the signs of an image's
-lowest frequencies, of which those too weak to be seen have none. pHash splits them at their median
-instead; so of a flat image, or one with little in it, it compares rounding errors.
-"""
+"""How many triggers of a run are the same input as another, or nearly (DFlare, section 6.3)."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from hashlib import sha256
 
-import cv2
-import numpy as np
-from numpy.typing import NDArray
-
-from edgeflare.domains.image import Image
+from edgeflare.core.domain import Domain
+from edgeflare.core.input import Input
+from edgeflare.domains.domain_registry import domain_of_file
 from edgeflare.errors import InfrastructureError
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Duplicates, Finding
-
-SIDE = 32
-"""Pixels of a side that an image is resized to before it is hashed."""
-
-FREQUENCIES = 16
-"""Frequencies of the cosine transform that are kept, each way; all but the mean make the hash."""
-
-LEAST = 4.0
-"""A coefficient below it has no sign: at `SIDE`, a wave of a quarter of a gray level."""
-
-PERCENT = 15
-"""Of the frequencies that have a sign in one of two near images, how many may differ, at most."""
-
-SHIFT = 8.0
-"""Gray levels between the mean colours of two near images, at most; the hash has no brightness."""
-
-BLOCK = 512
-"""Images that are compared with all others at once, which bounds the memory that it takes."""
-
-Floats = NDArray[np.float32]
 
 
 def duplicates_of(directory: RunDirectory, findings: Sequence[Finding]) -> Duplicates:
@@ -48,90 +20,36 @@ def duplicates_of(directory: RunDirectory, findings: Sequence[Finding]) -> Dupli
     A finding whose trigger is gone or damaged is left out.
 
     Args:
-        directory: where the images are.
-        findings: entries of the document.
+        directory: where the inputs are.
+        findings: entries of the document; the domain of their files says which are near.
 
     """
-    prints, seeds = [], set()
+    inputs, seeds = [], set()
     for entry in findings:
         try:
-            prints.append(print_of(directory.load_image(entry.image)))
-            # Files of one run are equal if their pixels are, and read much faster.
+            inputs.append(directory.load_input(entry.image))
+            # Files of one run are equal if their inputs are, and read much faster.
             seeds.add(sha256(directory.read(entry.seed_image)).digest())
         except (InfrastructureError, OSError):
             continue
-    return Duplicates(**count_duplicates(prints), distinct_seeds=len(seeds))
+    if not inputs:
+        return Duplicates(triggers=0, distinct=0, exact=0, near=0, distinct_seeds=0)
+    domain = domain_of_file(findings[0].image)
+    return Duplicates(**count_duplicates(inputs, domain), distinct_seeds=len(seeds))
 
 
-@dataclass(frozen=True, slots=True)
-class Print:
-    """What images are compared by.
-
-    Attributes:
-        pixels: a digest of shape and pixels, equal for equal images alone.
-        signs: the perceptual hash, 255 of -1, 0 and 1.
-        colour: the mean of each channel, filled up to four with zeros.
-
-    """
-
-    pixels: bytes
-    signs: Floats
-    colour: tuple[float, ...]
-
-
-def print_of(image: Image) -> Print:
-    """Return what an image is compared by.
-
-    Args:
-        image: HWC uint8, with 1, 3 or 4 channels.
-
-    """
-    small = cv2.resize(_gray(image), (SIDE, SIDE), interpolation=cv2.INTER_AREA)
-    waves = cv2.dct(small)[:FREQUENCIES, :FREQUENCIES].ravel()[1:]
-    signs = np.where(np.abs(waves) < LEAST, 0, np.sign(waves)).astype(np.float32)
-    pixels = sha256(repr(image.shape).encode() + image.tobytes()).digest()
-    return Print(pixels, signs, tuple(cv2.mean(image)))
-
-
-def count_duplicates(prints: Iterable[Print]) -> dict[str, int]:
-    """Compare each image with every other.
+def count_duplicates(inputs: Sequence[Input], domain: Domain) -> dict[str, int]:
+    """Compare each input with every other.
 
     Returns:
         `triggers`, how many were compared; `distinct`, the different ones; `exact`, those that
         another one equals; `near`, those that another one is near to or equals.
 
     """
-    prints = list(prints)
-    copies = Counter(one.pixels for one in prints)
+    copies = Counter(sha256(repr(one.shape).encode() + one.tobytes()).digest() for one in inputs)
     return {
-        "triggers": len(prints),
+        "triggers": len(inputs),
         "distinct": len(copies),
         "exact": sum(times for times in copies.values() if times > 1),
-        "near": sum(
-            _near_another(prints[start : start + BLOCK], prints)
-            for start in range(0, len(prints), BLOCK)
-        ),
+        "near": domain.count_near([domain.fingerprint(one) for one in inputs]),
     }
-
-
-def _near_another(some: Sequence[Print], prints: Sequence[Print]) -> int:
-    """Return how many of some images are near to another one of all."""
-    signs, others = (np.stack([one.signs for one in group]) for group in (some, prints))
-    colours, theirs = (np.array([one.colour for one in group]) for group in (some, prints))
-    # Whole numbers, which float32 has exactly: no rounding decides.
-    marked = np.abs(signs) @ np.abs(others).T
-    alike = (signs @ others.T + marked) / 2
-    either = (signs != 0).sum(1)[:, np.newaxis] + (others != 0).sum(1) - marked
-    rows, columns = np.nonzero(100 * (either - alike) <= PERCENT * either)
-    close = np.abs(colours[rows] - theirs[columns]).max(1) <= SHIFT
-    near = np.bincount(rows[close], minlength=len(some))
-    return int((near > 1).sum())  # each is near to itself
-
-
-def _gray(image: Image) -> Floats:
-    if image.shape[2] == 1:
-        gray = image[:, :, 0]
-    else:
-        code = cv2.COLOR_RGB2GRAY if image.shape[2] == 3 else cv2.COLOR_RGBA2GRAY
-        gray = np.asarray(cv2.cvtColor(image, code), np.uint8)
-    return gray.astype(np.float32)

@@ -108,7 +108,7 @@ def image_size(directory: RunDirectory, triggers: Iterable[TriggerRow]) -> int |
     """Return the number of values of a run's images, or None where none can be read."""
     for trigger in triggers:
         try:
-            return int(directory.load_image(trigger.image).size)
+            return int(directory.load_input(trigger.image).size)
         except EdgeFlareError:
             continue
     return None

@@ -1,4 +1,4 @@
-"""The run directory: where it may be made, what lies in it, and the images of the findings."""
+"""The run directory: where it may be made, what lies in it, and the inputs of the findings."""
 
 from __future__ import annotations
 
@@ -9,17 +9,15 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-import cv2
-import numpy as np
-
-from edgeflare.domains.image import Image
+from edgeflare.core.domain import Domain
+from edgeflare.core.input import Input
+from edgeflare.domains.domain_registry import domain_of_file
 from edgeflare.errors import InfrastructureError, UserError
-from edgeflare.models.image_file import decode_image
 from edgeflare.run.run_lock import lock_run
 
 JOURNAL = "run.db"
 DOCUMENT = "run.json"
-IMAGE_FOLDERS = ("findings", "refined", "deviating_seeds", "seeds")
+INPUT_FOLDERS = ("findings", "refined", "deviating_seeds", "seeds")
 MADE_FROM_IT = (
     "explain.json", "report.html", "junit.xml", "findings.csv", "summary.md", "finding-[0-9]*.zip",
 )  # fmt: skip
@@ -27,12 +25,12 @@ MADE_FROM_IT = (
 
 
 MOST_BYTES = 2**30
-"""Of a file in a run directory that is read at once: larger than any image or document."""
+"""Of a file in a run directory that is read at once: larger than any input or document."""
 
 
 @dataclass(frozen=True, slots=True)
-class StoredImage:
-    """An image in the run directory: its path relative to it, and the file's sha256."""
+class StoredInput:
+    """An input in the run directory: its path relative to it, and the file's sha256."""
 
     path: str
     sha256: str
@@ -142,21 +140,22 @@ class RunDirectory:
             )
         return path.read_bytes()
 
-    def store_image(self, folder: str, seed_id: int, image: Image) -> StoredImage:
-        """Store an image as a lossless file in a folder of the run directory."""
-        name = f"{folder}/{seed_id:06d}.png"
-        data = _encode_png(image)
+    def store_input(self, folder: str, seed_id: int, one: Input, domain: Domain) -> StoredInput:
+        """Store an input as a lossless file of its domain in a folder of the run directory."""
+        name = f"{folder}/{seed_id:06d}{domain.suffix}"
+        data = domain.encode_file(one)
         write_atomically(self.inside(name), data)
-        return StoredImage(name, hashlib.sha256(data).hexdigest())
+        return StoredInput(name, hashlib.sha256(data).hexdigest())
 
-    def load_image(self, name: str) -> Image:
-        """Load an image that was stored.
+    def load_input(self, name: str) -> Input:
+        """Load an input that was stored; the file's suffix says of which domain it is.
 
         Args:
-            name: its path relative to the run directory, as `StoredImage` has it.
+            name: its path relative to the run directory, as `StoredInput` has it.
 
         Raises:
-            UserError: the name leads out of the run directory, or the file is too large.
+            UserError: the name leads out of the run directory, or the file is too large, or of no
+                domain.
             InfrastructureError: the file is gone or damaged.
 
         """
@@ -164,10 +163,10 @@ class RunDirectory:
             data = self.read(name)
         except OSError:
             data = b""
-        pixels = decode_image(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
-        if pixels is None:
+        one = domain_of_file(name).decode_file(data)
+        if one is None:
             raise InfrastructureError(f"{self.path / name} is gone or damaged")
-        return _from_cv2(np.asarray(pixels, np.uint8))
+        return one
 
 
 def write_atomically(path: Path, data: bytes) -> None:
@@ -184,24 +183,9 @@ def write_atomically(path: Path, data: bytes) -> None:
         raise
 
 
-def _encode_png(image: Image) -> bytes:
-    if image.shape[2] == 3:
-        image = np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2BGR), np.uint8)
-    elif image.shape[2] == 4:
-        image = np.asarray(cv2.cvtColor(image, cv2.COLOR_RGBA2BGRA), np.uint8)
-    return cv2.imencode(".png", image)[1].tobytes()
-
-
-def _from_cv2(pixels: Image) -> Image:
-    if pixels.ndim == 2:
-        return pixels[:, :, np.newaxis]
-    code = cv2.COLOR_BGR2RGB if pixels.shape[2] == 3 else cv2.COLOR_BGRA2RGBA
-    return np.asarray(cv2.cvtColor(pixels, code), np.uint8)
-
-
 def _empty(path: Path) -> None:
     """Remove what a run wrote and what was made from it, and nothing else."""
-    for name in (*IMAGE_FOLDERS, "explain"):
+    for name in (*INPUT_FOLDERS, "explain"):
         if (path / name).is_symlink():  # what it leads to is not of the run
             (path / name).unlink()
         shutil.rmtree(path / name, ignore_errors=True)

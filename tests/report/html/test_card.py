@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from documents import Document, finding, run_document
+from edgeflare.domains.image import ImageDomain
 from edgeflare.report.html.card import Card, make_card
 from edgeflare.run.run_directory import RunDirectory
 
 
 def entry_of(directory: RunDirectory, **changes: Any) -> Document:
-    image = directory.store_image("findings", 3, np.zeros((4, 4, 1), np.uint8)).path
+    image = directory.store_input("findings", 3, np.zeros((4, 4, 1), np.uint8), ImageDomain()).path
     return {
         "seed_id": 3, "seed_label": 1, "kind": "deviation", "cause": "mixed", "strength": 0.2,
         "labels": {"original": 0, "twin": 1, "device": 2},

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from documents import REFINED, Document, finding
-from edgeflare.domains.image import Image
+from edgeflare.domains.image import Image, ImageDomain
 from edgeflare.report.html.pictures import (
     BUDGET,
     GAINS,
@@ -43,8 +43,8 @@ def stored(directory: RunDirectory, seed: Image, trigger: Image) -> Document:
     """An entry whose images are those."""
     change = trigger.astype(int) - seed.astype(int)
     return {
-        "seed_image": directory.store_image("seeds", 1, seed).path,
-        "image": directory.store_image("findings", 1, trigger).path,
+        "seed_image": directory.store_input("seeds", 1, seed, ImageDomain()).path,
+        "image": directory.store_input("findings", 1, trigger, ImageDomain()).path,
         "distortion": {"linf": float(np.abs(change).max())},
         "refined": None,
     }
@@ -137,7 +137,7 @@ def test_what_was_before_refinement_is_shown(tmp_path: Any) -> None:
     rng = np.random.default_rng(3)
     seed, trigger, before = (rng.integers(0, 256, (6, 6, 3), dtype=np.uint8) for _ in range(3))
     entry = stored(directory, seed, trigger)
-    stored_before = directory.store_image("refined", 1, before).path
+    stored_before = directory.store_input("refined", 1, before, ImageDomain()).path
     entry["refined"] = {**REFINED, "image_before": stored_before}
     shown = pictures_of(directory, finding(**entry), MOST)
     assert [picture.what for picture in shown] == ["seed", "before", "trigger", "difference"]

@@ -98,7 +98,7 @@ def difference(seed: Image, trigger: Image) -> tuple[Image, float]:
 
 def _load(directory: RunDirectory, name: str) -> Image | None:
     try:
-        return directory.load_image(name)
+        return directory.load_input(name)
     except InfrastructureError:
         return None
 

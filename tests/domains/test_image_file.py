@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from edgeflare.models.image_file import decode_image
+from edgeflare.domains.image_file import decode_image
 
 NOISE = np.random.default_rng(0).integers(0, 256, (64, 64, 3)).astype(np.uint8)
 
