@@ -12,7 +12,6 @@ from edgeflare.core.arm import Arm
 from edgeflare.core.cause import Cause, cause
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.outcome import Outcome
-from edgeflare.core.strength import strength
 
 CLASSES = 4
 
@@ -41,34 +40,36 @@ def answers(draw: st.DrawFn) -> Answer:
 @settings(deadline=None)
 @given(answers(), answers())
 def test_strength_is_symmetric_and_between_0_and_1(first: Answer, second: Answer) -> None:
-    there, back = strength(first, second), strength(second, first)
+    there, back = first.strength_against(second), second.strength_against(first)
     assert there == back
     assert there is not None
     assert 0.0 <= there < 1.0
-    if first.label == second.label:
+    if first.decision == second.decision:
         assert there == 0.0
 
 
 @settings(deadline=None)
 @given(answers(), answers())
 def test_strength_is_bounded_by_either_arms_lead(first: Answer, second: Answer) -> None:
-    value = strength(first, second)
+    value = first.strength_against(second)
     assert value is not None
     assert value <= min(np.ptp(arm.probabilities) for arm in (first, second))
 
 
 def test_a_failed_arm_has_no_strength() -> None:
-    assert strength(answer(0), answer(None, failure="crash")) is None
+    assert answer(0).strength_against(answer(None, failure="crash")) is None
 
 
 @settings(deadline=None)
 @given(answers(), answers(), st.booleans(), st.floats(0.0, 1.0))
 def test_met_is_what_its_parts_say(first: Answer, second: Answer, ties: bool, least: float) -> None:
     both = outcome(first, second, second)
-    value = strength(first, second)
+    value = first.strength_against(second)
     assert value is not None
     expected = (
-        first.label != second.label and value >= least and (ties or not (first.tied or second.tied))
+        first.decision != second.decision
+        and value >= least
+        and (ties or not (first.tied or second.tied))
     )
     assert (Goal(Find.ANY, ties, least).met(both) == "deviation") == expected
     assert (Goal(Find.COMPRESSION, ties, least).met(both) == "deviation") == expected

@@ -74,7 +74,7 @@ def test_finds_what_compression_changed(search: BeginSearch, model: str) -> None
         assert drive.finding is not None
         assert drive.finding.kind == "deviation"
         answers = drive.finding.outcome.answers
-        assert answers[Arm.ORIGINAL].label != answers[Arm.DEVICE].label
+        assert answers[Arm.ORIGINAL].decision != answers[Arm.DEVICE].decision
         assert not answers[Arm.ORIGINAL].tied
         assert not answers[Arm.DEVICE].tied
 
@@ -230,8 +230,8 @@ def test_an_ensemble_that_foretells_the_device_spares_it() -> None:
         assert len(drive.on_device) <= 3
         for query in drive.queries:
             assert query.kernels == (() if query.again else ("reference",))
-        assert drive.finding.outcome.members["reference"].label == (
-            drive.finding.outcome[Arm.DEVICE].label
+        assert drive.finding.outcome.members["reference"].decision == (
+            drive.finding.outcome[Arm.DEVICE].decision
         )
 
 
@@ -259,7 +259,7 @@ def test_an_ensemble_that_does_not_resemble_the_device_is_no_obstacle() -> None:
     for drive in drives(Boundary().search, Goal(Find.KERNEL), on_all_seeds(bench), 2000):
         assert drive.finding is not None
         outcome = drive.finding.outcome
-        unforeseen += outcome.members["reference"].label == outcome[Arm.TWIN].label
+        unforeseen += outcome.members["reference"].decision == outcome[Arm.TWIN].decision
     assert unforeseen > len(SEEDS) / 2
 
 

@@ -14,7 +14,6 @@ from driving import SearchCase, linear_model
 from edgeflare.core.arm import Arm
 from edgeflare.core.bounds import Bounds
 from edgeflare.core.goal import Find, Goal
-from edgeflare.core.strength import strength
 from edgeflare.core.trigger import Trigger
 from edgeflare.search.shrink import shrink
 from refinement_loop import (
@@ -110,7 +109,7 @@ def test_the_least_strength_is_kept() -> None:
     one = refined(shrink, of, strong, 400)
     other = refined(shrink, of, weak, 400)
     answers = everyone(of, one.after.input)
-    confidence = strength(answers[Arm.ORIGINAL], answers[Arm.DEVICE])
+    confidence = answers[Arm.ORIGINAL].strength_against(answers[Arm.DEVICE])
     assert confidence is not None
     assert confidence >= 0.002
     assert distance(of, one.after.input) < distance(of, one.before.input)

@@ -15,18 +15,17 @@ from edgeflare.core.arm import Arm
 from edgeflare.core.bounds import Bounds
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.input import Input
-from edgeflare.core.strength import strength
 from edgeflare.search.strengthen import strengthen
 from edgeflare.search.surrogates.surrogate import compared
 from refinement_loop import SEEDS, bench, contradicted, everyone, like_the_twin, refined
 
 
 def strength_of(of: SearchCase, goal: Goal, image: Input) -> float:
-    return strength(*compared(goal, everyone(of, image))) or 0.0
+    return goal.strength(everyone(of, image)) or 0.0
 
 
 def labels_of(of: SearchCase, goal: Goal, image: Input) -> list[int | None]:
-    return [answer.label for answer in compared(goal, everyone(of, image))]
+    return [answer.decision for answer in compared(goal, everyone(of, image))]
 
 
 @pytest.mark.slow

@@ -67,11 +67,11 @@ def evaluate_first_seeds(opened: OpenedPair) -> DryRun:
         seeds=len(evaluated),
         labelled=len(labelled),
         right={
-            arm: sum(evaluated[i].outcome[arm].label == labels[i] for i in labelled)
+            arm: sum(evaluated[i].outcome[arm].decision == labels[i] for i in labelled)
             for arm in (opened.panel.arms if labelled else ())
         },
         deviating=sum(
-            one.outcome[first].label != one.outcome[Arm.DEVICE].label for one in evaluated
+            one.outcome[first].decision != one.outcome[Arm.DEVICE].decision for one in evaluated
         ),
         warnings=sanity_warnings(
             decoded.get(Arm.ORIGINAL), decoded[Arm.TWIN], np.array(labels) if labels else None

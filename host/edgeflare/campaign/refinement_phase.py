@@ -14,14 +14,12 @@ from edgeflare.campaign.trigger_files import store_trigger
 from edgeflare.core.arm import Arm
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.query import Query
-from edgeflare.core.strength import strength
 from edgeflare.core.trigger import Trigger
 from edgeflare.run.journal_rows import RefinementRow, Role, TriggerRow
 from edgeflare.run.plan import Plan
 from edgeflare.search.shrink import shrink
 from edgeflare.search.strategy import AskTellSearch, SearchGenerator, Start
 from edgeflare.search.strengthen import strengthen
-from edgeflare.search.surrogates.surrogate import compared
 
 FOLDER = "refined"
 
@@ -179,4 +177,4 @@ def _strength_to_keep(plan: Plan, before: float, reached: float) -> float:
 
 
 def _strength(start: Start, trigger: Trigger) -> float:
-    return strength(*compared(start.goal, trigger.outcome)) or 0.0
+    return start.goal.strength(trigger.outcome) or 0.0

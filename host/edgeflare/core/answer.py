@@ -14,20 +14,52 @@ Failure = Literal["crash", "hang", "invalid-output"]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one arm answered about one input.
+    """What one arm answered about one input, as the task of the pair reads it.
+
+    These are the answers of a task that chooses one of several, such as classification: the
+    decision is the index of the largest score. The answers of other tasks are subclasses.
 
     Attributes:
-        label: top-1 label, or None where the arm failed.
-        tied: the two largest raw outputs are equal, before dequantization and softmax.
-        probabilities: (classes,) float64, summing to about 1; zeros where the arm failed.
-        scores: (classes,) float64, unbounded and monotonic in the probabilities: the logits where
+        decision: what was decided; None where the arm failed.
+        tied: the decision hangs on a tie of raw outputs, before dequantization and softmax.
+        probabilities: (choices,) float64, summing to about 1; zeros where the arm failed.
+        scores: (choices,) float64, unbounded and monotonic in the probabilities: the logits where
             the model gives logits, the logarithms of the probabilities elsewhere.
         failure: why there is no answer, or None.
 
     """
 
-    label: int | None
+    decision: int | None
     tied: bool
     probabilities: NDArray[np.float64]
     scores: NDArray[np.float64]
     failure: Failure | None = None
+
+    def differs(self, other: Answer) -> bool:
+        """Whether the two decide differently; that an arm failed is a decision of its own."""
+        return self.decision != other.decision
+
+    def strength_against(self, other: Answer) -> float | None:
+        """Return how confidently two answers differ: min(p_1[a] - p_1[b], p_2[b] - p_2[a]).
+
+        a and b are their decisions. None where an arm failed; 0 where the decisions are equal.
+        """
+        a, b = self.decision, other.decision
+        if a is None or b is None:
+            return None
+        p, q = self.probabilities, other.probabilities
+        return min(float(p[a] - p[b]), float(q[b] - q[a]))
+
+    def margin(self, decision: int | None) -> float:
+        """Return by how much the score of a decision exceeds the best of all others.
+
+        It is below 0 where another one is decided. A failed arm has the margin 0.
+        """
+        others = self.scores.copy()
+        others[decision or 0] = -np.inf
+        return float(self.scores[decision or 0] - others.max())
+
+    def closeness(self) -> float:
+        """Return by how much the largest probability exceeds the second: 0 for a tie."""
+        second, first = np.sort(self.probabilities)[-2:]
+        return float(first - second)

@@ -1,4 +1,4 @@
-"""The cause of a deviation, named from the labels of the three arms alone."""
+"""The cause of a deviation, named from the decisions of the three arms alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Cause = Literal["compression", "kernel", "mixed"]
 
 
 def cause(outcome: Outcome, find: Find = Find.ANY) -> Cause | None:
-    """Name the cause of a deviation, from labels alone; a failed arm's None is a label of its own.
+    """Name the cause of a deviation, from decisions alone; that an arm failed is one of its own.
 
     h = g != f: compression. g != h and f equal to one of them: kernel. All three differ, or the
     third arm, the one that `find` does not compare, is tied: mixed. Without an original, g != h is
@@ -22,11 +22,11 @@ def cause(outcome: Outcome, find: Find = Find.ANY) -> Cause | None:
     if twin is None or device is None:
         return None
     if original is None:
-        return "kernel" if twin.label != device.label else None
+        return "kernel" if twin.differs(device) else None
     third = original if find is Find.KERNEL else twin
-    distinct = len({original.label, twin.label, device.label})
-    if distinct == 1:
+    by_compression, by_kernels = original.differs(twin), twin.differs(device)
+    if not (by_compression or by_kernels or original.differs(device)):
         return None
-    if distinct == 3 or third.tied:
+    if (by_compression and by_kernels and original.differs(device)) or third.tied:
         return "mixed"
-    return "compression" if twin.label == device.label else "kernel"
+    return "kernel" if by_kernels else "compression"

@@ -9,7 +9,6 @@ from typing import Literal
 from edgeflare.core.answer import Failure
 from edgeflare.core.arm import Arm
 from edgeflare.core.outcome import Outcome
-from edgeflare.core.strength import strength
 
 Kind = Literal["deviation"] | Failure
 
@@ -42,7 +41,7 @@ class Goal:
 
     @property
     def compared(self) -> tuple[Arm, Arm]:
-        """The two arms whose labels are compared."""
+        """The two arms whose decisions are compared."""
         if self.find is Find.KERNEL:
             return (Arm.TWIN, Arm.DEVICE)
         return (Arm.ORIGINAL, Arm.DEVICE)
@@ -60,16 +59,21 @@ class Goal:
         failure = second.failure or first.failure
         if failure is not None:
             return failure
-        if first.label == second.label:
+        if not first.differs(second):
             return None
         if not self.ties and (first.tied or second.tied):
             return None
-        if self.find is Find.COMPRESSION and outcome[Arm.TWIN].label != second.label:
+        if self.find is Find.COMPRESSION and outcome[Arm.TWIN].differs(second):
             return None
-        confidence = strength(first, second)
+        confidence = first.strength_against(second)
         if confidence is None or confidence < self.min_strength:
             return None
         return "deviation"
+
+    def strength(self, outcome: Outcome) -> float | None:
+        """Return how confidently the compared arms differ; None where one failed."""
+        first, second = (outcome[arm] for arm in self.compared)
+        return first.strength_against(second)
 
     def tied_deviation(self, outcome: Outcome) -> bool:
         """Whether the compared arms answered, and differ by a tie on one side or both."""
@@ -77,8 +81,8 @@ class Goal:
         return (
             first is not None
             and second is not None
-            and first.label is not None
-            and second.label is not None
-            and first.label != second.label
+            and first.failure is None
+            and second.failure is None
+            and first.differs(second)
             and (first.tied or second.tied)
         )

@@ -222,7 +222,7 @@ def _vote(mode: ExecutionMode, answers: Sequence[Answer], checksums: Sequence[in
     first = answers[0]
     return Vote(
         mode=mode,
-        labels=tuple(answer.label for answer in answers),
+        labels=tuple(answer.decision for answer in answers),
         outputs=tuple(checksums),
         tied=first.tied,
         failure=first.failure,

@@ -223,7 +223,7 @@ class _Explainer:
             return {}
         arms = [arm for arm in Arm if all(arm in outcome.answers for outcome in outcomes)]
         labels: dict[Arm, Labels] = {
-            arm: [outcome[arm].label for outcome in outcomes] for arm in arms
+            arm: [outcome[arm].decision for outcome in outcomes] for arm in arms
         }
         spread = {
             arm: np.stack([outcome[arm].probabilities for outcome in outcomes]) for arm in arms

@@ -107,9 +107,9 @@ def count_right(
     """Count where the models are right; None where nothing is labelled."""
     known = is_labelled(np.array(labels, np.int64), classes)
     answered = [
-        (outcome[Arm.ORIGINAL].label, outcome[Arm.DEVICE].label, label)
+        (outcome[Arm.ORIGINAL].decision, outcome[Arm.DEVICE].decision, label)
         for outcome, label, labelled in zip(outcomes, labels, known.tolist(), strict=True)
-        if labelled and None not in (outcome[Arm.ORIGINAL].label, outcome[Arm.DEVICE].label)
+        if labelled and None not in (outcome[Arm.ORIGINAL].decision, outcome[Arm.DEVICE].decision)
     ]
     if not answered:
         return None

@@ -31,7 +31,7 @@ _ASKED = (Arm.ORIGINAL, Arm.DEVICE)
 def cross_boundary(start: Start) -> SearchGenerator:
     """Query inputs around the place where mutants of the seed change the device's label."""
     operators, rng = start.operators, start.rng
-    label = start.outcome[Arm.DEVICE].label
+    label = start.outcome[Arm.DEVICE].decision
     before = after = start.seed
     for times in MUTATIONS:
         before = after
@@ -39,7 +39,7 @@ def cross_boundary(start: Start) -> SearchGenerator:
             after = mutated(operators[int(rng.integers(len(operators)))], after, rng)
         after = start.bounds.project(after, start.seed)
         (outcome,) = yield (Query(after, _ASKED),)
-        if outcome[Arm.DEVICE].label != label:
+        if outcome[Arm.DEVICE].decision != label:
             break
     else:
         return None

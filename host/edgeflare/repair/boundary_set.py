@@ -232,7 +232,7 @@ def _device_as_twin(outcome: Outcome) -> Outcome:
 def _is_near(outcome: Outcome, *, ties: bool) -> bool:
     """Whether both arms answered, the device's margin is small, and ties are as wanted."""
     original, device = outcome[Arm.ORIGINAL], outcome[Arm.DEVICE]
-    if original.label is None or device.label is None:
+    if original.decision is None or device.decision is None:
         return False
     if original.tied or (device.tied and not ties):
         return False

@@ -113,7 +113,7 @@ def ask_fresh(
     good = [
         at
         for at, one in enumerate(answered)
-        if all(one.outcome[arm].label is not None for arm in ARMS)
+        if all(one.outcome[arm].decision is not None for arm in ARMS)
     ]
     kept = [answered[at] for at in good]
     samples = run.samples(kept, good, np.zeros(len(good), np.int64))

@@ -85,7 +85,7 @@ class RunToRepair:
         return Samples(
             np.asarray(seed_ids, np.int64),
             np.asarray(seed_labels, np.int64),
-            np.array([one.outcome[Arm.ORIGINAL].label for one in answered], np.int64),
+            np.array([one.outcome[Arm.ORIGINAL].decision for one in answered], np.int64),
             raw.reshape(len(answered), self.decoder.classes),
             tensor,
         )
@@ -190,7 +190,7 @@ def evaluate_run_inputs(run: RunToRepair) -> RunInputs:
     where = str(run.past.directory.path)
     require_enough(len(good), f"on {_names(run)}, {where}")
     kept_ids = run.seed_ids[good]
-    labels = [on_seeds[at].outcome[Arm.DEVICE].label or 0 for at in good]
+    labels = [on_seeds[at].outcome[Arm.DEVICE].decision or 0 for at in good]
     seeds = run.samples([on_seeds[at] for at in good], kept_ids, labels)
     triggers = run.samples([on_triggers[at] for at in good], kept_ids, labels)
     if len(set(seeds.originals.tolist())) < 2:
@@ -219,7 +219,7 @@ def _deviates(entry: Finding) -> bool:
 
 def _is_pair(seed: EvaluatedQuery, trigger: EvaluatedQuery) -> bool:
     """Whether both arms answered, agree on the seed and disagree on the triggering input."""
-    labels = [[one.outcome[arm].label for arm in ARMS] for one in (seed, trigger)]
+    labels = [[one.outcome[arm].decision for arm in ARMS] for one in (seed, trigger)]
     (f_seed, g_seed), (f, g) = labels
     return None not in (f_seed, g_seed, f, g) and f_seed == g_seed and f != g
 

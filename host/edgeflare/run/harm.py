@@ -39,13 +39,13 @@ def harm_of(goal: Goal, outcome: Outcome | None, label: int | None) -> str | Non
     if outcome is None:
         return None
     first, device = (outcome.answers.get(arm) for arm in goal.compared)
-    if first is None or device is None or first.label is None or device.label is None:
+    if first is None or device is None or first.decision is None or device.decision is None:
         return None
     if not is_label(label, len(device.probabilities)):
         return None
-    if label == first.label:
+    if label == first.decision:
         return "twin-right" if goal.compared[0] is Arm.TWIN else "original-right"
-    return "device-right" if label == device.label else "both-wrong"
+    return "device-right" if label == device.decision else "both-wrong"
 
 
 def is_harmful(entry: Finding) -> bool:

@@ -10,7 +10,6 @@ from edgeflare.core.arm import Arm
 from edgeflare.core.cause import cause
 from edgeflare.core.goal import Goal
 from edgeflare.core.outcome import Outcome
-from edgeflare.core.strength import strength
 from edgeflare.run.device_assignment import device_of
 from edgeflare.run.harm import harm_of
 from edgeflare.run.journal import Journal
@@ -89,7 +88,7 @@ def _finding(
     plan, answers = header.plan, {} if outcome is None else outcome.answers
     label = header.seed_label(trigger.seed_id)
     found = None if outcome is None else cause(outcome, plan.goal.find)
-    confidence = None if outcome is None else strength(*(outcome[a] for a in plan.goal.compared))
+    confidence = None if outcome is None else plan.goal.strength(outcome)
     distance = _psnr(trigger, values)
     return Finding(
         seed_id=trigger.seed_id,
@@ -150,11 +149,11 @@ def _sides_with_original(outcome: Outcome | None) -> bool | None:
     original = None if outcome is None else outcome.answers.get(Arm.ORIGINAL)
     if outcome is None or original is None:
         return None
-    return original.label == outcome[Arm.DEVICE].label
+    return original.decision == outcome[Arm.DEVICE].decision
 
 
 def _labels(outcome: Outcome) -> Mapping[str, int | None]:
-    return {arm.value: answer.label for arm, answer in outcome.answers.items()}
+    return {arm.value: answer.decision for arm, answer in outcome.answers.items()}
 
 
 def _reproduced(goal: Goal, kind: str, outcomes: Sequence[Outcome]) -> bool:

@@ -1,10 +1,10 @@
 """Boundary bisection: searches between the decision boundaries of the two compared arms.
 
 Two arms that disagree have decision boundaries that do not coincide, and a trigger lies between the
-two. The search mutates the seed until the label changes, bisects between the seed and that mutant,
-and follows the boundary from there, held on it by the margin of the first arm, until the second arm
-is on its other side. The host answers first; the device is queried where its surrogate deviates
-(`surrogates`).
+two. The search mutates the seed until the decision changes, bisects between the seed and that
+mutant, and follows the boundary from there, held on it by the margin of the first arm, until the
+second arm is on its other side. The host answers first; the device is queried where its surrogate
+deviates (`surrogates`).
 
 Paper: DFlare (TOSEM 2023) searches for the same inputs by increasing |p_f - p_g|, §3.3. Its choice
 of mutation operators, §3.4, is what the ablation `boundary-mh` keeps.

@@ -19,8 +19,9 @@ class BoundaryParameters(Strategy):
 
     first_leap: int = parameter(
         8,
-        "Mutations in the first leap, doubled while the label holds. 8 take 2.5 queries until the"
-        " label changes instead of 22 with one mutation a query, and end no farther from the seed.",
+        "Mutations in the first leap, doubled while the decision holds. 8 take 2.5 queries until"
+        " the decision changes instead of 22 with one mutation a query, and end no farther from"
+        " the seed.",
         at_least=1,
     )
     longest_leap: int = parameter(
@@ -31,17 +32,17 @@ class BoundaryParameters(Strategy):
     )
     shortening_grid: int = parameter(
         2,
-        "Blocks along each side of the image, by which a leap that changed the label is shortened:"
-        " each block is weighted by what it does to the margin for its length. 2 cost 4 queries and"
-        " shorten the way to the boundary by a third; 4 halve it, but cost more queries than the"
-        " rest of the search.",
+        "Blocks along each side of the image, by which a leap that changed the decision is"
+        " shortened: each block is weighted by what it does to the margin for its length. 2 cost"
+        " 4 queries and shorten the way to the boundary by a third; 4 halve it, but cost more"
+        " queries than the rest of the search.",
         at_least=1,
         at_most=32,
     )
     descent_grid: int = parameter(
         4,
         "The same for a descent: for the few seeds from which no leap within the bounds changes the"
-        " label.",
+        " decision.",
         at_least=1,
         at_most=32,
     )
@@ -57,7 +58,7 @@ class BoundaryParameters(Strategy):
     descent_overshoot: float = parameter(
         1.1,
         "Factor by which a step aims beyond the place where the margin should be 0, so that it"
-        " changes the label in spite of rounding.",
+        " changes the decision in spite of rounding.",
         at_least=1.0,
     )
     max_extension: float = parameter(

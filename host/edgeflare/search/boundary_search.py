@@ -7,7 +7,6 @@ from itertools import product, starmap
 
 import numpy as np
 
-from edgeflare.core.answer import Answer
 from edgeflare.core.arm import Arm
 from edgeflare.core.input import Input
 from edgeflare.core.input_space import Real
@@ -27,15 +26,15 @@ class BoundaryPoint:
 
     Attributes:
         input: HWC uint8.
-        label: top-1 label of the first answer.
-        margin: of the first answer: the score of the seed's label less the best other score.
+        decision: that of the first answer.
+        margin: of the first answer: its margin for the seed's decision.
         other_margin: the same of the second answer.
         tied: whether the second answer is tied.
 
     """
 
     input: Input
-    label: int | None
+    decision: int | None
     margin: float
     other_margin: float
     tied: bool
@@ -52,7 +51,7 @@ class BoundarySearch:
         self._surrogate = search_surrogate(start.goal, start.ensemble, start.outcome, start.donors)
         self._space = start.space
         self._origin: Real = self._space.levels(start.seed)
-        self._label = self._surrogate.sides(start.outcome)[0].label
+        self._decision = self._surrogate.sides(start.outcome)[0].decision
         self._seed = self._point(start.seed, start.outcome)
         self._names: list[str] = []
         self._descent: tuple[BoundaryPoint, list[str]] = self._seed, []
@@ -76,9 +75,9 @@ class BoundarySearch:
         begin, names = self._descent if self._failed % 2 else (self._seed, [])
         self._names = list(names)
         outside = yield from self._leap(begin)
-        if outside.label == self._label:
+        if outside.decision == self._decision:
             outside = yield from self._descend(outside)
-            if outside.label == self._label:
+            if outside.decision == self._decision:
                 self._failed += 1
                 return
             self._descent = outside, list(self._names)
@@ -92,10 +91,10 @@ class BoundarySearch:
         self._failed += 1
 
     def _leap(self, begin: BoundaryPoint) -> QueryGenerator[BoundaryPoint]:
-        """Mutate ever more times until the label changes; keep mutants with a smaller margin.
+        """Mutate ever more times until the decision changes; keep mutants with a smaller margin.
 
         Returns:
-            An input outside the seed's label, or the one with the smallest margin.
+            An input outside the seed's decision, or the one with the smallest margin.
 
         """
         parameters = self._parameters
@@ -105,16 +104,16 @@ class BoundarySearch:
             if point.margin <= begin.margin:
                 begin = point
                 self._selection.reward()
-            if point.label != self._label:
+            if point.decision != self._decision:
                 return point
             mutations = min(2 * mutations, parameters.longest_leap)
         return begin
 
     def _descend(self, begin: BoundaryPoint) -> QueryGenerator[BoundaryPoint]:
-        """Reduce the margin block by block, where no leap within the bounds changes the label.
+        """Reduce the margin block by block, where no leap within the bounds changes the decision.
 
         Returns:
-            An input outside the seed's label, or the one with the smallest margin.
+            An input outside the seed's decision, or the one with the smallest margin.
 
         """
         parameters = self._parameters
@@ -122,7 +121,7 @@ class BoundarySearch:
             leap = yield from self._evaluate(self._mutate(begin.input, parameters.first_leap))
             direction, length = yield from self._weight_blocks(begin, leap, parameters.descent_grid)
             end = yield from self._step_along(begin, direction, length)
-            if end.label != self._label:
+            if end.decision != self._decision:
                 return end
             begin = min(begin, leap, end, key=lambda point: point.margin)
         return begin
@@ -154,10 +153,10 @@ class BoundarySearch:
     def _step_along(
         self, begin: BoundaryPoint, direction: Real, length: float
     ) -> QueryGenerator[BoundaryPoint]:
-        """Step along a direction until the label changes, within the bounds.
+        """Step along a direction until the decision changes, within the bounds.
 
         Returns:
-            An input outside the seed's label, or the one with the smallest margin.
+            An input outside the seed's decision, or the one with the smallest margin.
 
         """
         best = begin
@@ -168,7 +167,7 @@ class BoundarySearch:
                 break
             point = yield from self._evaluate(candidate)
             best = min(best, point, key=lambda point: point.margin)
-            if point.label != self._label:
+            if point.decision != self._decision:
                 break
             length *= self._extension(begin, point)
         return best
@@ -181,8 +180,8 @@ class BoundarySearch:
         Args:
             direction: the change of the seed, in levels.
             guess: how far along it the boundary should be, in multiples of it.
-            outside: an input outside the seed's label; the direction towards it is taken where the
-                boundary along the other one is no nearer.
+            outside: an input outside the seed's decision; the direction towards it is taken where
+                the boundary along the other one is no nearer.
 
         Returns:
             The input on the boundary, the change of the seed that leads to it, and how fast the
@@ -294,8 +293,8 @@ class BoundarySearch:
 
     def _point(self, candidate: Input, outcome: Outcome) -> BoundaryPoint:
         first, second = self._surrogate.sides(outcome)
-        margins = _margin(first, self._label), _margin(second, self._label)
-        return BoundaryPoint(candidate, first.label, *margins, second.tied)
+        margins = first.margin(self._decision), second.margin(self._decision)
+        return BoundaryPoint(candidate, first.decision, *margins, second.tied)
 
     def _mutate(self, candidate: Input, times: int) -> Input:
         for _ in range(times):
@@ -351,9 +350,3 @@ class TriggerFound(Exception):  # noqa: N818 - it ends a search, and is no error
     def __init__(self, trigger: Trigger) -> None:
         super().__init__()
         self.trigger = trigger
-
-
-def _margin(answer: Answer, label: int | None) -> float:
-    others = answer.scores.copy()
-    others[label or 0] = -np.inf
-    return float(answer.scores[label or 0] - others.max())

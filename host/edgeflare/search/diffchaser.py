@@ -77,7 +77,7 @@ class DiffChaser(Strategy):
     )
     uncertainty_classes: int = parameter(
         2,
-        "K of the paper's k-uncertainty: the classes whose probabilities are compared; a label"
+        "K of the paper's k-uncertainty: the classes whose probabilities are compared; a decision"
         " changes between two.",
         at_least=2,
     )

@@ -1,6 +1,6 @@
 """Bisection on the line from the seed to a donor: another seed, of another class.
 
-Each compared arm's label changes somewhere on that line, and inputs between these two places
+Each compared arm's decision changes somewhere on that line, and inputs between these two places
 trigger. Each query halves the part of the line that must hold them. Where the inputs of a line are
 exhausted before that, the line to another donor is tried, in random order: taking the nearest donor
 first would cost each seed the distances to all of them.
@@ -108,11 +108,11 @@ def _all_flipped(start: Start, outcome: Outcome) -> bool:
 def _beyond(start: Start, outcome: Outcome) -> bool:
     """Whether triggers lie nearer to the seed than a non-trigger with this outcome.
 
-    A tied arm is on its own boundary, so the other arm's label tells the side to continue on.
+    A tied arm is on its own boundary, so the other arm's decision tells the side to continue on.
     """
     return any(not outcome[arm].tied for arm in _flipped(start, outcome))
 
 
 def _flipped(start: Start, outcome: Outcome) -> list[Arm]:
-    """Return the compared arms whose labels are not those of the seed."""
-    return [arm for arm in start.goal.compared if outcome[arm].label != start.outcome[arm].label]
+    """Return the compared arms whose decisions are not those of the seed."""
+    return [arm for arm in start.goal.compared if outcome[arm].differs(start.outcome[arm])]

@@ -84,7 +84,7 @@ def follow_boundary(refinement: TriggerRefinement) -> QueryGenerator[None]:
     seed = refinement.at_seed()
     classes = len(seed.first.scores)
     home = int(seed.first.scores.argmax())
-    boundary = DecisionBoundary(home, tuple(label for label in range(classes) if label != home))
+    boundary = DecisionBoundary(home, tuple(k for k in range(classes) if k != home))
     estimate = GradientEstimate(refinement.start.seed, classes, refinement.start.space)
     point = refinement.at_trigger()
     change = refinement.start.space.levels(point.input) - refinement.start.space.levels(

@@ -85,7 +85,7 @@ class Strategy(ABC):
         class Darken(Strategy):
             \"\"\"Darken the seed until the compared arms disagree.\"\"\"
 
-            summary = "take away gray levels until the labels differ"
+            summary = "take away gray levels until the decisions differ"
 
             step: int = parameter(1, "Gray levels that each query takes away.", at_least=1)
 

@@ -1,8 +1,8 @@
-"""Strengthening: make a triggering input's two arms disagree more confidently, labels unchanged.
+"""Strengthening: make a triggering input's two arms disagree more confidently, decisions unchanged.
 
-First the probabilities of all other classes are reduced, which no deviation between the two labels
-can have. Then the strength is increased by evaluating one rounding of the input after the other,
-with the first arm's margin aimed slightly above its current one.
+First the probabilities of all other classes are reduced, which no deviation between the two
+decisions can have. Then the strength is increased by evaluating one rounding of the input after the
+other, with the first arm's margin aimed slightly above its current one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import numpy as np
 
 from edgeflare.core.input_space import Real
 from edgeflare.core.outcome import Outcome
-from edgeflare.core.strength import strength
 from edgeflare.core.trigger import Trigger
 from edgeflare.search.refining.between_boundaries import (
     BATCH,
@@ -32,7 +31,8 @@ from edgeflare.search.strategy import QueryGenerator, Start
 from edgeflare.search.surrogates.surrogate import compared
 
 MIN_PROBABILITY = 0.85
-"""Probability of the two labels together above which other classes no longer limit the strength."""
+"""Probability of the two decisions together above which other classes no longer limit the
+strength."""
 
 ROUNDS, PROBES = 4, 24
 """Rounds at most to get there, and probes of the gradient in each: a third of 300 queries."""
@@ -62,9 +62,9 @@ def strengthen(
     """
     refinement = TriggerRefinement(trigger, start, budget)
     first, second = compared(start.goal, trigger.outcome)
-    if first.label is None or second.label is None:
+    if first.decision is None or second.decision is None:
         return trigger
-    boundary = DecisionBoundary(first.label, (second.label,))
+    boundary = DecisionBoundary(first.decision, (second.decision,))
     estimate = GradientEstimate(start.seed, len(first.scores), start.space)
     found = refinement.at_trigger()
     estimate.learn(refinement.at_seed(), found)
@@ -75,7 +75,7 @@ def strengthen(
         point = yield from climb(
             refinement, boundary, estimate, point, refinement.left // 2, enough
         )
-        if label_strength(boundary, point) == 0.0:
+        if decision_strength(boundary, point) == 0.0:
             point = found
         yield from climb(refinement, boundary, estimate, point, 0, enough)
     except BudgetSpentError:
@@ -89,10 +89,10 @@ def suppress_other_classes(
     estimate: GradientEstimate,
     point: EvaluatedInput,
 ) -> QueryGenerator[EvaluatedInput]:
-    """Follow the boundary to where the two labels have nearly all of the probability."""
+    """Follow the boundary to where the two decisions have nearly all of the probability."""
     space = refinement.start.space
     for _ in range(ROUNDS):
-        if label_probability(boundary, point) >= MIN_PROBABILITY:
+        if decision_probability(boundary, point) >= MIN_PROBABILITY:
             break
         probes = estimate.probes(point.input, PROBES, refinement.start.rng)
         for probe in (yield from refinement.evaluate(probes)):
@@ -107,7 +107,9 @@ def suppress_other_classes(
         batch = yield from refinement.evaluate(candidates)
         for evaluated in batch:
             estimate.learn(point, evaluated)
-        point = max((point, *batch), key=lambda evaluated: label_probability(boundary, evaluated))
+        point = max(
+            (point, *batch), key=lambda evaluated: decision_probability(boundary, evaluated)
+        )
     return point
 
 
@@ -121,8 +123,8 @@ def climb(
 ) -> QueryGenerator[EvaluatedInput]:
     """Increase the strength by sidesteps from the strongest input so far, several at a time.
 
-    Where the sides do not have the two labels yet, the first side is held just within its own label
-    until the second changes to the other one.
+    Where the sides do not have the two decisions yet, the first side is held just within its own
+    decision until the second changes to the other one.
 
     Returns:
         The strongest input, when the trigger is strong enough or no more than `until` queries are
@@ -132,14 +134,14 @@ def climb(
     rng = refinement.start.rng
 
     def order(evaluated: EvaluatedInput) -> tuple[float, float]:
-        return label_strength(boundary, evaluated), -abs(
+        return decision_strength(boundary, evaluated), -abs(
             boundary.margin(evaluated.first) - MARGIN_INCREASE
         )
 
     while refinement.left > until and _strength(refinement, refinement.trigger.outcome) < enough:
         gradient = margin_gradient(boundary, estimate, point)
         begin, step = 0.0, sidestep
-        if label_strength(boundary, point) > 0.0:
+        if decision_strength(boundary, point) > 0.0:
             begin, step = boundary.margin(point.first), partial_sidestep
         aims = begin + rng.exponential(MARGIN_INCREASE, BATCH)
         candidates = [step(refinement, boundary, gradient, point, float(aim)) for aim in aims]
@@ -153,16 +155,16 @@ def climb(
     return point
 
 
-def label_strength(boundary: DecisionBoundary, evaluated: EvaluatedInput) -> float:
-    """Return the strength where the two sides have the two labels, else 0."""
+def decision_strength(boundary: DecisionBoundary, evaluated: EvaluatedInput) -> float:
+    """Return the strength where the two sides have the two decisions, else 0."""
     (rival,) = boundary.rivals
-    if evaluated.first.label != boundary.home or evaluated.second.label != rival:
+    if evaluated.first.decision != boundary.home or evaluated.second.decision != rival:
         return 0.0
-    return strength(evaluated.first, evaluated.second) or 0.0
+    return evaluated.first.strength_against(evaluated.second) or 0.0
 
 
-def label_probability(boundary: DecisionBoundary, evaluated: EvaluatedInput) -> float:
-    """Return the first side's probability of the two labels together."""
+def decision_probability(boundary: DecisionBoundary, evaluated: EvaluatedInput) -> float:
+    """Return the first side's probability of the two decisions together."""
     return float(evaluated.first.probabilities[[boundary.home, *boundary.rivals]].sum())
 
 
@@ -171,8 +173,8 @@ def suppression_direction(
 ) -> tuple[Real, Real]:
     """Return a step along the boundary that should suppress other classes, and the normal.
 
-    The logarithm of the probability of the two labels grows fastest along the combination of scores
-    that weighs each by its probability among the two, less its probability among all.
+    The logarithm of the probability of the two decisions grows fastest along the combination of
+    scores that weighs each by its probability among the two, less its probability among all.
     """
     scores = point.first.scores
     two = [boundary.home, *boundary.rivals]
@@ -184,7 +186,7 @@ def suppression_direction(
     rising = model.gradient(among - everything / everything.sum())
     rising -= (rising * gradient).sum() / max(float((gradient**2).sum()), 1e-12) * gradient
     length = max(float(np.linalg.norm(rising)), 1e-12)
-    wanted = log(1.0 / max(label_probability(boundary, point), 1e-9)) / length
+    wanted = log(1.0 / max(decision_probability(boundary, point), 1e-9)) / length
     return rising / length * min(1.5 * wanted, MAX_STEP_RMS * sqrt(rising.size)), gradient
 
 
@@ -192,12 +194,12 @@ def _keep(
     refinement: TriggerRefinement, boundary: DecisionBoundary, evaluated: EvaluatedInput
 ) -> QueryGenerator[bool]:
     def is_stronger(outcome: Outcome) -> bool:
-        labels = [answer.label for answer in compared(refinement.start.goal, outcome)]
-        return labels == [boundary.home, *boundary.rivals] and _strength(
+        decisions = [answer.decision for answer in compared(refinement.start.goal, outcome)]
+        return decisions == [boundary.home, *boundary.rivals] and _strength(
             refinement, outcome
         ) > _strength(refinement, refinement.trigger.outcome)
 
-    if not evaluated.deviates or label_strength(boundary, evaluated) <= _strength(
+    if not evaluated.deviates or decision_strength(boundary, evaluated) <= _strength(
         refinement, refinement.trigger.outcome
     ):
         return False
@@ -205,4 +207,4 @@ def _keep(
 
 
 def _strength(refinement: TriggerRefinement, outcome: Outcome) -> float:
-    return strength(*compared(refinement.start.goal, outcome)) or 0.0
+    return refinement.start.goal.strength(outcome) or 0.0

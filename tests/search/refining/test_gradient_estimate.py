@@ -65,7 +65,7 @@ def test_what_is_learned_foretells_scores_elsewhere() -> None:
 def test_the_scores_are_flat_where_nothing_was_learned() -> None:
     here = seen(BENCH.seed)
     estimate = GradientEstimate(BENCH.seed, CLASSES)
-    estimate.learn(here, replace(here, first=replace(here.first, label=None, failure="crash")))
+    estimate.learn(here, replace(here, first=replace(here.first, decision=None, failure="crash")))
     model = estimate.linear_model(here.input)
     contrasts = np.eye(1, CLASSES)
     assert np.array_equal(
@@ -77,7 +77,7 @@ def test_the_scores_are_flat_where_nothing_was_learned() -> None:
 def test_nothing_is_learned_from_an_arm_that_failed_or_a_step_of_no_length() -> None:
     estimate, here = learned(5), seen(BENCH.seed)
     before = estimate.linear_model(here.input).slopes
-    broken = replace(here.first, label=None, failure="crash")
+    broken = replace(here.first, decision=None, failure="crash")
     estimate.learn(here, replace(seen(SEEDS[1]), first=broken))
     estimate.learn(here, here)
     assert np.array_equal(estimate.linear_model(here.input).slopes, before)

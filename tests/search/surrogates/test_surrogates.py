@@ -167,7 +167,7 @@ def test_an_ensemble_never_passes_over_what_a_member_foretells_for_ever(outcome:
     surrogate = search_surrogate(goal, MEMBERS, outcome)
     twin = outcome[Arm.TWIN]
     members = [outcome.members[name] for name in MEMBERS]
-    other = next((one for one in members if one.label != twin.label), twin)
+    other = next((one for one in members if one.decision != twin.decision), twin)
     foretold = goal.met(Outcome({Arm.TWIN: twin, Arm.DEVICE: other})) is not None
     asked = [surrogate.decide(outcome) for _ in range(EnsembleSurrogate.MOST_PASSED_OVER + 1)]
     assert any(asked) == foretold
@@ -183,8 +183,8 @@ def test_an_ensemble_follows_the_original_s_boundary_or_its_own_without_one(
     first, second = search_surrogate(Goal(Find.KERNEL), MEMBERS, alone).sides(alone)
     assert first is twin
     assert any(second is one for one in outcome.members.values())
-    if any(one.label != twin.label for one in outcome.members.values()):
-        assert second.label != twin.label
+    if any(one.decision != twin.decision for one in outcome.members.values()):
+        assert second.decision != twin.decision
 
 
 @given(outcomes(ANSWERS))
@@ -266,7 +266,7 @@ def _reordered(answer: Answer, order: list[int]) -> Answer:
     scores = answer.scores[order]
     return replace(
         answer,
-        label=int(scores.argmax()),
+        decision=int(scores.argmax()),
         probabilities=answer.probabilities[order],
         scores=scores,
     )

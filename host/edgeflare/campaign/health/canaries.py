@@ -245,4 +245,4 @@ class Canaries:
 
 def _label(one: EvaluatedQuery) -> str:
     answer = one.outcome[Arm.DEVICE]
-    return answer.failure or f"class {answer.label}"
+    return answer.failure or f"class {answer.decision}"

@@ -120,7 +120,7 @@ def margin_gradient(
 ) -> Real:
     """Return the estimated gradient of the first side's margin at a point: (H, W, C)."""
     scores = point.first.scores
-    rival = max(boundary.rivals, key=lambda label: scores[label])
+    rival = max(boundary.rivals, key=lambda decision: scores[decision])
     contrast = DecisionBoundary(boundary.home, (rival,)).contrasts(len(scores))
     return estimate.linear_model(point.input).gradient(contrast[0])
 

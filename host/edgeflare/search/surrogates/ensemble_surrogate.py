@@ -26,19 +26,19 @@ class EnsembleSurrogate(Surrogate):
     """The first member that disagrees with the twin answers for the device.
 
     All kernel sets round one and the same model, so the original's preference is informative: where
-    it prefers the twin's label, the device has the member's in 0.23 of the disagreements, elsewhere
-    in 0.52 (a ResNet-20 on built-in kernels). The device shows whether the ensemble resembles it:
-    after a number of wrong predictions in a row, or of queries without a disagreement, the device
-    is queried at near-ties of the twin as well.
+    it prefers the twin's decision, the device has the member's in 0.23 of the disagreements,
+    elsewhere in 0.52 (a ResNet-20 on built-in kernels). The device shows whether the ensemble
+    resembles it: after a number of wrong predictions in a row, or of queries without a
+    disagreement, the device is queried at near-ties of the twin as well.
     """
 
     ORIGINAL_MARGIN = 0.02
-    """Score by which the original has to prefer the member's label to the twin's."""
+    """Score by which the original has to prefer the member's decision to the twin's."""
 
     MOST_PASSED_OVER = 8
-    """Disagreements in a row that may be passed over because the original prefers the twin's label.
-    With 4 the ResNet-20 took 2.38 device queries and 351 queries for a finding, with 8 it takes
-    1.93 and 366 (60 seeds, each with a finding)."""
+    """Disagreements in a row that may be passed over because the original prefers the twin's
+    decision. With 4 the ResNet-20 took 2.38 device queries and 351 queries for a finding, with 8 it
+    takes 1.93 and 366 (60 seeds, each with a finding)."""
 
     MOST_WRONG = 8
     """Disagreements in a row that the device did not share, before near-ties count too."""
@@ -90,13 +90,13 @@ class EnsembleSurrogate(Surrogate):
         """Return the answer of the first member that disagrees with the twin, or of the first."""
         members = [outcome.members[name] for name in self.kernels]
         twin = outcome[Arm.TWIN]
-        return next((one for one in members if one.label != twin.label), members[0])
+        return next((one for one in members if one.differs(twin)), members[0])
 
     def _original_agrees(self, outcome: Outcome) -> bool:
-        """Whether the original prefers the member's label, or there is no original to tell."""
+        """Whether the original prefers the member's decision, or there is no original to tell."""
         twin, member = outcome[Arm.TWIN], self._disagreeing(outcome)
         original = outcome.answers.get(Arm.ORIGINAL)
-        if original is None or None in (original.label, twin.label, member.label):
+        if original is None or None in (original.decision, twin.decision, member.decision):
             return True
-        margin = original.scores[member.label] - original.scores[twin.label]
+        margin = original.scores[member.decision] - original.scores[twin.decision]
         return bool(margin >= self.ORIGINAL_MARGIN)

@@ -34,17 +34,16 @@ class NearTieSurrogate(Surrogate):
         twin = outcome[Arm.TWIN]
         if twin.failure is not None:
             return True
-        second, first = np.sort(twin.probabilities)[-2:]
-        margin = first - second
+        margin = twin.closeness()
         return not twin.tied and bool(margin < self.UNIT or self.LEAST <= margin <= self.MOST)
 
 
 class NearTieWithOriginalSurrogate(NearTieSurrogate):
-    """The device may deviate where the twin nearly ties and the original prefers the other label.
+    """The device may deviate where the twin nearly ties and the original prefers the other side.
 
     On an int8 LeNet-5 with built-in kernels, 7 of 100 near-ties are findings where the original's
-    score prefers the other label by 0.03 or more, 2 of 100 where by less, and under 1 of 100 where
-    it prefers the twin's. So the boundary that is followed is the one between these two.
+    score prefers the other decision by 0.03 or more, 2 of 100 where by less, and under 1 of 100
+    where it prefers the twin's. So the boundary that is followed is the one between these two.
     """
 
     def __init__(self, goal: Goal) -> None:
@@ -55,7 +54,7 @@ class NearTieWithOriginalSurrogate(NearTieSurrogate):
         return outcome[Arm.ORIGINAL], outcome[Arm.TWIN]
 
     def deviates(self, outcome: Outcome) -> bool:
-        """Whether the twin nearly ties and the original prefers the other label, or one fails."""
+        """Whether the twin nearly ties and the original prefers the other side, or one fails."""
         original, twin = self.sides(outcome)
         if not super().deviates(outcome):
             return False

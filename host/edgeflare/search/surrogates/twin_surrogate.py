@@ -28,12 +28,12 @@ class TwinSurrogate(Surrogate):
 
 
 class UnanimousTwinSurrogate(TwinSurrogate):
-    """The twin answers for the device where all members of its ensemble give its label.
+    """The twin answers for the device where all members of its ensemble give its decision.
 
     What compression changed counts only if the device decides as its twin. A device whose kernels
     round otherwise than the twin's confirms about half of what the twin shows by one unit of its
     outputs (a ResNet-20 on built-in kernels), and most of it where other kernels of the host give
-    the same label.
+    the same decision.
     """
 
     MOST_PASSED_OVER = 8
@@ -47,9 +47,9 @@ class UnanimousTwinSurrogate(TwinSurrogate):
         """Decide to query where twin and members deviate alike, or many others were passed over."""
         if not self.deviates(outcome):
             return False
-        label = outcome[Arm.TWIN].label
+        twin = outcome[Arm.TWIN]
         members = [outcome.members[name] for name in self.kernels]
-        unanimous = all(one.label == label and not one.tied for one in members)
+        unanimous = not any(one.differs(twin) or one.tied for one in members)
         if not unanimous and self._passed_over < self.MOST_PASSED_OVER:
             self._passed_over += 1
             return False
