@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Find, Goal
+from edgeflare.core.tensor import RawBatch
 from edgeflare.devices.connection import DeviceLost
 from edgeflare.errors import InfrastructureError, UserError
-from edgeflare.models.evaluator import Evaluator, RawBatch, Signature
+from edgeflare.models.evaluator import Evaluator, Signature
 from edgeflare.run.journal import Journal
 from edgeflare.run.run_directory import RunDirectory
 from laboratory import SIGNATURE, Laboratory, untimed

@@ -15,10 +15,11 @@ from edgeflare.campaign.panel import ArmModel, Panel
 from edgeflare.campaign.pipeline import Pipeline
 from edgeflare.core.arm import Arm
 from edgeflare.core.query import Query
-from edgeflare.models.decode import Decoder
-from edgeflare.models.evaluator import Evaluator, RawBatch, Signature
+from edgeflare.core.tensor import RawBatch
+from edgeflare.models.evaluator import Evaluator, Signature
 from edgeflare.models.in_process import InProcessModel
 from edgeflare.models.preprocess import Encoder, Preprocess
+from edgeflare.tasks.classification import ClassDecoder
 from laboratory import CLASSES, SIDE, SIGNATURE, Invoke, Laboratory, linear
 
 
@@ -47,7 +48,7 @@ class Timed:
 def timed(invoke: Invoke, seconds: float) -> ArmModel:
     evaluator = Timed(InProcessModel(SIGNATURE, invoke), seconds)
     return ArmModel(
-        evaluator, Encoder(Preprocess(), SIGNATURE.input), Decoder(SIGNATURE.output, "logits")
+        evaluator, Encoder(Preprocess(), SIGNATURE.input), ClassDecoder(SIGNATURE.output, "logits")
     )
 
 

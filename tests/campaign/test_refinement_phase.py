@@ -16,8 +16,9 @@ from edgeflare.campaign.refinement_phase import KEPT_STRENGTH
 from edgeflare.campaign.search_phase import SearchPhase
 from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Find, Goal
+from edgeflare.core.tensor import RawBatch
 from edgeflare.errors import InfrastructureError, UserError
-from edgeflare.models.evaluator import Evaluator, RawBatch, Signature
+from edgeflare.models.evaluator import Evaluator, Signature
 from edgeflare.run.gate import counting
 from edgeflare.run.journal import Journal
 from edgeflare.run.run_directory import RunDirectory

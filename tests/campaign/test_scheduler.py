@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from documents import Document
 from edgeflare.campaign.health import thermometer
 from edgeflare.core.arm import Arm
+from edgeflare.core.tensor import RawBatch
 from edgeflare.devices.connection import DeviceLost
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.provenance import Telemetry
 from edgeflare.errors import InfrastructureError
-from edgeflare.models.evaluator import Evaluator, RawBatch, Signature
+from edgeflare.models.evaluator import Evaluator, Signature
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
 from laboratory import SIGNATURE, Laboratory, untimed

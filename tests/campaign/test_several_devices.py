@@ -11,8 +11,9 @@ import pytest
 from numpy.typing import NDArray
 
 from edgeflare.core.arm import Arm
+from edgeflare.core.tensor import RawBatch
 from edgeflare.devices.connection import DeviceLost
-from edgeflare.models.evaluator import Evaluator, RawBatch, Signature
+from edgeflare.models.evaluator import Evaluator, Signature
 from laboratory import CLASSES, SIDE, SIGNATURE, Invoke, Laboratory, linear, untimed
 
 pytestmark = pytest.mark.slow

@@ -13,12 +13,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from edgeflare.core.tensor import Tensor
 from edgeflare.devices.connection import Connection, DeviceLost
 from edgeflare.devices.device import Device, connect
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.errors import UserError
-from edgeflare.models.evaluator import Signature, Tensor
+from edgeflare.models.evaluator import Signature
 from processes import children
 
 

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from edgeflare.core.tensor import RawBatch
 from edgeflare.devices import stream
 from edgeflare.devices.connection import DeviceLost
 from edgeflare.devices.device import connect
 from edgeflare.devices.profile import Profile
-from edgeflare.models.evaluator import RawBatch
 from edgeflare_protos import agent_pb2 as wire
 from edgeflare_protos import crc32
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from edgeflare.core.tensor import Tensor
 from edgeflare.diagnose.seed_disagreement import (
     Disagreement,
     Probabilities,
@@ -17,10 +18,10 @@ from edgeflare.diagnose.seed_disagreement import (
     explained,
     readings,
 )
-from edgeflare.models.decode import softmax
-from edgeflare.models.evaluator import Signature, Tensor
+from edgeflare.models.evaluator import Signature
 from edgeflare.models.in_process import InProcessModel
 from edgeflare.models.preprocess import Encoder, Preprocess, preset
+from edgeflare.tasks.classification import softmax
 
 SIDE, CLASSES = 6, 5
 SIGNATURE = Signature(

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from edgeflare.core.tensor import Tensor
 from edgeflare.models.callable import callable_file, callable_files, open_callable
-from edgeflare.models.evaluator import Tensor
 from edgeflare.models.original import open_original
 
 INPUT = Tensor("image", (1, 2, 2, 1), "int8", 1 / 255, -128)

@@ -10,7 +10,7 @@ import pytest
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
-from edgeflare.models.evaluator import Tensor  # noqa: E402
+from edgeflare.core.tensor import Tensor  # noqa: E402
 from edgeflare.models.onnx import is_planar, open_onnx  # noqa: E402
 from edgeflare.models.original import open_original  # noqa: E402
 

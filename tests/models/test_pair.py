@@ -11,7 +11,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from edgeflare.errors import UserError
-from edgeflare.models.decode import Decoder, detect_outputs
 from edgeflare.models.evaluator import HostModel
 from edgeflare.models.original import open_original
 from edgeflare.models.pair import Pair, load_pair
@@ -20,6 +19,7 @@ from edgeflare.models.preprocess import PRESETS, Encoder, Preprocess
 from edgeflare.models.seeds import Seeds, load_seeds
 from edgeflare.models.signature import image_shape
 from edgeflare.models.tflite import open_tflite
+from edgeflare.tasks.classification import ClassDecoder, detect_outputs
 
 Refusal = Callable[..., str]
 
@@ -250,5 +250,5 @@ def labels_and_ties(
     raw = model.submit(encoder.encode(seeds.images)).result()
     outputs = detect_outputs(model.signature.output, model.operators, raw.outputs)
     assert outputs == "probabilities"
-    decoded = Decoder(model.signature.output, outputs).decode(raw)
+    decoded = ClassDecoder(model.signature.output, outputs).decode(raw)
     return decoded.labels, decoded.tied

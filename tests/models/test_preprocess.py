@@ -9,16 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from edgeflare.models.evaluator import Tensor
-from edgeflare.models.preprocess import (
-    PRESETS,
-    Channels,
-    Encoder,
-    Preprocess,
-    dequantize,
-    preset,
-    quantize,
-)
+from edgeflare.core.tensor import Tensor, dequantize
+from edgeflare.models.preprocess import PRESETS, Channels, Encoder, Preprocess, preset, quantize
 
 positive = st.floats(0.01, 300.0)
 dtypes = st.sampled_from(["int8", "uint8"])

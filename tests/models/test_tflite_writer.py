@@ -9,7 +9,7 @@ import pytest
 from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter
 
-from edgeflare.models.evaluator import Tensor
+from edgeflare.core.tensor import Tensor
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.models.tflite_writer import Writer, notes
 

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from edgeflare.core.goal import Goal
+from edgeflare.core.tensor import dequantize
 from edgeflare.errors import UserError
-from edgeflare.models.preprocess import Encoder, dequantize, preset
+from edgeflare.models.preprocess import Encoder, preset
 from edgeflare.models.tflite import open_tflite
 from edgeflare.rank.model_measurements import (
     LEAST_RUNS,

@@ -7,9 +7,8 @@ import hashlib
 import numpy as np
 import pytest
 
+from edgeflare.core.tensor import Tensor
 from edgeflare.errors import UserError
-from edgeflare.models.decode import Decoder
-from edgeflare.models.evaluator import Tensor
 from edgeflare.models.tflite_writer import Writer
 from edgeflare.repair.model_to_repair import (
     earlier_repair,
@@ -17,6 +16,7 @@ from edgeflare.repair.model_to_repair import (
     require_probabilities,
 )
 from edgeflare.repair.shifts import Shifts, append
+from edgeflare.tasks.classification import ClassDecoder
 
 INPUT = Tensor("image", (1, 3), "float32")
 CLASSES = 3
@@ -71,9 +71,9 @@ def test_an_output_of_another_type_is_refused() -> None:
     ids=lambda output: output.dtype,
 )
 def test_logits_are_refused_whatever_their_type_and_probabilities_are_not(output: Tensor) -> None:
-    require_probabilities(Decoder(output, "probabilities"), "a.tflite")
+    require_probabilities(ClassDecoder(output, "probabilities"), "a.tflite")
     with pytest.raises(UserError, match=r"convert it with a softmax as its last layer$"):
-        require_probabilities(Decoder(output, "logits"), "a.tflite")
+        require_probabilities(ClassDecoder(output, "logits"), "a.tflite")
 
 
 def test_a_model_that_was_repaired_already_is_refused() -> None:

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from edgeflare.core.tensor import Tensor
 from edgeflare.errors import UserError
-from edgeflare.models.evaluator import Tensor
 from edgeflare.models.other_runtime import open_in_other_runtime
 from edgeflare.models.tflite import Kernels, TFLiteModel, open_tflite
 from edgeflare.repair.model_to_repair import ModelToRepair, read_model_to_repair

@@ -20,11 +20,11 @@ from edgeflare.campaign.panel import ArmModel, Panel
 from edgeflare.campaign.recorded_campaign import run_recorded_campaign
 from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Goal
+from edgeflare.core.tensor import Tensor
 from edgeflare.devices.device import Device
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.provenance import Telemetry
-from edgeflare.models.decode import Decoder
-from edgeflare.models.evaluator import Evaluator, Signature, Tensor
+from edgeflare.models.evaluator import Evaluator, Signature
 from edgeflare.models.in_process import InProcessModel
 from edgeflare.models.pair import Pair
 from edgeflare.models.preprocess import Encoder, Preprocess
@@ -33,6 +33,7 @@ from edgeflare.models.tflite import Kernels
 from edgeflare.run.begin_or_resume import begin_run, resume_run
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_header import RunHeader
+from edgeflare.tasks.classification import ClassDecoder
 from scripted_health import scripted_device
 
 SIDE = 6
@@ -226,7 +227,7 @@ class Laboratory:
 
 def _arm_model(evaluator: Evaluator) -> ArmModel:
     encoder = Encoder(Preprocess(), SIGNATURE.input)
-    return ArmModel(evaluator, encoder, Decoder(SIGNATURE.output, "logits"))
+    return ArmModel(evaluator, encoder, ClassDecoder(SIGNATURE.output, "logits"))
 
 
 def untimed(document: Document) -> Document:

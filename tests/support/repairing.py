@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.models.evaluator import Tensor
+from edgeflare.core.tensor import Tensor
 from edgeflare.repair.mixture import Mixture
 from edgeflare.repair.repair_samples import Samples
 from edgeflare.repair.shifts import Shifts

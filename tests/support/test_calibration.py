@@ -10,7 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from calibration import recalibrated
-from edgeflare.models.preprocess import Encoder, dequantize, preset
+from edgeflare.core.tensor import dequantize
+from edgeflare.models.preprocess import Encoder, preset
 from edgeflare.models.tflite import open_tflite
 from edgeflare.models.tflite_graph import Graph
 from example_compressions import EXAMPLE

@@ -18,6 +18,7 @@ from edgeflare.core.arm import Arm
 from edgeflare.core.domain import Domain
 from edgeflare.core.evaluated_query import EvaluatedQuery
 from edgeflare.core.query import Query
+from edgeflare.core.task import Task
 from edgeflare.run.journal import Journal
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import RunDirectory
@@ -47,6 +48,7 @@ class CampaignContext:
         journal: the record of the run, of which all else is derived.
         directory: where inputs are stored.
         domain: what the inputs are.
+        task: what the outputs mean.
         stopwatch: the times of this process.
         observer: sees progress.
         chains: the most chains that are open at once, on all devices together.
@@ -64,6 +66,7 @@ class CampaignContext:
     journal: Journal
     directory: RunDirectory
     domain: Domain
+    task: Task
     stopwatch: Stopwatch
     observer: Observer
     chains: int

@@ -12,11 +12,10 @@ from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.campaign.panel import PanelDeviceLost
 from edgeflare.core.arm import Arm
 from edgeflare.core.evaluated_query import EvaluatedQuery
+from edgeflare.core.outcome import answers_by_arm
 from edgeflare.core.query import Query
 from edgeflare.errors import InfrastructureError
-from edgeflare.models.decode import Decoded, Decoder
-from edgeflare.models.output_decoders import batch_from_bytes
-from edgeflare.models.sanity import sanity_warnings
+from edgeflare.tasks.task_registry import find_task
 
 MOST_SEEDS: Final = 64
 """Enough to see wrong preprocessing by, and few enough for a slow device to answer in seconds."""
@@ -56,13 +55,9 @@ def evaluate_first_seeds(opened: OpenedPair) -> DryRun:
     decoders = opened.panel.reading.decoders
     known = opened.seeds.labels
     labels = [] if known is None else known[: len(evaluated)].tolist()
-    labelled = [i for i, label in enumerate(labels) if 0 <= label < decoders[Arm.TWIN].classes]
+    labelled = [i for i, label in enumerate(labels) if 0 <= label < decoders[Arm.TWIN].choices]
     first = Arm.ORIGINAL if Arm.ORIGINAL in decoders else Arm.TWIN
-    decoded = {
-        arm: _decoded(decoders[arm], arm, evaluated)
-        for arm in (Arm.ORIGINAL, Arm.TWIN)
-        if arm in decoders
-    }
+    by_arm = answers_by_arm([one.outcome for one in evaluated])
     return DryRun(
         seeds=len(evaluated),
         labelled=len(labelled),
@@ -70,11 +65,9 @@ def evaluate_first_seeds(opened: OpenedPair) -> DryRun:
             arm: sum(evaluated[i].outcome[arm].decision == labels[i] for i in labelled)
             for arm in (opened.panel.arms if labelled else ())
         },
-        deviating=sum(
-            one.outcome[first].decision != one.outcome[Arm.DEVICE].decision for one in evaluated
-        ),
-        warnings=sanity_warnings(
-            decoded.get(Arm.ORIGINAL), decoded[Arm.TWIN], np.array(labels) if labels else None
+        deviating=sum(one.outcome[first].differs(one.outcome[Arm.DEVICE]) for one in evaluated),
+        warnings=find_task(opened.pair.task).warnings(
+            by_arm.get(Arm.ORIGINAL), by_arm[Arm.TWIN], np.array(labels) if labels else None
         ),
     )
 
@@ -90,12 +83,3 @@ def _evaluated(opened: OpenedPair) -> list[EvaluatedQuery]:
         except PanelDeviceLost as lost:
             raise InfrastructureError(str(lost)) from lost
     return evaluated
-
-
-def _decoded(decoder: Decoder, arm: Arm, evaluated: Sequence[EvaluatedQuery]) -> Decoded:
-    """Return the answers of one arm as a batch."""
-    failures = {
-        i: failure for i, one in enumerate(evaluated) if (failure := one.outcome[arm].failure)
-    }
-    outputs = [one.raw[arm] for one in evaluated]
-    return decoder.decode(batch_from_bytes(decoder, outputs, failures))

@@ -25,7 +25,6 @@ from edgeflare.devices.device import Device, connect
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.session import DeviceSession
 from edgeflare.errors import InfrastructureError, UserError
-from edgeflare.models.decode import Decoder, Outputs, detect_outputs
 from edgeflare.models.evaluator import HostModel
 from edgeflare.models.original import open_original
 from edgeflare.models.other_runtime import open_in_other_runtime
@@ -35,6 +34,7 @@ from edgeflare.models.seeds import Seeds, load_seeds
 from edgeflare.models.signature import image_shape
 from edgeflare.models.tflite import Kernels, OperatorMissing, TFLiteModel, open_tflite
 from edgeflare.run.plan import Plan
+from edgeflare.tasks.classification import ClassDecoder, Outputs, detect_outputs
 
 ImageShape = tuple[int, int, int]
 """Height, width, channels."""
@@ -185,7 +185,7 @@ def _open_on_device(pair: Pair, device: Device, twin: TFLiteModel) -> DeviceSess
 def _host_arm(pair: Pair, model: HostModel, seeds: Seeds) -> ArmModel:
     encoder = Encoder(pair.preprocess, model.signature.input)
     outputs = pair.outputs or _detect_outputs(model, encoder, seeds)
-    return ArmModel(model, encoder, Decoder(model.signature.output, outputs))
+    return ArmModel(model, encoder, ClassDecoder(model.signature.output, outputs))
 
 
 def _detect_outputs(model: HostModel, encoder: Encoder, seeds: Seeds) -> Outputs:

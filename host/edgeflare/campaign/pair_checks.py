@@ -6,7 +6,7 @@ from edgeflare.core.goal import Find
 from edgeflare.errors import UserError
 from edgeflare.models.evaluator import Evaluator
 from edgeflare.models.pair import Pair
-from edgeflare.models.signature import class_count
+from edgeflare.tasks.classification import class_count
 
 
 def require_original(pair: Pair, find: Find) -> None:

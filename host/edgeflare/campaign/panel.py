@@ -13,11 +13,12 @@ from edgeflare.core.answer import Answer
 from edgeflare.core.arm import Arm
 from edgeflare.core.evaluated_query import EvaluatedQuery
 from edgeflare.core.outcome import Outcome
+from edgeflare.core.output_decoders import OutputDecoders
 from edgeflare.core.query import Query
+from edgeflare.core.task import Decoder
+from edgeflare.core.tensor import RawBatch
 from edgeflare.devices.connection import DeviceLost
-from edgeflare.models.decode import Decoder
-from edgeflare.models.evaluator import Evaluator, RawBatch
-from edgeflare.models.output_decoders import OutputDecoders, read_answers
+from edgeflare.models.evaluator import Evaluator
 from edgeflare.models.preprocess import Encoder
 from edgeflare.run.device_assignment import device_of
 
@@ -172,7 +173,7 @@ class Pending:
             if key is Arm.DEVICE:
                 self.device_busy_seconds += batch.busy_seconds
             for row, output, answer in zip(
-                part.rows, batch.outputs, read_answers(part.decoder, batch), strict=True
+                part.rows, batch.outputs, part.decoder.read(batch), strict=True
             ):
                 if isinstance(key, Arm):
                     answers[row][key] = answer

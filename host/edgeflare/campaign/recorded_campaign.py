@@ -18,6 +18,7 @@ from edgeflare.run.journal import Journal
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDocument
+from edgeflare.tasks.task_registry import find_task
 
 
 def run_recorded_campaign(
@@ -63,6 +64,7 @@ def run_recorded_campaign(
         journal=journal,
         directory=directory,
         domain=find_domain(opened.pair.domain),
+        task=find_task(opened.pair.task),
         stopwatch=Stopwatch(journal, opened.opening_seconds),
         observer=observer,
         chains=chains * len(opened.devices),

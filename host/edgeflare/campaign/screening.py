@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.input_evaluation import evaluate_inputs
 from edgeflare.campaign.trigger_files import store_trigger
 from edgeflare.core.arm import Arm
 from edgeflare.core.evaluated_query import EvaluatedQuery
-from edgeflare.core.outcome import Outcome
+from edgeflare.core.outcome import Outcome, answers_by_arm
 from edgeflare.core.trigger import Trigger
-from edgeflare.models.decode import Decoded, Decoder
-from edgeflare.models.output_decoders import batch_from_bytes
-from edgeflare.models.sanity import sanity_warnings
 from edgeflare.run.journal_rows import AnswerRow
 from edgeflare.run.stored_answers import from_rows
 
@@ -52,27 +49,14 @@ def screen(context: CampaignContext) -> dict[int, Outcome]:
 
 def warn(context: CampaignContext) -> None:
     """Note what looks wrong in the answers of the host's models on the seeds, and show it."""
-    decoders = context.panel.reading.decoders
-    rows = [rows[0] for rows in context.journal.answers("seed").values()]
-    if not rows:
+    known = _known(context)
+    if not known:
         return
-    decoded = {
-        arm: _decode(decoders[arm], arm, rows)
-        for arm in (Arm.ORIGINAL, Arm.TWIN)
-        if arm in decoders
-    }
-    lines = sanity_warnings(decoded.get(Arm.ORIGINAL), decoded[Arm.TWIN], context.labels)
+    by_arm = answers_by_arm([one.outcome for one in known.values()])
+    lines = context.task.warnings(by_arm.get(Arm.ORIGINAL), by_arm[Arm.TWIN], context.labels)
     context.journal.note("warnings", lines)
     for line in lines:
         context.observer.warned(line)
-
-
-def _decode(decoder: Decoder, arm: Arm, rows: Sequence[AnswerRow]) -> Decoded:
-    outputs = [row.raw(arm) or b"" for row in rows]
-    failures = {
-        i: row.failures[arm.value] for i, row in enumerate(rows) if arm.value in row.failures
-    }
-    return decoder.decode(batch_from_bytes(decoder, outputs, failures))
 
 
 def _known(context: CampaignContext) -> Mapping[int, EvaluatedQuery]:

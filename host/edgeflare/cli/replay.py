@@ -111,7 +111,7 @@ def replay(
         raise UserError("--resume has to know which replay: add --out REPLAY")
     past = PastRun.open(run)
     if fail_on is ReplayFailOn.HARMFUL:
-        require_labels(past.header.labels, past.header.arms[Arm.DEVICE].classes)
+        require_labels(past.header.labels, past.header.arms[Arm.DEVICE].choices)
     against = None if baseline is None else PastRun.open(baseline)
     profiles = past.profiles(device, decided_by_user(trust))
     path = out or Path("runs") / f"replay-{run.resolve().name}-{datetime.now():%Y%m%d-%H%M%S}"

@@ -113,7 +113,7 @@ def search(
             opened = open_pair(loaded, plan, profiles, stack)
         header = describe_run(opened, plan)
         if fail_on is run_options.FailOn.HARMFUL:
-            require_labels(header.labels, header.arms[Arm.DEVICE].classes)
+            require_labels(header.labels, header.arms[Arm.DEVICE].choices)
         held_out = _load_held_out(test, opened)
         if dry_run:
             dry = evaluate_first_seeds(opened)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from edgeflare.core.answer import Answer
@@ -24,3 +24,12 @@ class Outcome:
 
     def __getitem__(self, arm: Arm) -> Answer:
         return self.answers[arm]
+
+
+def answers_by_arm(outcomes: Sequence[Outcome]) -> dict[Arm, list[Answer]]:
+    """Return the answers of each arm that answered all of some outcomes, in their order."""
+    return {
+        arm: [one.answers[arm] for one in outcomes]
+        for arm in Arm
+        if all(arm in one.answers for one in outcomes)
+    }

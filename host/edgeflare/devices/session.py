@@ -12,11 +12,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.devices.connection import Connection
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.stream import InferenceStream
 from edgeflare.errors import InfrastructureError, UserError
-from edgeflare.models.evaluator import RawBatch, Signature, Tensor
+from edgeflare.models.evaluator import Signature
 from edgeflare_protos import agent_pb2 as wire
 from edgeflare_protos.limits import MOST_INPUTS
 

@@ -13,10 +13,10 @@ import grpc
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.core.tensor import RawBatch
 from edgeflare.devices.connection import UPLOAD_BYTES_PER_SECOND, Connection, DeviceLost
 from edgeflare.devices.link_delay import DelayLine
 from edgeflare.errors import InfrastructureError
-from edgeflare.models.evaluator import RawBatch
 from edgeflare_protos import agent_pb2 as wire
 from edgeflare_protos import crc32
 

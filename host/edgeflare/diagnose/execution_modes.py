@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer
 from edgeflare.core.arm import Arm
+from edgeflare.core.task import Decoder
 from edgeflare.devices.device import Device
 from edgeflare.errors import UserError
-from edgeflare.models.decode import Decoder
 from edgeflare.models.evaluator import Evaluator
-from edgeflare.models.output_decoders import read_answers
 from edgeflare.models.tflite import Kernels, open_tflite
 
 REPEATS = 3
@@ -139,7 +138,7 @@ def ask(
     checksums: list[list[int]] = []
     for _ in range(times):
         batch = evaluator.submit(inputs).result()
-        answers.append(list(read_answers(decoder, batch)))
+        answers.append(list(decoder.read(batch)))
         checksums.append([zlib.crc32(output.tobytes()) for output in batch.outputs])
     return [
         _vote(mode, list(said), list(sums))

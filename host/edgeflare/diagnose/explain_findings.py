@@ -254,7 +254,8 @@ class _Explainer:
             return found
 
         def answer(inputs: NDArray[np.generic]) -> Probabilities:
-            return header.arms[Arm.TWIN].decode(self._twin.submit(inputs).result()).probabilities
+            answers = header.arms[Arm.TWIN].read(self._twin.submit(inputs).result())
+            return np.stack([one.probabilities for one in answers])
 
         others = readings(self._twin, pair.preprocess, answer)
         return explained(found, seeds.images[ids], wanted[: len(ids)], others)

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.core.tensor import Tensor
 from edgeflare.errors import UserError
-from edgeflare.models.evaluator import Signature, Tensor
+from edgeflare.models.evaluator import Signature
 from edgeflare.models.in_process import InProcessModel, reason
 from edgeflare.models.signature import classifier_signature, image_shape
 

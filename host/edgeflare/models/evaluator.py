@@ -2,33 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-
-@dataclass(frozen=True, slots=True)
-class Tensor:
-    """One input or output of a model.
-
-    Attributes:
-        name: as the model calls it.
-        shape: as the model declares it, the batch dimension included.
-        dtype: numpy's name of the type, "int8", "uint8" or "float32".
-        scale: real = (raw - zero_point) * scale; 0 where the tensor is not quantized.
-        zero_point: see scale.
-
-    """
-
-    name: str
-    shape: tuple[int, ...]
-    dtype: str
-    scale: float = 0.0
-    zero_point: int = 0
+from edgeflare.core.tensor import RawBatch, Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,22 +18,6 @@ class Signature:
 
     input: Tensor
     output: Tensor
-
-
-@dataclass(frozen=True, slots=True)
-class RawBatch:
-    """A model's raw outputs on a batch.
-
-    Attributes:
-        outputs: (batch, classes), in the model's own dtype; a failed input's row is zeros.
-        failures: why an input has no output, by its position: "crash", "hang" or "error".
-        busy_seconds: time that the model was computing.
-
-    """
-
-    outputs: NDArray[np.generic]
-    failures: Mapping[int, str] = field(default_factory=dict)
-    busy_seconds: float = 0.0
 
 
 class Evaluator(Protocol):

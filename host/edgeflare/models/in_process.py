@@ -9,8 +9,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.models.evaluator import RawBatch, Signature
-from edgeflare.models.signature import class_count
+from edgeflare.core.tensor import RawBatch
+from edgeflare.models.evaluator import Signature
+from edgeflare.tasks.classification import class_count
 
 Invoke = Callable[[NDArray[np.generic]], NDArray[np.generic]]
 """Runs a model on one input, (1, *input shape without its batch dimension) → (1, classes)."""

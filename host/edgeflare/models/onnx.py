@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from edgeflare.core.tensor import Tensor
 from edgeflare.errors import UserError
-from edgeflare.models.evaluator import Tensor
 from edgeflare.models.in_process import InProcessModel, reason
 from edgeflare.models.signature import CHANNELS, classifier_signature
 from edgeflare.models.tflite import check_model_file

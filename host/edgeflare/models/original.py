@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from edgeflare.core.tensor import Tensor
 from edgeflare.errors import UserError
 from edgeflare.models.callable import open_callable
-from edgeflare.models.evaluator import HostModel, Tensor
+from edgeflare.models.evaluator import HostModel
 from edgeflare.models.onnx import open_onnx
 from edgeflare.models.tflite import open_tflite
 from edgeflare.suggestion import path_suggestion

@@ -13,12 +13,12 @@ from typing import BinaryIO, cast
 
 from edgeflare.errors import UserError
 from edgeflare.models.callable import callable_file, callable_files
-from edgeflare.models.decode import Outputs
 from edgeflare.models.original import is_callable
 from edgeflare.models.pair_file import FILE, Settings, read_settings
 from edgeflare.models.preprocess import PRESETS, Preprocess, preset
 from edgeflare.models.seeds import image_files
 from edgeflare.suggestion import path_suggestion
+from edgeflare.tasks.classification import Outputs
 from edgeflare.trust.request import Request
 from edgeflare.trust.trust import Trust, granted
 
@@ -39,7 +39,8 @@ class Pair:
         seeds: an `.npz` file or a folder of image files.
         preprocess: the preprocessing of both models.
         classes: names of the classes; empty where not given.
-        domain: the kind of the inputs.
+        domain: what the inputs are.
+        task: what the outputs mean.
         outputs: whether both models give logits or probabilities; None to detect it.
         notes: assumptions that were made about the pair, a line each for the user.
 
@@ -52,6 +53,7 @@ class Pair:
     preprocess: Preprocess
     classes: tuple[str, ...] = ()
     domain: str = "image"
+    task: str = "classification"
     outputs: Outputs | None = None
     notes: tuple[str, ...] = ()
 

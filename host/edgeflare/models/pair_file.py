@@ -14,11 +14,11 @@ else:
     import tomli as tomllib
 
 from edgeflare.errors import UserError
-from edgeflare.models.decode import Outputs
 from edgeflare.models.original import is_callable
 from edgeflare.models.preprocess import PRESETS, Channels, Resize
 from edgeflare.regular_file import read_regular
 from edgeflare.suggestion import suggestion
+from edgeflare.tasks.classification import Outputs
 
 FILE = "pair.toml"
 

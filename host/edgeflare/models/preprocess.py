@@ -14,8 +14,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.core.tensor import Tensor
 from edgeflare.errors import UserError
-from edgeflare.models.evaluator import Tensor
 from edgeflare.models.signature import image_shape
 from edgeflare.suggestion import suggestion
 
@@ -155,14 +155,6 @@ def quantize(inputs: NDArray[np.float32], tensor: Tensor) -> NDArray[np.generic]
     rounded = np.copysign(np.floor(np.abs(steps) + 0.5), steps) + tensor.zero_point
     quantized: NDArray[np.generic] = np.clip(rounded, limits.min, limits.max).astype(tensor.dtype)
     return quantized
-
-
-def dequantize(raw: NDArray[np.generic], tensor: Tensor) -> NDArray[np.float64]:
-    """Return the real values of raw ones: (raw - zero_point) * scale."""
-    real = raw.astype(np.float64)
-    if tensor.dtype == "float32" or not tensor.scale:
-        return real
-    return (real - tensor.zero_point) * tensor.scale
 
 
 def _channel_order(channels: Channels, count: int) -> list[int] | None:

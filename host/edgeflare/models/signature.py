@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 
+from edgeflare.core.tensor import Tensor
 from edgeflare.errors import UserError
-from edgeflare.models.evaluator import Signature, Tensor
+from edgeflare.models.evaluator import Signature
+from edgeflare.tasks.classification import class_count
 
 DTYPES = ("float32", "int8", "uint8")
 """Types that an input or output may have."""
@@ -53,28 +54,6 @@ def image_shape(tensor: Tensor, model: str = "the model") -> tuple[int, int, int
             "with a fixed batch size of 1"
         )
     return shape[1], shape[2], shape[3]
-
-
-def class_count(tensor: Tensor, model: str = "the model") -> int:
-    """Return the number of classes of an output.
-
-    Raises:
-        UserError: the output is not one vector of at least two classes, such as (1, C) or
-            (1, 1, 1, C).
-
-    """
-    classes = tensor.shape[-1] if tensor.shape else 0
-    if prod(tensor.shape[:-1]) != 1:
-        raise UserError(
-            f"{model}: output {tensor.name!r} has shape {tensor.shape}; a classifier gives one "
-            "score for each class, (1, classes)"
-        )
-    if classes < 2:
-        raise UserError(
-            f"{model}: output {tensor.name!r} has shape {tensor.shape}; a classifier needs at "
-            "least two classes, give a binary model two outputs"
-        )
-    return classes
 
 
 _CURE = {

@@ -11,8 +11,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.errors import InfrastructureError, UserError
-from edgeflare.models.evaluator import RawBatch, Signature, Tensor
+from edgeflare.models.evaluator import Signature
 from edgeflare.models.signature import classifier_signature
 from edgeflare.suggestion import path_suggestion
 from edgeflare_agent.runtime import (

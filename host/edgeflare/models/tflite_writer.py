@@ -13,7 +13,7 @@ import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 from numpy.typing import NDArray
 
-from edgeflare.models.evaluator import Tensor
+from edgeflare.core.tensor import Tensor
 
 _IDENTIFIER = b"TFL3"
 _SCHEMA_VERSION = 3

@@ -20,12 +20,13 @@ from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
 from edgeflare.models.preprocess import Encoder
 from edgeflare.models.seeds import Seeds, is_labelled, load_seeds
-from edgeflare.models.signature import class_count, image_shape
+from edgeflare.models.signature import image_shape
 from edgeflare.models.tflite import open_tflite
 from edgeflare.rank.model_runs import CorrectCounts, count_right
 from edgeflare.run.json_file import compiled, load_json
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import write_atomically
+from edgeflare.tasks.classification import class_count
 from edgeflare.trust.trust import KEPT_ONLY, Trust
 
 WARM_UPS = 10
@@ -259,7 +260,7 @@ def _answers(opened: OpenedPair, goal: Goal, stopped: Callable[[], bool]) -> Lab
     labels = opened.seeds.labels
     if labels is None or len(outcomes) < len(labels):
         return None
-    classes = opened.panel.reading.decoders[Arm.DEVICE].classes
+    classes = opened.panel.reading.decoders[Arm.DEVICE].choices
     right = count_right(outcomes, labels.tolist(), classes)
     if right is None:
         raise UserError(

@@ -141,7 +141,7 @@ def _read(run: Path) -> ModelRuns:
         tied=sum(map(header.plan.goal.tied_deviation, outcomes)),
         right=None
         if header.labels is None
-        else count_right(outcomes, header.labels, header.arms[Arm.DEVICE].classes),
+        else count_right(outcomes, header.labels, header.arms[Arm.DEVICE].choices),
         queries=queries,
         seconds=seconds,
         strengths=tuple(strength for strength in strengths if strength is not None),

@@ -6,12 +6,11 @@ import hashlib
 import json
 from dataclasses import dataclass
 
+from edgeflare.core.tensor import Tensor
 from edgeflare.errors import UserError
-from edgeflare.models.decode import Decoder
-from edgeflare.models.evaluator import Tensor
-from edgeflare.models.signature import class_count
 from edgeflare.models.tflite_graph import Graph, GraphTensor
 from edgeflare.models.tflite_writer import notes
+from edgeflare.tasks.classification import ClassDecoder, class_count
 
 NOTE = "edgeflare.repair"
 """Key of a repaired file's metadata entry: JSON with name and sha256 of the model before repair."""
@@ -97,7 +96,7 @@ def note_of(model: ModelToRepair) -> bytes:
     return json.dumps({"name": model.name, "sha256": model.sha256}, sort_keys=True).encode()
 
 
-def require_probabilities(decoder: Decoder, name: str) -> None:
+def require_probabilities(decoder: ClassDecoder, name: str) -> None:
     """Refuse a model that gives logits.
 
     Args:

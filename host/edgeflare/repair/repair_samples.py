@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.models.evaluator import Tensor
-from edgeflare.models.preprocess import dequantize
+from edgeflare.core.tensor import Tensor, dequantize
 
 Labels = NDArray[np.int64]
 Rows = NDArray[np.int64]

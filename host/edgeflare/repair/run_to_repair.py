@@ -16,13 +16,13 @@ from edgeflare.core.goal import Find, Goal
 from edgeflare.core.input import Input
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
-from edgeflare.models.decode import Decoder
 from edgeflare.models.pair import Pair
 from edgeflare.models.seeds import Seeds
 from edgeflare.repair.fold_assignment import FOLDS
 from edgeflare.repair.repair_samples import Labels, Samples
 from edgeflare.replay.past_run import PastRun
 from edgeflare.run.run_document import Finding
+from edgeflare.tasks.classification import ClassDecoder, class_decoder
 
 LEAST_TRIGGERS = 5 * FOLDS
 """Five in each fold: with fewer, a fold may have none of most classes."""
@@ -56,9 +56,9 @@ class RunToRepair:
         return np.array([entry.seed_id for entry in self.entries], np.int64)
 
     @property
-    def decoder(self) -> Decoder:
+    def decoder(self) -> ClassDecoder:
         """How the device's raw outputs are read."""
-        return self.opened.panel.reading.decoders[Arm.DEVICE]
+        return class_decoder(self.opened.panel.reading.decoders[Arm.DEVICE])
 
     def ask(self, images: Sequence[Input], seed_ids: Sequence[int]) -> Iterator[EvaluatedQuery]:
         """Ask original and device about images, and yield the answers in order.

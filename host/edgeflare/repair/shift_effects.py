@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.models.evaluator import Tensor
+from edgeflare.core.tensor import Tensor
 from edgeflare.repair.input_matching import match
 from edgeflare.repair.repair_samples import Labels, Samples, together
 from edgeflare.repair.shifts import STEP

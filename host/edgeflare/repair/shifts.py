@@ -24,8 +24,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.core.tensor import Tensor
 from edgeflare.errors import UserError
-from edgeflare.models.evaluator import Tensor
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.models.tflite_writer import Writer
 from edgeflare.repair.model_to_repair import NOTE, ModelToRepair, note_of, read_model_to_repair

@@ -109,7 +109,7 @@ class PastRun:
             key: tuple(value) if isinstance(value, list) else value
             for key, value in said["preprocess"].items()
         }
-        kinds = {decoder.outputs for decoder in self.header.arms.values()}
+        kinds = {decoder.to_json().get("outputs") for decoder in self.header.arms.values()}
         known = kinds.pop() if len(kinds) == 1 else None
         pair = Pair(
             name=said["name"],

@@ -91,7 +91,7 @@ def print_dry_run(
 def _preprocessing(header: RunHeader) -> str:
     said = header.pair["preprocess"]
     mean, std = (", ".join(f"{value:g}" for value in said[key]) for key in ("mean", "std"))
-    kinds = dict.fromkeys(decoder.outputs for decoder in header.arms.values())
+    kinds = dict.fromkeys(decoder.meaning for decoder in header.arms.values())
     return (
         f"model input = (pixel / {said['scale']:g} - {mean}) / {std}, channels {said['channels']},"
         f" seeds of another size: {said['resize']}; the models give {' and '.join(kinds)}"

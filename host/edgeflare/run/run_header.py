@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from edgeflare.core.arm import Arm
+from edgeflare.core.output_decoders import OutputDecoders
+from edgeflare.core.task import Decoder
 from edgeflare.errors import UserError
-from edgeflare.models.decode import Decoder
-from edgeflare.models.evaluator import Tensor
-from edgeflare.models.output_decoders import OutputDecoders
 from edgeflare.run.plan import Plan
+from edgeflare.tasks.task_registry import find_task
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +48,7 @@ class RunHeader:
             "pair": dict(self.pair),
             "plan": self.plan.to_json(),
             "devices": [dict(device) for device in self.devices],
-            "arms": {
-                arm.value: {"tensor": asdict(decoder.tensor), "outputs": decoder.outputs}
-                for arm, decoder in self.arms.items()
-            },
+            "arms": {arm.value: dict(decoder.to_json()) for arm, decoder in self.arms.items()},
             "classes": list(self.classes),
             "labels": None if self.labels is None else list(self.labels),
             "host": dict(self.host),
@@ -67,12 +64,15 @@ class RunHeader:
 
         """
         try:
+            task = find_task(fields["pair"].get("task", "classification"))
             return cls(
                 version=fields["version"],
                 pair=fields["pair"],
                 plan=Plan.from_json(fields["plan"]),
                 devices=tuple(fields["devices"]),
-                arms={Arm(name): _decoder(arm) for name, arm in fields["arms"].items()},
+                arms={
+                    Arm(name): task.decoder_from_json(arm) for name, arm in fields["arms"].items()
+                },
                 classes=tuple(fields["classes"]),
                 labels=None if fields["labels"] is None else tuple(fields["labels"]),
                 host=fields.get("host", {}),
@@ -137,11 +137,6 @@ DECIDES_ANSWERS = (
     *("delegate", "delegated_nodes"),
 )
 """What of a device's provenance decides its answers; the last are not in all older journals."""
-
-
-def _decoder(fields: Mapping[str, Any]) -> Decoder:
-    tensor = Tensor(**{**fields["tensor"], "shape": tuple(fields["tensor"]["shape"])})
-    return Decoder(tensor, fields["outputs"])
 
 
 def _flat(plan: Mapping[str, Any]) -> dict[str, Any]:

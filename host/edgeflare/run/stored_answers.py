@@ -10,8 +10,8 @@ from edgeflare.core.arm import Arm
 from edgeflare.core.evaluated_query import EvaluatedQuery
 from edgeflare.core.input import Input
 from edgeflare.core.outcome import Outcome
-from edgeflare.models.decode import Decoder
-from edgeflare.models.output_decoders import OutputDecoders, batch_from_bytes, read_answers
+from edgeflare.core.output_decoders import OutputDecoders, batch_from_bytes
+from edgeflare.core.task import Decoder
 from edgeflare.run.journal_rows import AnswerRow, Role
 
 
@@ -67,7 +67,7 @@ def _read(
         return []
     failures = {k: rows[i].failures[key] for k, i in enumerate(blobs) if key in rows[i].failures}
     batch = batch_from_bytes(decoder, blobs.values(), failures)
-    return list(zip(blobs, read_answers(decoder, batch), strict=True))
+    return list(zip(blobs, decoder.read(batch), strict=True))
 
 
 def _part(blob: bytes, k: int, reading: OutputDecoders) -> bytes:

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from documents import Document, as_json
 from edgeflare.campaign.health.canaries import Canaries
 from edgeflare.core.arm import Arm
+from edgeflare.core.tensor import RawBatch
 from edgeflare.errors import InfrastructureError
-from edgeflare.models.evaluator import Evaluator, RawBatch, Signature
+from edgeflare.models.evaluator import Evaluator, Signature
 from edgeflare.models.preprocess import Encoder, Preprocess
 from edgeflare.run.journal import Journal
 from edgeflare.run.journal_rows import AnswerRow

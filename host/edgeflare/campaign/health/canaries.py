@@ -22,9 +22,9 @@ from edgeflare.campaign.health.health_record import HealthRecord
 from edgeflare.campaign.health.thermometer import Thermometer
 from edgeflare.core.arm import Arm
 from edgeflare.core.evaluated_query import EvaluatedQuery
+from edgeflare.core.output_decoders import OutputDecoders
 from edgeflare.core.query import Query
 from edgeflare.errors import InfrastructureError
-from edgeflare.models.output_decoders import OutputDecoders
 from edgeflare.run.device_assignment import device_of
 from edgeflare.run.journal import Journal
 from edgeflare.run.run_directory import RunDirectory

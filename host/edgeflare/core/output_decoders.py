@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from edgeflare.core.answer import Answer
 from edgeflare.core.arm import Arm
-from edgeflare.models.decode import Decoder
-from edgeflare.models.evaluator import RawBatch
+from edgeflare.core.task import Decoder
+from edgeflare.core.tensor import RawBatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +39,3 @@ def batch_from_bytes(
     """
     vectors = np.frombuffer(b"".join(outputs), decoder.tensor.dtype)
     return RawBatch(vectors.reshape(len(outputs), -1), failures)
-
-
-def read_answers(decoder: Decoder, batch: RawBatch) -> Iterator[Answer]:
-    """Yield the answers that a batch of raw outputs means."""
-    decoded = decoder.decode(batch)
-    for label, tied, probabilities, scores, failure in zip(
-        decoded.labels.tolist(),
-        decoded.tied.tolist(),
-        decoded.probabilities,
-        decoded.scores,
-        decoded.failures,
-        strict=True,
-    ):
-        yield Answer(None if failure else label, tied, probabilities, scores, failure)

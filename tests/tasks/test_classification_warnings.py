@@ -6,25 +6,26 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from edgeflare.models.decode import Decoded, Decoder, detect_outputs
-from edgeflare.models.evaluator import RawBatch, Tensor
+from edgeflare.core.answer import Answer
+from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.models.pair import load_pair
 from edgeflare.models.preprocess import Encoder, Preprocess
-from edgeflare.models.sanity import sanity_warnings
 from edgeflare.models.seeds import load_seeds
 from edgeflare.models.tflite import open_tflite
+from edgeflare.tasks.classification import ClassDecoder, detect_outputs
+from edgeflare.tasks.classification_warnings import classification_warnings
 
-DECODER = Decoder(Tensor("out", (1, 4), "float32"), "logits")
+DECODER = ClassDecoder(Tensor("out", (1, 4), "float32"), "logits")
 
 
-def decoded(logits: NDArray[np.float64]) -> Decoded:
-    return DECODER.decode(RawBatch(logits.astype(np.float32)))
+def decoded(logits: NDArray[np.float64]) -> list[Answer]:
+    return list(DECODER.read(RawBatch(logits.astype(np.float32))))
 
 
 def warn(logits: NDArray[np.float64], labels: list[int] | None = None) -> list[str]:
     """What is said of an original, beside a compressed model that works."""
     given = None if labels is None else np.array(labels, np.int64)
-    return sanity_warnings(decoded(logits), decoded(right(len(logits))), given)
+    return classification_warnings(decoded(logits), decoded(right(len(logits))), given)
 
 
 def right(count: int, classes: int = 4) -> NDArray[np.float64]:
@@ -46,13 +47,13 @@ def test_outputs_that_hardly_vary() -> None:
 
 def test_outputs_of_the_compressed_model_that_hardly_vary() -> None:
     constant = decoded(np.ones((40, 4)))
-    (line,) = sanity_warnings(decoded(right(40)), constant, None)
+    (line,) = classification_warnings(decoded(right(40)), constant, None)
     assert "the compressed model's outputs hardly vary" in line
     assert "calibration" in line
     # Where there is no original, or it is constant too, nothing speaks against preprocessing.
-    (line,) = sanity_warnings(None, constant, None)
+    (line,) = classification_warnings(None, constant, None)
     assert "scale" in line
-    assert len(sanity_warnings(constant, constant, None)) == 2
+    assert len(classification_warnings(constant, constant, None)) == 2
 
 
 def test_accuracy_near_chance() -> None:
@@ -90,8 +91,8 @@ def test_wrong_preprocessing_of_a_real_model_is_noticed(
         encoder = Encoder(preprocess or pair.preprocess, model.signature.input)
         raw = model.submit(encoder.encode(seeds.images)).result()
         outputs = detect_outputs(model.signature.output, model.operators, raw.outputs)
-        answers = Decoder(model.signature.output, outputs).decode(raw)
+        answers = list(ClassDecoder(model.signature.output, outputs).read(raw))
     finally:
         model.close()
-    assert bool(sanity_warnings(answers, answers, None)) is complains
-    assert bool(sanity_warnings(answers, answers, seeds.labels)) is complains
+    assert bool(classification_warnings(answers, answers, None)) is complains
+    assert bool(classification_warnings(answers, answers, seeds.labels)) is complains

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.models.decode import Decoded
+from edgeflare.core.answer import Answer
 
 _LEAST_SEEDS = 8
 _LEAST_SPREAD = 0.25
@@ -17,8 +18,10 @@ _CURE = "check scale, mean, std and channels of the preprocessing"
 _CURE_OF_COMPRESSION = "check how it was compressed, the data for calibration most of all"
 
 
-def sanity_warnings(
-    original: Decoded | None, compressed: Decoded, labels: NDArray[np.int64] | None
+def classification_warnings(
+    original: Sequence[Answer] | None,
+    compressed: Sequence[Answer],
+    labels: NDArray[np.int64] | None,
 ) -> list[str]:
     """Return one line for each sign of wrong preprocessing in the models' answers on the seeds.
 
@@ -40,21 +43,19 @@ def sanity_warnings(
     if _hardly_varies(compressed):
         cure = _CURE_OF_COMPRESSION if varies else _CURE
         lines.append(f"the compressed model's outputs hardly vary over the seeds: {cure}")
-    if original is not None and labels is not None:
-        labelled = _answered(original) & (labels >= 0) & (labels < original.raw.shape[1])
-        right = original.labels[labelled] == labels[labelled]
-        if chance := _near_chance(right, original.raw.shape[1]):
+    if original and labels is not None:
+        classes = len(original[0].scores)
+        answered = np.array([answer.failure is None for answer in original], bool)
+        labelled = answered & (labels >= 0) & (labels < classes)
+        decided = np.array([answer.decision or 0 for answer in original])
+        if chance := _near_chance(decided[labelled] == labels[labelled], classes):
             lines.append(chance)
     return lines
 
 
-def _answered(model: Decoded) -> NDArray[np.bool_]:
-    return np.array([failure is None for failure in model.failures], bool)
-
-
-def _hardly_varies(model: Decoded) -> bool:
-    scores = model.scores[_answered(model)]
-    return len(scores) >= _LEAST_SEEDS and bool(scores.std(axis=0).max() < _LEAST_SPREAD)
+def _hardly_varies(answers: Sequence[Answer]) -> bool:
+    scores = [answer.scores for answer in answers if answer.failure is None]
+    return len(scores) >= _LEAST_SEEDS and bool(np.std(scores, axis=0).max() < _LEAST_SPREAD)
 
 
 def _near_chance(right: NDArray[np.bool_], classes: int) -> str | None:

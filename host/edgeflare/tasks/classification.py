@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from math import prod
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.models.evaluator import RawBatch, Tensor
-from edgeflare.models.preprocess import dequantize
-from edgeflare.models.signature import class_count
+from edgeflare.core.answer import Answer, Failure
+from edgeflare.core.task import Decoder, Task
+from edgeflare.core.tensor import RawBatch, Tensor, dequantize
+from edgeflare.errors import UserError
+from edgeflare.tasks.classification_warnings import classification_warnings
 
 Outputs = Literal["logits", "probabilities"]
-Failure = Literal["crash", "hang", "invalid-output"]
 
 _FAILURES: dict[str, Failure] = {"crash": "crash", "hang": "hang"}
 _AFTER_SOFTMAX = {"QUANTIZE", "DEQUANTIZE", "RESHAPE", "SQUEEZE"}
@@ -44,8 +46,8 @@ class Decoded:
     failures: tuple[Failure | None, ...]
 
 
-class Decoder:
-    """Reads the raw outputs of one model."""
+class ClassDecoder(Decoder):
+    """Reads the scores of classes."""
 
     def __init__(self, tensor: Tensor, outputs: Outputs) -> None:
         """Make a decoder; `detect_outputs` says what a model's outputs are.
@@ -55,9 +57,26 @@ class Decoder:
 
         """
         self.tensor = tensor
-        self.outputs = outputs
-        self.classes = class_count(tensor)
+        self.outputs = self.meaning = outputs
+        self.classes = self.choices = class_count(tensor)
         self._floor = _floor(tensor)
+
+    def read(self, batch: RawBatch) -> Iterator[Answer]:
+        """Yield the class of each row, and its scores."""
+        decoded = self.decode(batch)
+        for label, tied, probabilities, scores, failure in zip(
+            decoded.labels.tolist(),
+            decoded.tied.tolist(),
+            decoded.probabilities,
+            decoded.scores,
+            decoded.failures,
+            strict=True,
+        ):
+            yield Answer(None if failure else label, tied, probabilities, scores, failure)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the tensor, and whether it holds logits or probabilities."""
+        return {"tensor": asdict(self.tensor), "outputs": self.outputs}
 
     def decode(self, batch: RawBatch) -> Decoded:
         """Read a batch.
@@ -93,6 +112,48 @@ class Decoder:
         return Decoded(raw, labels, tied, probabilities, scores, why)
 
 
+class Classification(Task):
+    """One score for each class; the class with the largest is the decision."""
+
+    name = "classification"
+
+    def decoder_from_json(self, fields: Mapping[str, Any]) -> ClassDecoder:
+        """Return the decoder that `ClassDecoder.to_json` described."""
+        tensor = Tensor(**{**fields["tensor"], "shape": tuple(fields["tensor"]["shape"])})
+        return ClassDecoder(tensor, fields["outputs"])
+
+    def show(self, answer: Answer, names: Sequence[str] = ()) -> str:
+        """Return the name of the class, or its number."""
+        label = answer.decision
+        if label is None:
+            return answer.failure or "none"
+        return names[label] if names else f"class {label}"
+
+    def warnings(
+        self,
+        original: Sequence[Answer] | None,
+        compressed: Sequence[Answer],
+        labels: NDArray[np.int64] | None,
+    ) -> list[str]:
+        """Return what looks like wrong preprocessing; see `classification_warnings`."""
+        return classification_warnings(original, compressed, labels)
+
+
+def class_decoder(decoder: Decoder) -> ClassDecoder:
+    """Return a decoder as one of classes.
+
+    Raises:
+        UserError: it is of another task.
+
+    """
+    if not isinstance(decoder, ClassDecoder):
+        raise UserError(
+            f"output {decoder.tensor.name!r} holds {decoder.meaning}, and this needs a classifier:"
+            " choose a pair whose task is classification"
+        )
+    return decoder
+
+
 def detect_outputs(
     tensor: Tensor, operators: Sequence[str] = (), raw: NDArray[np.generic] | None = None
 ) -> Outputs:
@@ -121,6 +182,28 @@ def detect_outputs(
     tolerance = 0.001 + min(0.1, real.shape[1] / 512)
     sums_to_one = (np.abs(real.sum(axis=1) - 1.0) <= tolerance).all()
     return "probabilities" if (real >= 0.0).all() and sums_to_one else "logits"
+
+
+def class_count(tensor: Tensor, model: str = "the model") -> int:
+    """Return the number of classes of an output.
+
+    Raises:
+        UserError: the output is not one vector of at least two classes, such as (1, C) or
+            (1, 1, 1, C).
+
+    """
+    classes = tensor.shape[-1] if tensor.shape else 0
+    if prod(tensor.shape[:-1]) != 1:
+        raise UserError(
+            f"{model}: output {tensor.name!r} has shape {tensor.shape}; a classifier gives one "
+            "score for each class, (1, classes)"
+        )
+    if classes < 2:
+        raise UserError(
+            f"{model}: output {tensor.name!r} has shape {tensor.shape}; a classifier needs at "
+            "least two classes, give a binary model two outputs"
+        )
+    return classes
 
 
 def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -10,8 +10,9 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from edgeflare.core import answer
-from edgeflare.models.decode import Decoder, Failure, Outputs, detect_outputs, softmax
-from edgeflare.models.evaluator import RawBatch, Tensor
+from edgeflare.core.answer import Failure
+from edgeflare.core.tensor import RawBatch, Tensor
+from edgeflare.tasks.classification import ClassDecoder, Outputs, detect_outputs, softmax
 
 FLOAT = Tensor("out", (1, 4), "float32")
 SOFTMAX8 = Tensor("out", (1, 4), "int8", 1 / 256, -128)
@@ -23,7 +24,7 @@ bytes8 = arrays(np.int8, (5, 4))
 
 @given(floats)
 def test_logits_become_probabilities(raw: NDArray[np.float32]) -> None:
-    decoded = Decoder(FLOAT, "logits").decode(RawBatch(raw))
+    decoded = ClassDecoder(FLOAT, "logits").decode(RawBatch(raw))
     np.testing.assert_allclose(decoded.probabilities.sum(axis=1), 1.0)
     np.testing.assert_array_equal(decoded.scores, raw.astype(np.float64))
     np.testing.assert_array_equal(decoded.labels, raw.argmax(axis=1))
@@ -35,7 +36,7 @@ def test_logits_become_probabilities(raw: NDArray[np.float32]) -> None:
 def test_labels_and_ties_are_those_of_the_raw_outputs(
     raw: NDArray[np.int8], tensor: Tensor, outputs: Outputs
 ) -> None:
-    decoded = Decoder(tensor, outputs).decode(RawBatch(raw))
+    decoded = ClassDecoder(tensor, outputs).decode(RawBatch(raw))
     np.testing.assert_array_equal(decoded.raw, raw)
     for row, label, tied in zip(raw.tolist(), decoded.labels, decoded.tied, strict=True):
         first, second = sorted(row, reverse=True)[:2]
@@ -47,7 +48,7 @@ def test_labels_and_ties_are_those_of_the_raw_outputs(
 def test_probabilities_stay_as_they_are_and_scores_follow_their_order(
     raw: NDArray[np.int8],
 ) -> None:
-    decoded = Decoder(SOFTMAX8, "probabilities").decode(RawBatch(raw))
+    decoded = ClassDecoder(SOFTMAX8, "probabilities").decode(RawBatch(raw))
     np.testing.assert_array_equal(decoded.probabilities, (raw.astype(np.float64) + 128) / 256)
     assert np.isfinite(decoded.scores).all()
     for row, scores in zip(raw, decoded.scores, strict=True):
@@ -58,7 +59,7 @@ def test_probabilities_stay_as_they_are_and_scores_follow_their_order(
 
 def test_a_saturated_float_softmax_still_has_different_scores() -> None:
     raw = np.array([[1.0, 1e-20, 1e-30, 0.0]], np.float32)
-    scores = Decoder(FLOAT, "probabilities").decode(RawBatch(raw)).scores[0]
+    scores = ClassDecoder(FLOAT, "probabilities").decode(RawBatch(raw)).scores[0]
     assert (np.diff(scores) < -5).all()
 
 
@@ -67,7 +68,7 @@ def test_failures_of_every_kind(shape: tuple[int, ...]) -> None:
     raw = np.array([[0, 1, 2, 3]] * 6, np.float32)
     raw[1, 2], raw[2, 0] = np.nan, np.inf
     failures = {3: "crash", 4: "hang", 5: "error"}
-    decoder = Decoder(Tensor("out", shape, "float32"), "logits")
+    decoder = ClassDecoder(Tensor("out", shape, "float32"), "logits")
     decoded = decoder.decode(RawBatch(raw.reshape(6, *shape[1:]), failures))
     invalid = "invalid-output"
     assert decoded.failures == (None, invalid, invalid, "crash", "hang", invalid)
@@ -79,12 +80,17 @@ def test_failures_of_every_kind(shape: tuple[int, ...]) -> None:
 
 
 def test_outputs_of_another_shape_are_invalid() -> None:
-    decoded = Decoder(FLOAT, "logits").decode(RawBatch(np.ones((2, 7), np.float32), {0: "crash"}))
+    decoded = ClassDecoder(FLOAT, "logits").decode(
+        RawBatch(np.ones((2, 7), np.float32), {0: "crash"})
+    )
     assert decoded.failures == ("crash", "invalid-output")
 
 
 def test_an_empty_batch() -> None:
-    assert len(Decoder(FLOAT, "logits").decode(RawBatch(np.zeros((0, 4), np.float32))).labels) == 0
+    assert (
+        len(ClassDecoder(FLOAT, "logits").decode(RawBatch(np.zeros((0, 4), np.float32))).labels)
+        == 0
+    )
 
 
 def test_kinds_of_failure_are_those_of_the_search() -> None:

@@ -1,0 +1,78 @@
+"""Classes that installed packages offer by entry points, such as domains and tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from importlib.metadata import EntryPoint, entry_points
+from inspect import isabstract
+from types import MappingProxyType
+from typing import Any, Generic, TypeVar
+
+from edgeflare.errors import UserError
+from edgeflare.suggestion import suggestion
+
+Base = TypeVar("Base")
+
+
+class InstalledClasses(Generic[Base]):
+    """The classes of one group of entry points, by name; each is imported when it is asked for."""
+
+    def __init__(self, group: str, what: str, base: type[Any]) -> None:
+        """Look into a group.
+
+        Args:
+            group: of the entry points.
+            what: a class of it is called in messages.
+            base: the abstract class that each has to be a subclass of.
+
+        """
+        self._group, self._what, self._base = group, what, base
+        self._loaded: dict[str, type[Base]] = {}
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of all classes, in the order of the names."""
+        return tuple(self._entries)
+
+    def find(self, name: str) -> type[Base]:
+        """Return the class of a name.
+
+        Raises:
+            UserError: there is none, or it cannot be used.
+
+        """
+        if name not in self._entries:
+            hint = suggestion(name, self._entries, "did you mean {!r}? ")
+            raise UserError(
+                f"unknown {self._what} {name!r}; {hint}There are {', '.join(self._entries)}."
+            )
+        if name not in self._loaded:
+            self._loaded[name] = self._load(self._entries[name])
+        return self._loaded[name]
+
+    @cached_property
+    def _entries(self) -> Mapping[str, EntryPoint]:
+        """The entry points by name; of one name, that of this package."""
+        entries: dict[str, EntryPoint] = {}
+        ours_first = sorted(entry_points(group=self._group), key=_is_foreign)
+        for entry in sorted(ours_first, key=lambda one: one.name):
+            entries.setdefault(entry.name, entry)
+        return MappingProxyType(entries)
+
+    def _load(self, entry: EntryPoint) -> type[Base]:
+        package = entry.dist.name if entry.dist else "unknown"
+        whose = f"{self._what} {entry.name!r} of package {package}"
+        remedy = "correct or uninstall the package"
+        try:
+            loaded = entry.load()
+        except Exception as error:  # whatever a foreign module raises while it is imported
+            why = f"it does not load ({type(error).__name__}: {error})"
+            raise UserError(f"{whose}: {why}; {remedy}") from error
+        if not (isinstance(loaded, type) and issubclass(loaded, self._base)) or isabstract(loaded):
+            base = f"{self._base.__module__}.{self._base.__qualname__}"
+            raise UserError(f"{whose}: {entry.value} is no complete subclass of {base}; {remedy}")
+        return loaded
+
+
+def _is_foreign(entry: EntryPoint) -> bool:
+    return not entry.value.startswith("edgeflare.")

@@ -1,0 +1,1 @@
+"""What the outputs of a pair mean: one file for each task."""
