@@ -15,6 +15,7 @@ from edgeflare.models.tflite import open_tflite
 from edgeflare.tasks.classification import ClassDecoder, detect_outputs
 from edgeflare.tasks.classification_warnings import classification_warnings
 
+EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
 DECODER = ClassDecoder(Tensor("out", (1, 4), "float32"), "logits")
 
 
@@ -81,9 +82,9 @@ def test_failed_seeds_are_left_out() -> None:
     ("preprocess", "complains"), [(None, False), (Preprocess(scale=65025.0), True)]
 )
 def test_wrong_preprocessing_of_a_real_model_is_noticed(
-    example: Path, preprocess: Preprocess | None, complains: bool
+    preprocess: Preprocess | None, complains: bool
 ) -> None:
-    pair = load_pair(example)
+    pair = load_pair(EXAMPLE)
     assert pair.original is not None
     seeds = load_seeds(pair.seeds, (28, 28, 1))
     model = open_tflite(Path(pair.original))
