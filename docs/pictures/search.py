@@ -171,7 +171,7 @@ def _title(steps: Sequence[SearchStep], classes: Sequence[str]) -> str:
 
 
 def _name(answer: Answer, classes: Sequence[str]) -> str:
-    return "–" if answer.label is None else classes[answer.label]
+    return "–" if answer.decision is None else classes[answer.decision]
 
 
 def _count(steps: Sequence[SearchStep], stage: str) -> int:
