@@ -28,6 +28,7 @@ from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.models.pair import load_pair
 from edgeflare.run.plan import Plan
 from edgeflare.search.boundary import Boundary
+from edgeflare.search.operator_pool import domain_operators
 from edgeflare.search.strategy import SearchGenerator, Start
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
@@ -104,7 +105,9 @@ def search(opened: OpenedPair, plan: Plan, seed_id: int) -> Sequence[SearchStep]
         return []
     steps = [SearchStep("seed", image, outcome)]
     rng = chain_generator(plan.rng_seed, seed_id)
-    start = Start(image, outcome, plan.goal, rng, describe_run(opened, plan).plan.bounds)
+    settled = describe_run(opened, plan).plan
+    pool = domain_operators(opened.pair.domain, settled.operators)
+    start = Start(image, outcome, plan.goal, rng, settled.bounds, operators=pool)
     generator = Boundary().search(start)
     asked = next(generator)
     while len(steps) <= MOST:

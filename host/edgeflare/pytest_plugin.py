@@ -151,7 +151,6 @@ class EdgeFlare:
         from edgeflare.errors import EdgeFlareError  # noqa: PLC0415
         from edgeflare.run.json_file import MOST  # noqa: PLC0415
         from edgeflare.run.plan import SHRINK, Plan, default_strengthen  # noqa: PLC0415
-        from edgeflare.search.operator_pool import pool_names  # noqa: PLC0415
 
         _check("rng_seed", rng_seed, 0, MOST, whole=True)
         _check("min_strength", min_strength, 0.0, 1.0)
@@ -170,7 +169,7 @@ class EdgeFlare:
             shrink=SHRINK if shrink is None else shrink,
             min_strength=min_strength,
             within=within,
-            operators=pool_names(operators),
+            operators=tuple(operators),
         )
         self._runs += 1
         path = self._folder if self._runs == 1 else Path(f"{self._folder}-{self._runs}")

@@ -9,7 +9,8 @@ import pytest
 
 from driving import BeginSearch
 from edgeflare.core.goal import Find, Goal
-from edgeflare.search.dflare import TABLE_3, DFlare, DFlareD, DFlareR
+from edgeflare.domains.image import TABLE_3
+from edgeflare.search.dflare import DFlare, DFlareD, DFlareR
 from edgeflare_operators import operators
 
 

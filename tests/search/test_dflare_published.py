@@ -10,6 +10,7 @@ from edgeflare.core.answer import Answer
 from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Goal
 from edgeflare.core.outcome import Outcome
+from edgeflare.domains.image import ImageDomain
 from edgeflare.search.dflare_published import (
     DFlarePublished,
     PublishedAcceptance,
@@ -31,7 +32,7 @@ def outcome(p: float, q: float, label: int = 0) -> Outcome:
 
 
 def test_there_are_seven_operators_and_the_noises_wrap() -> None:
-    selection = PublishedSelection(np.random.default_rng(0))
+    selection = PublishedSelection(ImageDomain.published_operators(), np.random.default_rng(0))
     names = {selection.choose().name for _ in range(500)}
     assert names == {
         "average-blur",
@@ -45,7 +46,7 @@ def test_there_are_seven_operators_and_the_noises_wrap() -> None:
 
 
 def test_operators_are_uniform_until_the_first_acceptance() -> None:
-    selection = PublishedSelection(np.random.default_rng(0))
+    selection = PublishedSelection(ImageDomain.published_operators(), np.random.default_rng(0))
     chosen = Counter(selection.choose().name for _ in range(DRAWS))
     for count in chosen.values():
         assert count / DRAWS == pytest.approx(1 / 7, abs=0.015)
@@ -53,7 +54,7 @@ def test_operators_are_uniform_until_the_first_acceptance() -> None:
 
 def test_afterwards_the_rank_alone_counts_not_the_last_operator() -> None:
     rng = np.random.default_rng(0)
-    selection = PublishedSelection(rng)
+    selection = PublishedSelection(ImageDomain.published_operators(), rng)
     best = selection.choose().name
     selection.reward()
     weights = [(6 / 7) ** (rank + 1) for rank in range(7)]
@@ -73,7 +74,9 @@ def test_afterwards_the_rank_alone_counts_not_the_last_operator() -> None:
 def test_operators_of_equal_value_are_shuffled() -> None:
     seconds = Counter[str]()
     for seed in range(3000):
-        selection = PublishedSelection(np.random.default_rng(seed))
+        selection = PublishedSelection(
+            ImageDomain.published_operators(), np.random.default_rng(seed)
+        )
         first = selection.choose().name
         selection.reward()
         second = selection.choose().name

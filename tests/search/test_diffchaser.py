@@ -12,7 +12,7 @@ from edgeflare.core.arm import Arm
 from edgeflare.core.bounds import Bounds
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.outcome import Outcome
-from edgeflare.search.dflare import TABLE_3
+from edgeflare.domains.image import TABLE_3, ImageDomain
 from edgeflare.search.diffchaser import (
     CROSSOVER,
     Breeding,
@@ -23,6 +23,8 @@ from edgeflare.search.diffchaser import (
 from edgeflare.search.strategy import SearchGenerator, Start
 
 POPULATION = DiffChaser().population
+
+PAPER = ImageDomain.paper_operators()
 
 
 def answer(*probabilities: float) -> Answer:
@@ -63,7 +65,7 @@ def test_asks_one_at_a_time_so_that_an_allowance_is_spent_to_the_last(bench: Any
 
 def test_the_first_generation_is_one_mutation_away_from_the_seed(agreeing_bench: Any) -> None:
     drive = agreeing_bench.drive(DiffChaser().search, Goal(), rng_seed=5, steps=POPULATION)
-    breeding = Breeding(np.random.default_rng(5))
+    breeding = Breeding(PAPER, np.random.default_rng(5))
     seed = Individual(agreeing_bench.seed)
     assert drive.images == [breeding.mutate(seed).input.tobytes() for _ in range(POPULATION)]
 
@@ -79,7 +81,7 @@ def test_later_generations_are_less_sure(agreeing_bench: Any) -> None:
 def test_a_child_has_each_pixel_whole_from_one_of_its_parents() -> None:
     rng = np.random.default_rng(0)
     first, second = rng.integers(256, size=(2, 16, 16, 3), dtype=np.uint8)
-    child = Breeding(rng).cross(Individual(first, ("a",)), Individual(second, ("b",)))
+    child = Breeding(PAPER, rng).cross(Individual(first, ("a",)), Individual(second, ("b",)))
     from_first = (child.input == first).all(axis=2)
     assert (from_first | (child.input == second).all(axis=2)).all()
     assert 0.3 < from_first.mean() < 0.7
@@ -89,7 +91,7 @@ def test_a_child_has_each_pixel_whole_from_one_of_its_parents() -> None:
 def test_parents_are_among_the_least_sure() -> None:
     pool = [Individual(np.full((1, 1, 1), k, dtype=np.uint8), (str(k),)) for k in range(200)]
     certainties = [float(k) for k in range(200)]
-    breeding = Breeding(np.random.default_rng(0))
+    breeding = Breeding(PAPER, np.random.default_rng(0))
     children = list(islice(iter(breeding.generation(pool, certainties)), 200))
     # The least of five out of 0 ... 199 is 33 on average; any one of them would be 99.5.
     assert np.mean([int(child.operators[0]) for child in children]) < 50

@@ -9,11 +9,11 @@ from driving import SearchCase
 from edgeflare.core.goal import Goal
 from edgeflare.core.input import Input
 from edgeflare.errors import UserError
-from edgeflare.search.operator_pool import built_in_pool, image_operators, pool_names
+from edgeflare.search.operator_pool import built_in_pool, domain_operators, pool_names
 from edgeflare.search.strategy_registry import strategies
 from edgeflare_operators import MutationOperator, operator, operator_registry, operators
 
-BUILT_IN = tuple(operator.name for operator in built_in_pool())
+BUILT_IN = tuple(operator.name for operator in built_in_pool("image"))
 
 
 @pytest.fixture
@@ -30,22 +30,25 @@ def invert(monkeypatch: pytest.MonkeyPatch) -> MutationOperator:
 
 
 def test_a_pool_is_what_is_built_in_unless_told_otherwise(invert: MutationOperator) -> None:
-    assert pool_names() == BUILT_IN
-    assert invert not in built_in_pool()
+    assert pool_names("image") == BUILT_IN
+    assert invert not in built_in_pool("image")
 
 
 def test_names_and_sets_of_names_make_a_pool_in_the_order_of_names(
     invert: MutationOperator,
 ) -> None:
-    assert pool_names(["pixel-change", "invert", "pixel-change"]) == ("invert", "pixel-change")
-    assert pool_names(["invert", "built-in"]) == tuple(sorted((*BUILT_IN, "invert")))
-    assert pool_names(["all"]) == tuple(made.name for made in operators())
+    assert pool_names("image", ["pixel-change", "invert", "pixel-change"]) == (
+        "invert",
+        "pixel-change",
+    )
+    assert pool_names("image", ["invert", "built-in"]) == tuple(sorted((*BUILT_IN, "invert")))
+    assert pool_names("image", ["all"]) == tuple(made.name for made in operators())
 
 
 def test_an_unknown_operator_is_the_users_mistake() -> None:
-    for look_up in (pool_names, image_operators):
+    for look_up in (pool_names, domain_operators):
         with pytest.raises(UserError, match="did you mean median-blur"):
-            look_up(["median-blurr"])
+            look_up("image", ["median-blurr"])
 
 
 @pytest.mark.parametrize("name", strategies())

@@ -13,7 +13,7 @@ from edgeflare.search.operator_selection import (
     draw_rank,
 )
 
-POOL = built_in_pool()
+POOL = built_in_pool("image")
 DRAWS = 20_000
 
 

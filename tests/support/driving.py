@@ -16,6 +16,8 @@ from edgeflare.core.input import Input
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.query import Query
 from edgeflare.core.trigger import Trigger
+from edgeflare.domains.image import ImageDomain
+from edgeflare.search.operator_pool import built_in_pool
 from edgeflare.search.strategy import AskTellSearch, Donor, SearchGenerator, Start
 
 Model = Callable[[Input], NDArray[np.float64]]
@@ -129,7 +131,18 @@ class SearchCase:
         rng = np.random.default_rng(rng_seed)
         ensemble = tuple(self.members)
         outcome = self.evaluate(self.seed, tuple(self.models), ensemble)
-        return Start(self.seed, outcome, goal, rng, self.bounds, ensemble, self.donors())
+        return Start(
+            self.seed,
+            outcome,
+            goal,
+            rng,
+            self.bounds,
+            ensemble,
+            self.donors(),
+            built_in_pool("image"),
+            ImageDomain.paper_operators(),
+            ImageDomain.published_operators(),
+        )
 
     def donors(self) -> tuple[Donor, ...]:
         """The seed itself, and a few dark images, which are of other classes more often."""

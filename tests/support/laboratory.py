@@ -33,6 +33,7 @@ from edgeflare.models.tflite import Kernels
 from edgeflare.run.begin_or_resume import begin_run, resume_run
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_header import RunHeader
+from edgeflare.search.operator_pool import pool_names
 from edgeflare.tasks.classification import ClassDecoder
 from scripted_health import scripted_device
 
@@ -134,6 +135,7 @@ class Laboratory:
             ensemble=("xnnpack",),
             max_linf=None,
             max_l2=None,
+            operators=pool_names("image"),
         )
     )
 

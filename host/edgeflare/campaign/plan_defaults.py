@@ -1,4 +1,4 @@
-"""What a plan leaves open until the pair is known: the ensemble, and the bound of the distance."""
+"""What a plan leaves open until the pair is known: ensemble, operators, bound of the distance."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from edgeflare.models.pair import Pair
 from edgeflare.models.seeds import Seeds
 from edgeflare.models.tflite import Kernels, check_model_file
 from edgeflare.run.plan import Plan
+from edgeflare.search.operator_pool import BUILT_IN, pool_names
 
 TWIN_KERNELS: Final = "xnnpack"
 """The host's kernels that run the twin: what a runtime does by itself."""
@@ -36,8 +37,8 @@ def default_ensemble(pair: Pair, find: Find) -> tuple[Kernels, ...]:
     return (TWIN_KERNELS, "reference" if cheap else "builtin")
 
 
-def settle_plan(plan: Plan, seeds: Seeds, ensemble: tuple[Kernels, ...]) -> Plan:
-    """Return the plan with the ensemble that was opened, and the bounds for seeds of that size.
+def settle_plan(plan: Plan, seeds: Seeds, ensemble: tuple[Kernels, ...], domain: str) -> Plan:
+    """Return the plan with the ensemble that was opened, its operators, and its bounds.
 
     Raises:
         UserError: there are fewer queries than seeds.
@@ -48,4 +49,5 @@ def settle_plan(plan: Plan, seeds: Seeds, ensemble: tuple[Kernels, ...]) -> Plan
             f"--total-queries {plan.total_queries} is less than one for each of {len(seeds)} seeds:"
             " raise it, or take fewer seeds with --limit"
         )
-    return plan.settled(ensemble, int(np.prod(seeds.images.shape[1:])))
+    size = int(np.prod(seeds.images.shape[1:]))
+    return plan.settled(ensemble, size, pool_names(domain, plan.operators or (BUILT_IN,)))

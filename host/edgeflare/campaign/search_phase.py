@@ -13,7 +13,7 @@ from edgeflare.campaign.observer import Progress
 from edgeflare.campaign.trigger_files import store_trigger
 from edgeflare.core.outcome import Outcome
 from edgeflare.run.journal_rows import ChainRow, Ended, Role
-from edgeflare.search.operator_pool import image_operators
+from edgeflare.search.operator_pool import domain_operators
 from edgeflare.search.strategy import AskTellSearch, Donor, Start
 from edgeflare.search.strategy_registry import find_strategy
 
@@ -36,7 +36,9 @@ class SearchPhase:
         self._seeds = seeds
         self._strategy = find_strategy(context.plan.strategy).create(context.plan.parameters)
         self._donors = tuple(Donor(context.images[i], seeds[i]) for i in sorted(seeds))
-        self._operators = image_operators(context.plan.operators)
+        self._operators = domain_operators(context.domain.name, context.plan.operators)
+        self._paper_operators = context.domain.paper_operators()
+        self._published_operators = context.domain.published_operators()
         self._ended = context.journal.chains()
         self._open: dict[int, Chain] = {}
         self._allowance = 0
@@ -77,6 +79,8 @@ class SearchPhase:
             ensemble=context.panel.members,
             donors=self._donors,
             operators=self._operators,
+            paper_operators=self._paper_operators,
+            published_operators=self._published_operators,
             space=context.domain.space,
         )
         chain = Chain(seed_id, AskTellSearch(self._strategy.search(start)), goal)

@@ -136,20 +136,21 @@ def read_within(option: str, text: str) -> float | None:
     return level
 
 
-def read_operators(text: str, strategies: Iterable[str]) -> tuple[str, ...]:
+def read_operators(text: str, strategies: Iterable[str], domain: str) -> tuple[str, ...]:
     """Return the names of the operators in a pool.
 
     Args:
         text: names of operators and of sets of them, separated by commas; see `pool_names`.
         strategies: names of those that are to draw from the pool.
+        domain: name of the domain of the inputs.
 
     Raises:
         UserError: a name is unknown, or operators were chosen for strategies that have their own.
 
     """
-    pool = pool_names(read_parts("--operators", text))
+    pool = pool_names(domain, read_parts("--operators", text))
     drawing = pool_strategies()
-    if pool != pool_names() and not set(drawing).intersection(strategies):
+    if pool != pool_names(domain) and not set(drawing).intersection(strategies):
         raise UserError(
             f"--operators {text}: {', '.join(strategies)} cannot draw from chosen operators: leave "
             f"the option out, or take one of the strategies {', '.join(drawing)}"

@@ -87,6 +87,7 @@ def search(
     given = preprocessing.settings(original, seeds, compressed)
     decided = decided_by_user(trust)
     profiles = find_profiles(device, decided)
+    loaded = load_pair(pair, given, decided)
     kernels, elsewhere = read_ensemble(ensemble)
     devices = tuple(profile.name for profile in profiles)
     plan = replace(
@@ -100,9 +101,8 @@ def search(
         shrink=shrink,
         min_strength=min_strength,
         within=read_within("--within", within),
-        operators=read_operators(operators, [strategy]),
+        operators=read_operators(operators, [strategy], loaded.domain),
     )
-    loaded = load_pair(pair, given, decided)
     path = folder.choose(loaded.folder_name)
     console = Console(stderr=True)
     with ExitStack() as stack:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from edgeflare.core.input import Input
 from edgeflare.core.input_space import InputSpace
+from edgeflare_operators import MutationOperator
 
 
 class Domain(ABC):
@@ -30,6 +31,16 @@ class Domain(ABC):
     name: ClassVar[str]
     suffix: ClassVar[str]
     space: InputSpace
+
+    @staticmethod
+    @abstractmethod
+    def paper_operators() -> tuple[MutationOperator, ...]:
+        """Return the operators of DFlare's paper for such inputs; empty where it has none."""
+
+    @staticmethod
+    @abstractmethod
+    def published_operators() -> tuple[MutationOperator, ...]:
+        """Return those of the code that was published with it, in its order."""
 
     @staticmethod
     @abstractmethod

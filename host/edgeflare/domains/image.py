@@ -12,9 +12,27 @@ from edgeflare.core.domain import Domain
 from edgeflare.core.input_space import EIGHT_BIT
 from edgeflare.domains.image_file import decode_image
 from edgeflare.domains.image_fingerprint import ImageFingerprint, count_near, fingerprint
+from edgeflare_operators import MutationOperator, operators
+from edgeflare_operators.image.noise import (
+    wrapping_gaussian_noise,
+    wrapping_multiplicative_noise,
+)
 
 Image = NDArray[np.uint8]
 """An image, HWC, uint8, with 1, 3 or 4 channels."""
+
+TABLE_3 = (
+    "pixel-change",
+    "gaussian-noise",
+    "multiplicative-noise",
+    "average-blur",
+    "gaussian-blur",
+    "median-blur",
+)
+"""Names of the operators of DFlare's paper."""
+
+PUBLISHED = ("salt-and-pepper", "pixel-change", "average-blur", "gaussian-blur", "median-blur")
+"""Names of the operators of its published code, beside two that are not registered."""
 
 
 class ImageDomain(Domain):
@@ -23,6 +41,20 @@ class ImageDomain(Domain):
     name = "image"
     suffix = ".png"
     space = EIGHT_BIT
+
+    @staticmethod
+    def paper_operators() -> tuple[MutationOperator, ...]:
+        """Return those of Table 3."""
+        return operators("image", TABLE_3)
+
+    @staticmethod
+    def published_operators() -> tuple[MutationOperator, ...]:
+        """Return those of the published code, of which two wrap around instead of clipping."""
+        return (
+            wrapping_gaussian_noise,
+            wrapping_multiplicative_noise,
+            *operators("image", PUBLISHED),
+        )
 
     @staticmethod
     def encode_file(one: Image) -> bytes:

@@ -30,11 +30,12 @@ from edgeflare.core.evaluated_query import EvaluatedQuery
 from edgeflare.core.goal import Goal
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.query import Query
+from edgeflare.domains.image import ImageDomain
 from edgeflare.repair.boundary_crossing import cross_boundary
 from edgeflare.repair.repair_samples import Samples
 from edgeflare.repair.run_to_repair import ARMS, RunInputs, RunToRepair
 from edgeflare.search.boundary import Boundary
-from edgeflare.search.operator_pool import image_operators
+from edgeflare.search.operator_pool import domain_operators
 from edgeflare.search.strategy import AskTellSearch, SearchGenerator, Start
 
 NEAR_MARGIN = 0.25
@@ -174,7 +175,7 @@ class _Gathering(ChainRecord):
                 [plan.rng_seed, repetition, seed_id, strategy is cross_boundary]
             ),
             bounds=plan.bounds,
-            operators=image_operators(plan.operators),
+            operators=domain_operators(ImageDomain.name, plan.operators),
         )
         chain = Chain(seed_id, _DeviceAsTwin(strategy(start)), start.goal)
         self._numbers[id(chain)] = number

@@ -11,7 +11,6 @@ from edgeflare.core.bounds import DEFAULT_LINF, DEFAULT_RMS, Bounds
 from edgeflare.core.goal import Find, Goal
 from edgeflare.errors import UserError
 from edgeflare.models.tflite import Kernels
-from edgeflare.search.operator_pool import pool_names
 
 STRENGTHEN = 300
 """Queries for each finding, where a least strength is asked for: see `--min-strength`."""
@@ -76,8 +75,9 @@ class Plan:
             search does not look at it.
         within: PSNR in dB to its seed below which a finding does not count once it was shrunk;
             None for any distance. The search does not look at it.
-        operators: names of the mutation operators that the search draws from, in their order; the
-            built-in ones unless told otherwise. Strategies that follow a paper name their own.
+        operators: names of the mutation operators that the search draws from, in their order; until
+            the pair is known also of sets of them, and empty for the built-in ones. Strategies that
+            follow a paper have operators of their own.
 
     """
 
@@ -98,7 +98,7 @@ class Plan:
     shrink: int = 0
     min_strength: float = 0.0
     within: float | None = None
-    operators: tuple[str, ...] = field(default_factory=pool_names)
+    operators: tuple[str, ...] = ()
     parameters: Mapping[str, bool | int | float | str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -125,16 +125,17 @@ class Plan:
                 option = f"--{key.replace('_', '-')}"
                 raise UserError(f"{key}={bound!r}: expected a {what} ({option})")
 
-    def settled(self, ensemble: tuple[Kernels, ...], size: int) -> Plan:
+    def settled(self, ensemble: tuple[Kernels, ...], size: int, operators: tuple[str, ...]) -> Plan:
         """Return the plan with what depends on the pair filled in.
 
         Args:
             ensemble: what was opened.
-            size: number of values of an image.
+            size: number of values of an input.
+            operators: names of the operators of the pool.
 
         """
         max_l2 = DEFAULT_RMS * sqrt(size) if self.max_l2 == "default" else self.max_l2
-        return replace(self, ensemble=ensemble, max_l2=max_l2)
+        return replace(self, ensemble=ensemble, max_l2=max_l2, operators=operators)
 
     @property
     def members(self) -> tuple[str, ...]:

@@ -34,21 +34,10 @@ from edgeflare.search.fitness import (
     distance,
 )
 from edgeflare.search.mutation_loop import mutation_loop
-from edgeflare.search.operator_pool import image_operators
 from edgeflare.search.operator_selection import MetropolisHastings, Uniform
 from edgeflare.search.state_novelty import NOVELTY_THRESHOLD
 from edgeflare.search.strategy import SearchGenerator, Start, Strategy
 from edgeflare.search.strategy_parameters import parameter
-
-TABLE_3 = (
-    "pixel-change",
-    "gaussian-noise",
-    "multiplicative-noise",
-    "average-blur",
-    "gaussian-blur",
-    "median-blur",
-)
-"""The paper's operators."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +72,7 @@ class DFlare(NoveltyParameters):
 
     def search(self, start: Start) -> SearchGenerator:
         """Search as the paper's Algorithms 1 and 2 do."""
-        selection = MetropolisHastings(image_operators(TABLE_3), start.rng)
+        selection = MetropolisHastings(start.paper_operators, start.rng)
         return mutation_loop(start, selection, self.acceptance(start))
 
 
@@ -96,7 +85,7 @@ class DFlareD(Strategy):
 
     def search(self, start: Start) -> SearchGenerator:
         """Search as the paper's ablation does."""
-        selection = MetropolisHastings(image_operators(TABLE_3), start.rng)
+        selection = MetropolisHastings(start.paper_operators, start.rng)
         fitness = partial(distance, goal=start.goal)
         return mutation_loop(start, selection, AtLeastAsFit(fitness, start.outcome))
 
@@ -110,5 +99,5 @@ class DFlareR(NoveltyParameters):
 
     def search(self, start: Start) -> SearchGenerator:
         """Search as the paper's ablation does."""
-        selection = Uniform(image_operators(TABLE_3), start.rng)
+        selection = Uniform(start.paper_operators, start.rng)
         return mutation_loop(start, selection, self.acceptance(start))

@@ -33,6 +33,7 @@ Differences from the original
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,13 +42,11 @@ from edgeflare.core.goal import Goal
 from edgeflare.core.outcome import Outcome
 from edgeflare.search.fitness import DISTANCE_TOLERANCE, distance, state
 from edgeflare.search.mutation_loop import mutation_loop
-from edgeflare.search.operator_pool import image_operators
 from edgeflare.search.operator_selection import AcceptanceCounts, draw_rank
 from edgeflare.search.state_novelty import NOVELTY_THRESHOLD, SeenStates
 from edgeflare.search.strategy import SearchGenerator, Start, Strategy
 from edgeflare.search.strategy_parameters import parameter
 from edgeflare_operators import MutationOperator
-from edgeflare_operators.image.noise import wrapping_gaussian_noise, wrapping_multiplicative_noise
 
 PREVIOUS_RANK = -1
 
@@ -76,20 +75,16 @@ class DFlarePublished(Strategy):
         acceptance = PublishedAcceptance(
             start.goal, start.outcome, self.distance_tolerance, self.novelty_threshold
         )
-        return mutation_loop(start, PublishedSelection(start.rng), acceptance)
+        return mutation_loop(
+            start, PublishedSelection(start.published_operators, start.rng), acceptance
+        )
 
 
 class PublishedSelection:
     """Departures 1 to 5: which operator comes next."""
 
-    def __init__(self, rng: np.random.Generator) -> None:
-        self._pool = (
-            wrapping_gaussian_noise,
-            wrapping_multiplicative_noise,
-            *image_operators(
-                ("salt-and-pepper", "pixel-change", "average-blur", "gaussian-blur", "median-blur")
-            ),
-        )
+    def __init__(self, pool: Sequence[MutationOperator], rng: np.random.Generator) -> None:
+        self._pool = pool
         self._rng = rng
         self._counts = AcceptanceCounts(len(self._pool))
         self._last = 0

@@ -37,10 +37,9 @@ from edgeflare.core.outcome import Outcome
 from edgeflare.core.query import Query
 from edgeflare.core.trigger import Trigger
 from edgeflare.errors import UserError
-from edgeflare.search.dflare import TABLE_3
-from edgeflare.search.operator_pool import image_operators
 from edgeflare.search.strategy import SearchGenerator, Start, Strategy
 from edgeflare.search.strategy_parameters import parameter
+from edgeflare_operators import MutationOperator
 
 CROSSOVER = "crossover"
 """Its name among the operators that lead to a trigger."""
@@ -107,7 +106,9 @@ class DiffChaser(Strategy):
 
     def search(self, start: Start) -> SearchGenerator:
         """Search by breeding inputs of which the models are unsure."""
-        breeding = Breeding(start.rng, self.tournament_size, self.mutation_rate, start.space)
+        breeding = Breeding(
+            start.paper_operators, start.rng, self.tournament_size, self.mutation_rate, start.space
+        )
         pool = [Individual(start.seed)] * self.population
         certainties = [inf] * self.population
         children = [breeding.mutate(individual) for individual in pool]
@@ -139,12 +140,13 @@ class Breeding:
 
     def __init__(
         self,
+        operators: Sequence[MutationOperator],
         rng: np.random.Generator,
         tournament_size: int = 5,
         mutation_rate: float = 0.5,
         space: InputSpace = EIGHT_BIT,
     ) -> None:
-        self._operators = image_operators(TABLE_3)
+        self._operators = operators
         self._rng = rng
         self._space = space
         self._tournament_size = tournament_size
@@ -169,7 +171,7 @@ class Breeding:
 
     def mutate(self, individual: Individual) -> Individual:
         """Apply one operator, drawn uniformly."""
-        operator = self._operators[self._rng.integers(len(self._operators))]
+        operator = self._operators[int(self._rng.integers(len(self._operators)))]
         return Individual(
             operator(individual.input, self._rng), (*individual.operators, operator.name)
         )

@@ -21,11 +21,12 @@ ALL = "all"
 """Stands for all operators that are installed."""
 
 
-def pool_names(chosen: Iterable[str] = (BUILT_IN,)) -> tuple[str, ...]:
+def pool_names(domain: str, chosen: Iterable[str] = (BUILT_IN,)) -> tuple[str, ...]:
     """Return the names of the operators that were chosen, each once, in the order of the names.
 
     Args:
-        chosen: names of input operators, `BUILT_IN` or `ALL`.
+        domain: name of the domain of the inputs.
+        chosen: names of the domain's operators, `BUILT_IN` or `ALL`.
 
     Raises:
         UserError: a name is unknown, or an installed package's operators do not load.
@@ -34,35 +35,35 @@ def pool_names(chosen: Iterable[str] = (BUILT_IN,)) -> tuple[str, ...]:
     pool: set[str] = set()
     for name in chosen:
         if name == BUILT_IN:
-            named = built_in_pool()
+            named = built_in_pool(domain)
         else:
-            named = image_operators(None if name == ALL else (name,))
+            named = domain_operators(domain, None if name == ALL else (name,))
         pool.update(operator.name for operator in named)
     return tuple(sorted(pool))
 
 
-def image_operators(names: Sequence[str] | None) -> tuple[MutationOperator, ...]:
-    """Return the input operators of these names, in that order, or all that are installed.
+def domain_operators(domain: str, names: Sequence[str] | None) -> tuple[MutationOperator, ...]:
+    """Return the operators of a domain of these names, in that order, or all that are installed.
 
     Raises:
         UserError: a name is unknown, or an installed package's operators do not load.
 
     """
     try:
-        return operators("image", names)
+        return operators(domain, names)
     except OperatorError as error:
         raise UserError(str(error)) from error
 
 
-def built_in_pool() -> tuple[MutationOperator, ...]:
-    """Return the built-in input operators, in the order of their names.
+def built_in_pool(domain: str) -> tuple[MutationOperator, ...]:
+    """Return the built-in operators of a domain, in the order of their names.
 
     Raises:
         UserError: they are not registered, since edgeflare is not installed.
 
     """
     try:
-        return built_in_operators("image")
+        return built_in_operators(domain)
     except OperatorError as error:
         raise UserError(str(error)) from error
 

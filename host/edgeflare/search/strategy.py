@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
 import numpy as np
@@ -20,7 +20,6 @@ from edgeflare.core.input_space import EIGHT_BIT, InputSpace
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.query import Query
 from edgeflare.core.trigger import Trigger
-from edgeflare.search.operator_pool import built_in_pool
 from edgeflare.search.strategy_parameters import check_parameters
 from edgeflare_operators import MutationOperator
 
@@ -59,8 +58,9 @@ class Start:
         ensemble: kernel sets of the twin that can be queried beside its own; empty for none.
         donors: seeds of the campaign that do not deviate, possibly this one among them; may be
             empty.
-        operators: the run's operator pool, in the order of the operators' names; EdgeFlare's own
-            unless told otherwise.
+        operators: the run's operator pool, in the order of the operators' names.
+        paper_operators: the operators of DFlare's paper for such inputs.
+        published_operators: those of its published code, in its order.
         space: what values inputs may have, and how to move among them.
 
     """
@@ -72,7 +72,9 @@ class Start:
     bounds: Bounds = UNBOUNDED
     ensemble: tuple[str, ...] = ()
     donors: Sequence[Donor] = ()
-    operators: Sequence[MutationOperator] = field(default_factory=built_in_pool)
+    operators: Sequence[MutationOperator] = ()
+    paper_operators: Sequence[MutationOperator] = ()
+    published_operators: Sequence[MutationOperator] = ()
     space: InputSpace = EIGHT_BIT
 
 
