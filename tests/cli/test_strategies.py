@@ -69,7 +69,7 @@ def test_a_strategy_of_another_package_is_listed_after_the_built_in_ones(
     names = [line.split()[0] for line in said.out.splitlines() if not line.startswith(" ")]
     assert names[:2] == ["name", "boundary"]
     assert names[-4:] == ["random", "darken", "random", "nothing"]
-    assert "take away gray levels until the labels differ" in said.out
+    assert "take away gray levels until the decisions differ" in said.out
     text = " ".join(said.out.split())
     assert "strategy 'nothing' of package my-package: my_package:Nothing has no method" in text
     assert "another package has a strategy of that name" in text

@@ -13,6 +13,7 @@ from edgeflare.core.goal import Goal
 from edgeflare.core.input import Input
 from edgeflare.core.outcome import Outcome
 from edgeflare.repair.boundary_crossing import POINTS, cross_boundary
+from edgeflare.search.operator_pool import built_in_pool
 from edgeflare.search.strategy import AskTellSearch, Start
 
 SEED = np.full((8, 8, 1), 128, np.uint8)
@@ -29,7 +30,14 @@ def outcome(device: int, original: int) -> Outcome:
 
 def looks(device: Any, original: Any, bounds: Bounds | None = None) -> list[Input]:
     rng = np.random.default_rng(3)
-    start = Start(SEED, outcome(0, 0), Goal(), rng, bounds or Bounds(250.0, 400.0))
+    start = Start(
+        SEED,
+        outcome(0, 0),
+        Goal(),
+        rng,
+        bounds or Bounds(250.0, 400.0),
+        operators=built_in_pool("image"),
+    )
     told = AskTellSearch(cross_boundary(start))
     seen = []
     while told.ask():

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from edgeflare.core.goal import Goal
 from edgeflare.run.plan import Plan
+from edgeflare.search.operator_pool import pool_names
 
 PLAN = Plan("boundary", Goal(), ("board",), ensemble=("xnnpack",))
 
@@ -30,4 +31,4 @@ def test_an_older_plan_has_the_operators_that_were_built_in() -> None:
         "pixel-change",
         "salt-and-pepper",
     )
-    assert Plan.from_json(told) == PLAN  # as long as these are the built-in ones
+    assert Plan.from_json(told).operators == pool_names("image")  # as long as it is these

@@ -11,6 +11,7 @@ from typing import Any
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
 from edgeflare.run.plan import Plan
+from edgeflare.search.operator_pool import pool_names
 from edgeflare.search.strategy_parameters import Value
 from edgeflare.search.strategy_registry import find_strategy
 from edgeflare.trust.trust import KEPT_ONLY, Trust
@@ -65,6 +66,16 @@ class Grid:
     def device(self) -> str:
         """The device's name."""
         return self.plan.devices[0]
+
+    def with_pool_of(self, domain: str) -> Grid:
+        """Return the grid with the operators that its plan chooses from those of a domain.
+
+        Raises:
+            UserError: a name is unknown, or an installed package's operators do not load.
+
+        """
+        operators = pool_names(domain, self.plan.operators)
+        return replace(self, plan=replace(self.plan, operators=operators))
 
     def cells(self, pair: Pair) -> Iterator[BenchRun]:
         """Yield the campaigns on a pair."""

@@ -12,7 +12,7 @@ from edgeflare.models.pair import Pair
 from edgeflare.models.seeds import Seeds
 from edgeflare.models.tflite import Kernels, check_model_file
 from edgeflare.run.plan import Plan
-from edgeflare.search.operator_pool import BUILT_IN, pool_names
+from edgeflare.search.operator_pool import pool_names
 
 TWIN_KERNELS: Final = "xnnpack"
 """The host's kernels that run the twin: what a runtime does by itself."""
@@ -50,4 +50,4 @@ def settle_plan(plan: Plan, seeds: Seeds, ensemble: tuple[Kernels, ...], domain:
             " raise it, or take fewer seeds with --limit"
         )
     size = int(np.prod(seeds.images.shape[1:]))
-    return plan.settled(ensemble, size, pool_names(domain, plan.operators or (BUILT_IN,)))
+    return plan.settled(ensemble, size, pool_names(domain, plan.operators))

@@ -109,8 +109,6 @@ def bench(
     names = tuple(strategy or separated or known_strategies())
     kernels, elsewhere = read_ensemble(ensemble)
     decided = decided_by_user(trust)
-    loaded = [load_pair(pair, trust=decided) for pair in pairs]
-    check_pairs(loaded)
     grid = Grid(
         strategies=names,
         rng_seeds=read_whole_numbers("--rng-seeds", rng_seeds),
@@ -119,11 +117,14 @@ def bench(
             make_plan(names[0], find, (device,), limit, limits, bounds),
             ensemble=kernels,
             elsewhere=elsewhere,
-            operators=read_operators(operators, names, loaded[0].domain),
+            operators=read_operators(operators, names),
         ),
         trust=decided,
         parameters=read_parameters(parameters or (), names),
     )
+    loaded = [load_pair(pair, trust=decided) for pair in pairs]
+    check_pairs(loaded)
+    grid = grid.with_pool_of(loaded[0].domain)
     check_folder(out, resume=resume)
     if dry_run:
         _try(Console(), grid, loaded, out)

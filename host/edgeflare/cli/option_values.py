@@ -11,7 +11,7 @@ import typer
 from edgeflare.errors import UserError
 from edgeflare.models.other_runtime import SEPARATOR, split_member
 from edgeflare.models.tflite import Kernels
-from edgeflare.search.operator_pool import pool_names
+from edgeflare.search.operator_pool import BUILT_IN
 from edgeflare.search.strategy_parameters import Value
 from edgeflare.search.strategy_registry import find_strategy, pool_strategies
 from edgeflare.suggestion import suggestion
@@ -136,26 +136,25 @@ def read_within(option: str, text: str) -> float | None:
     return level
 
 
-def read_operators(text: str, strategies: Iterable[str], domain: str) -> tuple[str, ...]:
-    """Return the names of the operators in a pool.
+def read_operators(text: str, strategies: Iterable[str]) -> tuple[str, ...]:
+    """Return the names that make a pool; `pool_names` says which operators they are.
 
     Args:
         text: names of operators and of sets of them, separated by commas; see `pool_names`.
         strategies: names of those that are to draw from the pool.
-        domain: name of the domain of the inputs.
 
     Raises:
-        UserError: a name is unknown, or operators were chosen for strategies that have their own.
+        UserError: operators were chosen for strategies that have their own.
 
     """
-    pool = pool_names(domain, read_parts("--operators", text))
+    chosen = tuple(read_parts("--operators", text))
     drawing = pool_strategies()
-    if pool != pool_names(domain) and not set(drawing).intersection(strategies):
+    if chosen != (BUILT_IN,) and not set(drawing).intersection(strategies):
         raise UserError(
             f"--operators {text}: {', '.join(strategies)} cannot draw from chosen operators: leave "
             f"the option out, or take one of the strategies {', '.join(drawing)}"
         )
-    return pool
+    return chosen
 
 
 def read_ensemble(text: str | None) -> tuple[tuple[Kernels, ...], tuple[str, ...]]:

@@ -133,8 +133,6 @@ def rank(
     Exit codes are those of `search`, but for 1: that something deviates is the point here.
     """
     decided = decided_by_user(trust)
-    given = preprocessing.settings(original, seeds)
-    models = gather(pairs or [], compressed or [], given, decided)
     grid = Grid(
         strategies=(strategy,),
         rng_seeds=read_whole_numbers("--rng-seeds", rng_seeds),
@@ -142,10 +140,13 @@ def rank(
         plan=replace(
             make_plan(strategy, Find.ANY, (device,), limit, limits, bounds, parameters or ()),
             shrink=shrink,
-            operators=read_operators(operators, [strategy], models[0].domain),
+            operators=read_operators(operators, [strategy]),
         ),
         trust=decided,
     )
+    given = preprocessing.settings(original, seeds)
+    models = gather(pairs or [], compressed or [], given, decided)
+    grid = grid.with_pool_of(models[0].domain)
     check_folder(out, resume=resume, holds="ranking")
     if dry_run:
         _try(Console(), grid, models, labelled, out)

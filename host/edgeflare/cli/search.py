@@ -39,7 +39,7 @@ from edgeflare.run.plan import (
 )
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDocument
-from edgeflare.search.operator_pool import BUILT_IN
+from edgeflare.search.operator_pool import BUILT_IN, pool_names
 from edgeflare.trust.asking import decided_by_user
 from edgeflare.untrusted_text import printable
 
@@ -87,7 +87,6 @@ def search(
     given = preprocessing.settings(original, seeds, compressed)
     decided = decided_by_user(trust)
     profiles = find_profiles(device, decided)
-    loaded = load_pair(pair, given, decided)
     kernels, elsewhere = read_ensemble(ensemble)
     devices = tuple(profile.name for profile in profiles)
     plan = replace(
@@ -101,8 +100,10 @@ def search(
         shrink=shrink,
         min_strength=min_strength,
         within=read_within("--within", within),
-        operators=read_operators(operators, [strategy], loaded.domain),
+        operators=read_operators(operators, [strategy]),
     )
+    loaded = load_pair(pair, given, decided)
+    plan = replace(plan, operators=pool_names(loaded.domain, plan.operators))
     path = folder.choose(loaded.folder_name)
     console = Console(stderr=True)
     with ExitStack() as stack:

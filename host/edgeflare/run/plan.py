@@ -11,6 +11,7 @@ from edgeflare.core.bounds import DEFAULT_LINF, DEFAULT_RMS, Bounds
 from edgeflare.core.goal import Find, Goal
 from edgeflare.errors import UserError
 from edgeflare.models.tflite import Kernels
+from edgeflare.search.operator_pool import BUILT_IN
 
 STRENGTHEN = 300
 """Queries for each finding, where a least strength is asked for: see `--min-strength`."""
@@ -76,7 +77,7 @@ class Plan:
         within: PSNR in dB to its seed below which a finding does not count once it was shrunk;
             None for any distance. The search does not look at it.
         operators: names of the mutation operators that the search draws from, in their order; until
-            the pair is known also of sets of them, and empty for the built-in ones. Strategies that
+            the pair is known also of sets of them, such as the built-in ones. Strategies that
             follow a paper have operators of their own.
 
     """
@@ -98,7 +99,7 @@ class Plan:
     shrink: int = 0
     min_strength: float = 0.0
     within: float | None = None
-    operators: tuple[str, ...] = ()
+    operators: tuple[str, ...] = (BUILT_IN,)
     parameters: Mapping[str, bool | int | float | str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
