@@ -31,7 +31,7 @@ class InstalledClasses(Generic[Base]):
         self._loaded: dict[str, type[Base]] = {}
 
     def names(self) -> tuple[str, ...]:
-        """Return the names of all classes, in the order of the names."""
+        """Return the names of all classes, in their order: ours, then those of others."""
         return tuple(self._entries)
 
     def find(self, name: str) -> type[Base]:
@@ -54,8 +54,8 @@ class InstalledClasses(Generic[Base]):
     def _entries(self) -> Mapping[str, EntryPoint]:
         """The entry points by name; of one name, that of this package."""
         entries: dict[str, EntryPoint] = {}
-        ours_first = sorted(entry_points(group=self._group), key=_is_foreign)
-        for entry in sorted(ours_first, key=lambda one: one.name):
+        found = sorted(entry_points(group=self._group), key=lambda one: one.name)
+        for entry in sorted(found, key=_is_foreign):
             entries.setdefault(entry.name, entry)
         return MappingProxyType(entries)
 

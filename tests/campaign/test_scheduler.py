@@ -22,6 +22,7 @@ from edgeflare.devices.profile import Profile
 from edgeflare.devices.provenance import Telemetry
 from edgeflare.errors import InfrastructureError
 from edgeflare.models.evaluator import Evaluator, Signature
+from edgeflare.models.preprocess import Encoder, Preprocess
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
 from laboratory import SIGNATURE, Laboratory, untimed
@@ -147,6 +148,52 @@ def test_a_device_cools_down_while_the_other_ends_its_chains(
     assert document["health"][1]["pauses"] == 1
     expected, actual = untimed(whole), untimed(document)
     assert actual == expected
+
+
+class CanaryWrongOnce(Counted):
+    """A device that answers its canary wrongly, once."""
+
+    def __init__(self, inner: Evaluator, canary: NDArray[np.generic]) -> None:
+        super().__init__(inner)
+        self._canary, self.wrong = canary, 0
+
+    def submit(self, inputs: NDArray[np.generic]) -> Future[RawBatch]:
+        asked = [row for row, one in enumerate(inputs) if np.array_equal(one, self._canary)]
+        answer = super().submit(inputs)
+        if not asked or self.wrong or self.calls < CALLS_BEFORE:
+            return answer
+        self.wrong += 1
+        truth = answer.result()
+        outputs = truth.outputs.copy()
+        outputs[asked] = np.roll(outputs[asked], 1, axis=1)
+        changed: Future[RawBatch] = Future()
+        changed.set_result(RawBatch(outputs, truth.failures))
+        return changed
+
+
+def test_a_canary_is_asked_again_while_the_other_device_cools_down(
+    two_devices: Laboratory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(thermometer, "READ_INTERVAL_SECONDS", 0.01)
+    whole, first = undisturbed(two_devices, "hot")
+    hot = HotUntilDone(scripted_device(pause_above_celsius=80.0, canary_every=0).profile, first)
+    (canary,) = Encoder(Preprocess(), SIGNATURE.input).encode(two_devices.images[:1])
+    made: list[CanaryWrongOnce] = []
+
+    def wrap(inner: Evaluator) -> Evaluator:
+        if not made:
+            made.append(CanaryWrongOnce(inner, canary))
+            return made[0]
+        hot.counted = Counted(inner)
+        return hot.counted
+
+    two_devices.monitored = (scripted_device(canary_every=20), hot)
+    document = two_devices.run("hot", wrap_device=wrap)
+
+    assert made[0].wrong == 1
+    assert document["health"][0]["canaries"]["changed"] == 1
+    assert first.seen
+    assert untimed(document)["findings"] == untimed(whole)["findings"]
 
 
 def test_a_search_is_stopped_while_one_of_two_devices_cools_down(

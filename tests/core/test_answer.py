@@ -42,9 +42,9 @@ def test_a_margin_is_above_zero_for_the_decision_alone(
 
 
 @given(SCORES)
-def test_closeness_is_zero_for_ties_alone(scores: NDArray[np.float64]) -> None:
+def test_lead_is_zero_for_ties_alone(scores: NDArray[np.float64]) -> None:
     one = answer(scores)
-    assert (one.closeness() == 0.0) == one.tied
+    assert (one.lead() == 0.0) == one.tied
 
 
 def test_that_an_arm_failed_is_a_decision_of_its_own() -> None:

@@ -1,9 +1,15 @@
 from __future__ import annotations
 
+from importlib.metadata import EntryPoint, entry_points
+
 import pytest
 
+from edgeflare import installed_classes
+from edgeflare.core.domain import Domain
+from edgeflare.domains import domain_registry
 from edgeflare.domains.domain_registry import domain_names, domain_of_file, find_domain
 from edgeflare.errors import UserError
+from edgeflare.installed_classes import InstalledClasses
 
 
 def test_domains_are_found_by_name_and_by_the_suffix_of_their_files() -> None:
@@ -16,6 +22,24 @@ def test_domains_are_found_by_name_and_by_the_suffix_of_their_files() -> None:
 def test_no_two_domains_share_a_suffix() -> None:
     suffixes = [find_domain(name).suffix for name in domain_names()]
     assert not [one for one in suffixes if sum(other.endswith(one) for other in suffixes) > 1]
+
+
+def test_a_broken_domain_of_another_package_harms_no_file_of_ours(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    entries = [
+        EntryPoint("aardvark", "no_such_module:Domain", "edgeflare.domains"),
+        *entry_points(group="edgeflare.domains"),
+    ]
+    monkeypatch.setattr(installed_classes, "entry_points", lambda **_group: entries)
+    monkeypatch.setattr(
+        domain_registry, "DOMAINS", InstalledClasses("edgeflare.domains", "domain", Domain)
+    )
+    domain_of_file.cache_clear()
+    assert domain_of_file("findings/000001.png").name == "image"
+    with pytest.raises(UserError, match="'aardvark' of package unknown: it does not load"):
+        domain_of_file("findings/000001.doc")
+    domain_of_file.cache_clear()
 
 
 def test_a_file_of_no_domain_is_refused() -> None:

@@ -78,8 +78,8 @@ class CampaignContext:
         return Pipeline(self.panel, self.recover, self.health.thermometer.wait_until_cool)
 
     def ask_device(self, seed_id: int) -> EvaluatedQuery:
-        """Ask the device of a seed about the seed's image, on its own."""
-        pipeline = self.pipeline()
+        """Ask the device of a seed about the seed, on its own, however hot another one is."""
+        pipeline: Pipeline[None] = Pipeline(self.panel, self.recover)
         pipeline.put(None, [Query(self.images[seed_id], (Arm.DEVICE,))], [seed_id])
         (one,) = pipeline.take().evaluated
         return one

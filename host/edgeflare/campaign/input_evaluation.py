@@ -33,7 +33,7 @@ def evaluate_inputs(
         context: the campaign.
         role: the role under which the journal keeps the answers.
         rounds: seed id and repetition of each input; no batch holds inputs of two rounds.
-        load: returns the image of a seed id, HWC uint8.
+        load: returns the input of a seed id.
         largest_batch: the most inputs in a batch; few, where the speed of the device is unknown.
         members: further members of the twin's ensemble to ask.
         record: writes more about an input, given its seed id, in the transaction of its answers.

@@ -118,7 +118,7 @@ def run_chains(
         phase: what the chains are, and what becomes of them.
         record: where their answers are kept.
         lanes: the chains, as they share batches.
-        most_open: the most chains that are open at once.
+        most_open: the most chains that are open at once; the lanes share it equally.
         batch_size: returns how many queries make a batch, given the seconds that one takes; 0
             where that is not known yet.
 

@@ -59,7 +59,7 @@ class Answer:
         others[decision or 0] = -np.inf
         return float(self.scores[decision or 0] - others.max())
 
-    def closeness(self) -> float:
+    def lead(self) -> float:
         """Return by how much the largest probability exceeds the second: 0 for a tie."""
         second, first = np.sort(self.probabilities)[-2:]
         return float(first - second)

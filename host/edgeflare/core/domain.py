@@ -60,4 +60,4 @@ class Domain(ABC):
     @staticmethod
     @abstractmethod
     def count_near(fingerprints: Sequence[Any]) -> int:
-        """Return how many inputs another one is near to, or equals, given their fingerprints."""
+        """Return how many inputs are near to, or equal to, another one, by their fingerprints."""

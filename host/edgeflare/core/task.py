@@ -63,10 +63,6 @@ class Task(ABC):
         """Return the decoder that `Decoder.to_json` described."""
 
     @abstractmethod
-    def show(self, answer: Answer, names: Sequence[str] = ()) -> str:
-        """Return how a decision is shown, in a few words; `names` are those of the classes."""
-
-    @abstractmethod
     def warnings(
         self,
         original: Sequence[Answer] | None,

@@ -22,13 +22,15 @@ def find_domain(name: str) -> Domain:
 
 
 def domain_names() -> tuple[str, ...]:
-    """Return the names of the domains that are installed, in the order of the names."""
+    """Return the names of the domains that are installed, ours first."""
     return DOMAINS.names()
 
 
 @cache
 def domain_of_file(name: str) -> Domain:
     """Return the domain that stores inputs in files of a name.
+
+    Ours are asked first, so that what else is installed changes nothing about their files.
 
     Raises:
         UserError: there is none, or an installed package's domain cannot be used.

@@ -14,7 +14,6 @@ from __future__ import annotations
 import numpy as np
 
 from edgeflare.core.arm import Arm
-from edgeflare.core.input import Input
 from edgeflare.core.query import Query
 from edgeflare.search.mutation import mutated
 from edgeflare.search.strategy import SearchGenerator, Start
@@ -44,12 +43,7 @@ def cross_boundary(start: Start) -> SearchGenerator:
     else:
         return None
     for position in rng.random(POINTS):
-        image = _interpolate(before, after, float(position), rng)
+        levels = before + position * (after.astype(np.float64) - before)
+        image = start.space.dithered(levels, rng)
         yield (Query(start.bounds.project(image, start.seed), _ASKED),)
     return None
-
-
-def _interpolate(before: Input, after: Input, position: float, rng: np.random.Generator) -> Input:
-    """Return an image on the segment, each value rounded up or down at random."""
-    exact = before + position * (after.astype(np.float64) - before)
-    return np.clip(np.floor(exact + rng.random(exact.shape)), 0, 255).astype(np.uint8)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 
 from edgeflare.core.domain import Domain
@@ -24,32 +24,39 @@ def duplicates_of(directory: RunDirectory, findings: Sequence[Finding]) -> Dupli
         findings: entries of the document; the domain of their files says which are near.
 
     """
-    inputs, seeds = [], set()
-    for entry in findings:
-        try:
-            inputs.append(directory.load_input(entry.image))
-            # Files of one run are equal if their inputs are, and read much faster.
-            seeds.add(sha256(directory.read(entry.seed_image)).digest())
-        except (InfrastructureError, OSError):
-            continue
-    if not inputs:
+    if not findings:
         return Duplicates(triggers=0, distinct=0, exact=0, near=0, distinct_seeds=0)
-    domain = domain_of_file(findings[0].image)
-    return Duplicates(**count_duplicates(inputs, domain), distinct_seeds=len(seeds))
+    seeds: set[bytes] = set()
+
+    def inputs() -> Iterator[Input]:
+        for entry in findings:
+            try:
+                one = directory.load_input(entry.image)
+                # Files of one run are equal if their inputs are, and read much faster.
+                seeds.add(sha256(directory.read(entry.seed_image)).digest())
+            except (InfrastructureError, OSError):
+                continue
+            yield one
+
+    counts = count_duplicates(inputs(), domain_of_file(findings[0].image))
+    return Duplicates(**counts, distinct_seeds=len(seeds))
 
 
-def count_duplicates(inputs: Sequence[Input], domain: Domain) -> dict[str, int]:
-    """Compare each input with every other.
+def count_duplicates(inputs: Iterable[Input], domain: Domain) -> dict[str, int]:
+    """Compare each input with every other; one of them is held at a time.
 
     Returns:
         `triggers`, how many were compared; `distinct`, the different ones; `exact`, those that
         another one equals; `near`, those that another one is near to or equals.
 
     """
-    copies = Counter(sha256(repr(one.shape).encode() + one.tobytes()).digest() for one in inputs)
+    copies, fingerprints = Counter[bytes](), []
+    for one in inputs:
+        copies[sha256(repr(one.shape).encode() + one.tobytes()).digest()] += 1
+        fingerprints.append(domain.fingerprint(one))
     return {
-        "triggers": len(inputs),
+        "triggers": len(fingerprints),
         "distinct": len(copies),
         "exact": sum(times for times in copies.values() if times > 1),
-        "near": domain.count_near([domain.fingerprint(one) for one in inputs]),
+        "near": domain.count_near(fingerprints),
     }

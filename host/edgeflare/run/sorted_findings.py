@@ -149,7 +149,7 @@ def _sides_with_original(outcome: Outcome | None) -> bool | None:
     original = None if outcome is None else outcome.answers.get(Arm.ORIGINAL)
     if outcome is None or original is None:
         return None
-    return original.decision == outcome[Arm.DEVICE].decision
+    return not original.differs(outcome[Arm.DEVICE])
 
 
 def _labels(outcome: Outcome) -> Mapping[str, int | None]:

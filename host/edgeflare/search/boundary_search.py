@@ -25,7 +25,7 @@ class BoundaryPoint:
     """An input, and where the surrogate's two answers are relative to their decision boundaries.
 
     Attributes:
-        input: HWC uint8.
+        input: the input.
         decision: that of the first answer.
         margin: of the first answer: its margin for the seed's decision.
         other_margin: the same of the second answer.

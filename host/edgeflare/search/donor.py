@@ -46,8 +46,8 @@ class DonorBisection(Strategy):
     min_interval: float = parameter(
         2.0**-20,
         "Share of the line at which bisection ends: 8-bit images nearer to each other than 2^-20"
-        " are nearly always the same one. No image is queried twice, so a small one costs little: 8"
-        " queries separate the gray levels, each further one halves the number of entries that"
+        " are nearly always the same one. No input is queried twice, so a small share costs little:"
+        " 8 queries separate the gray levels, each further one halves the number of entries that"
         " still differ.",
         above=0.0,
         at_most=1.0,

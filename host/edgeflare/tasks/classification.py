@@ -122,13 +122,6 @@ class Classification(Task):
         tensor = Tensor(**{**fields["tensor"], "shape": tuple(fields["tensor"]["shape"])})
         return ClassDecoder(tensor, fields["outputs"])
 
-    def show(self, answer: Answer, names: Sequence[str] = ()) -> str:
-        """Return the name of the class, or its number."""
-        label = answer.decision
-        if label is None:
-            return answer.failure or "none"
-        return names[label] if names else f"class {label}"
-
     def warnings(
         self,
         original: Sequence[Answer] | None,

@@ -19,5 +19,5 @@ def find_task(name: str) -> Task:
 
 
 def task_names() -> tuple[str, ...]:
-    """Return the names of the tasks that are installed, in the order of the names."""
+    """Return the names of the tasks that are installed, ours first."""
     return TASKS.names()

@@ -42,7 +42,7 @@ class _Canary:
         index: of its device.
         seed_id: its seed.
         n: its number on that device.
-        extra: it is asked only since the last one failed; its answer is not kept.
+        extra: it is asked only because the last one failed; its answer is not kept.
 
     """
 
@@ -81,6 +81,7 @@ class Canaries:
             deque() for _ in record.devices
         ]
         self._changed_seeds: set[int] = set()
+        self._asked_if_well: set[int] = set()
         self._answered: list[tuple[_Canary, EvaluatedQuery]] = []
 
     def load_references(self, reading: OutputDecoders) -> None:
@@ -163,8 +164,10 @@ class Canaries:
         readings = self._record.readings[index]
         seed_id = self._references[index][0]
         # Failed in the part of the run before this one: is it well now?
-        extra = [_Canary(index, seed_id, first + 1, extra=True)] if readings.failed else []
-        readings.failed = False
+        extra = []
+        if readings.failed and index not in self._asked_if_well:
+            self._asked_if_well.add(index)
+            extra = [_Canary(index, seed_id, first + 1, extra=True)]
         last = self._asked[index] // every
         return extra + [_Canary(index, seed_id, n) for n in range(first + 1, last + 1)]
 
@@ -174,7 +177,7 @@ class Canaries:
         self._thermometer.read_unless_recent(canary.index)
         if one.raw[Arm.DEVICE] == reference.raw[Arm.DEVICE]:
             readings.canaries["same"] += 1
-        elif _label(one) == _label(reference):
+        elif not _differs(one, reference):
             readings.canaries["varied"] += 1
             record.warn(
                 f"{name} does not repeat its answers to the bit: the label of its canary, seed"
@@ -184,7 +187,7 @@ class Canaries:
             readings.canaries["changed"] += 1
             again = ask(canary.seed_id)
             self._write(-canary.n, canary, again)
-            if _label(again) != _label(reference):
+            if _differs(again, reference):
                 line = self._changed(canary, reference, again)
                 record.warn(line)
                 self._fail(canary.index)
@@ -201,6 +204,9 @@ class Canaries:
         with self._journal.transaction():
             self._journal.mark_reliable(lambda seed_id: self._index(seed_id) == index, changed)
         self._changed_seeds -= changed
+        if self._record.readings[index].failed:
+            self._record.readings[index].failed = False
+            self._record.keep()
 
     def _fail(self, index: int) -> None:
         """Drop what a device answered since its last good canary, and keep that it has failed."""
@@ -217,7 +223,8 @@ class Canaries:
             record.warn(
                 f"{profile.name}: what it answered since its last good canary was dropped, and is"
                 f" asked again on --resume: {dropped.chains} searches and {dropped.refinements}"
-                f" refinements that had ended, and {dropped.answers} answers of others"
+                f" refinements that had ended, and {dropped.answers} answers in others that had"
+                " not"
             )
             record.keep()
         # After the transaction: what a kill leaves here, no row of the journal names.
@@ -241,6 +248,11 @@ class Canaries:
 
     def _index(self, seed_id: int) -> int:
         return device_of(seed_id, len(self._record.devices))
+
+
+def _differs(one: EvaluatedQuery, other: EvaluatedQuery) -> bool:
+    answer, before = one.outcome[Arm.DEVICE], other.outcome[Arm.DEVICE]
+    return answer.differs(before) or answer.failure != before.failure
 
 
 def _label(one: EvaluatedQuery) -> str:

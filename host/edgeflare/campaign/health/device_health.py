@@ -19,7 +19,7 @@ class DeviceHealth:
     """What watches over the devices of a campaign.
 
     Attributes:
-        thermometer: pauses the search while a device is too hot.
+        thermometer: holds up the searches of a device while it is too hot.
         canaries: end it where the answers of a device have changed.
 
     """

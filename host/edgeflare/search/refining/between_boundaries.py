@@ -118,7 +118,7 @@ def _towards_margin(
 def margin_gradient(
     boundary: DecisionBoundary, estimate: GradientEstimate, point: EvaluatedInput
 ) -> Real:
-    """Return the estimated gradient of the first side's margin at a point: (H, W, C)."""
+    """Return the estimated gradient of the first side's margin at a point, shaped as inputs."""
     scores = point.first.scores
     rival = max(boundary.rivals, key=lambda decision: scores[decision])
     contrast = DecisionBoundary(boundary.home, (rival,)).contrasts(len(scores))

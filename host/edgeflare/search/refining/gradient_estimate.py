@@ -61,7 +61,7 @@ class LinearModel:
         return np.asarray(np.linalg.norm(contrasts @ self.slopes, axis=1))
 
     def gradient(self, contrast: Real) -> Real:
-        """Return the gradient of a combination of scores: (H, W, C)."""
+        """Return the gradient of a combination of scores, shaped as inputs."""
         return self.cosines.values(contrast @ self.slopes)
 
 

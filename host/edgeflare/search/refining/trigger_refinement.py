@@ -32,7 +32,7 @@ class EvaluatedInput:
     """An input that was evaluated.
 
     Attributes:
-        input: HWC uint8.
+        input: the input.
         first: the answer of the first compared arm, or of its surrogate.
         second: that of the second.
         outcome: all answers.

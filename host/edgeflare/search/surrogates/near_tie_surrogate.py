@@ -34,12 +34,12 @@ class NearTieSurrogate(Surrogate):
         twin = outcome[Arm.TWIN]
         if twin.failure is not None:
             return True
-        margin = twin.closeness()
+        margin = twin.lead()
         return not twin.tied and bool(margin < self.UNIT or self.LEAST <= margin <= self.MOST)
 
 
 class NearTieWithOriginalSurrogate(NearTieSurrogate):
-    """The device may deviate where the twin nearly ties and the original prefers the other side.
+    """The device may deviate where the twin nearly ties and the original prefers its second.
 
     On an int8 LeNet-5 with built-in kernels, 7 of 100 near-ties are findings where the original's
     score prefers the other decision by 0.03 or more, 2 of 100 where by less, and under 1 of 100
@@ -54,7 +54,7 @@ class NearTieWithOriginalSurrogate(NearTieSurrogate):
         return outcome[Arm.ORIGINAL], outcome[Arm.TWIN]
 
     def deviates(self, outcome: Outcome) -> bool:
-        """Whether the twin nearly ties and the original prefers the other side, or one fails."""
+        """Whether the twin nearly ties and the original prefers its second, or one fails."""
         original, twin = self.sides(outcome)
         if not super().deviates(outcome):
             return False
