@@ -95,7 +95,7 @@ def test_one_signal_ends_an_agent_whose_worker_spins_in_a_thousand_threads(
     session = client.open(int8_model, timeout=600.0)
     (worker,) = workers(agent.pid)
     spin = bytes([107]) + bytes(7)
-    client.stub.Infer.future(
+    call = client.stub.Infer.future(  # a call that nothing refers to is cancelled
         agent_pb2.InferRequest(
             session_id=session.session_id, count=1, payload=spin, payload_crc32=crc32(spin)
         ),
@@ -105,6 +105,7 @@ def test_one_signal_ends_an_agent_whose_worker_spins_in_a_thousand_threads(
     agent.process.send_signal(getattr(signal, how))
     assert agent.process.wait(200) == 0
     assert wait_until(lambda: not alive(worker))
+    assert call.exception(200) is not None
 
 
 def test_one_signal_ends_an_agent_whose_worker_never_gets_ready(
@@ -117,7 +118,7 @@ def test_one_signal_ends_an_agent_whose_worker_never_gets_ready(
     agent = start_agent("--launcher", str(launcher), cwd=tmp_path)
     client = connect(agent)
     client.upload(int8_model.read_bytes())
-    client.stub.OpenSession.future(
+    call = client.stub.OpenSession.future(  # a call that nothing refers to is cancelled
         agent_pb2.OpenSessionRequest(
             model_sha256=hashlib.sha256(int8_model.read_bytes()).hexdigest(),
             kernels=agent_pb2.KERNELS_BUILTIN,
@@ -132,6 +133,7 @@ def test_one_signal_ends_an_agent_whose_worker_never_gets_ready(
     agent.process.terminate()
     assert agent.process.wait(200) == 0
     assert wait_until(lambda: not alive(worker) and not alive(int(child.read_text())))
+    assert call.exception(200) is not None
 
 
 def test_a_signal_ends_an_agent_that_waits_for_its_store(tmp_path: Path) -> None:
