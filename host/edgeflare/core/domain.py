@@ -32,32 +32,26 @@ class Domain(ABC):
     suffix: ClassVar[str]
     space: InputSpace
 
-    @staticmethod
-    @abstractmethod
-    def paper_operators() -> tuple[MutationOperator, ...]:
-        """Return the operators of DFlare's paper for such inputs; empty where it has none."""
+    def paper_operators(self) -> tuple[MutationOperator, ...]:
+        """Return the operators of DFlare's paper for such inputs; none unless overridden."""
+        return ()
 
-    @staticmethod
-    @abstractmethod
-    def published_operators() -> tuple[MutationOperator, ...]:
+    def published_operators(self) -> tuple[MutationOperator, ...]:
         """Return those of the code that was published with it, in its order."""
+        return ()
 
-    @staticmethod
     @abstractmethod
-    def encode_file(one: Input) -> bytes:
+    def encode_file(self, one: Input) -> bytes:
         """Return the content of a file that keeps an input without loss."""
 
-    @staticmethod
     @abstractmethod
-    def decode_file(data: bytes) -> Input | None:
+    def decode_file(self, data: bytes) -> Input | None:
         """Return the input that a file keeps; None where it is none, or damaged."""
 
-    @staticmethod
     @abstractmethod
-    def fingerprint(one: Input) -> Any:
+    def fingerprint(self, one: Input) -> Any:
         """Return what tells whether two inputs are near duplicates."""
 
-    @staticmethod
     @abstractmethod
-    def count_near(fingerprints: Sequence[Any]) -> int:
+    def count_near(self, fingerprints: Sequence[Any]) -> int:
         """Return how many inputs are near to, or equal to, another one, by their fingerprints."""

@@ -1,0 +1,73 @@
+"""WAV files of mono PCM in 16 bits, without loss."""
+
+from __future__ import annotations
+
+import io
+import wave as wav
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class WavFormat:
+    """What a WAV file says of its samples.
+
+    Attributes:
+        sample_rate: in Hz.
+        channels: how many.
+        bits: of one sample.
+
+    """
+
+    sample_rate: int
+    channels: int
+    bits: int
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedWav:
+    """The content of a WAV file of mono PCM in 16 bits.
+
+    Attributes:
+        wave: (samples,), int16.
+        sample_rate: in Hz.
+
+    """
+
+    wave: NDArray[np.int16]
+    sample_rate: int
+
+
+def encode_wav(wave: NDArray[np.int16], sample_rate: int) -> bytes:
+    """Return the WAV file of a sound: (samples,), int16."""
+    buffer = io.BytesIO()
+    with wav.open(buffer, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(sample_rate)
+        file.writeframes(wave.astype("<i2", copy=False).tobytes())
+    return buffer.getvalue()
+
+
+def decode_wav(data: bytes) -> DecodedWav | None:
+    """Return what a WAV file holds; None where it is none, not mono PCM in 16 bits, or damaged."""
+    said = wav_format(data)
+    if said is None or (said.channels, said.bits) != (1, 16):
+        return None
+    with wav.open(io.BytesIO(data), "rb") as file:
+        count = file.getnframes()
+        frames = file.readframes(count)
+    if len(frames) != 2 * count:
+        return None
+    return DecodedWav(np.frombuffer(frames, "<i2").astype(np.int16), said.sample_rate)
+
+
+def wav_format(data: bytes) -> WavFormat | None:
+    """Return what a WAV file says of its samples; None where it is no WAV file of PCM."""
+    try:
+        with wav.open(io.BytesIO(data), "rb") as file:
+            return WavFormat(file.getframerate(), file.getnchannels(), 8 * file.getsampwidth())
+    except (wav.Error, EOFError, RuntimeError, ValueError):
+        return None
