@@ -6,6 +6,7 @@ import subprocess
 import sys
 from importlib.metadata import entry_points
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from numpy.typing import NDArray
 from edgeflare_operators import (
     MutationOperator,
     OperatorError,
+    array,
+    audio,
     built_in_operators,
     domains,
     image,
@@ -67,11 +70,11 @@ def test_names_choose_and_order() -> None:
 
 
 def test_domains_are_apart() -> None:
-    @operator("pitch", domain="audio")
+    @operator("pitch", domain="song")
     def pitch(samples: NDArray[np.float32], rng: np.random.Generator) -> NDArray[np.float32]:
         return -samples
 
-    assert operators("audio") == (pitch,)
+    assert operators("song") == (pitch,)
     assert pitch not in operators("image")
 
 
@@ -190,23 +193,25 @@ def test_an_operator_tells_its_package_and_domain() -> None:
     (known,) = operators(names=["pixel-change"])
     assert (known.package, known.domain) == ("edgeflare_operators", "image")
 
-    @operator("pitch", domain="audio")
+    @operator("pitch", domain="song")
     def pitch(samples: NDArray[np.float32], rng: np.random.Generator) -> NDArray[np.float32]:
         return -samples
 
     assert pitch.package == __name__.partition(".")[0]
-    assert domains() == ("audio", "image")
+    assert domains() == ("array", "audio", "image", "song")
 
 
-def test_the_built_in_operators_are_offered_by_an_entry_point() -> None:
+@pytest.mark.parametrize("module", [array, audio, image])
+def test_the_built_in_operators_are_offered_by_an_entry_point(module: ModuleType) -> None:
+    domain = module.__name__.rpartition(".")[2]
     (entry,) = (
         entry
-        for entry in entry_points(group=operator_registry.ENTRY_POINTS)
+        for entry in entry_points(group=operator_registry.ENTRY_POINTS, name=domain)
         if entry.dist is not None and entry.dist.name == "edgeflare"
     )
-    assert entry.load() is image
-    assert {made.name for made in built_in_operators()} == {
-        made.name for made in vars(image).values() if isinstance(made, MutationOperator)
+    assert entry.load() is module
+    assert set(built_in_operators(domain)) == {
+        made for made in vars(module).values() if isinstance(made, MutationOperator)
     }
 
 

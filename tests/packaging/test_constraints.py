@@ -10,7 +10,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
-EXTRAS = ("dev", "onnx", "plots", "repair", "report")
+EXTRAS = ("audio", "dev", "onnx", "plots", "repair", "report")
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
 
 
