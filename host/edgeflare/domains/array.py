@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import zipfile
-import zlib
 from collections.abc import Sequence
 from math import inf, isnan
 
@@ -14,6 +12,7 @@ from numpy.typing import NDArray
 from edgeflare.core.domain import Domain
 from edgeflare.core.input import Input
 from edgeflare.core.input_space import InputSpace
+from edgeflare.domains.npz_errors import NOT_AN_NPZ
 from edgeflare.errors import UserError
 
 DTYPES = ("float32", "int8", "uint8", "int16", "uint16", "int32")
@@ -24,20 +23,6 @@ LEVELS = 255.0
 
 MOST_RMS = 2.0
 """Levels, root mean square, between two arrays that are near duplicates, at most."""
-
-# What numpy.load raises for what is no .npz, one without its end, a pickle, or a bare .npy.
-_NO_NPZ = (
-    AttributeError,
-    EOFError,
-    KeyError,
-    NotImplementedError,
-    OSError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
 
 
 class ArrayDomain(Domain):
@@ -91,7 +76,7 @@ class ArrayDomain(Domain):
         try:
             with np.load(io.BytesIO(data), allow_pickle=False) as file:
                 one: Input = file["array"]
-        except _NO_NPZ:
+        except NOT_AN_NPZ:
             return None
         return one if one.dtype.name in DTYPES else None
 

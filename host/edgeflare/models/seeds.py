@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +12,7 @@ from numpy.typing import NDArray
 
 from edgeflare.domains.image_file import decode_image
 from edgeflare.errors import UserError
+from edgeflare.models.npz_arrays import labels_of, read_npz
 from edgeflare.models.preprocess import Resize
 from edgeflare.models.signature import CHANNELS
 from edgeflare.suggestion import path_suggestion
@@ -22,17 +21,6 @@ SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".ppm", "
 """Suffixes of files that are read as images; other files are ignored."""
 
 _COLORS = {1: "gray, 1-channel", 3: "RGB, 3-channel", 4: "RGBA, 4-channel"}
-
-# What numpy.load raises for what is no .npz, one without its end, a pickle, or a bare .npy.
-_NO_NPZ = (
-    AttributeError,
-    EOFError,
-    OSError,
-    TypeError,
-    ValueError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +99,7 @@ def resized(image: NDArray[np.uint8], height: int, width: int, how: Resize) -> N
 
 
 def _from_npz(path: Path, shape: tuple[int, int, int], resize: Resize, limit: int | None) -> Seeds:
-    arrays = _read_npz(path)
+    arrays = read_npz(path, ("images", "labels"))
     images = arrays["images"]
     if images.dtype != np.uint8:
         raise UserError(f"seeds {path}: images are {images.dtype}, expected uint8: {_cast(images)}")
@@ -124,7 +112,7 @@ def _from_npz(path: Path, shape: tuple[int, int, int], resize: Resize, limit: in
         )
     if not len(images):
         raise UserError(f"seeds {path}: there are no images in it, {images.shape}")
-    labels = _labels(path, arrays["labels"], len(images)) if "labels" in arrays else None
+    labels = labels_of(path, arrays, len(images), "images")
     images, labels = images[:limit], labels if labels is None else labels[:limit]
     if images.shape[3] != shape[2]:
         raise UserError(
@@ -136,31 +124,6 @@ def _from_npz(path: Path, shape: tuple[int, int, int], resize: Resize, limit: in
         images = np.stack([resized(image, *shape[:2], resize) for image in images])
     names = tuple(str(index) for index in range(len(images)))
     return Seeds(np.ascontiguousarray(images), labels, names)
-
-
-def _read_npz(path: Path) -> dict[str, NDArray[np.generic]]:
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            keys = list(arrays)
-            read = {key: arrays[key] for key in ("images", "labels") if key in keys}
-    except _NO_NPZ as error:
-        raise UserError(
-            f"seeds {path}: not an .npz file of numeric arrays: write it with "
-            "numpy.savez(path, images=..., labels=...)"
-        ) from error
-    if "images" not in read:
-        found = ", ".join(keys) or "no arrays at all"
-        raise UserError(f"seeds {path}: expected an array named images, but the file has {found}")
-    return read
-
-
-def _labels(path: Path, labels: NDArray[np.generic], count: int) -> NDArray[np.int64]:
-    if labels.size != count or not np.issubdtype(labels.dtype, np.integer):
-        raise UserError(
-            f"seeds {path}: labels are {labels.dtype} {labels.shape}, expected one integer for "
-            f"each of {count} images"
-        )
-    return labels.reshape(count).astype(np.int64)
 
 
 def _cast(images: NDArray[np.generic]) -> str:

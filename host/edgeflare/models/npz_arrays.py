@@ -1,0 +1,56 @@
+"""Seeds in an `.npz` file: the arrays that are wanted of it, and the labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.domains.npz_errors import NOT_AN_NPZ
+from edgeflare.errors import UserError
+
+
+def read_npz(path: Path, wanted: Sequence[str]) -> dict[str, NDArray[np.generic]]:
+    """Return the arrays of these names that a file has; it has to have the first.
+
+    Raises:
+        UserError: it is no `.npz` file of numeric arrays, or has no array of the first name.
+
+    """
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            keys = list(arrays)
+            read = {key: arrays[key] for key in wanted if key in keys}
+    except NOT_AN_NPZ as error:
+        raise UserError(
+            f"seeds {path}: not an .npz file of numeric arrays: write it with "
+            f"numpy.savez(path, {wanted[0]}=..., labels=...)"
+        ) from error
+    if wanted[0] not in read:
+        found = ", ".join(keys) or "no arrays at all"
+        raise UserError(
+            f"seeds {path}: expected an array named {wanted[0]}, but the file has {found}"
+        )
+    return read
+
+
+def labels_of(
+    path: Path, arrays: Mapping[str, NDArray[np.generic]], count: int, what: str
+) -> NDArray[np.int64] | None:
+    """Return the array `labels`, (count,); None where there is none.
+
+    Raises:
+        UserError: it is not one integer for each of `count` seeds, which `what` names.
+
+    """
+    labels = arrays.get("labels")
+    if labels is None:
+        return None
+    if labels.size != count or not np.issubdtype(labels.dtype, np.integer):
+        raise UserError(
+            f"seeds {path}: labels are {labels.dtype} {labels.shape}, expected one integer for "
+            f"each of {count} {what}"
+        )
+    return labels.reshape(count).astype(np.int64)
