@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import prod
 
-from edgeflare_agent.runtime import Delegate, IsolatedModel, Kernels, Options
+from edgeflare_agent.runtime import Delegate, Invocation, IsolatedModel, Kernels, Options
 from edgeflare_protos import agent_pb2
 from edgeflare_protos.limits import (
     CHUNK_BYTES,
     LEAST_INPUT_TIMEOUT_SECONDS,
     MOST_CAPTURE_BYTES,
     MOST_DELEGATE_OPTIONS,
+    MOST_FRAMES,
     MOST_INPUT_TIMEOUT_SECONDS,
     MOST_INPUTS,
+    MOST_NAMED_TENSORS,
     MOST_THREADS,
     MOST_TOKEN_CHARACTERS,
     MOST_WARMUP,
@@ -56,6 +59,7 @@ def session_options(request: agent_pb2.OpenSessionRequest, allowed: Sequence[str
         warmup=request.warmup,
         input_timeout_seconds=request.input_timeout_seconds,
         capture=request.capture,
+        invocation=_invocation(request.invocation),
     )
 
 
@@ -94,6 +98,28 @@ def _delegate(asked: agent_pb2.ExternalDelegate, allowed: Sequence[str]) -> Dele
         )
     _check_range("the number of a delegate's options", len(asked.options), 0, MOST_DELEGATE_OPTIONS)
     return Delegate(asked.library, dict(asked.options))
+
+
+def _invocation(asked: agent_pb2.Invocation) -> Invocation:
+    _check_range("frames", asked.frames, 0, MOST_FRAMES)
+    _check_range("the number of input shapes", len(asked.input_shapes), 0, MOST_NAMED_TENSORS)
+    _check_range("the number of states", len(asked.state), 0, MOST_NAMED_TENSORS)
+    if asked.state and not asked.frames:
+        raise ValueError("a state needs the number of frames of a clip: frames must be at least 1")
+    for one in asked.input_shapes:
+        for size in one.shape:
+            _check_range(f"each dimension of the input {one.input!r}", size, 1, PAYLOAD_LIMIT_BYTES)
+        # An element is a byte or more, and an input has to fit a message.
+        size = prod(one.shape)
+        _check_range(f"the size of the input {one.input!r}", size, 1, PAYLOAD_LIMIT_BYTES)
+    if len({one.input for one in asked.state}) < len(asked.state):
+        raise ValueError("an input can be fed by one state only")
+    return Invocation(
+        signature=asked.signature,
+        shapes={one.input: tuple(one.shape) for one in asked.input_shapes},
+        state={one.input: one.output for one in asked.state},
+        frames=asked.frames,
+    )
 
 
 def _check_range(name: str, value: float, least: float, most: float) -> None:

@@ -12,7 +12,7 @@ from typing import Protocol
 PROTOCOL_MAJOR = 1
 """Peers whose majors differ refuse each other."""
 
-PROTOCOL_MINOR = 1
+PROTOCOL_MINOR = 2
 """A higher minor only adds."""
 
 AUTHORIZATION = "authorization"

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1c\x65\x64geflare_protos/agent.proto\x12\x0c\x65\x64geflare.v1\"/\n\x0fProtocolVersion\x12\r\n\x05major\x18\x01 \x01(\r\x12\r\n\x05minor\x18\x02 \x01(\r\"(\n\x07Runtime\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\"B\n\x0f\x44\x65scribeRequest\x12/\n\x08protocol\x18\x01 \x01(\x0b\x32\x1d.edgeflare.v1.ProtocolVersion\"\xd0\x02\n\rDescribeReply\x12/\n\x08protocol\x18\x01 \x01(\x0b\x32\x1d.edgeflare.v1.ProtocolVersion\x12\x15\n\ragent_version\x18\x02 \x01(\t\x12&\n\x07runtime\x18\x03 \x01(\x0b\x32\x15.edgeflare.v1.Runtime\x12\x0f\n\x07machine\x18\x04 \x01(\t\x12\x0b\n\x03soc\x18\x05 \x01(\t\x12\x14\n\x0c\x63pu_features\x18\x06 \x03(\t\x12\n\n\x02os\x18\x07 \x01(\t\x12\r\n\x05\x63ores\x18\x08 \x01(\r\x12\x10\n\x08governor\x18\t \x01(\t\x12\x0f\n\x07kernels\x18\n \x03(\t\x12\x19\n\x11store_limit_bytes\x18\x0b \x01(\x04\x12\x1b\n\x13payload_limit_bytes\x18\x0c \x01(\x04\x12\x16\n\x0epython_version\x18\r \x01(\t\x12\r\n\x04seal\x18\xe8\x07 \x01(\x07\"\"\n\x10\x46indModelRequest\x12\x0e\n\x06sha256\x18\x01 \x01(\t\"!\n\x0e\x46indModelReply\x12\x0f\n\x07present\x18\x01 \x01(\x08\"\x96\x01\n\x12UploadModelRequest\x12\x39\n\x06header\x18\x01 \x01(\x0b\x32\'.edgeflare.v1.UploadModelRequest.HeaderH\x00\x12\x0f\n\x05\x63hunk\x18\x02 \x01(\x0cH\x00\x1a,\n\x06Header\x12\x0e\n\x06sha256\x18\x01 \x01(\t\x12\x12\n\nsize_bytes\x18\x02 \x01(\x04\x42\x06\n\x04part\"*\n\x10UploadModelReply\x12\x16\n\x0e\x65victed_sha256\x18\x01 \x03(\t\"\x91\x01\n\x10\x45xternalDelegate\x12\x0f\n\x07library\x18\x01 \x01(\t\x12<\n\x07options\x18\x02 \x03(\x0b\x32+.edgeflare.v1.ExternalDelegate.OptionsEntry\x1a.\n\x0cOptionsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xeb\x01\n\x12OpenSessionRequest\x12\x14\n\x0cmodel_sha256\x18\x01 \x01(\t\x12&\n\x07kernels\x18\x02 \x01(\x0e\x32\x15.edgeflare.v1.Kernels\x12\x0f\n\x07threads\x18\x03 \x01(\r\x12\x30\n\x08\x64\x65legate\x18\x04 \x01(\x0b\x32\x1e.edgeflare.v1.ExternalDelegate\x12\x0e\n\x06warmup\x18\x05 \x01(\r\x12\x1d\n\x15input_timeout_seconds\x18\x06 \x01(\x01\x12\x0f\n\x07\x63\x61pture\x18\x07 \x01(\x08\x12\x14\n\x0cresume_token\x18\x08 \x01(\t\"j\n\nTensorSpec\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05shape\x18\x02 \x03(\x03\x12\r\n\x05\x64type\x18\x03 \x01(\t\x12\r\n\x05scale\x18\x04 \x01(\x02\x12\x12\n\nzero_point\x18\x05 \x01(\x05\x12\r\n\x05index\x18\x06 \x01(\r\"\xa5\x02\n\x10OpenSessionReply\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12(\n\x06inputs\x18\x02 \x03(\x0b\x32\x18.edgeflare.v1.TensorSpec\x12)\n\x07outputs\x18\x03 \x03(\x0b\x32\x18.edgeflare.v1.TensorSpec\x12\x17\n\x0f\x64\x65legated_nodes\x18\x04 \x01(\r\x12\x13\n\x0btotal_nodes\x18\x05 \x01(\r\x12\x11\n\toperators\x18\x06 \x03(\t\x12\x10\n\x08\x63\x61ptures\x18\x07 \x01(\x08\x12\x1b\n\x0e\x65xternal_nodes\x18\x08 \x01(\rH\x00\x88\x01\x01\x12\x16\n\rrequest_crc32\x18\xe7\x07 \x01(\x07\x12\r\n\x04seal\x18\xe8\x07 \x01(\x07\x42\x11\n\x0f_external_nodes\"m\n\x0cInferRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x12\n\nrequest_id\x18\x02 \x01(\x04\x12\r\n\x05\x63ount\x18\x03 \x01(\r\x12\x0f\n\x07payload\x18\x04 \x01(\x0c\x12\x15\n\rpayload_crc32\x18\x05 \x01(\x07\"\xbe\x01\n\x0cInputFailure\x12\r\n\x05index\x18\x01 \x01(\r\x12-\n\x04kind\x18\x02 \x01(\x0e\x32\x1f.edgeflare.v1.InputFailure.Kind\x12\x0e\n\x06\x64\x65tail\x18\x03 \x01(\t\x12\x13\n\x0bquarantined\x18\x04 \x01(\x08\"K\n\x04Kind\x12\x14\n\x10KIND_UNSPECIFIED\x10\x00\x12\x0e\n\nKIND_CRASH\x10\x01\x12\r\n\tKIND_HANG\x10\x02\x12\x0e\n\nKIND_ERROR\x10\x03\"\xb2\x01\n\nInferReply\x12\x12\n\nrequest_id\x18\x01 \x01(\x04\x12\x15\n\rpayload_crc32\x18\x02 \x01(\x07\x12\x0f\n\x07outputs\x18\x03 \x01(\x0c\x12\x15\n\routputs_crc32\x18\x04 \x01(\x07\x12,\n\x08\x66\x61ilures\x18\x05 \x03(\x0b\x32\x1a.edgeflare.v1.InputFailure\x12\x14\n\x0c\x62usy_seconds\x18\x06 \x01(\x01\x12\r\n\x04seal\x18\xe8\x07 \x01(\x07\"L\n\x0e\x43\x61ptureRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x0f\n\x07payload\x18\x02 \x01(\x0c\x12\x15\n\rpayload_crc32\x18\x03 \x01(\x07\"\xb2\x01\n\x0c\x43\x61ptureReply\x12\x15\n\rpayload_crc32\x18\x01 \x01(\x07\x12\x15\n\routputs_crc32\x18\x02 \x01(\x07\x12\x12\n\nsize_bytes\x18\x03 \x01(\x04\x12,\n\x08\x66\x61ilures\x18\x04 \x03(\x0b\x32\x1a.edgeflare.v1.InputFailure\x12\x14\n\x0c\x62usy_seconds\x18\x05 \x01(\x01\x12\r\n\x05\x63hunk\x18\x06 \x01(\x0c\x12\r\n\x04seal\x18\xe8\x07 \x01(\x07\"&\n\x10TelemetryRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\"\xff\x02\n\x0eTelemetryReply\x12:\n\x0ctemperatures\x18\x01 \x03(\x0b\x32$.edgeflare.v1.TelemetryReply.Reading\x12\x39\n\x0b\x66requencies\x18\x02 \x03(\x0b\x32$.edgeflare.v1.TelemetryReply.Reading\x12\x17\n\x0f\x61gent_rss_bytes\x18\x03 \x01(\x04\x12\x18\n\x10worker_rss_bytes\x18\x04 \x03(\x04\x12\x17\n\x0fworker_restarts\x18\x05 \x01(\r\x12\x1a\n\x12quarantined_inputs\x18\x06 \x01(\r\x12\x13\n\x0bstore_bytes\x18\x07 \x01(\x04\x12\x16\n\x0euptime_seconds\x18\x08 \x01(\x01\x12\x19\n\x0cidle_seconds\x18\t \x01(\x01H\x00\x88\x01\x01\x12\r\n\x04seal\x18\xe8\x07 \x01(\x07\x1a&\n\x07Reading\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01\x42\x0f\n\r_idle_seconds\")\n\x13\x43loseSessionRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\"\x13\n\x11\x43loseSessionReply*c\n\x07Kernels\x12\x17\n\x13KERNELS_UNSPECIFIED\x10\x00\x12\x13\n\x0fKERNELS_XNNPACK\x10\x01\x12\x13\n\x0fKERNELS_BUILTIN\x10\x02\x12\x15\n\x11KERNELS_REFERENCE\x10\x03\x32\xac\x05\n\x05\x41gent\x12\x46\n\x08\x44\x65scribe\x12\x1d.edgeflare.v1.DescribeRequest\x1a\x1b.edgeflare.v1.DescribeReply\x12I\n\tFindModel\x12\x1e.edgeflare.v1.FindModelRequest\x1a\x1c.edgeflare.v1.FindModelReply\x12Q\n\x0bUploadModel\x12 .edgeflare.v1.UploadModelRequest\x1a\x1e.edgeflare.v1.UploadModelReply(\x01\x12O\n\x0bOpenSession\x12 .edgeflare.v1.OpenSessionRequest\x1a\x1e.edgeflare.v1.OpenSessionReply\x12=\n\x05Infer\x12\x1a.edgeflare.v1.InferRequest\x1a\x18.edgeflare.v1.InferReply\x12G\n\x0bInferStream\x12\x1a.edgeflare.v1.InferRequest\x1a\x18.edgeflare.v1.InferReply(\x01\x30\x01\x12\x45\n\x07\x43\x61pture\x12\x1c.edgeflare.v1.CaptureRequest\x1a\x1a.edgeflare.v1.CaptureReply0\x01\x12I\n\tTelemetry\x12\x1e.edgeflare.v1.TelemetryRequest\x1a\x1c.edgeflare.v1.TelemetryReply\x12R\n\x0c\x43loseSession\x12!.edgeflare.v1.CloseSessionRequest\x1a\x1f.edgeflare.v1.CloseSessionReplyb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1c\x65\x64geflare_protos/agent.proto\x12\x0c\x65\x64geflare.v1\"/\n\x0fProtocolVersion\x12\r\n\x05major\x18\x01 \x01(\r\x12\r\n\x05minor\x18\x02 \x01(\r\"(\n\x07Runtime\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\"B\n\x0f\x44\x65scribeRequest\x12/\n\x08protocol\x18\x01 \x01(\x0b\x32\x1d.edgeflare.v1.ProtocolVersion\"\xd0\x02\n\rDescribeReply\x12/\n\x08protocol\x18\x01 \x01(\x0b\x32\x1d.edgeflare.v1.ProtocolVersion\x12\x15\n\ragent_version\x18\x02 \x01(\t\x12&\n\x07runtime\x18\x03 \x01(\x0b\x32\x15.edgeflare.v1.Runtime\x12\x0f\n\x07machine\x18\x04 \x01(\t\x12\x0b\n\x03soc\x18\x05 \x01(\t\x12\x14\n\x0c\x63pu_features\x18\x06 \x03(\t\x12\n\n\x02os\x18\x07 \x01(\t\x12\r\n\x05\x63ores\x18\x08 \x01(\r\x12\x10\n\x08governor\x18\t \x01(\t\x12\x0f\n\x07kernels\x18\n \x03(\t\x12\x19\n\x11store_limit_bytes\x18\x0b \x01(\x04\x12\x1b\n\x13payload_limit_bytes\x18\x0c \x01(\x04\x12\x16\n\x0epython_version\x18\r \x01(\t\x12\r\n\x04seal\x18\xe8\x07 \x01(\x07\"\"\n\x10\x46indModelRequest\x12\x0e\n\x06sha256\x18\x01 \x01(\t\"!\n\x0e\x46indModelReply\x12\x0f\n\x07present\x18\x01 \x01(\x08\"\x96\x01\n\x12UploadModelRequest\x12\x39\n\x06header\x18\x01 \x01(\x0b\x32\'.edgeflare.v1.UploadModelRequest.HeaderH\x00\x12\x0f\n\x05\x63hunk\x18\x02 \x01(\x0cH\x00\x1a,\n\x06Header\x12\x0e\n\x06sha256\x18\x01 \x01(\t\x12\x12\n\nsize_bytes\x18\x02 \x01(\x04\x42\x06\n\x04part\"*\n\x10UploadModelReply\x12\x16\n\x0e\x65victed_sha256\x18\x01 \x03(\t\"\x91\x01\n\x10\x45xternalDelegate\x12\x0f\n\x07library\x18\x01 \x01(\t\x12<\n\x07options\x18\x02 \x03(\x0b\x32+.edgeflare.v1.ExternalDelegate.OptionsEntry\x1a.\n\x0cOptionsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xf5\x01\n\nInvocation\x12\x11\n\tsignature\x18\x01 \x01(\t\x12\x39\n\x0cinput_shapes\x18\x02 \x03(\x0b\x32#.edgeflare.v1.Invocation.InputShape\x12\x31\n\x05state\x18\x03 \x03(\x0b\x32\".edgeflare.v1.Invocation.StateLink\x12\x0e\n\x06\x66rames\x18\x04 \x01(\r\x1a*\n\nInputShape\x12\r\n\x05input\x18\x01 \x01(\t\x12\r\n\x05shape\x18\x02 \x03(\x03\x1a*\n\tStateLink\x12\r\n\x05input\x18\x01 \x01(\t\x12\x0e\n\x06output\x18\x02 \x01(\t\"\x99\x02\n\x12OpenSessionRequest\x12\x14\n\x0cmodel_sha256\x18\x01 \x01(\t\x12&\n\x07kernels\x18\x02 \x01(\x0e\x32\x15.edgeflare.v1.Kernels\x12\x0f\n\x07threads\x18\x03 \x01(\r\x12\x30\n\x08\x64\x65legate\x18\x04 \x01(\x0b\x32\x1e.edgeflare.v1.ExternalDelegate\x12\x0e\n\x06warmup\x18\x05 \x01(\r\x12\x1d\n\x15input_timeout_seconds\x18\x06 \x01(\x01\x12\x0f\n\x07\x63\x61pture\x18\x07 \x01(\x08\x12\x14\n\x0cresume_token\x18\x08 \x01(\t\x12,\n\ninvocation\x18\t \x01(\x0b\x32\x18.edgeflare.v1.Invocation\"j\n\nTensorSpec\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05shape\x18\x02 \x03(\x03\x12\r\n\x05\x64type\x18\x03 \x01(\t\x12\r\n\x05scale\x18\x04 \x01(\x02\x12\x12\n\nzero_point\x18\x05 \x01(\x05\x12\r\n\x05index\x18\x06 \x01(\r\"\xa5\x02\n\x10OpenSessionReply\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12(\n\x06inputs\x18\x02 \x03(\x0b\x32\x18.edgeflare.v1.TensorSpec\x12)\n\x07outputs\x18\x03 \x03(\x0b\x32\x18.edgeflare.v1.TensorSpec\x12\x17\n\x0f\x64\x65legated_nodes\x18\x04 \x01(\r\x12\x13\n\x0btotal_nodes\x18\x05 \x01(\r\x12\x11\n\toperators\x18\x06 \x03(\t\x12\x10\n\x08\x63\x61ptures\x18\x07 \x01(\x08\x12\x1b\n\x0e\x65xternal_nodes\x18\x08 \x01(\rH\x00\x88\x01\x01\x12\x16\n\rrequest_crc32\x18\xe7\x07 \x01(\x07\x12\r\n\x04seal\x18\xe8\x07 \x01(\x07\x42\x11\n\x0f_external_nodes\"m\n\x0cInferRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x12\n\nrequest_id\x18\x02 \x01(\x04\x12\r\n\x05\x63ount\x18\x03 \x01(\r\x12\x0f\n\x07payload\x18\x04 \x01(\x0c\x12\x15\n\rpayload_crc32\x18\x05 \x01(\x07\"\xbe\x01\n\x0cInputFailure\x12\r\n\x05index\x18\x01 \x01(\r\x12-\n\x04kind\x18\x02 \x01(\x0e\x32\x1f.edgeflare.v1.InputFailure.Kind\x12\x0e\n\x06\x64\x65tail\x18\x03 \x01(\t\x12\x13\n\x0bquarantined\x18\x04 \x01(\x08\"K\n\x04Kind\x12\x14\n\x10KIND_UNSPECIFIED\x10\x00\x12\x0e\n\nKIND_CRASH\x10\x01\x12\r\n\tKIND_HANG\x10\x02\x12\x0e\n\nKIND_ERROR\x10\x03\"\xb2\x01\n\nInferReply\x12\x12\n\nrequest_id\x18\x01 \x01(\x04\x12\x15\n\rpayload_crc32\x18\x02 \x01(\x07\x12\x0f\n\x07outputs\x18\x03 \x01(\x0c\x12\x15\n\routputs_crc32\x18\x04 \x01(\x07\x12,\n\x08\x66\x61ilures\x18\x05 \x03(\x0b\x32\x1a.edgeflare.v1.InputFailure\x12\x14\n\x0c\x62usy_seconds\x18\x06 \x01(\x01\x12\r\n\x04seal\x18\xe8\x07 \x01(\x07\"L\n\x0e\x43\x61ptureRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x0f\n\x07payload\x18\x02 \x01(\x0c\x12\x15\n\rpayload_crc32\x18\x03 \x01(\x07\"\xb2\x01\n\x0c\x43\x61ptureReply\x12\x15\n\rpayload_crc32\x18\x01 \x01(\x07\x12\x15\n\routputs_crc32\x18\x02 \x01(\x07\x12\x12\n\nsize_bytes\x18\x03 \x01(\x04\x12,\n\x08\x66\x61ilures\x18\x04 \x03(\x0b\x32\x1a.edgeflare.v1.InputFailure\x12\x14\n\x0c\x62usy_seconds\x18\x05 \x01(\x01\x12\r\n\x05\x63hunk\x18\x06 \x01(\x0c\x12\r\n\x04seal\x18\xe8\x07 \x01(\x07\"&\n\x10TelemetryRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\"\xff\x02\n\x0eTelemetryReply\x12:\n\x0ctemperatures\x18\x01 \x03(\x0b\x32$.edgeflare.v1.TelemetryReply.Reading\x12\x39\n\x0b\x66requencies\x18\x02 \x03(\x0b\x32$.edgeflare.v1.TelemetryReply.Reading\x12\x17\n\x0f\x61gent_rss_bytes\x18\x03 \x01(\x04\x12\x18\n\x10worker_rss_bytes\x18\x04 \x03(\x04\x12\x17\n\x0fworker_restarts\x18\x05 \x01(\r\x12\x1a\n\x12quarantined_inputs\x18\x06 \x01(\r\x12\x13\n\x0bstore_bytes\x18\x07 \x01(\x04\x12\x16\n\x0euptime_seconds\x18\x08 \x01(\x01\x12\x19\n\x0cidle_seconds\x18\t \x01(\x01H\x00\x88\x01\x01\x12\r\n\x04seal\x18\xe8\x07 \x01(\x07\x1a&\n\x07Reading\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01\x42\x0f\n\r_idle_seconds\")\n\x13\x43loseSessionRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\"\x13\n\x11\x43loseSessionReply*c\n\x07Kernels\x12\x17\n\x13KERNELS_UNSPECIFIED\x10\x00\x12\x13\n\x0fKERNELS_XNNPACK\x10\x01\x12\x13\n\x0fKERNELS_BUILTIN\x10\x02\x12\x15\n\x11KERNELS_REFERENCE\x10\x03\x32\xac\x05\n\x05\x41gent\x12\x46\n\x08\x44\x65scribe\x12\x1d.edgeflare.v1.DescribeRequest\x1a\x1b.edgeflare.v1.DescribeReply\x12I\n\tFindModel\x12\x1e.edgeflare.v1.FindModelRequest\x1a\x1c.edgeflare.v1.FindModelReply\x12Q\n\x0bUploadModel\x12 .edgeflare.v1.UploadModelRequest\x1a\x1e.edgeflare.v1.UploadModelReply(\x01\x12O\n\x0bOpenSession\x12 .edgeflare.v1.OpenSessionRequest\x1a\x1e.edgeflare.v1.OpenSessionReply\x12=\n\x05Infer\x12\x1a.edgeflare.v1.InferRequest\x1a\x18.edgeflare.v1.InferReply\x12G\n\x0bInferStream\x12\x1a.edgeflare.v1.InferRequest\x1a\x18.edgeflare.v1.InferReply(\x01\x30\x01\x12\x45\n\x07\x43\x61pture\x12\x1c.edgeflare.v1.CaptureRequest\x1a\x1a.edgeflare.v1.CaptureReply0\x01\x12I\n\tTelemetry\x12\x1e.edgeflare.v1.TelemetryRequest\x1a\x1c.edgeflare.v1.TelemetryReply\x12R\n\x0c\x43loseSession\x12!.edgeflare.v1.CloseSessionRequest\x1a\x1f.edgeflare.v1.CloseSessionReplyb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,8 +33,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_EXTERNALDELEGATE_OPTIONSENTRY']._loaded_options = None
   _globals['_EXTERNALDELEGATE_OPTIONSENTRY']._serialized_options = b'8\001'
-  _globals['_KERNELS']._serialized_start=2836
-  _globals['_KERNELS']._serialized_end=2935
+  _globals['_KERNELS']._serialized_start=3130
+  _globals['_KERNELS']._serialized_end=3229
   _globals['_PROTOCOLVERSION']._serialized_start=46
   _globals['_PROTOCOLVERSION']._serialized_end=93
   _globals['_RUNTIME']._serialized_start=95
@@ -57,34 +57,40 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_EXTERNALDELEGATE']._serialized_end=958
   _globals['_EXTERNALDELEGATE_OPTIONSENTRY']._serialized_start=912
   _globals['_EXTERNALDELEGATE_OPTIONSENTRY']._serialized_end=958
-  _globals['_OPENSESSIONREQUEST']._serialized_start=961
-  _globals['_OPENSESSIONREQUEST']._serialized_end=1196
-  _globals['_TENSORSPEC']._serialized_start=1198
-  _globals['_TENSORSPEC']._serialized_end=1304
-  _globals['_OPENSESSIONREPLY']._serialized_start=1307
-  _globals['_OPENSESSIONREPLY']._serialized_end=1600
-  _globals['_INFERREQUEST']._serialized_start=1602
-  _globals['_INFERREQUEST']._serialized_end=1711
-  _globals['_INPUTFAILURE']._serialized_start=1714
-  _globals['_INPUTFAILURE']._serialized_end=1904
-  _globals['_INPUTFAILURE_KIND']._serialized_start=1829
-  _globals['_INPUTFAILURE_KIND']._serialized_end=1904
-  _globals['_INFERREPLY']._serialized_start=1907
-  _globals['_INFERREPLY']._serialized_end=2085
-  _globals['_CAPTUREREQUEST']._serialized_start=2087
-  _globals['_CAPTUREREQUEST']._serialized_end=2163
-  _globals['_CAPTUREREPLY']._serialized_start=2166
-  _globals['_CAPTUREREPLY']._serialized_end=2344
-  _globals['_TELEMETRYREQUEST']._serialized_start=2346
-  _globals['_TELEMETRYREQUEST']._serialized_end=2384
-  _globals['_TELEMETRYREPLY']._serialized_start=2387
-  _globals['_TELEMETRYREPLY']._serialized_end=2770
-  _globals['_TELEMETRYREPLY_READING']._serialized_start=2715
-  _globals['_TELEMETRYREPLY_READING']._serialized_end=2753
-  _globals['_CLOSESESSIONREQUEST']._serialized_start=2772
-  _globals['_CLOSESESSIONREQUEST']._serialized_end=2813
-  _globals['_CLOSESESSIONREPLY']._serialized_start=2815
-  _globals['_CLOSESESSIONREPLY']._serialized_end=2834
-  _globals['_AGENT']._serialized_start=2938
-  _globals['_AGENT']._serialized_end=3622
+  _globals['_INVOCATION']._serialized_start=961
+  _globals['_INVOCATION']._serialized_end=1206
+  _globals['_INVOCATION_INPUTSHAPE']._serialized_start=1120
+  _globals['_INVOCATION_INPUTSHAPE']._serialized_end=1162
+  _globals['_INVOCATION_STATELINK']._serialized_start=1164
+  _globals['_INVOCATION_STATELINK']._serialized_end=1206
+  _globals['_OPENSESSIONREQUEST']._serialized_start=1209
+  _globals['_OPENSESSIONREQUEST']._serialized_end=1490
+  _globals['_TENSORSPEC']._serialized_start=1492
+  _globals['_TENSORSPEC']._serialized_end=1598
+  _globals['_OPENSESSIONREPLY']._serialized_start=1601
+  _globals['_OPENSESSIONREPLY']._serialized_end=1894
+  _globals['_INFERREQUEST']._serialized_start=1896
+  _globals['_INFERREQUEST']._serialized_end=2005
+  _globals['_INPUTFAILURE']._serialized_start=2008
+  _globals['_INPUTFAILURE']._serialized_end=2198
+  _globals['_INPUTFAILURE_KIND']._serialized_start=2123
+  _globals['_INPUTFAILURE_KIND']._serialized_end=2198
+  _globals['_INFERREPLY']._serialized_start=2201
+  _globals['_INFERREPLY']._serialized_end=2379
+  _globals['_CAPTUREREQUEST']._serialized_start=2381
+  _globals['_CAPTUREREQUEST']._serialized_end=2457
+  _globals['_CAPTUREREPLY']._serialized_start=2460
+  _globals['_CAPTUREREPLY']._serialized_end=2638
+  _globals['_TELEMETRYREQUEST']._serialized_start=2640
+  _globals['_TELEMETRYREQUEST']._serialized_end=2678
+  _globals['_TELEMETRYREPLY']._serialized_start=2681
+  _globals['_TELEMETRYREPLY']._serialized_end=3064
+  _globals['_TELEMETRYREPLY_READING']._serialized_start=3009
+  _globals['_TELEMETRYREPLY_READING']._serialized_end=3047
+  _globals['_CLOSESESSIONREQUEST']._serialized_start=3066
+  _globals['_CLOSESESSIONREQUEST']._serialized_end=3107
+  _globals['_CLOSESESSIONREPLY']._serialized_start=3109
+  _globals['_CLOSESESSIONREPLY']._serialized_end=3128
+  _globals['_AGENT']._serialized_start=3232
+  _globals['_AGENT']._serialized_end=3916
 # @@protoc_insertion_point(module_scope)

@@ -120,8 +120,34 @@ class ExternalDelegate(_message.Message):
     options: _containers.ScalarMap[str, str]
     def __init__(self, library: _Optional[str] = ..., options: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
+class Invocation(_message.Message):
+    __slots__ = ("signature", "input_shapes", "state", "frames")
+    class InputShape(_message.Message):
+        __slots__ = ("input", "shape")
+        INPUT_FIELD_NUMBER: _ClassVar[int]
+        SHAPE_FIELD_NUMBER: _ClassVar[int]
+        input: str
+        shape: _containers.RepeatedScalarFieldContainer[int]
+        def __init__(self, input: _Optional[str] = ..., shape: _Optional[_Iterable[int]] = ...) -> None: ...
+    class StateLink(_message.Message):
+        __slots__ = ("input", "output")
+        INPUT_FIELD_NUMBER: _ClassVar[int]
+        OUTPUT_FIELD_NUMBER: _ClassVar[int]
+        input: str
+        output: str
+        def __init__(self, input: _Optional[str] = ..., output: _Optional[str] = ...) -> None: ...
+    SIGNATURE_FIELD_NUMBER: _ClassVar[int]
+    INPUT_SHAPES_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    FRAMES_FIELD_NUMBER: _ClassVar[int]
+    signature: str
+    input_shapes: _containers.RepeatedCompositeFieldContainer[Invocation.InputShape]
+    state: _containers.RepeatedCompositeFieldContainer[Invocation.StateLink]
+    frames: int
+    def __init__(self, signature: _Optional[str] = ..., input_shapes: _Optional[_Iterable[_Union[Invocation.InputShape, _Mapping]]] = ..., state: _Optional[_Iterable[_Union[Invocation.StateLink, _Mapping]]] = ..., frames: _Optional[int] = ...) -> None: ...
+
 class OpenSessionRequest(_message.Message):
-    __slots__ = ("model_sha256", "kernels", "threads", "delegate", "warmup", "input_timeout_seconds", "capture", "resume_token")
+    __slots__ = ("model_sha256", "kernels", "threads", "delegate", "warmup", "input_timeout_seconds", "capture", "resume_token", "invocation")
     MODEL_SHA256_FIELD_NUMBER: _ClassVar[int]
     KERNELS_FIELD_NUMBER: _ClassVar[int]
     THREADS_FIELD_NUMBER: _ClassVar[int]
@@ -130,6 +156,7 @@ class OpenSessionRequest(_message.Message):
     INPUT_TIMEOUT_SECONDS_FIELD_NUMBER: _ClassVar[int]
     CAPTURE_FIELD_NUMBER: _ClassVar[int]
     RESUME_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    INVOCATION_FIELD_NUMBER: _ClassVar[int]
     model_sha256: str
     kernels: Kernels
     threads: int
@@ -138,7 +165,8 @@ class OpenSessionRequest(_message.Message):
     input_timeout_seconds: float
     capture: bool
     resume_token: str
-    def __init__(self, model_sha256: _Optional[str] = ..., kernels: _Optional[_Union[Kernels, str]] = ..., threads: _Optional[int] = ..., delegate: _Optional[_Union[ExternalDelegate, _Mapping]] = ..., warmup: _Optional[int] = ..., input_timeout_seconds: _Optional[float] = ..., capture: bool = ..., resume_token: _Optional[str] = ...) -> None: ...
+    invocation: Invocation
+    def __init__(self, model_sha256: _Optional[str] = ..., kernels: _Optional[_Union[Kernels, str]] = ..., threads: _Optional[int] = ..., delegate: _Optional[_Union[ExternalDelegate, _Mapping]] = ..., warmup: _Optional[int] = ..., input_timeout_seconds: _Optional[float] = ..., capture: bool = ..., resume_token: _Optional[str] = ..., invocation: _Optional[_Union[Invocation, _Mapping]] = ...) -> None: ...
 
 class TensorSpec(_message.Message):
     __slots__ = ("name", "shape", "dtype", "scale", "zero_point", "index")

@@ -37,6 +37,12 @@ MOST_TOKEN_CHARACTERS = 128
 MOST_DELEGATE_OPTIONS = 64
 """Delegates have a dozen options each."""
 
+MOST_FRAMES = 65_536
+"""Of one clip: eleven minutes in steps of 10 ms."""
+
+MOST_NAMED_TENSORS = 256
+"""Shapes, and states, of one invocation; the largest networks with state have some dozens."""
+
 MOST_CAPTURE_BYTES = 1 << 30
 """Of all tensors of one model together, which the agent holds in memory: a VGG-16 at 224 x 224
 takes 60 MB in float32."""

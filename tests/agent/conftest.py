@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import flatbuffers  # type: ignore[import-untyped]
 import grpc
 import numpy as np
 import pytest
@@ -25,81 +24,17 @@ from edgeflare_agent.runtime import Kernels
 from edgeflare_protos import agent_pb2
 from edgeflare_protos.agent_pb2_grpc import AgentStub
 from edgeflare_protos.limits import CHUNK_BYTES
+from graph_writer import GraphWriter, write_state_model
 
 INPUTS, CLASSES = 8, 4
 FAULTY_KERNELS = Path(__file__).with_name("faulty_kernels.py")
-
-
-class _Graph:
-    """A model under construction: tensors and operators in order, then `save`."""
-
-    def __init__(self) -> None:
-        self.model = schema.ModelT()
-        self.model.version = 3
-        self.model.buffers = [schema.BufferT()]
-        self.model.operatorCodes = []
-        self.graph = schema.SubGraphT()
-        self.graph.tensors, self.graph.operators = [], []
-        self.model.subgraphs = [self.graph]
-
-    def tensor(
-        self,
-        name: str,
-        shape: tuple[int, ...],
-        dtype: str,
-        quantization: tuple[float, int] | None = None,
-        data: NDArray[np.generic] | None = None,
-    ) -> int:
-        tensor = schema.TensorT()
-        tensor.name, tensor.shape = name, list(shape)
-        tensor.type = getattr(schema.TensorType, dtype)
-        if quantization is not None:
-            tensor.quantization = schema.QuantizationParametersT()
-            tensor.quantization.scale = [quantization[0]]
-            tensor.quantization.zeroPoint = [quantization[1]]
-        if data is not None:
-            buffer = schema.BufferT()
-            buffer.data = np.frombuffer(data.tobytes(), np.uint8)
-            tensor.buffer = len(self.model.buffers)
-            self.model.buffers.append(buffer)
-        self.graph.tensors.append(tensor)
-        return len(self.graph.tensors) - 1
-
-    def operator(
-        self,
-        name: str,
-        inputs: list[int],
-        outputs: list[int],
-        options: object | None = None,
-        version: int = 1,
-    ) -> None:
-        code = schema.OperatorCodeT()
-        code.builtinCode = getattr(schema.BuiltinOperator, name)
-        code.deprecatedBuiltinCode = code.builtinCode
-        code.version = version
-        operator = schema.OperatorT()
-        operator.opcodeIndex = len(self.model.operatorCodes)
-        operator.inputs, operator.outputs = inputs, outputs
-        if options is not None:
-            kind = type(options).__name__.removesuffix("T")
-            operator.builtinOptionsType = getattr(schema.BuiltinOptions, kind)
-            operator.builtinOptions = options
-        self.model.operatorCodes.append(code)
-        self.graph.operators.append(operator)
-
-    def save(self, path: Path, inputs: list[int], outputs: list[int]) -> Path:
-        self.graph.inputs, self.graph.outputs = inputs, outputs
-        builder = flatbuffers.Builder(1024)
-        builder.Finish(self.model.Pack(builder), b"TFL3")
-        path.write_bytes(builder.Output())
-        return path
 
 
 def _classifier(path: Path, dtype: str, version: int = 1) -> Path:
     """Write a fully connected layer and a softmax, float32 or int8."""
     rng = np.random.default_rng(7)
     weights = rng.normal(size=(CLASSES, INPUTS))
-    graph = _Graph()
+    graph = GraphWriter()
     softmax = schema.SoftmaxOptionsT()
     softmax.beta = 1.0
     if dtype == "FLOAT32":
@@ -145,7 +80,7 @@ def future_model(models: Path) -> Path:
 @pytest.fixture(scope="session")
 def refusing_model(models: Path) -> Path:
     """A gather, whose kernel refuses an index above 2 when it is invoked."""
-    graph = _Graph()
+    graph = GraphWriter()
     values = graph.tensor("values", (3,), "FLOAT32", data=np.array([1, 2, 3], np.float32))
     index = graph.tensor("index", (1,), "INT32")
     y = graph.tensor("y", (1,), "FLOAT32")
@@ -156,7 +91,7 @@ def refusing_model(models: Path) -> Path:
 @pytest.fixture(scope="session")
 def two_input_model(models: Path) -> Path:
     """Two inputs of unlike dtypes and sizes that both come out changed: a + a, and -b."""
-    graph = _Graph()
+    graph = GraphWriter()
     a = graph.tensor("a", (1, 3), "INT32")
     b = graph.tensor("b", (1, 2), "FLOAT32")
     sums = graph.tensor("sums", (1, 3), "INT32")
@@ -169,7 +104,7 @@ def two_input_model(models: Path) -> Path:
 @pytest.fixture(scope="session")
 def large_model(models: Path) -> Path:
     """Sixteen negations of half a megabyte each: their tensors are more than a message carries."""
-    graph = _Graph()
+    graph = GraphWriter()
     tensors = [graph.tensor(f"t{n}", (1, 1 << 17), "FLOAT32") for n in range(17)]
     for given, made in itertools.pairwise(tensors):
         graph.operator("NEG", [given], [made], schema.NegOptionsT())
@@ -179,13 +114,128 @@ def large_model(models: Path) -> Path:
 @pytest.fixture(scope="session")
 def scalar_model(models: Path) -> Path:
     """A sum over all values, which is a scalar, and its negation."""
-    graph = _Graph()
+    graph = GraphWriter()
     x = graph.tensor("x", (1, 3), "FLOAT32")
     axes = graph.tensor("axes", (2,), "INT32", data=np.array([0, 1], np.int32))
     total, negated = graph.tensor("total", (), "FLOAT32"), graph.tensor("negated", (), "FLOAT32")
     graph.operator("SUM", [x, axes], [total], schema.ReducerOptionsT())
     graph.operator("NEG", [total], [negated], schema.NegOptionsT())
     return graph.save(models / "scalar.tflite", [x], [negated])
+
+
+@pytest.fixture(scope="session")
+def state_model(models: Path) -> Callable[[str], Path]:
+    return lambda dtype: write_state_model(models / f"state_{dtype}.tflite", dtype)
+
+
+@pytest.fixture(scope="session")
+def variable_model(models: Path) -> Path:
+    """A recurrent step whose state is a variable tensor: h = x + 0.5 h, (1, 1, 2) to itself."""
+    graph = GraphWriter()
+    x = graph.tensor("x", (1, 1, 2), "FLOAT32")
+    w = graph.tensor("w", (2, 2), "FLOAT32", data=np.eye(2, dtype=np.float32))
+    again = graph.tensor("again", (2, 2), "FLOAT32", data=np.eye(2, dtype=np.float32) / 2)
+    bias = graph.tensor("bias", (2,), "FLOAT32", data=np.zeros(2, np.float32))
+    h = graph.tensor("h", (1, 2), "FLOAT32")
+    graph.graph.tensors[h].isVariable = True
+    y = graph.tensor("y", (1, 1, 2), "FLOAT32")
+    graph.operator(
+        "UNIDIRECTIONAL_SEQUENCE_RNN", [x, w, again, bias, h], [y], schema.SequenceRNNOptionsT()
+    )
+    return graph.save(models / "variable.tflite", [x], [y])
+
+
+@pytest.fixture(scope="session")
+def resource_model(models: Path) -> Path:
+    """A sum over all that it was given, in a variable that is a resource: total += x."""
+    graph = GraphWriter()
+    x = graph.tensor("x", (1,), "FLOAT32")
+    handle = graph.tensor("handle", (), "RESOURCE")
+    before, total = graph.tensor("before", (1,), "FLOAT32"), graph.tensor("total", (1,), "FLOAT32")
+    once = schema.CallOnceOptionsT()
+    once.initSubgraphIndex = 1
+    graph.operator("CALL_ONCE", [], [], once)
+    _variable(graph, handle)
+    graph.operator("READ_VARIABLE", [handle], [before], schema.ReadVariableOptionsT())
+    graph.operator("ADD", [before, x], [total], schema.AddOptionsT())
+    graph.operator("ASSIGN_VARIABLE", [handle, total], [], schema.AssignVariableOptionsT())
+    graph.second()
+    handle = graph.tensor("handle", (), "RESOURCE")
+    zero = graph.tensor("zero", (1,), "FLOAT32", data=np.zeros(1, np.float32))
+    _variable(graph, handle)
+    graph.operator("ASSIGN_VARIABLE", [handle, zero], [], schema.AssignVariableOptionsT())
+    graph.first([], [])
+    return graph.save(models / "resource.tflite", [x], [total])
+
+
+def _variable(graph: GraphWriter, handle: int) -> None:
+    options = schema.VarHandleOptionsT()
+    options.sharedName = "total"
+    graph.operator("VAR_HANDLE", [], [handle], options)
+
+
+@pytest.fixture(scope="session")
+def two_signature_model(models: Path) -> Path:
+    """Two signatures of a graph each: `negate`, v to w, and `double`, v of another size to w."""
+    graph = GraphWriter()
+    x, y = graph.tensor("x", (1, 2), "FLOAT32"), graph.tensor("y", (1, 2), "FLOAT32")
+    graph.operator("NEG", [x], [y], schema.NegOptionsT())
+    graph.signature("negate", 0, {"v": x}, {"w": y})
+    graph.second()
+    x, y = graph.tensor("x2", (1, 3), "FLOAT32"), graph.tensor("y2", (1, 3), "FLOAT32")
+    graph.operator("ADD", [x, x], [y], schema.AddOptionsT())
+    graph.signature("double", 1, {"v": x}, {"w": y})
+    graph.first([x], [y])
+    return graph.save(models / "signatures.tflite", [0], [1])
+
+
+@pytest.fixture(scope="session")
+def dynamic_model(models: Path) -> Path:
+    """An input (-1, 3), doubled; and sevens in its shape, which are known once it has run."""
+    graph = GraphWriter()
+    x, doubled = graph.tensor("x", (1, 3), "FLOAT32"), graph.tensor("doubled", (1, 3), "FLOAT32")
+    graph.graph.tensors[x].shapeSignature = graph.graph.tensors[doubled].shapeSignature = [-1, 3]
+    shape, same = graph.tensor("shape", (2,), "INT32"), graph.tensor("same", (2,), "INT32")
+    zeros = graph.tensor("zeros", (2,), "INT32", data=np.zeros(2, np.int32))
+    seven = graph.tensor("seven", (), "FLOAT32", data=np.array(7, np.float32))
+    sevens = graph.tensor("sevens", (1, 3), "FLOAT32")
+    options = schema.ShapeOptionsT()
+    options.outType = schema.TensorType.INT32
+    graph.operator("ADD", [x, x], [doubled], schema.AddOptionsT())
+    graph.operator("SHAPE", [x], [shape], options)
+    graph.operator("ADD", [shape, zeros], [same], schema.AddOptionsT())
+    graph.operator("FILL", [same, seven], [sevens], schema.FillOptionsT())
+    return graph.save(models / "dynamic.tflite", [x], [doubled, sevens])
+
+
+WriteCast = Callable[[str, str], Path]
+
+
+@pytest.fixture(scope="session")
+def cast_model(models: Path) -> WriteCast:
+    """Write a model that casts values of one type of TFLite's to another."""
+
+    def write(given: str, made: str) -> Path:
+        graph = GraphWriter()
+        x, y = graph.tensor("x", (1, 4), given), graph.tensor("y", (1, 4), made)
+        graph.operator("CAST", [x], [y])
+        return graph.save(models / f"cast_{given}_{made}.tflite", [x], [y])
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def textual_model(models: Path) -> Callable[[str], Path]:
+    """Write a model with an input beside a real one that is of a type without numbers."""
+
+    def write(dtype: str) -> Path:
+        graph = GraphWriter()
+        x, y = graph.tensor("x", (1, 2), "FLOAT32"), graph.tensor("y", (1, 2), "FLOAT32")
+        other = graph.tensor("other", (1,), dtype)
+        graph.operator("NEG", [x], [y], schema.NegOptionsT())
+        return graph.save(models / f"{dtype}.tflite", [x, other], [y])
+
+    return write
 
 
 @pytest.fixture(scope="session")

@@ -10,15 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeflare_agent.requests import check_batch, check_capture, model_chunks, session_options
-from edgeflare_agent.runtime import IsolatedModel
+from edgeflare_agent.runtime import Invocation, IsolatedModel
 from edgeflare_protos import agent_pb2
 from edgeflare_protos.limits import (
     CHUNK_BYTES,
     LEAST_INPUT_TIMEOUT_SECONDS,
     MOST_CAPTURE_BYTES,
     MOST_DELEGATE_OPTIONS,
+    MOST_FRAMES,
     MOST_INPUT_TIMEOUT_SECONDS,
     MOST_INPUTS,
+    MOST_NAMED_TENSORS,
     MOST_THREADS,
     MOST_TOKEN_CHARACTERS,
     MOST_WARMUP,
@@ -103,3 +105,36 @@ def test_what_a_device_cannot_hold_is_not_captured() -> None:
     check_capture(model(1, MOST_CAPTURE_BYTES))
     with pytest.raises(ValueError, match="bytes of a model's tensors must be from 0 to"):
         check_capture(model(1, MOST_CAPTURE_BYTES + 1))
+
+
+SHAPE, LINK = agent_pb2.Invocation.InputShape, agent_pb2.Invocation.StateLink
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"frames": MOST_FRAMES + 1}, "frames must be from 0 to 65,536"),
+        ({"state": [LINK(input="a", output="b")]}, "frames must be at least 1"),
+        ({"state": [LINK(input="a")] * 2, "frames": 2}, "fed by one state only"),
+        ({"state": [LINK()] * (MOST_NAMED_TENSORS + 1), "frames": 2}, "the number of states"),
+        ({"input_shapes": [SHAPE()] * (MOST_NAMED_TENSORS + 1)}, "the number of input shapes"),
+        ({"input_shapes": [SHAPE(input="a", shape=[1, 0])]}, "dimension of the input 'a'"),
+        ({"input_shapes": [SHAPE(input="a", shape=[-(2**63)])]}, "dimension of the input 'a'"),
+        ({"input_shapes": [SHAPE(input="a", shape=[1 << 20] * 3)]}, "size of the input 'a'"),
+    ],
+)
+def test_an_invocation_out_of_bounds_is_refused(asked: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        session_options(opening(invocation=agent_pb2.Invocation(**asked)), ())
+
+
+def test_an_invocation_arrives_as_it_was_asked_for() -> None:
+    asked = agent_pb2.Invocation(
+        signature="step",
+        input_shapes=[SHAPE(input="x", shape=[1, 64])],
+        state=[LINK(input="h", output="next")],
+        frames=49,
+    )
+    invocation = session_options(opening(invocation=asked), ()).invocation
+    assert invocation == Invocation("step", {"x": (1, 64)}, {"h": "next"}, 49)
+    assert session_options(opening(), ()).invocation == Invocation()

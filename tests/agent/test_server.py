@@ -68,6 +68,13 @@ def test_the_handshake_describes_the_device(client: Any) -> None:
     assert reply.cores >= 1
 
 
+@pytest.mark.parametrize("minor", [0, 1])
+def test_an_older_host_is_welcome(client: Any, minor: int) -> None:
+    version = agent_pb2.ProtocolVersion(major=PROTOCOL_MAJOR, minor=minor)
+    reply = client.stub.Describe(agent_pb2.DescribeRequest(protocol=version), timeout=200)
+    assert reply.protocol.major == PROTOCOL_MAJOR
+
+
 @pytest.mark.parametrize("major", [0, PROTOCOL_MAJOR + 1])
 def test_another_major_is_refused_and_both_are_named(client: Any, major: int) -> None:
     version = agent_pb2.ProtocolVersion(major=major, minor=3)

@@ -6,11 +6,18 @@ Only a worker process should use it, for a broken model or kernel takes the proc
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
-from edgeflare_agent.runtime.answers import ModelRejected, TensorSpec
+from edgeflare_agent.runtime.answers import ModelRejected
 from edgeflare_agent.runtime.capture import readable_tensors
+from edgeflare_agent.runtime.model_tensors import (
+    ModelTensors,
+    model_tensors,
+    resize_inputs,
+    run_on_zeros,
+    tensor_spec,
+)
 from edgeflare_agent.runtime.runtime_packages import interpreter_module, runtime_info
 from edgeflare_agent.runtime.session_options import Kernels, Options
 
@@ -23,33 +30,55 @@ _RESOLVERS: dict[Kernels, str] = {
 
 
 class LoadedModel:
-    """A model that is ready to be invoked at its own input shape.
+    """A model that is ready to be invoked, at its own input shapes or those that were asked for.
 
     Attributes:
         interpreter: the runtime's `Interpreter`, its tensors allocated.
         inputs: in the order in which an input's bytes are laid out.
         outputs: likewise; with capture every tensor that an operator of the graph puts out.
-        operators: names in execution order, delegates apart.
-        delegated_nodes: nodes of the graph that a delegate took.
+        operators: names in execution order, delegates apart; none where a signature is not of the
+            model's first graph, since the runtime tells of no other.
+        delegated_nodes: nodes of the graph that a delegate took; likewise.
         external_nodes: those of them that the external delegate took.
 
     """
 
     def __init__(self, content: bytes, options: Options) -> None:
-        self.interpreter, self.external_nodes = _load(content, options)
-        nodes = self.interpreter._get_ops_details()
-        self._input_details = self.interpreter.get_input_details()
+        self._content, self._options = content, options
+        self.interpreter, tensors, self.external_nodes = _load(content, options)
+        self._runner = tensors.runner
+        nodes = [] if self._runner is not None else self.interpreter._get_ops_details()
+        made = tensors.outputs
         if options.capture:
-            self._output_details = readable_tensors(self.interpreter, nodes)
-        else:
-            self._output_details = self.interpreter.get_output_details()
-        self.inputs = tuple(_spec(details) for details in self._input_details)
-        self.outputs = tuple(_spec(details) for details in self._output_details)
+            kept = readable_tensors(self.interpreter, nodes)
+            made = [(details["name"], details) for details in kept]
+        self._input_details = [details for _, details in tensors.inputs]
+        self._output_details = [details for _, details in made]
+        self.inputs = tuple(tensor_spec(*named) for named in tensors.inputs)
+        self.outputs = tuple(tensor_spec(*named) for named in made)
         self.operators = tuple(node["op_name"] for node in nodes if node["op_name"] != "DELEGATE")
         self.delegated_nodes = _count_delegated(nodes)
+        self._reloads = "VAR_HANDLE" in self.operators or not self._resets_variables()
 
     def invoke(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        """Run the model once.
+        """Run the model once on an input that nothing came before; see `step`."""
+        self.reset()
+        self.step(inputs, outputs)
+
+    def reset(self) -> None:
+        """Set all variables to what they were at first, so that no answer depends on others.
+
+        That is 1 µs for variable tensors. Variables that are resources stay as they are for as
+        long as their interpreter does, so such a model is loaded anew.
+        """
+        if not self._reloads:
+            self.interpreter.reset_all_variables()
+            return
+        self.interpreter, tensors, _ = _load(self._content, self._options)
+        self._runner = tensors.runner
+
+    def step(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        """Run the model once, its variables as they are.
 
         Args:
             inputs: one array for each input tensor, in its shape and dtype.
@@ -60,27 +89,50 @@ class LoadedModel:
             ValueError: likewise, as some kernels say it.
 
         """
+        if self._runner is not None:
+            self._step_by_signature(inputs, outputs)
+            return
         interpreter = self.interpreter
         for details, array in zip(self._input_details, inputs, strict=True):
             interpreter.set_tensor(details["index"], array)
         interpreter.invoke()
         for details, array in zip(self._output_details, outputs, strict=True):
-            answer = interpreter.get_tensor(details["index"])
-            if answer.shape != array.shape:
-                raise RuntimeError(
-                    f"output {details['name']} has shape {answer.shape}, declared {array.shape}"
-                )
-            array[...] = answer
+            _keep(details["name"], interpreter.get_tensor(details["index"]), array)
+
+    def _step_by_signature(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        given = {spec.name: array for spec, array in zip(self.inputs, inputs, strict=True)}
+        answers = cast("Callable[..., Any]", self._runner)(**given)
+        for spec, array in zip(self.outputs, outputs, strict=True):
+            _keep(spec.name, answers[spec.name], array)
+
+    def _resets_variables(self) -> bool:
+        """Whether variable tensors can be reset; not where a graph beside the first has some."""
+        if self._runner is not None:
+            return False
+        try:
+            self.interpreter.reset_all_variables()
+        except RuntimeError:
+            return False
+        return True
 
 
-def _load(content: bytes, options: Options) -> tuple[Any, int]:
-    """Return the runtime's interpreter, ready, and how many nodes the external delegate took.
+def _keep(name: str, answer: Any, array: Any) -> None:
+    if answer.shape != array.shape:
+        raise RuntimeError(f"output {name} has shape {answer.shape}, declared {array.shape}")
+    array[...] = answer
+
+
+def _load(content: bytes, options: Options) -> tuple[Any, ModelTensors, int]:
+    """Return the runtime's interpreter, ready; what it takes and gives; and a count.
+
+    The count is of nodes that the external delegate took.
 
     Raises:
-        ModelRejected: the runtime refuses the model or the delegate.
+        ModelRejected: the runtime refuses the model, the delegate or the invocation.
 
     """
     module = interpreter_module()
+    invocation = options.invocation
     try:
         delegates = []
         if options.delegate is not None:
@@ -96,10 +148,20 @@ def _load(content: bytes, options: Options) -> tuple[Any, int]:
         )
         # The external delegate has taken its part by now, XNNPACK does so on allocating.
         external_nodes = _count_delegated(interpreter._get_ops_details()) if delegates else 0
-        interpreter.allocate_tensors()
+        tensors = model_tensors(interpreter, invocation)
+        resize_inputs(interpreter, tensors, invocation.shapes)
+        if tensors.runner is None:  # which allocates those of its own graph
+            interpreter.allocate_tensors()
+        if invocation.shapes or tensors.runner is not None:
+            # Shapes of outputs that are computed are known only once it has run.
+            run_on_zeros(interpreter, tensors, invocation.shapes)
+        # The shapes are now those of the allocated tensors.
+        tensors = model_tensors(interpreter, invocation)
     except (ValueError, RuntimeError, OSError) as error:
         raise ModelRejected(_plain(str(error))) from error
-    return interpreter, external_nodes
+    if options.capture and tensors.runner is not None:
+        raise ModelRejected("the tensors of a signature beside the first graph cannot be captured")
+    return interpreter, tensors, external_nodes
 
 
 def _plain(message: str) -> str:
@@ -115,23 +177,6 @@ def _plain(message: str) -> str:
         return f"{runtime} has no custom operator {found.group(1)}"
     words = " ".join(message.split()) or "no reason given"
     return f"{runtime} refuses it: {words}"
-
-
-def _spec(details: dict[str, Any]) -> TensorSpec:
-    import numpy as np  # noqa: PLC0415
-
-    dtype = np.dtype(details["dtype"])
-    if dtype.hasobject or dtype.itemsize == 0 or dtype.kind in "SU":
-        raise ModelRejected(f"tensor {details['name']} holds strings, which are not supported")
-    scale, zero_point = details["quantization"]
-    return TensorSpec(
-        name=details["name"],
-        shape=tuple(int(size) for size in details["shape"]),
-        dtype=dtype.name,
-        scale=float(scale),
-        zero_point=int(zero_point),
-        index=int(details["index"]),
-    )
 
 
 def _count_delegated(nodes: Sequence[dict[str, Any]]) -> int:

@@ -1,4 +1,4 @@
-"""The options of a session: kernels, threads, delegate, time limits."""
+"""The options of a session: kernels, threads, delegate, time limits, and how a model is called."""
 
 from __future__ import annotations
 
@@ -29,6 +29,29 @@ class Delegate:
 
 
 @dataclass(frozen=True)
+class Invocation:
+    """How a model is called on one input; by default its first graph, once, in its own shapes.
+
+    Attributes:
+        signature: name of the signature that is run, whose names its tensors then have; empty for
+            the model's first graph.
+        shapes: a fixed shape for each input with dynamic dimensions, by the input's name. A
+            dimension that is left open has the size 1.
+        state: the outputs that are handed to an input of the next frame, as pairs of the input's
+            and the output's name.
+        frames: steps of one clip, which is one input then. Its tensors have the shapes
+            (frames, *shape), without the inputs that are fed by a state. 0 where an input is no
+            clip: the model is run once on it.
+
+    """
+
+    signature: str = ""
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    state: Mapping[str, str] = field(default_factory=dict)
+    frames: int = 0
+
+
+@dataclass(frozen=True)
 class Options:
     """The options with which a model is run.
 
@@ -40,6 +63,7 @@ class Options:
         input_timeout_seconds: time that one input may take before it counts as a hang.
         capture: answer with every tensor that an operator of the graph puts out, in place of the
             model's outputs. Keeping them all can itself change results.
+        invocation: how the model is called on one input.
 
     """
 
@@ -49,3 +73,4 @@ class Options:
     warmup: int = 0
     input_timeout_seconds: float = 10.0
     capture: bool = False
+    invocation: Invocation = field(default_factory=Invocation)

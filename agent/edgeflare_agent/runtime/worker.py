@@ -29,13 +29,14 @@ import numpy as np
 
 from edgeflare_agent.runtime.answers import ModelChanged, ModelRejected, TensorSpec
 from edgeflare_agent.runtime.channel import Channel
+from edgeflare_agent.runtime.clip import Clip
 from edgeflare_agent.runtime.interpreter import LoadedModel
 from edgeflare_agent.runtime.runtime_packages import (
     RuntimeMissing,
     interpreter_module,
     runtime_info,
 )
-from edgeflare_agent.runtime.session_options import Delegate, Options
+from edgeflare_agent.runtime.session_options import Delegate, Invocation, Options
 from edgeflare_agent.runtime.shared_memory import SharedBatch
 
 
@@ -48,7 +49,10 @@ def main(shared_fd: int) -> None:
     try:
         interpreter_module()
         channel.send({"runtime": str(runtime_info())})
-        model = _open(order)
+        options = _options(order["options"])
+        model = _open(order, options)
+        called = Clip(model, options.invocation) if options.invocation.frames else model
+        _warm_up(called, options.warmup)
     except RuntimeMissing as error:
         channel.send({"no_runtime": str(error)})
         return
@@ -58,12 +62,12 @@ def main(shared_fd: int) -> None:
     except ModelChanged as error:
         channel.send({"changed": str(error)})
         return
-    inputs, outputs = _record(model.inputs), _record(model.outputs)
+    inputs, outputs = _record(called.inputs), _record(called.outputs)
     batch = SharedBatch(shared_fd, inputs.itemsize, outputs.itemsize)
-    channel.send({"ready": _describe(model, inputs.itemsize, outputs.itemsize)})
+    channel.send({"ready": _describe(model, called, inputs.itemsize, outputs.itemsize)})
     while command := channel.receive():
         batch.reserve(command["capacity"])
-        _run(model, batch, range(command["first"], command["stop"]), channel)
+        _run(called, batch, range(command["first"], command["stop"]), channel)
 
 
 def _claim_pipes() -> Channel:
@@ -88,22 +92,36 @@ def _end_with_parent(commands: int) -> None:
     os._exit(0)
 
 
-def _open(order: dict[str, Any]) -> LoadedModel:
+def _options(fields: dict[str, Any]) -> Options:
+    """Return the options that `dataclasses.asdict` and JSON have brought here."""
+    delegate, invocation = fields["delegate"], dict(fields["invocation"])
+    shapes = invocation.pop("shapes").items()
+    return Options(
+        **{
+            **fields,
+            "delegate": None if delegate is None else Delegate(**delegate),
+            "invocation": Invocation(
+                shapes={name: tuple(shape) for name, shape in shapes}, **invocation
+            ),
+        }
+    )
+
+
+def _open(order: dict[str, Any], options: Options) -> LoadedModel:
     try:
         content = Path(order["model"]).read_bytes()
     except OSError as error:
         raise ModelRejected(f"cannot read the model: {error.strerror}") from error
     if hashlib.sha256(content).hexdigest() != order["sha256"]:
         raise ModelChanged("the model file changed while it was in use")
-    options = dict(order["options"])
-    if options["delegate"] is not None:
-        options["delegate"] = Delegate(**options["delegate"])
-    model = LoadedModel(content, Options(**options))
+    return LoadedModel(content, options)
+
+
+def _warm_up(model: LoadedModel | Clip, inputs_of_zeros: int) -> None:
     inputs = _zeros(model.inputs)
     outputs = _zeros(model.outputs)
-    for _ in range(options["warmup"]):
+    for _ in range(inputs_of_zeros):
         model.invoke(inputs, outputs)
-    return model
 
 
 def _zeros(specs: tuple[TensorSpec, ...]) -> list[Any]:
@@ -115,10 +133,12 @@ def _record(specs: tuple[TensorSpec, ...]) -> np.dtype[np.void]:
     return np.dtype([(str(n), spec.dtype, spec.shape) for n, spec in enumerate(specs)])
 
 
-def _describe(model: LoadedModel, input_bytes: int, output_bytes: int) -> dict[str, Any]:
+def _describe(
+    model: LoadedModel, called: LoadedModel | Clip, input_bytes: int, output_bytes: int
+) -> dict[str, Any]:
     return {
-        "inputs": [dataclasses.asdict(spec) for spec in model.inputs],
-        "outputs": [dataclasses.asdict(spec) for spec in model.outputs],
+        "inputs": [dataclasses.asdict(spec) for spec in called.inputs],
+        "outputs": [dataclasses.asdict(spec) for spec in called.outputs],
         "input_bytes": input_bytes,
         "output_bytes": output_bytes,
         "operators": model.operators,
@@ -127,7 +147,7 @@ def _describe(model: LoadedModel, input_bytes: int, output_bytes: int) -> dict[s
     }
 
 
-def _run(model: LoadedModel, batch: SharedBatch, indexes: range, channel: Channel) -> None:
+def _run(model: LoadedModel | Clip, batch: SharedBatch, indexes: range, channel: Channel) -> None:
     began = time.perf_counter()
     inputs = _tensors(batch, batch.inputs_offset, model.inputs)
     outputs = _tensors(batch, batch.outputs_offset, model.outputs)

@@ -1,0 +1,137 @@
+"""The inputs and outputs of a model: of its first graph, or of a signature by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from edgeflare_agent.runtime.answers import ModelRejected, TensorSpec
+from edgeflare_agent.runtime.session_options import Invocation
+
+Details = dict[str, Any]
+"""What the runtime tells of a tensor."""
+
+
+@dataclass(frozen=True)
+class ModelTensors:
+    """The inputs and outputs that a model is called with.
+
+    Attributes:
+        inputs: the runtime's details of each input, by the name that it is called by.
+        outputs: likewise of each output.
+        runner: the runtime's `SignatureRunner`, where the signature is not of the first graph.
+
+    """
+
+    inputs: list[tuple[str, Details]]
+    outputs: list[tuple[str, Details]]
+    runner: Any | None = None
+
+
+def model_tensors(interpreter: Any, invocation: Invocation) -> ModelTensors:
+    """Return the inputs and outputs of the graph or signature that an invocation names.
+
+    Args:
+        interpreter: the runtime's; its tensors need not be allocated.
+        invocation: which signature, if any.
+
+    Raises:
+        ModelRejected: the model has no such signature.
+
+    """
+    key = invocation.signature
+    if not key:
+        given, made = interpreter.get_input_details(), interpreter.get_output_details()
+        return ModelTensors(
+            [(details["name"], details) for details in given],
+            [(details["name"], details) for details in made],
+        )
+    known = interpreter.get_signature_list()
+    if key not in known:
+        there = (
+            f"its signatures are {', '.join(sorted(known))}" if known else "it has no signatures"
+        )
+        raise ModelRejected(f"there is no signature {key!r}: {there}")
+    runner = interpreter.get_signature_runner(key)
+    first = interpreter._interpreter.GetSubgraphIndexFromSignature(key) == 0
+    return ModelTensors(
+        list(runner.get_input_details().items()),
+        list(runner.get_output_details().items()),
+        None if first else runner,
+    )
+
+
+def resize_inputs(
+    interpreter: Any, tensors: ModelTensors, shapes: Mapping[str, tuple[int, ...]]
+) -> None:
+    """Give dynamic dimensions of inputs a size, before tensors are allocated.
+
+    The inputs of a signature's own graph take the shape of what they are called with.
+
+    Raises:
+        ModelRejected: there is no such input, or its other dimensions differ.
+
+    """
+    known = dict(tensors.inputs)
+    for name, shape in shapes.items():
+        if name not in known:
+            raise ModelRejected(f"there is no input {name!r}: its inputs are {', '.join(known)}")
+        declared = tuple(int(size) for size in known[name]["shape_signature"])
+        pairs = zip(declared, shape, strict=False)
+        if len(declared) != len(shape) or any(size not in (-1, asked) for size, asked in pairs):
+            raise ModelRejected(
+                f"input {name!r} has shape {declared}, which {tuple(shape)} does not fit: "
+                "only dimensions of -1 can be given a size"
+            )
+        if tensors.runner is None:
+            interpreter.resize_tensor_input(known[name]["index"], shape)
+
+
+def run_on_zeros(
+    interpreter: Any, tensors: ModelTensors, shapes: Mapping[str, tuple[int, ...]]
+) -> None:
+    """Run the model once, after which the runtime knows the shapes of all outputs.
+
+    Raises:
+        ModelRejected: an input holds no numbers.
+        RuntimeError, ValueError: a kernel refuses.
+
+    """
+    import numpy as np  # noqa: PLC0415 - the parent process needs none
+
+    given = {}
+    for name, details in tensors.inputs:
+        spec = tensor_spec(name, details)
+        given[name] = np.zeros(shapes.get(name, spec.shape), spec.dtype)
+    if tensors.runner is not None:
+        tensors.runner(**given)
+        return
+    for name, details in tensors.inputs:
+        interpreter.set_tensor(details["index"], given[name])
+    interpreter.invoke()
+
+
+def tensor_spec(name: str, details: Details) -> TensorSpec:
+    """Return the description of a tensor.
+
+    Raises:
+        ModelRejected: it holds no numbers: strings, or a resource or variant.
+
+    """
+    import numpy as np  # noqa: PLC0415 - the parent process needs none
+
+    dtype = np.dtype(details["dtype"])
+    if dtype.kind in "SU":
+        raise ModelRejected(f"tensor {name} holds strings, which are not supported")
+    if dtype.kind in "OV":
+        raise ModelRejected(f"tensor {name} holds a resource or variant, which are not supported")
+    scale, zero_point = details["quantization"]
+    return TensorSpec(
+        name=name,
+        shape=tuple(int(size) for size in details["shape"]),
+        dtype=dtype.name,
+        scale=float(scale),
+        zero_point=int(zero_point),
+        index=int(details["index"]),
+    )

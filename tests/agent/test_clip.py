@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from ai_edge_litert.interpreter import Interpreter, OpResolverType
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from edgeflare_agent.runtime import Invocation, IsolatedModel, Kernels, ModelRejected, Options
+from edgeflare_agent.runtime.answers import TensorSpec
+from edgeflare_agent.runtime.clip import handed_over
+
+KERNELS: tuple[Kernels, ...] = ("xnnpack", "builtin", "reference")
+RESOLVERS = {
+    "xnnpack": OpResolverType.AUTO,
+    "builtin": OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
+    "reference": OpResolverType.BUILTIN_REF,
+}
+FRAMES = 6
+CLIP = Invocation(state={"state": "next"}, frames=FRAMES)
+
+
+def plain(path: Path, kernels: Kernels) -> Any:
+    interpreter = Interpreter(str(path), experimental_op_resolver_type=RESOLVERS[kernels])
+    interpreter.allocate_tensors()
+    return interpreter
+
+
+def expected(path: Path, kernels: Kernels, clip: NDArray[Any]) -> bytes:
+    """The outputs of all frames, with the state handed over by hand: first `next`, then `y`."""
+    interpreter = plain(path, kernels)
+    fed, x = interpreter.get_input_details()
+    following, y = interpreter.get_output_details()
+    real = np.zeros((1, 3), np.float32)
+    states, answers = [], []
+    for frame in clip:
+        raw = real
+        if fed["dtype"] == np.int8:
+            scale, zero_point = fed["quantization"]
+            raw = np.clip(np.round(real / scale + zero_point), -128, 127)
+        interpreter.set_tensor(fed["index"], raw.astype(fed["dtype"]))
+        interpreter.set_tensor(x["index"], frame)
+        interpreter.invoke()
+        states.append(interpreter.get_tensor(following["index"]))
+        answers.append(interpreter.get_tensor(y["index"]))
+        real = states[-1].astype(np.float32)
+        if fed["dtype"] == np.int8:
+            scale, zero_point = following["quantization"]
+            real = (real - zero_point) * np.float32(scale)
+    return b"".join(one.tobytes() for one in (*states, *answers))
+
+
+@pytest.mark.parametrize("kernels", KERNELS)
+@pytest.mark.parametrize("dtype", ["FLOAT32", "INT8"])
+def test_a_state_is_handed_over_dequantized(
+    kernels: Kernels, dtype: str, state_model: Callable[[str], Path]
+) -> None:
+    path = state_model(dtype)
+    raw = np.random.default_rng(3).integers(-90, 90, (5, FRAMES, 1, 3)).astype(np.int8)
+    clips = raw if dtype == "INT8" else (raw / 30).astype(np.float32)
+    with IsolatedModel.open(path, Options(kernels, warmup=1, invocation=CLIP)) as model:
+        assert [(spec.name, spec.shape) for spec in model.inputs] == [("x", (FRAMES, 1, 3))]
+        assert [(spec.name, spec.shape) for spec in model.outputs] == [
+            ("next", (FRAMES, 1, 3)),
+            ("y", (FRAMES, 1, 3)),
+        ]
+        together = model.run(clips.tobytes(), len(clips))
+        alone = [model.run(clip.tobytes(), 1).outputs for clip in clips[::-1]][::-1]
+    assert together.failures == ()
+    assert together.outputs == b"".join(expected(path, kernels, clip) for clip in clips)
+    assert together.outputs == b"".join(alone)
+
+
+@pytest.mark.parametrize("kernels", KERNELS)
+def test_variable_tensors_are_reset_before_each_clip(
+    kernels: Kernels, variable_model: Path
+) -> None:
+    clips = np.random.default_rng(4).normal(size=(3, FRAMES, 1, 1, 2)).astype(np.float32)
+    interpreter = plain(variable_model, kernels)
+    (x,), (y,) = interpreter.get_input_details(), interpreter.get_output_details()
+    right = []
+    for clip in clips:
+        interpreter.reset_all_variables()
+        for frame in clip:
+            interpreter.set_tensor(x["index"], frame)
+            interpreter.invoke()
+            right.append(interpreter.get_tensor(y["index"]).tobytes())
+    options = Options(kernels, warmup=2, invocation=Invocation(frames=FRAMES))
+    with IsolatedModel.open(variable_model, options) as model:
+        assert model.run(clips.tobytes(), 3).outputs == b"".join(right)
+    assert right[0] != right[1]
+
+
+def test_no_answer_depends_on_the_inputs_before(variable_model: Path, resource_model: Path) -> None:
+    for path, size in ((variable_model, 2), (resource_model, 1)):
+        inputs = np.ones((4, size), np.float32)
+        with IsolatedModel.open(path, Options("builtin", warmup=1)) as model:
+            answers = model.run(inputs.tobytes(), 4)
+        assert answers.failures == ()
+        assert answers.outputs == inputs.tobytes()
+
+
+def test_a_resource_is_kept_within_a_clip(resource_model: Path) -> None:
+    clips = np.ones((2, 3, 1), np.float32)
+    with IsolatedModel.open(
+        resource_model, Options("builtin", invocation=Invocation(frames=3))
+    ) as model:
+        totals = np.frombuffer(model.run(clips.tobytes(), 2).outputs, np.float32)
+    assert totals.tolist() == [1, 2, 3, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        ({"state": "nxt"}, "no output 'nxt' for a state: its outputs are next (1, 3), y (1, 3)"),
+        ({"stat": "next"}, "no input 'stat' for a state: its inputs are state (1, 3), x (1, 3)"),
+        ({"state": "next", "x": "y"}, "each of its inputs is fed by a state"),
+    ],
+)
+def test_a_state_that_is_not_there_is_refused(
+    state: dict[str, str], words: str, state_model: Callable[[str], Path]
+) -> None:
+    options = Options("builtin", invocation=Invocation(state=state, frames=2))
+    with pytest.raises(ModelRejected) as caught:
+        IsolatedModel.open(state_model("FLOAT32"), options)
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_state_that_does_not_fit_is_refused(two_input_model: Path) -> None:
+    for output, words in (("sums", "which does not fit the input 'b' of shape (1, 2)"),):
+        options = Options("builtin", invocation=Invocation(state={"b": output}, frames=2))
+        with pytest.raises(ModelRejected, match="does not fit") as caught:
+            IsolatedModel.open(two_input_model, options)
+        assert words in str(caught.value)
+
+
+QUANTIZED = st.builds(
+    lambda scale, zero_point: TensorSpec(
+        "t", (1, 256), "int8", float(np.float32(scale)), zero_point
+    ),
+    st.floats(1e-4, 10),
+    st.integers(-128, 127),
+)
+
+
+@given(QUANTIZED, QUANTIZED)
+def test_a_state_keeps_its_value_but_for_rounding_and_range(
+    made: TensorSpec, takes: TensorSpec
+) -> None:
+    raw = np.arange(-128, 128, dtype=np.int8).reshape(1, 256)
+    real = (raw.astype(np.float64) - made.zero_point) * made.scale
+    low, high = ((limit - takes.zero_point) * takes.scale for limit in (-128, 127))
+    given_back = (handed_over(raw, made, takes).astype(float) - takes.zero_point) * takes.scale
+    step = takes.scale * 0.501 + 1e-4 * np.abs(real)
+    assert np.all(np.abs(given_back - np.clip(real, low, high)) <= step)
+    assert np.array_equal(handed_over(raw, made, made), raw)
