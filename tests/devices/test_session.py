@@ -14,12 +14,16 @@ import pytest
 from numpy.typing import NDArray
 
 from edgeflare.core.tensor import Tensor
+from edgeflare.core.tensor_rows import pack_rows
 from edgeflare.devices.connection import Connection, DeviceLost
 from edgeflare.devices.device import Device, connect
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profile
-from edgeflare.errors import UserError
+from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.evaluator import Signature
+from edgeflare.models.invocation import Invocation
+from edgeflare.models.tflite import open_invoked
+from graph_writer import write_state_model
 from processes import children
 
 
@@ -42,11 +46,60 @@ def test_the_signature(device: Device, model: Path) -> None:
     session = device.open(model)
 
     assert session.signature == Signature(
-        Tensor("image0", (1, 4, 4, 1), "float32"), Tensor("out", (1, 3), "float32")
+        (Tensor("image0", (1, 4, 4, 1), "float32"),), (Tensor("out", (1, 3), "float32"),)
     )
     assert session.total_nodes == len(session.operators) == 1
     assert session.operators == ("FULLY_CONNECTED",)
     session.close()
+
+
+def test_a_clip_on_a_device_is_answered_as_on_the_host(device: Device, tmp_path: Path) -> None:
+    path = write_state_model(tmp_path / "state.tflite", "INT8")
+    invocation = Invocation(state={"state": "next"}, frames=5)
+    clips = np.random.default_rng(2).integers(-90, 90, (30, 5, 1, 3)).astype(np.int8)
+    with closing(open_invoked(path, invocation, "builtin")) as host:
+        expected = host.submit(clips).result().outputs
+        with closing(device.open_invoked(path, invocation)) as session:
+            assert session.signature == host.signature
+            answer = session.submit(clips).result(200)
+    assert not answer.failures
+    assert np.array_equal(answer.outputs, expected)
+
+
+def test_several_inputs_of_unlike_types(device: Device, two_input_model: Path) -> None:
+    assert "2 inputs" in refusal(device, two_input_model)
+    with closing(device.open_invoked(two_input_model, Invocation())) as session:
+        tensors = session.signature.inputs
+        first, second = np.random.default_rng(1).normal(size=(2, 9, *tensors[0].shape))
+        rows = pack_rows(tensors, [first.astype(np.float32), second.astype(np.float32)])
+        outputs = session.submit(rows).result(200).outputs
+        alike = pack_rows(tensors, [first.astype(np.float32)] * 2)
+        assert np.array_equal(session.submit(alike).result(200).outputs, outputs)
+        with pytest.raises(ValueError, match=r"expected uint8 \(batch, 128\)"):
+            session.submit(first)
+
+
+def test_an_invocation_that_does_not_fit_is_one_line(device: Device, model: Path) -> None:
+    for invocation, words in (
+        (Invocation("step"), "there is no signature 'step'"),
+        (Invocation(shapes={"image0": (1, 5, 4, 1)}), "does not fit"),
+        (Invocation(state={"image0": "out"}, frames=3), "does not fit the input 'image0'"),
+        (Invocation(frames=1 << 20), "frames must be from 0 to 65,536"),
+        (Invocation(frames=60_000), "more than the 3145728 that one message carries"),
+    ):
+        with pytest.raises(UserError) as caught:
+            device.open_invoked(model, invocation)
+        assert words in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+
+def test_an_older_agent_is_told_apart(serve: Callable[..., Profile], model: Path) -> None:
+    with connect(serve(protocol=(1, 0))) as older:
+        assert older.open_invoked(model, Invocation()).signature == older.open(model).signature
+        with pytest.raises(InfrastructureError) as caught:
+            older.open_invoked(model, Invocation(frames=2))
+    assert "the agent is too old" in str(caught.value)
+    assert "(protocol 1.0): install this version of edgeflare there" in str(caught.value)
 
 
 def test_quantization_and_delegated_nodes_are_told(
@@ -55,7 +108,7 @@ def test_quantization_and_delegated_nodes_are_told(
     with connect(serve()) as fake:
         tensor = Tensor("x", (1, 4), "int8", 0.5, 3)
         session = fake.open(model)
-        assert session.signature == Signature(tensor, tensor)
+        assert session.signature == Signature((tensor,), (tensor,))
         assert fake.provenance.delegated_nodes == session.delegated_nodes == 2
 
 

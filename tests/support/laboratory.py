@@ -40,7 +40,8 @@ from scripted_health import scripted_device
 SIDE = 6
 CLASSES = 3
 SIGNATURE = Signature(
-    Tensor("image", (1, SIDE, SIDE, 1), "float32"), Tensor("scores", (1, CLASSES), "float32")
+    (Tensor("image", (1, SIDE, SIDE, 1), "float32"),),
+    (Tensor("scores", (1, CLASSES), "float32"),),
 )
 
 Invoke = Callable[[NDArray[np.generic]], NDArray[np.generic]]

@@ -16,7 +16,7 @@ class Tensor:
     Attributes:
         name: as the model calls it.
         shape: as the model declares it, the batch dimension included.
-        dtype: numpy's name of the type, "int8", "uint8" or "float32".
+        dtype: numpy's name of the type, such as "int8" or "float32".
         scale: real = (raw - zero_point) * scale; 0 where the tensor is not quantized.
         zero_point: see scale.
 
@@ -34,7 +34,9 @@ class RawBatch:
     """A model's raw outputs on a batch.
 
     Attributes:
-        outputs: (batch, classes), in the model's own dtype; a failed input's row is zeros.
+        outputs: (batch, size of one row); a failed input's row is zeros. Of a model with one
+            output a row has its values, in the model's own dtype; of one with several it has their
+            bytes, which `unpack_rows` takes apart.
         failures: why an input has no output, by its position: "crash", "hang" or "error".
         busy_seconds: time that the model was computing.
 

@@ -27,6 +27,9 @@ HEARTBEAT_SECONDS = 5.0
 SEALS_SINCE = (1, 1)
 """The version of the protocol from which on replies are sealed."""
 
+INVOCATIONS_SINCE = (1, 2)
+"""The version of the protocol from which on an agent takes an `Invocation`."""
+
 LOAD_SECONDS = 200.0
 """For opening a session: a worker starts (4 s under QEMU) and a large model is prepared. Longer
 than the agent's own limit of 180 s, so that the agent has the word on what went wrong."""
@@ -72,6 +75,10 @@ class Connection:
 
     Every method raises DeviceLost where trying again may help, and InfrastructureError where it
     would not.
+
+    Attributes:
+        protocol: the version that the agent speaks, (major, minor); (0, 0) before the handshake.
+
     """
 
     def __init__(
@@ -102,6 +109,7 @@ class Connection:
         self.delay_seconds = delay_seconds
         self._channel = _channel(endpoint)
         self._stub = AgentStub(self._channel)
+        self.protocol = (0, 0)
         self._seals = False
         self._closed = False
         token = endpoint.token
@@ -121,6 +129,7 @@ class Connection:
         """
         seconds = self._connect_seconds or SHORT_CALL_SECONDS
         reply: wire.DescribeReply = self._send(self._stub.Describe, request, seconds)
+        self.protocol = (reply.protocol.major, reply.protocol.minor)
         major, minor = SEALS_SINCE
         self._seals = reply.protocol.major == major and reply.protocol.minor >= minor
         self.check(reply)
@@ -135,6 +144,11 @@ class Connection:
         """
         if (self._seals or reply.seal) and not seal_holds(reply):
             raise DeviceLost(f"{self.place}: a reply arrived damaged")
+
+    @property
+    def invokes(self) -> bool:
+        """Whether the agent calls a model as an `Invocation` says, as those since 1.2 do."""
+        return self.protocol >= INVOCATIONS_SINCE
 
     @property
     def resumes(self) -> bool:

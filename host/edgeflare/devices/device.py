@@ -21,6 +21,7 @@ from edgeflare.devices.stop_signal import StopSignal, raise_on_stop
 from edgeflare.devices.transports.transport import Transport
 from edgeflare.devices.transports.transport_registry import transport
 from edgeflare.errors import EdgeFlareError, InfrastructureError
+from edgeflare.models.invocation import Invocation
 from edgeflare.models.model_probe import ProbeRefused
 from edgeflare_protos import agent_pb2 as wire
 
@@ -88,6 +89,24 @@ class Device:
         """
         limit = self._description.payload_limit_bytes
         session = DeviceSession(self._connection, self.profile, model_path, limit)
+        self._sessions.append(session)
+        return session
+
+    def open_invoked(self, model_path: Path, invocation: Invocation) -> DeviceSession:
+        """Open a model with any inputs and outputs on the device.
+
+        Args:
+            model_path: the `.tflite` file.
+            invocation: its signature, fixed shapes, state and frames, if any.
+
+        Raises:
+            UserError: the file cannot be read, the device's runtime refuses it, or the invocation
+                does not fit it.
+            InfrastructureError: the device fails, or its agent is too old for the invocation.
+
+        """
+        limit = self._description.payload_limit_bytes
+        session = DeviceSession(self._connection, self.profile, model_path, limit, invocation)
         self._sessions.append(session)
         return session
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import secrets
 from concurrent.futures import Future
 from contextlib import suppress
@@ -13,11 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.tensor import RawBatch, Tensor
+from edgeflare.core.tensor_rows import row_layout, tensor_bytes
 from edgeflare.devices.connection import Connection
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.stream import InferenceStream
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.evaluator import Signature
+from edgeflare.models.invocation import Invocation
 from edgeflare_protos import agent_pb2 as wire
 from edgeflare_protos.limits import MOST_INPUTS
 
@@ -35,7 +36,12 @@ class DeviceSession:
     """
 
     def __init__(
-        self, connection: Connection, profile: Profile, model_path: Path, payload_limit: int
+        self,
+        connection: Connection,
+        profile: Profile,
+        model_path: Path,
+        payload_limit: int,
+        invocation: Invocation | None = None,
     ) -> None:
         """Upload the model, if the agent does not have it, and open it there.
 
@@ -44,14 +50,16 @@ class DeviceSession:
             profile: how the model is to run.
             model_path: the `.tflite` file.
             payload_limit: the most bytes that one message may carry.
+            invocation: how the model is called; None for a classifier's one input and output.
 
         Raises:
             UserError: the file cannot be read, the device's runtime refuses it, or it is no model
-                with one input and one output.
-            InfrastructureError: the device fails.
+                with one input and one output where one is expected.
+            InfrastructureError: the device fails, or its agent is too old for the invocation.
 
         """
         self._profile = profile
+        self._invocation = invocation
         self._model_path = model_path
         # Kept, so that a reopened session runs this very model whatever became of the file.
         self._model = _read_model(model_path)
@@ -78,17 +86,17 @@ class DeviceSession:
         Never blocks. Outputs are read-only where a batch travelled in one message.
 
         Args:
-            inputs: (batch, *input shape without its batch dimension), in the signature's dtype.
+            inputs: the rows of the batch, see `Evaluator`.
 
         The future raises DeviceLost if the device is lost; after `Device.reopen` batches can be
         submitted again.
 
         """
-        tensor = self._signature.input
-        if not len(inputs) or inputs.shape[1:] != tensor.shape[1:] or inputs.dtype != tensor.dtype:
+        shape, dtype = self._row
+        if not len(inputs) or inputs.shape[1:] != shape or inputs.dtype != dtype:
             raise ValueError(
-                f"inputs are {inputs.dtype} {inputs.shape}, expected {tensor.dtype}"
-                f" (batch, {', '.join(map(str, tensor.shape[1:]))})"
+                f"inputs are {inputs.dtype} {inputs.shape}, expected {dtype}"
+                f" (batch, {', '.join(map(str, shape))})"
             )
         step = self._max_batch
         return self._stream.submit([inputs[i : i + step] for i in range(0, len(inputs), step)])
@@ -108,6 +116,10 @@ class DeviceSession:
         sha256 = hashlib.sha256(self._model).hexdigest()
         request = open_request(sha256, self._profile)
         request.resume_token = self._resume_token
+        if self._invocation not in (None, Invocation()):
+            if not connection.invokes:
+                raise _too_old(connection)
+            request.invocation.CopyFrom(_invocation(self._invocation))
         try:
             opened = connection.open_model(self._model, request)
         except UserError as error:
@@ -130,24 +142,30 @@ class DeviceSession:
             self._connection.close_session(self._session_id)
 
     def _adopt(self, opened: wire.OpenSessionReply) -> None:
-        self._signature = _signature(self._model_path, opened)
+        self._signature = Signature(
+            tuple(map(_tensor, opened.inputs)), tuple(map(_tensor, opened.outputs))
+        )
+        if self._invocation is None:
+            _check_classifier(self._model_path, self._signature)
+        self._row = row_layout(self._signature.inputs)
         self.delegated_nodes = opened.delegated_nodes
         told = opened.HasField("external_nodes")
         self.external_nodes = opened.external_nodes if told else None
         self.total_nodes = opened.total_nodes
         self.operators = tuple(opened.operators)
-        input_bytes, output_bytes = map(_bytes, (self._signature.input, self._signature.output))
+        input_bytes = sum(map(tensor_bytes, self._signature.inputs))
+        output_bytes = sum(map(tensor_bytes, self._signature.outputs))
         self._max_batch = min(MOST_INPUTS, self._payload_limit // max(input_bytes, output_bytes))
         if not self._max_batch:
             raise UserError(
                 f"{self._model_path}: one input or output takes {max(input_bytes, output_bytes)}"
                 f" bytes, more than the {self._payload_limit} that one message carries; expected"
-                " an image classifier of usual size"
+                f" {'an image classifier of usual size' if self._invocation is None else 'less'}"
             )
         self._stream = InferenceStream(
             self._connection,
             self._session_id,
-            np.dtype(self._signature.output.dtype),
+            row_layout(self._signature.outputs)[1],
             output_bytes,
             self._profile.input_timeout_seconds,
         )
@@ -182,27 +200,39 @@ def open_request(sha256: str, profile: Profile) -> wire.OpenSessionRequest:
     )
 
 
-def _signature(path: Path, opened: wire.OpenSessionReply) -> Signature:
-    tensors = {}
-    for role, specs in (("input", opened.inputs), ("output", opened.outputs)):
-        if len(specs) != 1:
-            names = ", ".join(spec.name for spec in specs) or "none"
+def _invocation(invocation: Invocation) -> wire.Invocation:
+    shapes, state = invocation.shapes.items(), invocation.state.items()
+    return wire.Invocation(
+        signature=invocation.signature,
+        input_shapes=[wire.Invocation.InputShape(input=one, shape=shape) for one, shape in shapes],
+        state=[wire.Invocation.StateLink(input=given, output=made) for given, made in state],
+        frames=invocation.frames,
+    )
+
+
+def _too_old(connection: Connection) -> InfrastructureError:
+    major, minor = connection.protocol
+    return InfrastructureError(
+        f"{connection.place}: the agent is too old for signatures, shapes, state and frames"
+        f" (protocol {major}.{minor}): install this version of edgeflare there"
+    )
+
+
+def _check_classifier(path: Path, signature: Signature) -> None:
+    """Refuse, by a UserError, what is no classifier with one input and one output."""
+    for role, tensors in (("input", signature.inputs), ("output", signature.outputs)):
+        if len(tensors) != 1:
+            names = ", ".join(tensor.name for tensor in tensors) or "none"
             raise UserError(
-                f"{path}: the model has {len(specs)} {role}s ({names}); expected an image"
+                f"{path}: the model has {len(tensors)} {role}s ({names}); expected an image"
                 f" classifier with one input and one output"
             )
-        tensors[role] = _tensor(specs[0])
-    if tensors["input"].shape[:1] != (1,):
+    if signature.input.shape[:1] != (1,):
         raise UserError(
-            f"{path}: the model's input has the shape {tensors['input'].shape}; expected a"
+            f"{path}: the model's input has the shape {signature.input.shape}; expected a"
             " batch dimension of 1, so convert it with a batch size of 1"
         )
-    return Signature(**tensors)
 
 
 def _tensor(spec: wire.TensorSpec) -> Tensor:
     return Tensor(spec.name, tuple(spec.shape), spec.dtype, spec.scale, spec.zero_point)
-
-
-def _bytes(tensor: Tensor) -> int:
-    return math.prod(tensor.shape) * np.dtype(tensor.dtype).itemsize

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from edgeflare.core.tensor import Tensor
 from edgeflare.errors import UserError
-from edgeflare.models.evaluator import Signature
 from edgeflare.models.in_process import InProcessModel, reason
 from edgeflare.models.signature import classifier_signature, image_shape
 
@@ -50,12 +49,8 @@ def open_callable(source: str, compressed: Tensor) -> InProcessModel:
         raise UserError(
             f"{source}: calling it on a float32 array of zeros {shape} failed: {reason(error)}"
         ) from error
-    signature = Signature(
-        Tensor("image", shape, "float32"), Tensor("scores", answer.shape, "float32")
-    )
-    return InProcessModel(
-        classifier_signature(source, [signature.input], [signature.output]), invoke
-    )
+    given, made = Tensor("image", shape, "float32"), Tensor("scores", answer.shape, "float32")
+    return InProcessModel(classifier_signature(source, [given], [made]), invoke)
 
 
 def callable_files(source: str) -> tuple[Path, ...]:

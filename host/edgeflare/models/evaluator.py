@@ -14,10 +14,22 @@ from edgeflare.core.tensor import RawBatch, Tensor
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """The one input and the one output of an image classifier."""
+    """The inputs and outputs of a model, in the order in which a row has them; see `pack_rows`."""
 
-    input: Tensor
-    output: Tensor
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+
+    @property
+    def input(self) -> Tensor:
+        """The only input; ValueError where there are several."""
+        (tensor,) = self.inputs
+        return tensor
+
+    @property
+    def output(self) -> Tensor:
+        """The only output; ValueError where there are several."""
+        (tensor,) = self.outputs
+        return tensor
 
 
 class Evaluator(Protocol):
@@ -28,13 +40,15 @@ class Evaluator(Protocol):
 
     @property
     def signature(self) -> Signature:
-        """The input and the output."""
+        """The inputs and outputs."""
 
     def submit(self, inputs: NDArray[np.generic]) -> Future[RawBatch]:
         """Begin to run a batch; batches are answered in the order of their submission.
 
         Args:
-            inputs: (batch, *input shape without its batch dimension), in the signature's dtype.
+            inputs: the rows of the batch; of a model with one input these are
+                (batch, *input shape without its batch dimension) in its dtype, and `pack_rows`
+                makes them of several.
 
         The future raises InfrastructureError if the evaluator is lost.
 

@@ -31,7 +31,7 @@ def classifier_signature(
             classifier has.
 
     """
-    signature = Signature(_only(model, "input", inputs), _only(model, "output", outputs))
+    signature = Signature((_only(model, "input", inputs),), (_only(model, "output", outputs),))
     image_shape(signature.input, model)
     class_count(signature.output, model)
     return signature

@@ -12,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.tensor import RawBatch, Tensor
+from edgeflare.core.tensor_rows import row_layout
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.evaluator import Signature
+from edgeflare.models.invocation import Invocation
 from edgeflare.models.signature import classifier_signature
 from edgeflare.suggestion import path_suggestion
 from edgeflare_agent.runtime import (
@@ -43,10 +45,10 @@ def open_tflite(
     threads: int = 1,
     launcher: Sequence[str] | None = None,
 ) -> TFLiteModel:
-    """Load a `.tflite` file into a worker process.
+    """Load an image classifier into a worker process.
 
     Args:
-        path: the file; float32, float16, dynamic-range or int8/uint8 quantized.
+        path: the `.tflite` file; float32, float16, dynamic-range or int8/uint8 quantized.
         kernels: the host's kernels that run it.
         threads: threads of the interpreter.
         launcher: the command that starts the worker's Python; None for this one.
@@ -58,9 +60,42 @@ def open_tflite(
         InfrastructureError: no worker process can be started.
 
     """
-    check_model_file(path)
+    model = open_invoked(path, Invocation(), kernels, threads, launcher)
     try:
-        model = IsolatedModel.open(path, Options(kernels=kernels, threads=threads), launcher)
+        classifier_signature(str(path), model.signature.inputs, model.signature.outputs)
+    except UserError:
+        model.close()
+        raise
+    return model
+
+
+def open_invoked(
+    path: Path,
+    invocation: Invocation,
+    kernels: Kernels = "xnnpack",
+    threads: int = 1,
+    launcher: Sequence[str] | None = None,
+) -> TFLiteModel:
+    """Load a model with any inputs and outputs into a worker process.
+
+    Args:
+        path: the `.tflite` file.
+        invocation: its signature, fixed shapes, state and frames, if any.
+        kernels: the host's kernels that run it.
+        threads: threads of the interpreter.
+        launcher: the command that starts the worker's Python; None for this one.
+
+    Raises:
+        OperatorMissing: the host's runtime lacks an operator that the model needs.
+        UserError: the file is missing or empty, or the runtime refuses it, or the invocation does
+            not fit it, or one of its tensors holds no numbers.
+        InfrastructureError: no worker process can be started.
+
+    """
+    check_model_file(path)
+    options = Options(kernels=kernels, threads=threads, invocation=invocation)
+    try:
+        model = IsolatedModel.open(path, options, launcher)
     except ModelRejected as rejected:
         if _NO_OPERATOR.search(str(rejected)):
             raise OperatorMissing(f"{path}: {rejected}") from rejected
@@ -69,12 +104,7 @@ def open_tflite(
         ) from rejected
     except WorkerLost as lost:
         raise InfrastructureError(f"{path}: no worker process could be started: {lost}") from lost
-    try:
-        signature = classifier_signature(str(path), _tensors(model.inputs), _tensors(model.outputs))
-    except UserError:
-        model.close()
-        raise
-    return TFLiteModel(path, model, signature)
+    return TFLiteModel(path, model, Signature(_tensors(model.inputs), _tensors(model.outputs)))
 
 
 def check_model_file(path: Path) -> None:
@@ -103,6 +133,8 @@ class TFLiteModel:
         self.runtime = model.runtime
         self._path = path
         self._model = model
+        self._input_dtype = row_layout(signature.inputs)[1]
+        self._output_dtype = row_layout(signature.outputs)[1]
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="edgeflare-tflite")
 
     def submit(self, inputs: NDArray[np.generic]) -> Future[RawBatch]:
@@ -115,21 +147,21 @@ class TFLiteModel:
         self._thread.shutdown(cancel_futures=True)
 
     def _run(self, inputs: NDArray[np.generic]) -> RawBatch:
-        output = self.signature.output
         if not len(inputs):
-            return RawBatch(np.empty((0, output.shape[-1]), output.dtype))
-        payload = np.ascontiguousarray(inputs, self.signature.input.dtype)
+            size = self._model.output_bytes // self._output_dtype.itemsize
+            return RawBatch(np.empty((0, size), self._output_dtype))
+        payload = np.ascontiguousarray(inputs, self._input_dtype)
         try:
             batch = self._model.run(payload.tobytes(), len(inputs))
         except WorkerLost as lost:
             raise InfrastructureError(f"{self._path}: its worker process died: {lost}") from lost
-        outputs = np.frombuffer(batch.outputs, output.dtype).reshape(-1, output.shape[-1])
+        outputs = np.frombuffer(batch.outputs, self._output_dtype).reshape(len(inputs), -1)
         failures = {failure.index: failure.kind for failure in batch.failures}
         return RawBatch(outputs, failures, batch.busy_seconds)
 
 
-def _tensors(specs: Sequence[TensorSpec]) -> list[Tensor]:
-    return [
+def _tensors(specs: Sequence[TensorSpec]) -> tuple[Tensor, ...]:
+    return tuple(
         Tensor(spec.name, tuple(spec.shape), spec.dtype, spec.scale, spec.zero_point)
         for spec in specs
-    ]
+    )
