@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -80,3 +81,30 @@ def test_a_truncated_model_crashes_the_worker_only(
         assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT
         assert why in (caught.value.details() or "")
     assert client.open(int8_model).session_id
+
+
+def test_a_clip_is_run_with_its_state(client: Any, state_model: Callable[[str], Path]) -> None:
+    content = state_model("FLOAT32").read_bytes()
+    client.upload(content)
+    link = agent_pb2.Invocation.StateLink(input="state", output="next")
+    session = client.stub.OpenSession(
+        agent_pb2.OpenSessionRequest(
+            model_sha256=hashlib.sha256(content).hexdigest(),
+            kernels=agent_pb2.KERNELS_BUILTIN,
+            threads=1,
+            input_timeout_seconds=10.0,
+            invocation=agent_pb2.Invocation(state=[link], frames=4),
+        ),
+        timeout=200,
+    )
+    clips = np.random.default_rng(1).normal(size=(5, 4, 1, 3)).astype(np.float32)
+    payload = clips.tobytes()
+    reply = client.stub.Infer(
+        agent_pb2.InferRequest(
+            session_id=session.session_id, count=5, payload=payload, payload_crc32=crc32(payload)
+        ),
+        timeout=200,
+    )
+    assert [tuple(spec.shape) for spec in session.outputs] == [(4, 1, 3)] * 2
+    states = np.frombuffer(reply.outputs, np.float32).reshape(5, 2, 4, 3)[:, 0]
+    assert np.array_equal(states, np.cumsum(clips[:, :, 0], axis=1))
