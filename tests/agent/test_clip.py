@@ -132,11 +132,16 @@ def test_a_state_that_is_not_there_is_refused(
     assert "\n" not in str(caught.value)
 
 
-def test_a_state_that_does_not_fit_is_refused(two_input_model: Path) -> None:
-    for output, words in (("sums", "which does not fit the input 'b' of shape (1, 2)"),):
-        options = Options("builtin", invocation=Invocation(state={"b": output}, frames=2))
-        with pytest.raises(ModelRejected, match="does not fit") as caught:
-            IsolatedModel.open(two_input_model, options)
+def test_a_state_that_does_not_fit_is_refused(
+    two_input_model: Path, cast_model: Callable[[str, str], Path]
+) -> None:
+    for path, state, words in (
+        (two_input_model, {"b": "sums"}, "does not fit the input 'b' of shape (1, 2)"),
+        (cast_model("FLOAT32", "INT32"), {"x": "y"}, "is int32, which does not fit"),
+    ):
+        options = Options("builtin", invocation=Invocation(state=state, frames=2))
+        with pytest.raises(ModelRejected) as caught:
+            IsolatedModel.open(path, options)
         assert words in str(caught.value)
 
 

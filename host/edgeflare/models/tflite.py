@@ -99,6 +99,8 @@ def open_invoked(
     except ModelRejected as rejected:
         if _NO_OPERATOR.search(str(rejected)):
             raise OperatorMissing(f"{path}: {rejected}") from rejected
+        if invocation != Invocation():  # which is likelier to be wrong than the file
+            raise UserError(f"{path}: {rejected}") from rejected
         raise UserError(
             f"{path} does not load, copy it or convert it again: {rejected}"
         ) from rejected
