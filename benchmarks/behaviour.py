@@ -55,7 +55,9 @@ VARIANTS = {
     "bounds": (*UNREFINED, "--max-linf", "16", "--max-l2", "300"),
     "total-queries": (*UNREFINED, "--total-queries", "600"),
 }
-TIMES = re.compile(r"seconds|latency|^(ratio|edgeflare|agent_version|started|finished|date|cost)$")
+TIMES = re.compile(
+    r"seconds|latency|^(ratio|edgeflare|agent_version|protocol|started|finished|date|cost)$"
+)
 ADDED = {"operators"}
 """Keys of a plan that were added since commits that are compared."""
 ADDED_LINES = re.compile(r'"plan operators"|<dt>operators</dt>|^ *"ratio": [\d.]+,?$')
