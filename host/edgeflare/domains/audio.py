@@ -13,6 +13,7 @@ from edgeflare.core.input_space import InputSpace
 from edgeflare.domains.audio_fingerprint import AudioFingerprint, audio_fingerprint, count_alike
 from edgeflare.domains.wav_file import decode_wav, encode_wav
 from edgeflare.errors import UserError
+from edgeflare_operators import MutationOperator, operators
 
 Wave = NDArray[np.int16]
 """A mono sound: (samples,), int16."""
@@ -26,6 +27,9 @@ LEVEL = 16.0
 
 PCM_16 = InputSpace("int16", -32_768, 32_767, cell_axes=1, level=LEVEL)
 """Whole numbers from -32,768 to 32,767, in samples."""
+
+PAPER = ("time-stretch", "pitch-shift", "time-shift", "gain")
+"""Names of the operators of DFlare's paper (section 6.1)."""
 
 
 class AudioDomain(Domain):
@@ -51,6 +55,14 @@ class AudioDomain(Domain):
                 f"{sample_rate}"
             )
         self.sample_rate = sample_rate
+
+    def paper_operators(self) -> tuple[MutationOperator, ...]:
+        """Return those of section 6.1."""
+        return operators("audio", PAPER)
+
+    def published_operators(self) -> tuple[MutationOperator, ...]:
+        """Return those of the paper, since the published code has none for sound."""
+        return operators("audio", PAPER)
 
     def encode_file(self, one: Wave) -> bytes:
         """Return the WAV file of a sound."""
