@@ -55,8 +55,8 @@ def test_an_unknown_name_is_answered_with_the_nearest(known: Known) -> None:
     ("value", "complaint"),
     [
         ("no_such_module:Shape", "it does not load (ModuleNotFoundError: No module named"),
-        (f"{__name__}:Unfinished", "is no complete subclass of"),
-        (f"{__name__}:Known", "is no complete subclass of"),
+        (f"{__name__}:Unfinished", "Unfinished has no method area;"),
+        (f"{__name__}:Known", f"Known is no subclass of {__name__}.Shape;"),
     ],
 )
 def test_what_cannot_be_used_is_said_in_one_line(value: str, complaint: str, known: Known) -> None:

@@ -47,7 +47,7 @@ class InstalledClasses(Generic[Base]):
                 f"unknown {self._what} {name!r}; {hint}There are {', '.join(self._entries)}."
             )
         if name not in self._loaded:
-            self._loaded[name] = self._load(self._entries[name])
+            self._loaded[name] = load_class(self._entries[name], self._what, self._base)
         return self._loaded[name]
 
     @cached_property
@@ -59,19 +59,37 @@ class InstalledClasses(Generic[Base]):
             entries.setdefault(entry.name, entry)
         return MappingProxyType(entries)
 
-    def _load(self, entry: EntryPoint) -> type[Base]:
-        package = entry.dist.name if entry.dist else "unknown"
-        whose = f"{self._what} {entry.name!r} of package {package}"
-        remedy = "correct or uninstall the package"
-        try:
-            loaded = entry.load()
-        except Exception as error:  # whatever a foreign module raises while it is imported
-            why = f"it does not load ({type(error).__name__}: {error})"
-            raise UserError(f"{whose}: {why}; {remedy}") from error
-        if not (isinstance(loaded, type) and issubclass(loaded, self._base)) or isabstract(loaded):
-            base = f"{self._base.__module__}.{self._base.__qualname__}"
-            raise UserError(f"{whose}: {entry.value} is no complete subclass of {base}; {remedy}")
-        return loaded
+
+def load_class(entry: EntryPoint, what: str, base: type[Any]) -> type[Any]:
+    """Return the class that an entry point names.
+
+    Args:
+        entry: the entry point.
+        what: a class of its group is called in messages.
+        base: the abstract class that it has to be a subclass of.
+
+    Raises:
+        UserError: it does not load, or is no such class, or lacks a method.
+
+    """
+    try:
+        loaded = entry.load()
+    except Exception as error:  # whatever a foreign module raises while it is imported
+        why = f"it does not load ({type(error).__name__}: {error})"
+        raise UserError(complaint(entry, what, why)) from error
+    if not (isinstance(loaded, type) and issubclass(loaded, base)):
+        why = f"{entry.value} is no subclass of {base.__module__}.{base.__qualname__}"
+        raise UserError(complaint(entry, what, why))
+    if isabstract(loaded):
+        missing = min(vars(loaded)["__abstractmethods__"])
+        raise UserError(complaint(entry, what, f"{entry.value} has no method {missing}"))
+    return loaded
+
+
+def complaint(entry: EntryPoint, what: str, why: str) -> str:
+    """Return the line that says why the class of an entry point cannot be used."""
+    package = entry.dist.name if entry.dist else "unknown"
+    return f"{what} '{entry.name}' of package {package}: {why}; correct or uninstall the package"
 
 
 def _is_foreign(entry: EntryPoint) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 from edgeflare.core.domain import Domain
 from edgeflare.errors import UserError
 from edgeflare.installed_classes import InstalledClasses
@@ -21,12 +19,6 @@ def find_domain(name: str) -> Domain:
     return DOMAINS.find(name)()
 
 
-def domain_names() -> tuple[str, ...]:
-    """Return the names of the domains that are installed, ours first."""
-    return DOMAINS.names()
-
-
-@cache
 def domain_of_file(name: str) -> Domain:
     """Return the domain that stores inputs in files of a name.
 
@@ -36,8 +28,7 @@ def domain_of_file(name: str) -> Domain:
         UserError: there is none, or an installed package's domain cannot be used.
 
     """
-    for known in domain_names():
-        domain = find_domain(known)
-        if name.endswith(domain.suffix):
-            return domain
-    raise UserError(f"{name!r} is no file of any domain; there are {', '.join(domain_names())}")
+    for known in DOMAINS.names():
+        if name.endswith(DOMAINS.find(known).suffix):
+            return find_domain(known)
+    raise UserError(f"{name!r} is no file of any domain; there are {', '.join(DOMAINS.names())}")

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from inspect import isabstract
 from types import MappingProxyType
 
 from edgeflare.errors import UserError
+from edgeflare.installed_classes import complaint, load_class
 from edgeflare.search.strategy import Strategy
 from edgeflare.search.strategy_parameters import (
     Parameter,
@@ -132,13 +132,13 @@ def _installed() -> tuple[Mapping[str, RegisteredStrategy], Sequence[BrokenStrat
     for entry in _in_display_order(entry_points(group=ENTRY_POINTS)):
         try:
             if entry.name in known:
-                raise UserError("another package has a strategy of that name")
-            known[entry.name] = RegisteredStrategy(entry.name, _load(entry))
+                why = "another package has a strategy of that name"
+                raise UserError(complaint(entry, "strategy", why))
+            loaded = load_class(entry, "strategy", Strategy)
+            _check_parameters(entry, loaded)
+            known[entry.name] = RegisteredStrategy(entry.name, loaded)
         except UserError as error:
-            package = entry.dist.name if entry.dist else "unknown"
-            complaint = f"strategy '{entry.name}' of package {package}: {error}"
-            remedy = "correct or uninstall the package"
-            broken.append(BrokenStrategy(entry.name, f"{complaint}; {remedy}"))
+            broken.append(BrokenStrategy(entry.name, str(error)))
     return MappingProxyType(known), tuple(broken)
 
 
@@ -155,16 +155,13 @@ def _in_display_order(entries: Iterable[EntryPoint]) -> list[EntryPoint]:
     )
 
 
-def _load(entry: EntryPoint) -> type[Strategy]:
+def _check_parameters(entry: EntryPoint, strategy: type[Strategy]) -> None:
+    """Refuse a strategy whose parameters are not as they have to be."""
     try:
-        loaded = entry.load()
-        if not (isinstance(loaded, type) and issubclass(loaded, Strategy)):
-            raise UserError(f"{entry.value} is no subclass of edgeflare.search.strategy.Strategy")
-        if isabstract(loaded):
-            raise UserError(f"{entry.value} has no method search")
-        parameters_of(loaded)
-    except UserError:
-        raise
-    except Exception as error:  # whatever a foreign module raises while it is imported
-        raise UserError(f"it does not load ({type(error).__name__}: {error})") from error
-    return loaded
+        parameters_of(strategy)
+        return
+    except UserError as error:
+        why = str(error)
+    except Exception as error:  # whatever a foreign module's type hints raise
+        why = f"it does not load ({type(error).__name__}: {error})"
+    raise UserError(complaint(entry, "strategy", why))

@@ -16,8 +16,3 @@ def find_task(name: str) -> Task:
 
     """
     return TASKS.find(name)()
-
-
-def task_names() -> tuple[str, ...]:
-    """Return the names of the tasks that are installed, ours first."""
-    return TASKS.names()
