@@ -14,8 +14,8 @@ from edgeflare.domains.image_file import decode_image
 from edgeflare.errors import UserError
 from edgeflare.models.npz_arrays import labels_of, read_npz
 from edgeflare.models.preprocess import Resize
+from edgeflare.models.seed_files import require_seeds, seed_files
 from edgeflare.models.signature import CHANNELS
-from edgeflare.suggestion import path_suggestion
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm")
 """Suffixes of files that are read as images; other files are ignored."""
@@ -69,15 +69,9 @@ def load_seeds(
         UserError: there are none, or they are not images of that shape.
 
     """
-    if not path.exists():
-        like = path_suggestion(path, lambda one: one.is_dir() or one.suffix == ".npz")
-        raise UserError(
-            f"there are no seeds at {path}{like}: give an .npz file or a folder of images"
-        )
+    require_seeds(path, "images")
     if path.is_dir():
         return _from_folder(path, shape, resize, limit)
-    if path.suffix.lower() != ".npz" or not path.is_file():
-        raise UserError(f"seeds {path}: expected an .npz file or a folder of images")
     return _from_npz(path, shape, resize, limit)
 
 
@@ -150,11 +144,7 @@ def _from_folder(
 
 def image_files(folder: Path) -> list[Path]:
     """Return the image files of a folder, sorted by name."""
-    return sorted(
-        file
-        for file in folder.iterdir()
-        if file.suffix.lower() in SUFFIXES and not file.name.startswith(".") and file.is_file()
-    )
+    return seed_files(folder, SUFFIXES)
 
 
 def _decode(file: Path, channels: int) -> NDArray[np.uint8]:

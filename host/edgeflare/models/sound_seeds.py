@@ -10,10 +10,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.domains.audio import Wave
 from edgeflare.domains.wav_file import decode_wav, wav_format
 from edgeflare.errors import UserError
 from edgeflare.models.npz_arrays import labels_of, read_npz
-from edgeflare.suggestion import path_suggestion
+from edgeflare.models.seed_files import require_seeds, seed_files
 
 SOUND_SUFFIXES = (".wav", ".flac")
 """Suffixes of files that are read as sounds; other files are ignored."""
@@ -21,8 +22,6 @@ SOUND_SUFFIXES = (".wav", ".flac")
 Fit = Literal["none", "pad", "cut", "pad-and-cut"]
 """What is done with sounds of another length: nothing, they are refused; shorter ones are filled up
 with silence behind them; the end of longer ones is cut off; or both."""
-
-Wave = NDArray[np.int16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +61,9 @@ def load_sound_seeds(
         UserError: there are none, or one is not a sound of that rate, kind and length.
 
     """
-    if not path.exists():
-        like = path_suggestion(path, lambda one: one.is_dir() or one.suffix == ".npz")
-        raise UserError(
-            f"there are no seeds at {path}{like}: give an .npz file or a folder of WAV or FLAC "
-            "files"
-        )
+    require_seeds(path, "WAV or FLAC files")
     if path.is_dir():
         return _from_folder(path, sample_rate, samples, fit, limit)
-    if path.suffix.lower() != ".npz" or not path.is_file():
-        raise UserError(f"seeds {path}: expected an .npz file or a folder of WAV or FLAC files")
     return _from_npz(path, sample_rate, samples, fit, limit)
 
 
@@ -162,13 +154,7 @@ def _refuse_misfit(file: Path, rate: int, channels: int, bits: int, sample_rate:
 def _from_folder(
     path: Path, sample_rate: int, samples: int, fit: Fit, limit: int | None
 ) -> SoundSeeds:
-    files = sorted(
-        file
-        for file in path.iterdir()
-        if file.suffix.lower() in SOUND_SUFFIXES
-        and not file.name.startswith(".")
-        and file.is_file()
-    )[:limit]
+    files = seed_files(path, SOUND_SUFFIXES)[:limit]
     if not files:
         raise UserError(
             f"seeds {path}: the folder has no sound files ({', '.join(SOUND_SUFFIXES)})"

@@ -1,0 +1,38 @@
+"""The files of a folder of seeds, and what is said where there are no seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+from edgeflare.errors import UserError
+from edgeflare.suggestion import path_suggestion
+
+
+def seed_files(folder: Path, suffixes: Collection[str]) -> list[Path]:
+    """Return the files of a folder that have one of some suffixes, sorted by name."""
+    return sorted(
+        file
+        for file in folder.iterdir()
+        if file.suffix.lower() in suffixes and not file.name.startswith(".") and file.is_file()
+    )
+
+
+def require_seeds(path: Path, what: str) -> None:
+    """Refuse a path at which there can be no seeds.
+
+    Args:
+        path: as the user gave it.
+        what: a folder of them holds, in the plural.
+
+    Raises:
+        UserError: there is nothing, or neither a folder nor an `.npz` file.
+
+    """
+    if not path.exists():
+        like = path_suggestion(path, lambda one: one.is_dir() or one.suffix == ".npz")
+        raise UserError(
+            f"there are no seeds at {path}{like}: give an .npz file or a folder of {what}"
+        )
+    if not path.is_dir() and (path.suffix.lower() != ".npz" or not path.is_file()):
+        raise UserError(f"seeds {path}: expected an .npz file or a folder of {what}")
