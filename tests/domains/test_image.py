@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from edgeflare.domains.image import Image, ImageDomain
+from edgeflare.domains.image import ImageDomain
+from edgeflare_operators.operator_registry import Image
 
 IMAGES = st.tuples(st.integers(1, 9), st.integers(1, 9), st.sampled_from([1, 3, 4])).flatmap(
     lambda shape: arrays(np.uint8, shape)

@@ -19,7 +19,7 @@ from rich.console import Console
 from documents import Document, as_json
 from edgeflare.core.arm import Arm
 from edgeflare.domains import image_fingerprint
-from edgeflare.domains.image import Image, ImageDomain
+from edgeflare.domains.image import ImageDomain
 from edgeflare.report.figure_lines import duplicate_lines
 from edgeflare.report.html.page import render_page
 from edgeflare.report.markdown_summary import summary
@@ -30,6 +30,7 @@ from edgeflare.run.journal import Journal
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import from_json
+from edgeflare_operators.operator_registry import Image
 from laboratory import CLASSES, SIDE, Laboratory, linear, untimed
 
 pytestmark = pytest.mark.slow

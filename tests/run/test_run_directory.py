@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from edgeflare.domains.image import Image, ImageDomain
+from edgeflare.domains.image import ImageDomain
 from edgeflare.errors import EdgeFlareError, InfrastructureError, UserError
 from edgeflare.run.run_directory import RunDirectory, write_atomically
+from edgeflare_operators.operator_registry import Image
 
 images = st.tuples(st.integers(1, 9), st.integers(1, 9), st.sampled_from([1, 3, 4])).flatmap(
     lambda shape: arrays(np.uint8, shape)

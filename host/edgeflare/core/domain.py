@@ -37,8 +37,8 @@ class Domain(ABC):
         return ()
 
     def published_operators(self) -> tuple[MutationOperator, ...]:
-        """Return those of the code that was published with it, in its order."""
-        return ()
+        """Return those of its published code, in its order; the paper's unless overridden."""
+        return self.paper_operators()
 
     @abstractmethod
     def encode_file(self, one: Input) -> bytes:

@@ -43,17 +43,16 @@ class InputSpace:
 
     def nearest(self, levels: Real) -> Input:
         """Return the input that is nearest to these values."""
-        return self._clipped(np.rint(self._units(levels)) if self._whole else self._units(levels))
+        values = self._units(levels)
+        return self._clipped(np.rint(values) if self._whole else values)
 
     def dithered(self, levels: Real, rng: np.random.Generator) -> Input:
         """Return an input near these values, rounded up or down by chance.
 
         So steps of less than a level are steps, where values are whole numbers.
         """
-        chance = rng.random(levels.shape)
-        return self._clipped(
-            np.floor(self._units(levels) + chance) if self._whole else self._units(levels)
-        )
+        values, chance = self._units(levels), rng.random(levels.shape)
+        return self._clipped(np.floor(values + chance) if self._whole else values)
 
     def between(self, begin: Input, end: Input, share: float) -> Input:
         """Return the input at that share of the line between two inputs.

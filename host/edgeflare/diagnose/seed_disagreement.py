@@ -9,9 +9,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.domains.image import Image
 from edgeflare.models.evaluator import Evaluator
 from edgeflare.models.preprocess import PRESETS, Encoder, Preprocess
+from edgeflare_operators.operator_registry import Image
 
 MOST_SEEDS: Final = 64
 """Seeds on which another preprocessing is tried."""

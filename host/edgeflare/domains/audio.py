@@ -60,10 +60,6 @@ class AudioDomain(Domain):
         """Return those of section 6.1."""
         return operators("audio", PAPER)
 
-    def published_operators(self) -> tuple[MutationOperator, ...]:
-        """Return those of the paper, since the published code has none for sound."""
-        return operators("audio", PAPER)
-
     def encode_file(self, one: Wave) -> bytes:
         """Return the WAV file of a sound."""
         return encode_wav(one, self.sample_rate)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeflare.core.domain import Domain
 from edgeflare.core.input_space import EIGHT_BIT
@@ -17,9 +16,7 @@ from edgeflare_operators.image.noise import (
     wrapping_gaussian_noise,
     wrapping_multiplicative_noise,
 )
-
-Image = NDArray[np.uint8]
-"""An image, HWC, uint8, with 1, 3 or 4 channels."""
+from edgeflare_operators.operator_registry import Image
 
 TABLE_3 = (
     "pixel-change",

@@ -14,7 +14,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-Image = NDArray[np.uint8]
+from edgeflare_operators.operator_registry import Image
+
 Floats = NDArray[np.float32]
 
 SIDE = 32

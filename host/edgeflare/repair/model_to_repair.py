@@ -107,7 +107,7 @@ def require_probabilities(decoder: ClassDecoder, name: str) -> None:
         UserError: the model gives logits.
 
     """
-    if decoder.outputs != "probabilities":
+    if decoder.meaning != "probabilities":
         raise UserError(
             f"{name} gives logits, and shifts are made of probabilities: convert it with a softmax"
             " as its last layer"

@@ -86,7 +86,7 @@ class RunToRepair:
             np.asarray(seed_ids, np.int64),
             np.asarray(seed_labels, np.int64),
             np.array([one.outcome[Arm.ORIGINAL].decision for one in answered], np.int64),
-            raw.reshape(len(answered), self.decoder.classes),
+            raw.reshape(len(answered), self.decoder.choices),
             tensor,
         )
 

@@ -57,8 +57,8 @@ class ClassDecoder(Decoder):
 
         """
         self.tensor = tensor
-        self.outputs = self.meaning = outputs
-        self.classes = self.choices = class_count(tensor)
+        self.meaning: Outputs = outputs
+        self.choices = class_count(tensor)
         self._floor = _floor(tensor)
 
     def read(self, batch: RawBatch) -> Iterator[Answer]:
@@ -76,7 +76,7 @@ class ClassDecoder(Decoder):
 
     def to_json(self) -> dict[str, Any]:
         """Return the tensor, and whether it holds logits or probabilities."""
-        return {"tensor": asdict(self.tensor), "outputs": self.outputs}
+        return {"tensor": asdict(self.tensor), "outputs": self.meaning}
 
     def decode(self, batch: RawBatch) -> Decoded:
         """Read a batch.
@@ -87,10 +87,10 @@ class ClassDecoder(Decoder):
         raw = batch.outputs
         size = len(raw)
         failures = {index: _failure(why) for index, why in batch.failures.items()}
-        if raw.size != size * self.classes:
+        if raw.size != size * self.choices:
             failures = _invalid(range(size)) | failures
-            raw = np.zeros((size, self.classes), self.tensor.dtype)
-        raw = raw.reshape(size, self.classes)
+            raw = np.zeros((size, self.choices), self.tensor.dtype)
+        raw = raw.reshape(size, self.choices)
         real = dequantize(raw, self.tensor)
         finite = np.isfinite(real)
         if not finite.all():
@@ -100,7 +100,7 @@ class ClassDecoder(Decoder):
 
         tied = (real == real.max(axis=1, keepdims=True)).sum(axis=1) > 1
         labels = real.argmax(axis=1).astype(np.int64, copy=False)
-        if self.outputs == "logits":
+        if self.meaning == "logits":
             probabilities, scores = softmax(real), real
         else:
             probabilities, scores = real, np.log(np.maximum(real, self._floor))

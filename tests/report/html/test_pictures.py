@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from documents import REFINED, Document, finding
-from edgeflare.domains.image import Image, ImageDomain
+from edgeflare.domains.image import ImageDomain
 from edgeflare.report.html.pictures import (
     BUDGET,
     GAINS,
@@ -25,6 +25,7 @@ from edgeflare.report.html.pictures import (
     pictures_of,
 )
 from edgeflare.run.run_directory import RunDirectory
+from edgeflare_operators.operator_registry import Image
 
 
 def data(picture: Picture) -> bytes:

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from edgeflare.domains.image import Image
 from edgeflare.errors import InfrastructureError
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding
+from edgeflare_operators.operator_registry import Image
 
 BUDGET = 6_000_000
 """Bytes that all pictures of a page may weigh together; a third more once they are text."""
