@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.tensor import RawBatch
-from edgeflare.devices.connection import DeviceLost
 from edgeflare.errors import InfrastructureError, UserError
-from edgeflare.models.evaluator import Evaluator, Signature
+from edgeflare.models.evaluator import Evaluator
 from edgeflare.run.journal import Journal
 from edgeflare.run.run_directory import RunDirectory
-from laboratory import SIGNATURE, Laboratory, untimed
+from laboratory import Laboratory, untimed
+from wrapped_evaluators import WrappedEvaluator, with_outputs
 
 
 def test_it_finds_what_deviates_and_says_how(laboratory: Laboratory) -> None:
@@ -171,35 +171,19 @@ def test_a_seed_that_deviates_itself_is_reported_and_not_searched(laboratory: La
     assert totals["success_rate"] == totals["findings"] / searched
 
 
-class Moody:
-    """A device that wraps another and misbehaves on the calls that it is told to."""
+class Moody(WrappedEvaluator):
+    """A device that misbehaves on the calls that it is told to."""
 
     def __init__(self, inner: Evaluator, *, lost_at: set[int], lies_from: int | None) -> None:
-        self._inner = inner
-        self._lost_at = lost_at
+        super().__init__(inner, lost_at)
         self._lies_from = lies_from
-        self.calls = 0
-
-    @property
-    def signature(self) -> Signature:
-        return SIGNATURE
 
     def submit(self, inputs: NDArray[np.generic]) -> Future[RawBatch]:
-        self.calls += 1
-        if self.calls in self._lost_at:
-            lost: Future[RawBatch] = Future()
-            lost.set_exception(DeviceLost("pulled the plug"))
-            return lost
-        answer = self._inner.submit(inputs)
-        if self._lies_from is not None and self.calls >= self._lies_from:
-            truth = answer.result()
-            flipped: Future[RawBatch] = Future()
-            flipped.set_result(RawBatch(np.flip(truth.outputs, 1), truth.failures))
-            return flipped
-        return answer
-
-    def close(self) -> None:
-        self._inner.close()
+        answer = super().submit(inputs)
+        if self._lies_from is None or self.calls < self._lies_from or self.calls in self._lost_at:
+            return answer
+        truth = answer.result()
+        return with_outputs(truth, np.flip(truth.outputs, 1))
 
 
 def test_a_device_that_comes_back_costs_nothing(laboratory: Laboratory) -> None:

@@ -17,16 +17,16 @@ from documents import Document
 from edgeflare.campaign.health import thermometer
 from edgeflare.core.arm import Arm
 from edgeflare.core.tensor import RawBatch
-from edgeflare.devices.connection import DeviceLost
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.provenance import Telemetry
 from edgeflare.errors import InfrastructureError
-from edgeflare.models.evaluator import Evaluator, Signature
+from edgeflare.models.evaluator import Evaluator
 from edgeflare.models.preprocess import Encoder, Preprocess
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
 from laboratory import SIGNATURE, Laboratory, untimed
 from scripted_health import scripted_device
+from wrapped_evaluators import WrappedEvaluator, with_outputs
 
 pytestmark = pytest.mark.slow
 
@@ -76,29 +76,6 @@ class OtherDevice:
             time.sleep(0.01)
 
 
-class Counted:
-    """A device that counts its batches, and is lost on one of them."""
-
-    def __init__(self, inner: Evaluator, lost_at: int | None = None) -> None:
-        self._inner, self._lost_at = inner, lost_at
-        self.calls = 0
-
-    @property
-    def signature(self) -> Signature:
-        return SIGNATURE
-
-    def submit(self, inputs: NDArray[np.generic]) -> Future[RawBatch]:
-        self.calls += 1
-        if self.calls == self._lost_at:
-            lost: Future[RawBatch] = Future()
-            lost.set_exception(DeviceLost("pulled the plug"))
-            return lost
-        return self._inner.submit(inputs)
-
-    def close(self) -> None:
-        self._inner.close()
-
-
 def second(wrap: Callable[[Evaluator], Evaluator]) -> Callable[[Evaluator], Evaluator]:
     """Wrap the second device that is made, and leave the first as it is."""
     made: list[Evaluator] = []
@@ -116,7 +93,7 @@ class HotUntilDone:
 
     profile: Profile
     first: OtherDevice
-    counted: Counted | None = None
+    counted: WrappedEvaluator | None = None
 
     def telemetry(self) -> Telemetry:
         begun = self.counted is not None and self.counted.calls >= CALLS_BEFORE
@@ -138,7 +115,7 @@ def test_a_device_cools_down_while_the_other_ends_its_chains(
     hot = HotUntilDone(profile, first)
 
     def wrap(inner: Evaluator) -> Evaluator:
-        hot.counted = Counted(inner)
+        hot.counted = WrappedEvaluator(inner)
         return hot.counted
 
     two_devices.monitored = (scripted_device(canary_every=0), hot)
@@ -150,7 +127,7 @@ def test_a_device_cools_down_while_the_other_ends_its_chains(
     assert actual == expected
 
 
-class CanaryWrongOnce(Counted):
+class CanaryWrongOnce(WrappedEvaluator):
     """A device that answers its canary wrongly, once."""
 
     def __init__(self, inner: Evaluator, canary: NDArray[np.generic]) -> None:
@@ -166,9 +143,7 @@ class CanaryWrongOnce(Counted):
         truth = answer.result()
         outputs = truth.outputs.copy()
         outputs[asked] = np.roll(outputs[asked], 1, axis=1)
-        changed: Future[RawBatch] = Future()
-        changed.set_result(RawBatch(outputs, truth.failures))
-        return changed
+        return with_outputs(truth, outputs)
 
 
 def test_a_canary_is_asked_again_while_the_other_device_cools_down(
@@ -184,7 +159,7 @@ def test_a_canary_is_asked_again_while_the_other_device_cools_down(
         if not made:
             made.append(CanaryWrongOnce(inner, canary))
             return made[0]
-        hot.counted = Counted(inner)
+        hot.counted = WrappedEvaluator(inner)
         return hot.counted
 
     two_devices.monitored = (scripted_device(canary_every=20), hot)
@@ -207,7 +182,7 @@ def test_a_search_is_stopped_while_one_of_two_devices_cools_down(
     )
 
     def wrap(inner: Evaluator) -> Evaluator:
-        hot.counted = Counted(inner)
+        hot.counted = WrappedEvaluator(inner)
         return hot.counted
 
     cool = scripted_device(canary_every=0)
@@ -226,7 +201,7 @@ def test_a_device_is_brought_back_while_the_other_ends_its_chains(two_devices: L
     two_devices.bring_back = first.wait
 
     document = two_devices.run(
-        "lost", wrap_device=second(lambda inner: Counted(inner, lost_at=CALLS_BEFORE))
+        "lost", wrap_device=second(lambda inner: WrappedEvaluator(inner, {CALLS_BEFORE}))
     )
 
     assert first.seen
@@ -246,7 +221,7 @@ def test_what_the_other_was_asked_is_kept_when_a_device_is_lost_for_good(
     two_devices.bring_back = give_up
     with pytest.raises(InfrastructureError, match="lost, and not back"):
         two_devices.run(
-            "run", wrap_device=second(lambda inner: Counted(inner, lost_at=CALLS_BEFORE))
+            "run", wrap_device=second(lambda inner: WrappedEvaluator(inner, {CALLS_BEFORE}))
         )
     assert first.seen
     stopped = load_document(RunDirectory(two_devices.folder / "run"))

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from edgeflare.core.arm import Arm
-from edgeflare.core.tensor import RawBatch
-from edgeflare.devices.connection import DeviceLost
-from edgeflare.models.evaluator import Evaluator, Signature
-from laboratory import CLASSES, SIDE, SIGNATURE, Invoke, Laboratory, linear, untimed
+from edgeflare.models.evaluator import Evaluator
+from laboratory import CLASSES, SIDE, Invoke, Laboratory, linear, untimed
+from wrapped_evaluators import WrappedEvaluator
 
 pytestmark = pytest.mark.slow
 
@@ -54,39 +51,15 @@ def test_each_seed_is_searched_as_if_its_device_were_alone(
         assert entry["device"] == f"laboratory {entry['seed_id'] % 2}"
 
 
-class Watched:
-    """A device that notes what it is asked, and is lost on some calls."""
-
-    def __init__(self, inner: Evaluator, lost_at: set[int]) -> None:
-        self._inner = inner
-        self._lost_at = lost_at
-        self.calls = 0
-
-    @property
-    def signature(self) -> Signature:
-        return SIGNATURE
-
-    def submit(self, inputs: NDArray[np.generic]) -> Future[RawBatch]:
-        self.calls += 1
-        if self.calls in self._lost_at:
-            lost: Future[RawBatch] = Future()
-            lost.set_exception(DeviceLost("pulled the plug"))
-            return lost
-        return self._inner.submit(inputs)
-
-    def close(self) -> None:
-        self._inner.close()
-
-
 def test_only_the_device_that_was_lost_is_brought_back(
     laboratory: Laboratory, other_device: Invoke
 ) -> None:
     both = replace(laboratory, more_devices=(other_device,))
     whole = both.run("whole")
-    made: list[Watched] = []
+    made: list[WrappedEvaluator] = []
 
     def wrap(inner: Evaluator) -> Evaluator:
-        made.append(Watched(inner, {3, 9} if made else set()))  # the second of them alone
+        made.append(WrappedEvaluator(inner, {3, 9} if made else set()))  # the second of them alone
         return made[-1]
 
     cut = both.run("cut", wrap_device=wrap)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,27 +12,11 @@ from numpy.typing import NDArray
 
 from edgeflare.errors import UserError
 from edgeflare.models.log_mel import LogMel
-
-VECTORS = Path(__file__).with_name("front_end_vectors.npz")
+from front_ends import SMALL, as_librosa, recorded
 
 TENSORFLOW = LogMel(8_000, 200, 80, 256, 32, 60.0, 3_900.0, power=2)
-LIBROSA = LogMel(
-    8_000,
-    200,
-    80,
-    256,
-    40,
-    20.0,
-    4_000.0,
-    framing="centered",
-    power=2,
-    filters="slaney",
-    logarithm="decibel",
-    floor=1e-10,
-    range_db=80.0,
-)
+LIBROSA = as_librosa(8_000, (200, 80, 256), (40, 20.0, 4_000.0))
 
-SMALL = LogMel(8_000, 20, 10, 32, 4, 100.0, 3_000.0)
 SOUNDS = st.tuples(st.integers(1, 4), st.integers(20, 90)).flatmap(
     lambda shape: arrays(np.int16, shape)
 )
@@ -43,8 +26,7 @@ SOUNDS = st.tuples(st.integers(1, 4), st.integers(20, 90)).flatmap(
     ("front_end", "name"), [(TENSORFLOW, "tensorflow_log_mel"), (LIBROSA, "librosa_log_mel")]
 )
 def test_features_are_those_that_the_library_computed(front_end: LogMel, name: str) -> None:
-    with np.load(VECTORS) as vectors:
-        expected, wave = vectors[name], vectors["sound_8000"]
+    expected, wave = recorded(name, "sound_8000")
     made = front_end.features(wave[np.newaxis])
     assert made.dtype == np.float32
     assert made.shape[1:] == front_end.shape(len(wave))

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,38 +11,17 @@ from numpy.typing import NDArray
 from edgeflare.errors import UserError
 from edgeflare.models.log_mel import LogMel
 from edgeflare.models.mfcc import Mfcc
-
-VECTORS = Path(__file__).with_name("front_end_vectors.npz")
+from front_ends import SMALL, as_librosa, recorded
 
 TENSORFLOW = Mfcc(LogMel(16_000, 480, 320, 512, 40, 20.0, 4_000.0, wave_scale="maximum"), 10)
-LIBROSA = Mfcc(
-    LogMel(
-        16_000,
-        512,
-        256,
-        512,
-        64,
-        0.0,
-        8_000.0,
-        framing="centered",
-        power=2,
-        filters="slaney",
-        logarithm="decibel",
-        floor=1e-10,
-        range_db=80.0,
-    ),
-    13,
-    cosines="orthonormal",
-)
-SMALL = LogMel(8_000, 20, 10, 32, 4, 100.0, 3_000.0)
+LIBROSA = Mfcc(as_librosa(16_000, (512, 256, 512), (64, 0.0, 8_000.0)), 13, cosines="orthonormal")
 
 
 @pytest.mark.parametrize(
     ("front_end", "name"), [(TENSORFLOW, "tensorflow_mfcc"), (LIBROSA, "librosa_mfcc")]
 )
 def test_coefficients_are_those_that_the_library_computed(front_end: Mfcc, name: str) -> None:
-    with np.load(VECTORS) as vectors:
-        expected, wave = vectors[name], vectors["sound_16000"]
+    expected, wave = recorded(name, "sound_16000")
     made = front_end.features(wave[np.newaxis])
     assert made.shape[1:] == front_end.shape(len(wave))
     np.testing.assert_allclose(made[0], expected, rtol=1e-5, atol=2e-4)

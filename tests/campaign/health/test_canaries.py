@@ -21,7 +21,7 @@ from edgeflare.campaign.health.canaries import Canaries
 from edgeflare.core.arm import Arm
 from edgeflare.core.tensor import RawBatch
 from edgeflare.errors import InfrastructureError
-from edgeflare.models.evaluator import Evaluator, Signature
+from edgeflare.models.evaluator import Evaluator
 from edgeflare.models.preprocess import Encoder, Preprocess
 from edgeflare.run.journal import Journal
 from edgeflare.run.journal_rows import AnswerRow
@@ -29,9 +29,10 @@ from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
 from laboratory import SIGNATURE, Laboratory, untimed
 from scripted_health import scripted_device
+from wrapped_evaluators import WrappedEvaluator, with_outputs
 
 
-class Forger:
+class Forger(WrappedEvaluator):
     """A device that answers the canary as it is told from its n-th canary on, and else truly."""
 
     def __init__(
@@ -41,26 +42,18 @@ class Forger:
         changes: dict[int, float],
         before: int,
     ) -> None:
-        self._inner, self._canary, self._changes = inner, canary, changes
+        super().__init__(inner)
+        self._canary, self._changes = canary, changes
         self.canaries = before  # -1 where it is asked as a seed first
 
-    @property
-    def signature(self) -> Signature:
-        return SIGNATURE
-
     def submit(self, inputs: NDArray[np.generic]) -> Future[RawBatch]:
-        truth = self._inner.submit(inputs).result()
+        truth = super().submit(inputs).result()
         outputs = truth.outputs.copy()
         for row, image in enumerate(inputs):
             if np.array_equal(image, self._canary):
                 self.canaries += 1
                 outputs[row] = self._forged(outputs[row])
-        answer: Future[RawBatch] = Future()
-        answer.set_result(RawBatch(outputs, truth.failures))
-        return answer
-
-    def close(self) -> None:
-        self._inner.close()
+        return with_outputs(truth, outputs)
 
     def _forged(self, scores: NDArray[np.generic]) -> NDArray[np.generic]:
         amount = self._changes.get(self.canaries, self._changes.get(-1, 0.0))
@@ -79,30 +72,22 @@ def forger(laboratory: Laboratory, changes: dict[int, float], *, screened: bool 
     return lambda inner: Forger(inner, first, changes, -1 if screened else 0)
 
 
-class GoesWrong:
+class GoesWrong(WrappedEvaluator):
     """A device that after so many inputs gives a wrong label to its canary and to some others."""
 
     def __init__(self, inner: Evaluator, canary: NDArray[np.generic], after: int) -> None:
-        self._inner, self._canary, self._left = inner, canary, after
-
-    @property
-    def signature(self) -> Signature:
-        return SIGNATURE
+        super().__init__(inner)
+        self._canary, self._left = canary, after
 
     def submit(self, inputs: NDArray[np.generic]) -> Future[RawBatch]:
-        truth = self._inner.submit(inputs).result()
+        truth = super().submit(inputs).result()
         outputs = truth.outputs.copy()
         for row, image in enumerate(inputs):
             self._left -= 1
             some = np.array_equal(image, self._canary) or crc32(image.tobytes()) % 25 == 0
             if self._left < 0 and some:
                 outputs[row] = np.roll(outputs[row], 1)
-        answer: Future[RawBatch] = Future()
-        answer.set_result(RawBatch(outputs, truth.failures))
-        return answer
-
-    def close(self) -> None:
-        self._inner.close()
+        return with_outputs(truth, outputs)
 
 
 def going_wrong(laboratory: Laboratory, after: int) -> Any:
