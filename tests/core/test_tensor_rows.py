@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from edgeflare.core.tensor import Tensor
-from edgeflare.core.tensor_rows import pack_rows, row_layout, unpack_rows
+from edgeflare.core.tensor_rows import pack_rows, row_layout, unpack_rows, unpack_tensor
 
 TENSORS = st.lists(
     st.builds(
@@ -36,9 +36,10 @@ def test_rows_keep_every_tensor_one_behind_the_other(tensors: list[Tensor], batc
     assert (rows.shape, rows.dtype) == ((batch, *shape), dtype)
     for index, row in enumerate(rows):
         assert row.tobytes() == b"".join(array[index].tobytes() for array in arrays)
-    for array, back in zip(arrays, unpack_rows(tensors, rows), strict=True):
+    for at, (array, back) in enumerate(zip(arrays, unpack_rows(tensors, rows), strict=True)):
         assert back.dtype == array.dtype
         assert np.array_equal(back, array)
+        assert np.array_equal(unpack_tensor(tensors, rows, at), array)
 
 
 def test_one_tensor_is_a_row_as_it_is() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from typing import get_args
 
 import numpy as np
@@ -12,7 +13,13 @@ from numpy.typing import NDArray
 from edgeflare.core import answer
 from edgeflare.core.answer import Failure
 from edgeflare.core.tensor import RawBatch, Tensor
-from edgeflare.tasks.classification import ClassDecoder, Outputs, detect_outputs, softmax
+from edgeflare.tasks.classification import (
+    ClassDecoder,
+    Classification,
+    Outputs,
+    detect_outputs,
+    softmax,
+)
 
 FLOAT = Tensor("out", (1, 4), "float32")
 SOFTMAX8 = Tensor("out", (1, 4), "int8", 1 / 256, -128)
@@ -119,3 +126,19 @@ def test_detection_by_numbers(raw: NDArray[np.float32]) -> None:
     assert detect_outputs(FLOAT, (), np.abs(raw) + 1) == "logits"
     assert detect_outputs(FLOAT, (), probabilities - 0.2) == "logits"
     assert detect_outputs(FLOAT) == "logits"
+
+
+def test_a_decoder_of_one_output_is_described_as_in_older_journals() -> None:
+    fields = {
+        "tensor": {
+            "name": "out",
+            "shape": [1, 4],
+            "dtype": "int8",
+            "scale": 1 / 256,
+            "zero_point": -128,
+        },
+        "outputs": "probabilities",
+    }
+    decoder = Classification.decoder_from_json(fields)
+    assert (decoder.tensor, decoder.outputs) == (SOFTMAX8, (SOFTMAX8,))
+    assert json.dumps(decoder.to_json()) == json.dumps(fields)

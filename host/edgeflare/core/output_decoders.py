@@ -10,6 +10,7 @@ import numpy as np
 from edgeflare.core.arm import Arm
 from edgeflare.core.task import Decoder
 from edgeflare.core.tensor import RawBatch
+from edgeflare.core.tensor_rows import row_layout
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +33,11 @@ def batch_from_bytes(
     """Return raw outputs as the batch that a model gave.
 
     Args:
-        decoder: of the model, whose dtype they have.
-        outputs: the raw output vector of each input.
+        decoder: of the model, whose rows they are.
+        outputs: the row of each input.
         failures: why an input has no answer, by its position.
 
     """
-    vectors = np.frombuffer(b"".join(outputs), decoder.tensor.dtype)
-    return RawBatch(vectors.reshape(len(outputs), -1), failures)
+    _, dtype = row_layout(decoder.outputs)
+    rows = np.frombuffer(b"".join(outputs), dtype)
+    return RawBatch(rows.reshape(len(outputs), -1), failures)

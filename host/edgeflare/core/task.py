@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,21 +12,52 @@ from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer
 from edgeflare.core.tensor import RawBatch, Tensor
+from edgeflare.errors import UserError
+
+
+@dataclass(frozen=True, slots=True)
+class ModelOutputs:
+    """What a task is told of one model.
+
+    Attributes:
+        name: what the user calls the model, for messages.
+        outputs: all tensors of a row, in their order there; of a model that is run frame by frame
+            they have the shapes (frames, *shape).
+        state: names of outputs that only feed a state.
+        frames: steps of one clip; 0 where an input is no clip.
+        operators: names of the graph's operators in execution order; empty where unknown.
+        sample: runs the model on the first so many seeds; on fewer where there are fewer.
+        inputs: how many of the leading tensors are the model's inputs as it was given them; 0 but
+            for a task that reads inputs.
+
+    """
+
+    name: str
+    outputs: tuple[Tensor, ...]
+    state: frozenset[str]
+    frames: int
+    operators: tuple[str, ...]
+    sample: Callable[[int], RawBatch]
+    inputs: int = 0
 
 
 class Decoder(ABC):
     """Reads the raw outputs of one model.
 
     Attributes:
-        tensor: the output that is read.
+        outputs: all tensors of a row, in their order there; see `edgeflare.core.tensor_rows`.
+        tensor: the output that is read; where several are, the first of them.
         choices: how many decisions there are to choose from; 0 where they cannot be counted.
         meaning: what the raw outputs are, in a word or two, such as "logits".
+        names: of the decisions, where the task has names for them itself; empty elsewhere.
 
     """
 
+    outputs: tuple[Tensor, ...]
     tensor: Tensor
     choices: int
     meaning: str
+    names: tuple[str, ...] = ()
 
     @abstractmethod
     def read(self, batch: RawBatch) -> Iterator[Answer]:
@@ -37,7 +69,7 @@ class Decoder(ABC):
 
     @abstractmethod
     def to_json(self) -> Mapping[str, Any]:
-        """Return what `Task.decoder_from_json` takes: the tensor, and how it is read."""
+        """Return what `Task.decoder_from_json` takes: the tensors, and how they are read."""
 
 
 class Task(ABC):
@@ -48,18 +80,42 @@ class Task(ABC):
         [project.entry-points."edgeflare.tasks"]
         classification = "my_package:Classification"
 
+    It is constructed with the keys of `pair.toml`'s table `[task]` as keyword arguments, each of
+    the type of its annotation; a key without a default has to be given. The constructor raises
+    UserError where a value is out of its range.
+
     What decisions are, when two differ, how confidently, and how far one is from changing, is said
     by the answers that its decoders read: see `Answer`.
 
     Attributes:
         name: as users write it.
+        expects: the output that it reads, as messages say it, such as "one score for each class".
+        reads_inputs: whether its decoders read the model's inputs too, which the rows then have
+            before the outputs.
 
     """
 
     name: ClassVar[str]
+    expects: ClassVar[str]
+    reads_inputs: bool = False
+
+    @classmethod
+    @abstractmethod
+    def fits(cls, tensor: Tensor) -> bool:
+        """Whether this task could read an output, of one frame where the model is given a clip."""
 
     @abstractmethod
-    def decoder_from_json(self, fields: Mapping[str, Any]) -> Decoder:
+    def decoder(self, model: ModelOutputs) -> Decoder:
+        """Return the decoder of a model's outputs.
+
+        Raises:
+            UserError: the task fits none of its outputs, or several and none is chosen.
+
+        """
+
+    @classmethod
+    @abstractmethod
+    def decoder_from_json(cls, fields: Mapping[str, Any]) -> Decoder:
         """Return the decoder that `Decoder.to_json` described."""
 
     @abstractmethod
@@ -77,3 +133,35 @@ class Task(ABC):
             labels: (seeds,) what is right, or None.
 
         """
+
+    def require_pair(
+        self, original: Decoder | None, compressed: Decoder, classes: Sequence[str]
+    ) -> None:
+        """Refuse two models whose decisions cannot be compared, and names that do not fit them.
+
+        Args:
+            original: the original's decoder, or None where there is none.
+            compressed: the compressed model's decoder.
+            classes: names of the decisions; empty where none are given.
+
+        Raises:
+            UserError: the two have different numbers of decisions, or there is not one name for
+                each.
+
+        """
+        if classes and not compressed.choices:
+            raise UserError(
+                f"classes are named, but the task {self.name} tells none apart: remove the key "
+                "classes"
+            )
+        if classes and len(classes) != compressed.choices:
+            raise UserError(
+                f"classes has {len(classes)} names, but the compressed model tells "
+                f"{compressed.choices} classes apart: give one name for each, in the order of its "
+                "outputs"
+            )
+        if original is not None and original.choices != compressed.choices:
+            raise UserError(
+                f"the original tells {original.choices} classes apart and the compressed model "
+                f"{compressed.choices}: they are no pair"
+            )

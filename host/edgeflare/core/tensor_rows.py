@@ -78,3 +78,25 @@ def unpack_rows(
         arrays.append(part.reshape(batch, *tensor.shape))
         start = stop
     return tuple(arrays)
+
+
+def unpack_tensor(
+    tensors: Sequence[Tensor], rows: NDArray[np.generic], at: int
+) -> NDArray[np.generic]:
+    """Return the array of one tensor of a batch's rows: (batch, *shape) in its dtype.
+
+    Args:
+        tensors: the inputs or outputs of a model.
+        rows: (batch, *row); see `row_layout`.
+        at: the position of the tensor.
+
+    Raises:
+        ValueError: the rows are not as long as those of these tensors.
+
+    """
+    if len(tensors) == 1:
+        return rows.reshape(len(rows), *tensors[0].shape)
+    start = sum(map(tensor_bytes, tensors[:at]))
+    raw = rows.reshape(len(rows), sum(map(tensor_bytes, tensors)))
+    part = np.ascontiguousarray(raw[:, start : start + tensor_bytes(tensors[at])])
+    return part.view(tensors[at].dtype).reshape(len(rows), *tensors[at].shape)

@@ -11,7 +11,7 @@ from edgeflare.core.output_decoders import OutputDecoders
 from edgeflare.core.task import Decoder
 from edgeflare.errors import UserError
 from edgeflare.run.plan import Plan
-from edgeflare.tasks.task_registry import find_task
+from edgeflare.tasks.task_registry import TASKS
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class RunHeader:
 
         """
         try:
-            task = find_task(fields["pair"].get("task", "classification"))
+            task = TASKS.find(fields["pair"].get("task", "classification"))
             return cls(
                 version=fields["version"],
                 pair=fields["pair"],

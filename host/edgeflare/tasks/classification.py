@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import prod
 from typing import Any, Literal
@@ -11,14 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer, Failure
-from edgeflare.core.task import Decoder, Task
+from edgeflare.core.task import Decoder, ModelOutputs, Task
 from edgeflare.core.tensor import RawBatch, Tensor, dequantize
 from edgeflare.errors import UserError
 from edgeflare.tasks.classification_warnings import classification_warnings
+from edgeflare.tasks.output_choice import fitting_output, is_numeric
+from edgeflare.tasks.output_values import output_values, tensor_from_json
 
 Outputs = Literal["logits", "probabilities"]
 
-_FAILURES: dict[str, Failure] = {"crash": "crash", "hang": "hang"}
+_SEEDS_FOR_DETECTION = 32
+"""Seeds whose outputs tell logits from probabilities."""
+
 _AFTER_SOFTMAX = {"QUANTIZE", "DEQUANTIZE", "RESHAPE", "SQUEEZE"}
 _GIVES_PROBABILITIES = {"SOFTMAX", "LOGISTIC"}
 
@@ -49,15 +53,22 @@ class Decoded:
 class ClassDecoder(Decoder):
     """Reads the scores of classes."""
 
-    def __init__(self, tensor: Tensor, outputs: Outputs) -> None:
+    def __init__(self, tensor: Tensor, meaning: Outputs, outputs: tuple[Tensor, ...] = ()) -> None:
         """Make a decoder; `detect_outputs` says what a model's outputs are.
+
+        Args:
+            tensor: the output that is read.
+            meaning: what it holds.
+            outputs: all tensors of a row; by default that one alone.
 
         Raises:
             UserError: the output is not one vector of at least two classes.
 
         """
         self.tensor = tensor
-        self.meaning: Outputs = outputs
+        self.outputs = outputs or (tensor,)
+        self.meaning: Outputs = meaning
+        self._at = self.outputs.index(tensor)
         self.choices = class_count(tensor)
         self._floor = _floor(tensor)
 
@@ -75,8 +86,11 @@ class ClassDecoder(Decoder):
             yield Answer(None if failure else label, tied, probabilities, scores, failure)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the tensor, and whether it holds logits or probabilities."""
-        return {"tensor": asdict(self.tensor), "outputs": self.meaning}
+        """Return the tensor, whether it holds logits or probabilities, and the row's others."""
+        fields: dict[str, Any] = {"tensor": asdict(self.tensor), "outputs": self.meaning}
+        if len(self.outputs) > 1:
+            fields["row"] = [asdict(tensor) for tensor in self.outputs]
+        return fields
 
     def decode(self, batch: RawBatch) -> Decoded:
         """Read a batch.
@@ -84,20 +98,9 @@ class ClassDecoder(Decoder):
         Outputs that are not finite, of a wrong shape, or refused by the runtime are an
         "invalid-output".
         """
-        raw = batch.outputs
+        raw, real, failures = output_values(batch, self.outputs, self._at)
         size = len(raw)
-        failures = {index: _failure(why) for index, why in batch.failures.items()}
-        if raw.size != size * self.choices:
-            failures = _invalid(range(size)) | failures
-            raw = np.zeros((size, self.choices), self.tensor.dtype)
-        raw = raw.reshape(size, self.choices)
-        real = dequantize(raw, self.tensor)
-        finite = np.isfinite(real)
-        if not finite.all():
-            bad = np.flatnonzero(~finite.all(axis=1)).tolist()
-            failures = _invalid(bad) | failures
-            real[bad] = 0.0
-
+        raw, real = raw.reshape(size, self.choices), real.reshape(size, self.choices)
         tied = (real == real.max(axis=1, keepdims=True)).sum(axis=1) > 1
         labels = real.argmax(axis=1).astype(np.int64, copy=False)
         if self.meaning == "logits":
@@ -116,11 +119,40 @@ class Classification(Task):
     """One score for each class; the class with the largest is the decision."""
 
     name = "classification"
+    expects = "one score for each of at least two classes, (1, classes)"
 
-    def decoder_from_json(self, fields: Mapping[str, Any]) -> ClassDecoder:
+    def __init__(self, outputs: Literal["auto", "logits", "probabilities"] = "auto") -> None:
+        """Make the task.
+
+        Args:
+            outputs: what the scores of both models are; "auto" to detect it.
+
+        """
+        self._outputs = outputs
+
+    @classmethod
+    def fits(cls, tensor: Tensor) -> bool:
+        """Whether an output is one vector of at least two scores."""
+        return is_numeric(tensor) and 2 <= prod(tensor.shape) == tensor.shape[-1]
+
+    def decoder(self, model: ModelOutputs) -> ClassDecoder:
+        """Return the decoder of the only output that is one vector of scores."""
+        at = fitting_output(type(self), model)
+        tensor = model.outputs[at]
+        if self._outputs != "auto":
+            return ClassDecoder(tensor, self._outputs, model.outputs)
+        batch = model.sample(_SEEDS_FOR_DETECTION)
+        values = output_values(batch, model.outputs, at)
+        good = [i for i in range(len(values.raw)) if i not in batch.failures]
+        return ClassDecoder(
+            tensor, detect_outputs(tensor, model.operators, values.raw[good]), model.outputs
+        )
+
+    @classmethod
+    def decoder_from_json(cls, fields: Mapping[str, Any]) -> ClassDecoder:
         """Return the decoder that `ClassDecoder.to_json` described."""
-        tensor = Tensor(**{**fields["tensor"], "shape": tuple(fields["tensor"]["shape"])})
-        return ClassDecoder(tensor, fields["outputs"])
+        row = tuple(map(tensor_from_json, fields.get("row", ())))
+        return ClassDecoder(tensor_from_json(fields["tensor"]), fields["outputs"], row)
 
     def warnings(
         self,
@@ -215,11 +247,3 @@ def _floor(tensor: Tensor) -> float:
     if tensor.dtype != "float32" and tensor.scale:
         return tensor.scale / 2
     return float(np.finfo(np.float32).tiny)
-
-
-def _failure(why: str) -> Failure:
-    return _FAILURES.get(why, "invalid-output")
-
-
-def _invalid(rows: Iterable[int]) -> dict[int, Failure]:
-    return dict.fromkeys(rows, "invalid-output")

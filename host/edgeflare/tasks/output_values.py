@@ -1,0 +1,68 @@
+"""The real values of one output in a batch, and which of its rows hold none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.core.answer import Failure
+from edgeflare.core.tensor import RawBatch, Tensor, dequantize
+from edgeflare.core.tensor_rows import unpack_tensor
+
+_FAILURES: dict[str, Failure] = {"crash": "crash", "hang": "hang"}
+
+
+class OutputValues(NamedTuple):
+    """What a batch holds of one output.
+
+    Attributes:
+        raw: (batch, *shape), the model's own numbers.
+        real: (batch, *shape) float64, dequantized; zeros where they are not finite.
+        failures: why a row holds no answer, by its position.
+
+    """
+
+    raw: NDArray[np.generic]
+    real: NDArray[np.float64]
+    failures: dict[int, Failure]
+
+
+def output_values(batch: RawBatch, outputs: Sequence[Tensor], at: int) -> OutputValues:
+    """Read one output of a batch.
+
+    Values that are not finite, of a wrong shape, or refused by the runtime are an "invalid-output".
+
+    Args:
+        batch: the rows.
+        outputs: all tensors of a row.
+        at: the position of the one that is read.
+
+    """
+    size = len(batch.outputs)
+    failures = {
+        index: _FAILURES.get(why, "invalid-output") for index, why in batch.failures.items()
+    }
+    try:
+        raw = unpack_tensor(outputs, batch.outputs, at)
+    except ValueError:  # another size than that of the outputs
+        failures = _invalid(range(size)) | failures
+        raw = np.zeros((size, *outputs[at].shape), outputs[at].dtype)
+    real = dequantize(raw, outputs[at])
+    finite = np.isfinite(real)
+    if not finite.all():
+        bad = np.flatnonzero(~finite.reshape(size, -1).all(axis=1)).tolist()
+        failures = _invalid(bad) | failures
+        real[bad] = 0.0
+    return OutputValues(raw, real, failures)
+
+
+def tensor_from_json(fields: Mapping[str, Any]) -> Tensor:
+    """Return the tensor that `dataclasses.asdict` described."""
+    return Tensor(**{**fields, "shape": tuple(fields["shape"])})
+
+
+def _invalid(rows: Iterable[int]) -> dict[int, Failure]:
+    return dict.fromkeys(rows, "invalid-output")
