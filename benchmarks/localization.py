@@ -33,10 +33,10 @@ from edgeflare.diagnose.compression_localization import CompressionLocalizer
 from edgeflare.diagnose.execution_modes import ask_device, ask_host
 from edgeflare.diagnose.kernel_localization import KernelLocalizer
 from edgeflare.diagnose.probed_arm import OpenProbe, State
+from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.model_probe import HostProbe, Probe, ProbeRefused, Values
 from edgeflare.models.original import open_original
 from edgeflare.models.pair import Pair
-from edgeflare.models.preprocess import Encoder
 from edgeflare.models.tflite import open_tflite
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.replay.past_run import PastRun
@@ -71,13 +71,17 @@ Encode = Callable[[Arm, NDArray[np.uint8]], Values]
 def encoders(pair: Pair) -> Iterator[tuple[Pair, Encode]]:
     """Open the models long enough to know what they take."""
     with closing(open_tflite(pair.compressed)) as twin:
-        arms = {Arm.TWIN: twin.signature.input}
+        tensors = {Arm.TWIN: twin.signature.input}
+        inputs = {Arm.TWIN: ModelInputs(pair.interface, twin.signature.inputs, "the twin")}
         if pair.original is not None:
-            with closing(open_original(pair.original, twin.signature.input)) as original:
-                arms[Arm.ORIGINAL] = original.signature.input
+            with closing(open_original(pair, inputs[Arm.TWIN])) as original:
+                tensors[Arm.ORIGINAL] = original.signature.input
+                inputs[Arm.ORIGINAL] = ModelInputs(
+                    pair.interface, original.signature.inputs, pair.original, inputs[Arm.TWIN]
+                )
 
     def encode(arm: Arm, image: NDArray[np.uint8]) -> Values:
-        return Encoder(pair.preprocess, arms[arm]).encode(image).reshape(arms[arm].shape)
+        return inputs[arm].encoder().encode(image).reshape(tensors[arm].shape)
 
     yield pair, encode
 

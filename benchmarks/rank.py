@@ -33,11 +33,9 @@ from edgeflare.cli.grid_progress import watch_runs
 from edgeflare.cli.interruptible import interruptible
 from edgeflare.core.goal import Find, Goal
 from edgeflare.errors import EdgeFlareError, UserError
+from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.models.pair_file import Settings
-from edgeflare.models.preprocess import Encoder
-from edgeflare.models.seeds import load_seeds
-from edgeflare.models.signature import image_shape
 from edgeflare.models.tflite import open_tflite
 from edgeflare.rank.candidates import gather
 from edgeflare.rank.rank_runs import measure_all, search_all
@@ -139,9 +137,9 @@ def calibrated(pair: Pair, numbers: list[int], classes: list[int]) -> dict[str, 
     """Return the pair's int8 model calibrated on some of its seeds."""
     content = pair.compressed.read_bytes()
     with closing(open_tflite(pair.compressed)) as model:
-        tensor = model.signature.input
-    seeds = load_seeds(pair.seeds, image_shape(tensor), pair.preprocess.resize)
-    encoded = Encoder(pair.preprocess, tensor).encode(seeds.images)
+        inputs = ModelInputs(pair.interface, model.signature.inputs, str(pair.compressed))
+    seeds = inputs.load(pair.seeds)
+    encoded = inputs.encoder().encode(seeds.inputs)
     made = {f"calibrated{number}": recalibrated(content, encoded[:number]) for number in numbers}
     for one in classes:
         if seeds.labels is None:

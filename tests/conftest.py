@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+
+from edgeflare.errors import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -58,3 +61,18 @@ def pytest_runtest_makereport(
         report.outcome = "failed"
         report.longrepr = f"in CI a test marked {', '.join(needed)} must not skip. {reason}"
     return report
+
+
+@pytest.fixture
+def refusal() -> Callable[..., str]:
+    """Call something that must be refused, and return the one line that it is refused with."""
+
+    def call(function: Callable[..., object], *args: object, **kwargs: object) -> str:
+        with pytest.raises(UserError) as caught:
+            function(*args, **kwargs)
+        message = str(caught.value)
+        assert message
+        assert "\n" not in message
+        return message
+
+    return call

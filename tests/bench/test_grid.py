@@ -10,7 +10,6 @@ from edgeflare.bench.grid import Grid, check_pairs
 from edgeflare.core.goal import Find, Goal
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
-from edgeflare.models.preprocess import Preprocess
 from edgeflare.run.plan import Plan
 
 PLAN = Plan("dflare-r", Goal(Find.KERNEL), ("board",), rng_seed=9, max_queries=50)
@@ -18,7 +17,7 @@ GRID = Grid(("dflare", "random"), (3, 0), "dflare", PLAN)
 
 
 def pair(name: str) -> Pair:
-    return Pair(name, None, Path("q.tflite"), Path("seeds.npz"), Preprocess())
+    return Pair(name, None, Path("q.tflite"), Path("seeds.npz"))
 
 
 def test_a_grid_has_a_campaign_for_each_strategy_and_run_seed() -> None:

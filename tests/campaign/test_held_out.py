@@ -8,9 +8,14 @@ import numpy as np
 import pytest
 
 from edgeflare.campaign.held_out import HeldOut, note_held_out
+from edgeflare.core.seeds import Seeds
+from edgeflare.core.tensor import Tensor
 from edgeflare.errors import UserError
-from edgeflare.models.seeds import Seeds
+from edgeflare.models.model_inputs import ModelInputs
+from edgeflare.models.pair_interface import PairInterface
 from edgeflare.run.journal import Journal
+
+MODELS = ModelInputs(PairInterface(), [Tensor("image", (1, 3, 3, 1), "float32")], "the model")
 
 
 @pytest.fixture
@@ -18,7 +23,7 @@ def held_out(tmp_path: Path) -> HeldOut:
     path = tmp_path / "test.npz"
     images = np.arange(4 * 9, dtype=np.uint8).reshape(4, 3, 3, 1)
     np.savez(path, images=images, labels=np.arange(4))
-    return HeldOut.load(path, (3, 3, 1), "none")
+    return HeldOut.load(path, MODELS)
 
 
 def test_it_is_loaded_as_seeds_are(held_out: HeldOut, tmp_path: Path) -> None:
@@ -26,17 +31,17 @@ def test_it_is_loaded_as_seeds_are(held_out: HeldOut, tmp_path: Path) -> None:
     assert (told["images"], told["labels"]) == (4, [0, 1, 2, 3])
     assert told["path"] == str(tmp_path / "test.npz")
     with pytest.raises(UserError, match=r"--test: there are no seeds at .*absent\.npz"):
-        HeldOut.load(tmp_path / "absent.npz", (3, 3, 1), "none")
+        HeldOut.load(tmp_path / "absent.npz", MODELS)
 
 
 def test_a_run_is_resumed_with_the_same_images_alone(held_out: HeldOut, tmp_path: Path) -> None:
     journal = Journal.create(tmp_path / "run.db", {"seeds": 1})
     note_held_out(journal, held_out, resumed=False)
     note_held_out(journal, held_out, resumed=True)
-    moved = HeldOut(tmp_path / "elsewhere.npz", held_out.images)
+    moved = HeldOut(tmp_path / "elsewhere.npz", held_out.inputs)
     note_held_out(journal, moved, resumed=True)
-    one = held_out.images
-    others = Seeds(255 - one.images, one.labels, one.names)
+    one = held_out.inputs
+    others = Seeds(255 - one.inputs, one.labels, one.names)
     for another in (None, HeldOut(held_out.path, others)):
         with pytest.raises(UserError, match=r"was begun with --test .*test\.npz"):
             note_held_out(journal, another, resumed=True)

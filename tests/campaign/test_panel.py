@@ -16,9 +16,9 @@ from edgeflare.campaign.pipeline import Pipeline
 from edgeflare.core.arm import Arm
 from edgeflare.core.query import Query
 from edgeflare.core.tensor import RawBatch
+from edgeflare.domains.preprocess import ImageEncoder, Preprocess
 from edgeflare.models.evaluator import Evaluator, Signature
 from edgeflare.models.in_process import InProcessModel
-from edgeflare.models.preprocess import Encoder, Preprocess
 from edgeflare.tasks.classification import ClassDecoder
 from laboratory import CLASSES, SIDE, SIGNATURE, Invoke, Laboratory, linear
 
@@ -48,7 +48,9 @@ class Timed:
 def timed(invoke: Invoke, seconds: float) -> ArmModel:
     evaluator = Timed(InProcessModel(SIGNATURE, invoke), seconds)
     return ArmModel(
-        evaluator, Encoder(Preprocess(), SIGNATURE.input), ClassDecoder(SIGNATURE.output, "logits")
+        evaluator,
+        ImageEncoder(Preprocess(), SIGNATURE.input),
+        ClassDecoder(SIGNATURE.output, "logits"),
     )
 
 

@@ -19,9 +19,9 @@ from edgeflare.core.arm import Arm
 from edgeflare.core.tensor import RawBatch
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.provenance import Telemetry
+from edgeflare.domains.preprocess import ImageEncoder, Preprocess
 from edgeflare.errors import InfrastructureError
 from edgeflare.models.evaluator import Evaluator
-from edgeflare.models.preprocess import Encoder, Preprocess
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
 from laboratory import SIGNATURE, Laboratory, untimed
@@ -152,7 +152,7 @@ def test_a_canary_is_asked_again_while_the_other_device_cools_down(
     monkeypatch.setattr(thermometer, "READ_INTERVAL_SECONDS", 0.01)
     whole, first = undisturbed(two_devices, "hot")
     hot = HotUntilDone(scripted_device(pause_above_celsius=80.0, canary_every=0).profile, first)
-    (canary,) = Encoder(Preprocess(), SIGNATURE.input).encode(two_devices.images[:1])
+    (canary,) = ImageEncoder(Preprocess(), SIGNATURE.input).encode(two_devices.images[:1])
     made: list[CanaryWrongOnce] = []
 
     def wrap(inner: Evaluator) -> Evaluator:

@@ -18,9 +18,9 @@ from edgeflare.diagnose.seed_disagreement import (
     explained,
     readings,
 )
+from edgeflare.domains.preprocess import ImageEncoder, Preprocess, preset
 from edgeflare.models.evaluator import Signature
 from edgeflare.models.in_process import InProcessModel
-from edgeflare.models.preprocess import Encoder, Preprocess, preset
 from edgeflare.tasks.classification import softmax
 
 SIDE, CLASSES = 6, 5
@@ -88,7 +88,7 @@ def test_another_reading_is_recognised(turned: NDArray[np.uint8], name: str) -> 
 
 def test_channels_may_be_reversed_before_or_behind_the_preprocessing() -> None:
     own = preset("imagenet")
-    encoded = Encoder(own, SIGNATURE.input).encode(IMAGES)
+    encoded = ImageEncoder(own, SIGNATURE.input).encode(IMAGES)
     wanted = answer(np.ascontiguousarray(encoded[..., ::-1]))
     with closing(InProcessModel(SIGNATURE, scored)) as model:
         ways = readings(model, own, answer)
@@ -98,7 +98,7 @@ def test_channels_may_be_reversed_before_or_behind_the_preprocessing() -> None:
 
 
 def test_other_preprocessing_is_recognised() -> None:
-    wanted = answer(Encoder(preset("signed"), SIGNATURE.input).encode(IMAGES))
+    wanted = answer(ImageEncoder(preset("signed"), SIGNATURE.input).encode(IMAGES))
     with closing(InProcessModel(SIGNATURE, scored)) as model:
         ways = readings(model, Preprocess(), answer)
         found = explained(compared(wanted, shown(IMAGES)), IMAGES, wanted, ways)

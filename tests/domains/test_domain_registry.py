@@ -7,7 +7,8 @@ import pytest
 from edgeflare import installed_classes
 from edgeflare.core.domain import Domain
 from edgeflare.domains import domain_registry
-from edgeflare.domains.domain_registry import DOMAINS, domain_of_file, find_domain
+from edgeflare.domains.domain_registry import DOMAINS, decoder_of_file, find_domain
+from edgeflare.domains.image import ImageDomain
 from edgeflare.errors import UserError
 from edgeflare.installed_classes import InstalledClasses
 
@@ -16,7 +17,7 @@ def test_domains_are_found_by_name_and_by_the_suffix_of_their_files() -> None:
     for name in DOMAINS.names():
         domain = find_domain(name)
         assert domain.name == name
-        assert domain_of_file(f"findings/000001{domain.suffix}").name == name
+        assert decoder_of_file(f"findings/000001{domain.suffix}") == domain.decode_file
 
 
 def test_no_two_domains_share_a_suffix() -> None:
@@ -35,13 +36,13 @@ def test_a_broken_domain_of_another_package_harms_no_file_of_ours(
     monkeypatch.setattr(
         domain_registry, "DOMAINS", InstalledClasses("edgeflare.domains", "domain", Domain)
     )
-    assert domain_of_file("findings/000001.png").name == "image"
+    assert decoder_of_file("findings/000001.png") == ImageDomain.decode_file
     with pytest.raises(UserError, match="'aardvark' of package unknown: it does not load"):
-        domain_of_file("findings/000001.doc")
+        decoder_of_file("findings/000001.doc")
 
 
 def test_a_file_of_no_domain_is_refused() -> None:
     known = ", ".join(DOMAINS.names())
     assert known == "array, audio, image"
     with pytest.raises(UserError, match=f"is no file of any domain; there are {known}"):
-        domain_of_file("seed.doc")
+        decoder_of_file("seed.doc")

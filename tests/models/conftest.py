@@ -10,8 +10,6 @@ import pytest
 from ai_edge_litert import schema_py_generated as schema
 from numpy.typing import NDArray
 
-from edgeflare.errors import UserError
-
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
 
 BuildTFLite = Callable[..., Path]
@@ -22,21 +20,6 @@ Refusal = Callable[..., str]
 def example() -> Path:
     """The pair folder that ships."""
     return EXAMPLE
-
-
-@pytest.fixture
-def refusal() -> Refusal:
-    """Call something that must be refused, and return the one line that it is refused with."""
-
-    def call(function: Callable[..., object], *args: object, **kwargs: object) -> str:
-        with pytest.raises(UserError) as caught:
-            function(*args, **kwargs)
-        message = str(caught.value)
-        assert message
-        assert "\n" not in message
-        return message
-
-    return call
 
 
 def weights(classes: int, size: int) -> NDArray[np.float32]:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from edgeflare.core.tensor import Tensor, dequantize
 from edgeflare.core.tensor_rows import pack_rows, unpack_rows
 from edgeflare.models.invocation import Invocation
-from edgeflare.models.tflite import open_invoked, open_tflite
+from edgeflare.models.tflite import open_tflite
 from edgeflare_agent.runtime import Kernels
 from graph_writer import write_state_model
 
@@ -138,7 +138,7 @@ def test_a_clip_is_what_the_plain_interpreter_answers_step_by_step(
     path = PAIRS / pair / file
     direct = plain(check_tasks, path, kernels)
     invocation = Invocation(state=state, frames=len(clips[0]))
-    with closing(open_invoked(path, invocation, kernels)) as model:
+    with closing(open_tflite(path, kernels, invocation)) as model:
         (given,), made = model.signature.inputs, model.signature.outputs
         rows = pack_rows([given], [quantized(np.stack(clips), given)])
         batch = model.submit(rows).result()
@@ -155,7 +155,7 @@ def test_two_inputs_and_two_outputs(kernels: Kernels, check_tasks: ModuleType) -
     seeds = np.load(folder / "seeds.npz")
     for file in ("original.tflite", "compressed.tflite"):
         direct = plain(check_tasks, folder / file, kernels)
-        with closing(open_invoked(folder / file, Invocation(), kernels)) as model:
+        with closing(open_tflite(folder / file, kernels)) as model:
             given, made = model.signature.inputs, model.signature.outputs
             values = [seeds[tensor.name][:20, np.newaxis] for tensor in given]
             raw = [quantized(*pair) for pair in zip(values, given, strict=True)]
@@ -169,7 +169,7 @@ def test_two_inputs_and_two_outputs(kernels: Kernels, check_tasks: ModuleType) -
 def test_a_state_of_a_small_model(tmp_path: Path) -> None:
     path = write_state_model(tmp_path / "state.tflite", "INT8")
     invocation = Invocation(state={"state": "next"}, frames=3)
-    with closing(open_invoked(path, invocation, "builtin")) as model:
+    with closing(open_tflite(path, "builtin", invocation)) as model:
         following, y = model.signature.outputs
         clips = np.full((2, 3, 1, 3), 57, np.int8)  # one, in each frame
         states, answers = unpack_rows(model.signature.outputs, model.submit(clips).result().outputs)
@@ -178,12 +178,7 @@ def test_a_state_of_a_small_model(tmp_path: Path) -> None:
     assert np.allclose(dequantize(answers, y)[:, :, 0], 1 / (1 + np.exp(-sums)), atol=1 / 128)
 
 
-def test_a_classifier_still_has_one_input(tmp_path: Path, refusal: Callable[..., str]) -> None:
-    path = write_state_model(tmp_path / "state.tflite", "FLOAT32")
-    assert "has 2 inputs ('state', 'x'), but exactly one is needed" in refusal(open_tflite, path)
-
-
 def test_what_does_not_fit_is_one_line(tmp_path: Path, refusal: Callable[..., str]) -> None:
     path = write_state_model(tmp_path / "state.tflite", "FLOAT32")
-    words = refusal(open_invoked, path, Invocation(state={"state": "out"}, frames=2))
+    words = refusal(open_tflite, path, invocation=Invocation(state={"state": "out"}, frames=2))
     assert words.startswith(f"{path}: there is no output 'out' for a state: its outputs are next")

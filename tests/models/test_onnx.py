@@ -11,8 +11,11 @@ onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
 from edgeflare.core.tensor import Tensor  # noqa: E402
+from edgeflare.models.model_inputs import ModelInputs  # noqa: E402
 from edgeflare.models.onnx import is_planar, open_onnx  # noqa: E402
 from edgeflare.models.original import open_original  # noqa: E402
+from edgeflare.models.pair import Pair  # noqa: E402
+from edgeflare.models.pair_interface import PairInterface  # noqa: E402
 
 WEIGHTS = np.random.default_rng(1).normal(size=(4 * 5 * 3, 6)).astype(np.float32)
 
@@ -62,11 +65,9 @@ def test_planar_is_told_by_the_channels() -> None:
     assert not is_planar((1, 3, 4, 3))
 
 
-def test_refuses_what_is_no_image_classifier(tmp_path: Path, refusal: Callable[..., str]) -> None:
+def test_refuses_several_outputs(tmp_path: Path, refusal: Callable[..., str]) -> None:
     message = refusal(open_onnx, build_onnx(tmp_path / "two.onnx", (1, 4, 5, 3), outputs=2))
     assert "two.onnx has 2 outputs ('scores', 'probabilities')" in message
-    message = refusal(open_onnx, build_onnx(tmp_path / "batch.onnx", (8, 4, 5, 3)))
-    assert "(8, 4, 5, 3)" in message
 
 
 def test_refuses_files_that_are_no_models(tmp_path: Path, refusal: Callable[..., str]) -> None:
@@ -81,5 +82,7 @@ def test_says_how_to_install_the_extra(
 ) -> None:
     path = build_onnx(tmp_path / "model.onnx", (1, 4, 5, 3))
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    message = refusal(open_original, str(path), Tensor("image", (1, 4, 5, 3), "int8"))
+    inputs = ModelInputs(PairInterface(), [Tensor("image", (1, 4, 5, 3), "int8")], "the model")
+    pair = Pair("one", str(path), Path("q.tflite"), Path("seeds.npz"))
+    message = refusal(open_original, pair, inputs)
     assert 'pip install "edgeflare[onnx]"' in message

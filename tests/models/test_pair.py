@@ -10,16 +10,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from edgeflare.core.seeds import Seeds
+from edgeflare.domains.preprocess import PRESETS, ImageEncoder, Preprocess
 from edgeflare.errors import UserError
 from edgeflare.models.evaluator import HostModel
+from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.original import open_original
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.models.pair_file import Settings, read_settings
-from edgeflare.models.preprocess import PRESETS, Encoder, Preprocess
-from edgeflare.models.seeds import Seeds, load_seeds
-from edgeflare.models.signature import image_shape
 from edgeflare.models.tflite import open_tflite
 from edgeflare.tasks.classification import ClassDecoder, detect_outputs
+from image_interfaces import image_interface, preprocess_of
 
 Refusal = Callable[..., str]
 
@@ -58,7 +59,7 @@ def test_a_pair_folder(folder: Path) -> None:
         str(folder / "original.tflite"),
         folder / "compressed.tflite",
         folder / "seeds.npz",
-        Preprocess(255.0, (0.5,), (0.25,)),
+        image_interface(Preprocess(255.0, (0.5,), (0.25,))),
         ("cat", "dog"),
     )
     assert load_pair(folder / "pair.toml") == pair
@@ -98,7 +99,7 @@ def test_what_is_written_is_what_is_read(
     )
     pair = load_pair(folder)
     expected = Preprocess(scale, tuple(mean), tuple(std), resize, channels)  # type: ignore[arg-type]
-    assert pair.preprocess == expected
+    assert preprocess_of(pair) == expected
     assert pair.classes == tuple(classes)
 
 
@@ -107,27 +108,27 @@ def test_flags_win_over_the_file(folder: Path) -> None:
     pair = load_pair(folder, Settings(compressed="other.tflite", scale=1.0, outputs="logits"))
     assert pair.compressed == Path("other.tflite")
     assert pair.seeds == folder / "seeds.npz"
-    assert pair.preprocess == Preprocess(1.0, (0.5,), (0.25,))
-    assert pair.outputs == "logits"
+    assert preprocess_of(pair) == Preprocess(1.0, (0.5,), (0.25,))
+    assert pair.interface.task_settings == {"outputs": "logits"}
     replaced = load_pair(folder, Settings(preset="imagenet", outputs="auto"))
-    assert replaced.preprocess == PRESETS["imagenet"]
-    assert replaced.outputs is None
+    assert preprocess_of(replaced) == PRESETS["imagenet"]
+    assert not replaced.interface.task_settings
 
 
 def test_flags_alone() -> None:
     pair = load_pair(None, Settings(compressed="models/q.tflite", seeds="photos"))
     assert (pair.name, pair.original) == ("q", None)
-    assert pair.preprocess == Preprocess()
+    assert preprocess_of(pair) == Preprocess()
     (note,) = pair.notes
     assert "pixel / 255" in note
     said = load_pair(None, Settings(compressed="q.tflite", seeds="photos", preset="signed"))
-    assert said.preprocess == PRESETS["signed"]
+    assert preprocess_of(said) == PRESETS["signed"]
     assert not said.notes
 
 
 def test_a_preset_can_be_changed_in_the_file(folder: Path) -> None:
     text = BASE + '[preprocess]\npreset = "imagenet"\nresize = "center-crop"\nscale = 1\n'
-    preprocess = load_pair(write(folder, text)).preprocess
+    preprocess = preprocess_of(load_pair(write(folder, text)))
     assert preprocess.mean == PRESETS["imagenet"].mean
     assert (preprocess.scale, preprocess.resize) == (1.0, "center-crop")
 
@@ -162,7 +163,15 @@ def test_callables_of_a_file_are_found_beside_it(folder: Path) -> None:
         (BASE + 'classes = "cat"' + PREPROCESS, "classes is 'cat'"),
         (BASE + 'resize = "strech"' + PREPROCESS, "did you mean 'stretch'"),
         (BASE + 'channels = "RGB"' + PREPROCESS, "'rgb' or 'bgr'"),
-        (BASE + 'domain = "audio"' + PREPROCESS, "'image'"),
+        (BASE + 'domain = "audio"' + PREPROCESS, "preprocessing of images"),
+        (BASE + 'domain = "imge"', "did you mean 'image'?"),
+        (BASE + 'task = "clasification"' + PREPROCESS, "did you mean 'classification'?"),
+        (BASE + "task = 3" + PREPROCESS, "or a table [task] with a name"),
+        (BASE + "frames = 3" + PREPROCESS, "say both, frames = "),
+        (BASE + 'inputs = "x"', "a table [inputs.NAME] for each input"),
+        (BASE + '[inputs.x]\ndomain = "array"' + PREPROCESS, "write it under [inputs.NAME]"),
+        (BASE + '[inputs.x]\nsearch = "no"', "expected true or false"),
+        (BASE + "shapes = {x = [0]}" + PREPROCESS, "with dynamic dimensions"),
         (BASE + 'resize = "none"' + PREPROCESS + 'resize = "stretch"', "given twice"),
         (BASE + '[preprocess]\npreset = "unitt"', "did you mean 'unit'"),
     ],
@@ -230,9 +239,10 @@ def test_the_shipped_pair_agrees_with_itself_on_its_seeds(example: Path) -> None
     pair = load_pair(example)
     assert pair.original is not None
     twin = open_tflite(pair.compressed)
-    original = open_original(pair.original, twin.signature.input)
+    inputs = ModelInputs(pair.interface, twin.signature.inputs, str(pair.compressed))
+    original = open_original(pair, inputs)
     try:
-        seeds = load_seeds(pair.seeds, image_shape(twin.signature.input))
+        seeds = inputs.load(pair.seeds)
         ours, theirs = (labels_and_ties(model, pair, seeds) for model in (twin, original))
     finally:
         twin.close()
@@ -246,8 +256,8 @@ def test_the_shipped_pair_agrees_with_itself_on_its_seeds(example: Path) -> None
 def labels_and_ties(
     model: HostModel, pair: Pair, seeds: Seeds
 ) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], np.ndarray[tuple[int], np.dtype[np.bool_]]]:
-    encoder = Encoder(pair.preprocess, model.signature.input)
-    raw = model.submit(encoder.encode(seeds.images)).result()
+    encoder = ImageEncoder(preprocess_of(pair), model.signature.input)
+    raw = model.submit(encoder.encode(seeds.inputs)).result()
     outputs = detect_outputs(model.signature.output, model.operators, raw.outputs)
     assert outputs == "probabilities"
     decoded = ClassDecoder(model.signature.output, outputs).decode(raw)

@@ -86,26 +86,6 @@ def test_an_operator_version_that_no_runtime_knows_is_named(
         assert word in message
 
 
-def test_several_inputs_or_outputs_are_named(
-    build_tflite: Callable[..., Path], refusal: Callable[..., str]
-) -> None:
-    message = refusal(open_tflite, build_tflite("two.tflite", inputs=2))
-    assert "two.tflite has 2 inputs ('image0', 'image1')" in message
-    message = refusal(open_tflite, build_tflite("out.tflite", softmax=True, outputs=2))
-    assert "out.tflite has 2 outputs ('softmax', 'dense')" in message
-
-
-@pytest.mark.slow
-def test_refuses_what_is_no_image_classifier(
-    build_tflite: Callable[..., Path], refusal: Callable[..., str]
-) -> None:
-    assert "(1, 16)" in refusal(open_tflite, build_tflite("flat.tflite", shape=(1, 16)))
-    assert "(1, 4, 4, 2)" in refusal(open_tflite, build_tflite("c2.tflite", shape=(1, 4, 4, 2)))
-    message = refusal(open_tflite, build_tflite("one.tflite", classes=1))
-    assert "one.tflite" in message
-    assert "at least two classes" in message
-
-
 def test_closing_gives_up_what_is_under_way(build_tflite: Callable[..., Path]) -> None:
     model = open_tflite(build_tflite())
     futures = [model.submit(np.zeros((64, 4, 4, 1), np.float32)) for _ in range(50)]

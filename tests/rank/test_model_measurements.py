@@ -10,8 +10,8 @@ import pytest
 
 from edgeflare.core.goal import Goal
 from edgeflare.core.tensor import dequantize
+from edgeflare.domains.preprocess import ImageEncoder, preset
 from edgeflare.errors import UserError
-from edgeflare.models.preprocess import Encoder, preset
 from edgeflare.models.tflite import open_tflite
 from edgeflare.rank.model_measurements import (
     LEAST_RUNS,
@@ -35,7 +35,7 @@ def never() -> bool:
 
 def labels_of(model: Path, images: np.ndarray[tuple[int, ...], np.dtype[np.uint8]]) -> list[int]:
     with closing(open_tflite(model)) as opened:
-        encoder = Encoder(preset("unit"), opened.signature.input)
+        encoder = ImageEncoder(preset("unit"), opened.signature.input)
         raw = opened.submit(encoder.encode(images)).result().outputs
         labels = dequantize(raw, opened.signature.output).argmax(axis=-1)
         return [int(label) for label in labels.ravel()]

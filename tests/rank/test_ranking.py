@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
-from edgeflare.models.preprocess import Preprocess
 from edgeflare.rank.model_measurements import Labelled, ModelMeasurements
 from edgeflare.rank.model_runs import CorrectCounts, ModelRuns
 from edgeflare.rank.rank_sentences import sentences
@@ -31,7 +30,7 @@ def candidate(
 ) -> Candidate:
     path = folder / f"{name}.tflite"
     path.write_bytes(name.encode())
-    pair = Pair(name, None, path, path, Preprocess())
+    pair = Pair(name, None, path, path)
     searched = ModelRuns(
         seeds=len(queries),
         searched=frozenset(range(len(queries))) - deviating,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from edgeflare.models.pair import load_pair
-from edgeflare.models.pair_file import read_settings
+from edgeflare.models.pair_file import Settings, read_settings
 from edgeflare.repair.repair_cost import Cost
 from edgeflare.repair.repair_document import write_models, write_pair
 from edgeflare.repair.repair_run import MODEL, STANDALONE, Repaired
@@ -19,7 +19,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
 
 @pytest.mark.parametrize("name", ["plain", 'a "quoted" näme \\ 服'])
 def test_the_folder_of_a_repaired_model_is_a_pair(name: str, tmp_path: Path) -> None:
-    pair = replace(load_pair(EXAMPLE), name=name, outputs="probabilities")
+    pair = load_pair(EXAMPLE, Settings(name=name, outputs="probabilities"))
     shutil.copy(pair.compressed, tmp_path / MODEL)
 
     write_pair(tmp_path, pair, pair.seeds)

@@ -10,10 +10,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import load_pair
-from edgeflare.models.preprocess import Encoder
-from edgeflare.models.seeds import load_seeds
-from edgeflare.models.signature import image_shape
 from edgeflare.models.tflite import open_tflite
 from edgeflare.models.tflite_graph import Graph, GraphOp
 from fault_injection import BIASES, DEVICES, WEIGHTS, Planted, broken
@@ -247,7 +245,7 @@ def _answers(pair: Path, content: bytes) -> NDArray[np.generic]:
         tensor = model.signature.input
     finally:
         model.close()
-    seeds = load_seeds(known.seeds, image_shape(tensor), known.preprocess.resize, _SEEN_SEEDS)
-    inputs = Encoder(known.preprocess, tensor).encode(seeds.images)
+    takes = ModelInputs(known.interface, [tensor], "the model")
+    inputs = takes.encoder().encode(takes.load(known.seeds, _SEEN_SEEDS).inputs)
     probe = InterpreterProbe(content)
     return np.stack([probe.run([one.reshape(tensor.shape)])[0] for one in inputs])

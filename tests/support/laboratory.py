@@ -20,15 +20,16 @@ from edgeflare.campaign.panel import ArmModel, Panel
 from edgeflare.campaign.recorded_campaign import run_recorded_campaign
 from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Goal
+from edgeflare.core.seeds import Seeds
 from edgeflare.core.tensor import Tensor
 from edgeflare.devices.device import Device
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.provenance import Telemetry
+from edgeflare.domains.preprocess import ImageEncoder, Preprocess
 from edgeflare.models.evaluator import Evaluator, Signature
 from edgeflare.models.in_process import InProcessModel
+from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair
-from edgeflare.models.preprocess import Encoder, Preprocess
-from edgeflare.models.seeds import Seeds
 from edgeflare.models.tflite import Kernels
 from edgeflare.run.begin_or_resume import begin_run, resume_run
 from edgeflare.run.plan import Plan
@@ -196,8 +197,10 @@ class Laboratory:
             )
             for i in range(panel.devices)
         ]
+        pair = Pair("laboratory", None, self.folder, self.folder)
         return OpenedPair(
-            Pair("laboratory", None, self.folder, self.folder, Preprocess()),
+            pair,
+            ModelInputs(pair.interface, SIGNATURE.inputs, "laboratory"),
             Seeds(self.images, None, tuple(map(str, range(len(self.images))))),
             panel,
             cast("tuple[Device, ...]", tuple(devices)),
@@ -229,7 +232,7 @@ class Laboratory:
 
 
 def _arm_model(evaluator: Evaluator) -> ArmModel:
-    encoder = Encoder(Preprocess(), SIGNATURE.input)
+    encoder = ImageEncoder(Preprocess(), SIGNATURE.input)
     return ArmModel(evaluator, encoder, ClassDecoder(SIGNATURE.output, "logits"))
 
 

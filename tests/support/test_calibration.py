@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from calibration import recalibrated
 from edgeflare.core.tensor import dequantize
-from edgeflare.models.preprocess import Encoder, preset
+from edgeflare.domains.preprocess import ImageEncoder, preset
 from edgeflare.models.tflite import open_tflite
 from edgeflare.models.tflite_graph import Graph
 from example_compressions import EXAMPLE
@@ -21,7 +21,7 @@ COMPRESSED = EXAMPLE / "compressed.tflite"
 
 def encoded(count: int) -> NDArray[np.generic]:
     with np.load(EXAMPLE / "seeds.npz") as arrays, closing(open_tflite(COMPRESSED)) as model:
-        return Encoder(preset("unit"), model.signature.input).encode(arrays["images"][:count])
+        return ImageEncoder(preset("unit"), model.signature.input).encode(arrays["images"][:count])
 
 
 def answers(path: Path, inputs: NDArray[np.generic]) -> NDArray[np.float64]:

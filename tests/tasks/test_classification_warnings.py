@@ -8,12 +8,13 @@ from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer
 from edgeflare.core.tensor import RawBatch, Tensor
+from edgeflare.domains.image_seeds import load_image_seeds
+from edgeflare.domains.preprocess import ImageEncoder, Preprocess
 from edgeflare.models.pair import load_pair
-from edgeflare.models.preprocess import Encoder, Preprocess
-from edgeflare.models.seeds import load_seeds
 from edgeflare.models.tflite import open_tflite
 from edgeflare.tasks.classification import ClassDecoder, detect_outputs
 from edgeflare.tasks.classification_warnings import classification_warnings
+from image_interfaces import preprocess_of
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
 DECODER = ClassDecoder(Tensor("out", (1, 4), "float32"), "logits")
@@ -86,11 +87,11 @@ def test_wrong_preprocessing_of_a_real_model_is_noticed(
 ) -> None:
     pair = load_pair(EXAMPLE)
     assert pair.original is not None
-    seeds = load_seeds(pair.seeds, (28, 28, 1))
+    seeds = load_image_seeds(pair.seeds, (28, 28, 1))
     model = open_tflite(Path(pair.original))
     try:
-        encoder = Encoder(preprocess or pair.preprocess, model.signature.input)
-        raw = model.submit(encoder.encode(seeds.images)).result()
+        encoder = ImageEncoder(preprocess or preprocess_of(pair), model.signature.input)
+        raw = model.submit(encoder.encode(seeds.inputs)).result()
         outputs = detect_outputs(model.signature.output, model.operators, raw.outputs)
         answers = list(ClassDecoder(model.signature.output, outputs).read(raw))
     finally:

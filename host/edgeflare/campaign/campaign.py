@@ -61,7 +61,7 @@ def _run(context: CampaignContext, interrupt: Interrupt) -> StoppedBy | None:
     tested = evaluate_held_out(context)
     context.stopwatch.lap("setup")
     ended = False
-    if tested and len(outcomes) == len(context.images):
+    if tested and len(outcomes) == len(context.seeds):
         warn(context)
         deviating = context.journal.triggers().keys() - context.journal.chains().keys()
         seeds = {i: outcome for i, outcome in outcomes.items() if i not in deviating}

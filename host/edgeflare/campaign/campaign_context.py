@@ -6,9 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from edgeflare.campaign.health.device_health import DeviceHealth
 from edgeflare.campaign.observer import Observer
 from edgeflare.campaign.panel import Panel
@@ -18,6 +15,7 @@ from edgeflare.core.arm import Arm
 from edgeflare.core.domain import Domain
 from edgeflare.core.evaluated_query import EvaluatedQuery
 from edgeflare.core.query import Query
+from edgeflare.core.seeds import Seeds
 from edgeflare.core.task import Task
 from edgeflare.run.journal import Journal
 from edgeflare.run.plan import Plan
@@ -26,7 +24,7 @@ from edgeflare.run.run_directory import RunDirectory
 CHAINS = 512
 """Chains that are open at once unless told otherwise: four batches of 128 under way. A batch of 64
 hardly shows its fixed costs; twice that keeps a quick device busy behind 20 ms of link
-(`benchmarks/throughput.py`). A chain costs the memory of a few images."""
+(`benchmarks/throughput.py`). A chain costs the memory of a few inputs."""
 
 BATCH_SECONDS = 0.25
 """The longest that a batch should take on one device, so that progress is seen and Ctrl-C is heeded
@@ -39,8 +37,7 @@ class CampaignContext:
 
     Attributes:
         plan: what is asked.
-        images: (seeds, H, W, C) uint8, the seed inputs, limited as the plan says.
-        labels: (seeds,) int64, or None.
+        seeds: the seed inputs, limited as the plan says.
         panel: the arms.
         recover: brings a lost device back, by its place among the devices, or raises
             InfrastructureError.
@@ -53,13 +50,12 @@ class CampaignContext:
         observer: sees progress.
         chains: the most chains that are open at once, on all devices together.
         stopped: whether the user wants to stop.
-        held_out: (images, H, W, C) uint8, images that are only evaluated, or None.
+        held_out: inputs that are only evaluated, or None.
 
     """
 
     plan: Plan
-    images: NDArray[np.uint8]
-    labels: NDArray[np.int64] | None
+    seeds: Seeds
     panel: Panel
     recover: Callable[[int], None]
     health: DeviceHealth
@@ -71,7 +67,7 @@ class CampaignContext:
     observer: Observer
     chains: int
     stopped: Callable[[], bool]
-    held_out: NDArray[np.uint8] | None = None
+    held_out: Seeds | None = None
 
     def pipeline(self) -> Pipeline[Any]:
         """Return an empty pipeline over all devices; each batch waits until none is too hot."""
@@ -80,7 +76,7 @@ class CampaignContext:
     def ask_device(self, seed_id: int) -> EvaluatedQuery:
         """Ask the device of a seed about the seed, on its own, however hot another one is."""
         pipeline: Pipeline[None] = Pipeline(self.panel, self.recover)
-        pipeline.put(None, [Query(self.images[seed_id], (Arm.DEVICE,))], [seed_id])
+        pipeline.put(None, [Query(self.seeds.inputs[seed_id], (Arm.DEVICE,))], [seed_id])
         (one,) = pipeline.take().evaluated
         return one
 

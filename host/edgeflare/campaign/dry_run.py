@@ -15,7 +15,6 @@ from edgeflare.core.evaluated_query import EvaluatedQuery
 from edgeflare.core.outcome import answers_by_arm
 from edgeflare.core.query import Query
 from edgeflare.errors import InfrastructureError
-from edgeflare.tasks.task_registry import find_task
 
 MOST_SEEDS: Final = 64
 """Enough to see wrong preprocessing by, and few enough for a slow device to answer in seconds."""
@@ -66,19 +65,19 @@ def evaluate_first_seeds(opened: OpenedPair) -> DryRun:
             for arm in (opened.panel.arms if labelled else ())
         },
         deviating=sum(one.outcome[first].differs(one.outcome[Arm.DEVICE]) for one in evaluated),
-        warnings=find_task(opened.pair.task).warnings(
+        warnings=opened.pair.interface.opened_task.warnings(
             by_arm.get(Arm.ORIGINAL), by_arm[Arm.TWIN], np.array(labels) if labels else None
         ),
     )
 
 
 def _evaluated(opened: OpenedPair) -> list[EvaluatedQuery]:
-    panel, images = opened.panel, opened.seeds.images[:MOST_SEEDS]
+    panel, inputs = opened.panel, opened.seeds.inputs[:MOST_SEEDS]
     evaluated: list[EvaluatedQuery] = []
-    for begin in range(0, len(images), _TOGETHER):
-        seed_ids = range(begin, min(begin + _TOGETHER, len(images)))
+    for begin in range(0, len(inputs), _TOGETHER):
+        seed_ids = range(begin, min(begin + _TOGETHER, len(inputs)))
         try:
-            asked = panel.submit([Query(images[i], panel.arms) for i in seed_ids], seed_ids)
+            asked = panel.submit([Query(inputs[i], panel.arms) for i in seed_ids], seed_ids)
             evaluated += asked.collect()
         except PanelDeviceLost as lost:
             raise InfrastructureError(str(lost)) from lost

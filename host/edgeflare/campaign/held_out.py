@@ -1,4 +1,4 @@
-"""Held-out images (`--test`): evaluated on every arm as they are, and never searched from."""
+"""Held-out inputs (`--test`): evaluated on every arm as they are, and never searched from."""
 
 from __future__ import annotations
 
@@ -12,52 +12,63 @@ import numpy as np
 
 from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.input_evaluation import evaluate_inputs
+from edgeflare.core.seeds import Seeds
 from edgeflare.errors import UserError
-from edgeflare.models.preprocess import Resize
-from edgeflare.models.seeds import Seeds, load_seeds
+from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.run.journal import HELD_OUT_KEY, Journal
 
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """Images that are only evaluated.
+    """Inputs that are only evaluated.
 
     Attributes:
         path: where they were loaded from.
-        images: as seeds are, in the size that the models take.
+        inputs: as seeds are.
 
     """
 
     path: Path
-    images: Seeds
+    inputs: Seeds
 
     @classmethod
-    def load(cls, path: Path, shape: tuple[int, int, int], resize: Resize) -> HeldOut:
-        """Load images as seeds are given: an `.npz` file, or a folder of image files.
+    def load(cls, path: Path, models: ModelInputs) -> HeldOut:
+        """Load inputs as seeds are given.
+
+        Args:
+            path: of an `.npz` file, or a folder.
+            models: what the pair's models take.
 
         Raises:
-            UserError: there are none, or they are not images of that shape.
+            UserError: there are none, or they do not fit; or the models take something beside them
+                that belongs to each seed.
 
         """
         try:
-            return cls(path, load_seeds(path, shape, resize))
+            inputs = models.load(path)
+            if inputs.fixed:
+                raise UserError(
+                    f"{', '.join(inputs.fixed)} is left by the search as each seed has it, which"
+                    " inputs that are no seeds cannot have: leave out --test"
+                )
+            return cls(path, inputs)
         except UserError as error:
             raise UserError(f"--test: {error}") from None
 
     def to_json(self) -> dict[str, Any]:
         """Return what the journal is told of them, as plain JSON values."""
-        labels = self.images.labels
-        pixels = np.ascontiguousarray(self.images.images)
+        labels = self.inputs.labels
+        values = np.ascontiguousarray(self.inputs.inputs)
         return {
             "path": os.path.abspath(self.path),
-            "images": len(self.images),
-            "sha256": hashlib.sha256(str(pixels.shape).encode() + pixels.tobytes()).hexdigest(),
+            "images": len(self.inputs),
+            "sha256": hashlib.sha256(str(values.shape).encode() + values.tobytes()).hexdigest(),
             "labels": None if labels is None else labels.tolist(),
         }
 
 
 def note_held_out(journal: Journal, held_out: HeldOut | None, *, resumed: bool) -> None:
-    """Note in the journal of a run which images it evaluates beside its seeds.
+    """Note in the journal of a run which inputs it evaluates beside its seeds.
 
     Raises:
         UserError: the run is resumed, and was begun with others.
@@ -78,14 +89,14 @@ def note_held_out(journal: Journal, held_out: HeldOut | None, *, resumed: bool) 
 
 
 def evaluate_held_out(context: CampaignContext) -> bool:
-    """Evaluate the held-out images that were not evaluated yet; return False if it was stopped."""
+    """Evaluate the held-out inputs that were not evaluated yet; return False if it was stopped."""
     if context.held_out is None:
         return True
-    images = context.held_out
+    inputs = context.held_out.inputs
     done = context.journal.answers("test").keys()
-    missing = [(i, 0) for i in range(len(images)) if i not in done]
-    evaluated = len(images) - len(missing)
-    for batch in evaluate_inputs(context, "test", [missing], lambda i: images[i], largest_batch=64):
+    missing = [(i, 0) for i in range(len(inputs)) if i not in done]
+    evaluated = len(inputs) - len(missing)
+    for batch in evaluate_inputs(context, "test", [missing], lambda i: inputs[i], largest_batch=64):
         evaluated += len(batch)
-        context.observer.tested(evaluated, len(images))
-    return evaluated == len(images)
+        context.observer.tested(evaluated, len(inputs))
+    return evaluated == len(inputs)

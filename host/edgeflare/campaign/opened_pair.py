@@ -7,13 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import Any
+from typing import Any, TypeAlias
 
-from edgeflare.campaign.pair_checks import (
-    require_class_names,
-    require_original,
-    require_same_classes,
-)
+from edgeflare.campaign.pair_checks import require_comparable, require_original
 from edgeflare.campaign.panel import ArmModel, Panel
 from edgeflare.campaign.pipeline import Pipeline
 from edgeflare.campaign.plan_defaults import default_ensemble
@@ -21,30 +17,24 @@ from edgeflare.core.arm import Arm
 from edgeflare.core.evaluated_query import EvaluatedQuery
 from edgeflare.core.input import Input
 from edgeflare.core.query import Query
+from edgeflare.core.seeds import Seeds
+from edgeflare.core.task import ModelOutputs
+from edgeflare.core.tensor import RawBatch
 from edgeflare.devices.device import Device, connect
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.session import DeviceSession
 from edgeflare.errors import InfrastructureError, UserError
-from edgeflare.models.evaluator import HostModel
+from edgeflare.models.evaluator import Evaluator, HostModel
+from edgeflare.models.inputs_before_outputs import InputsBeforeOutputs
+from edgeflare.models.model_inputs import ModelInputs, model_rows
 from edgeflare.models.original import open_original
 from edgeflare.models.other_runtime import open_in_other_runtime
 from edgeflare.models.pair import Pair
-from edgeflare.models.preprocess import Encoder
-from edgeflare.models.seeds import Seeds, load_seeds
-from edgeflare.models.signature import image_shape
 from edgeflare.models.tflite import Kernels, OperatorMissing, TFLiteModel, open_tflite
 from edgeflare.run.plan import Plan
-from edgeflare.tasks.classification import ClassDecoder, Outputs, detect_outputs
 
-ImageShape = tuple[int, int, int]
-"""Height, width, channels."""
-
-_SEEDS_FOR_DETECTION = 32
-"""Seeds whose outputs tell logits from probabilities."""
-
-
-_IMAGES_IN_BATCH = 64
-"""Images in one message, where nothing but their answers is wanted."""
+_INPUTS_IN_BATCH = 64
+"""Inputs in one message, where nothing but their answers is wanted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +42,12 @@ class OpenedPair:
     """A pair whose models, seeds and devices are open, and the time that opening took."""
 
     pair: Pair
+    inputs: ModelInputs
     seeds: Seeds
     panel: Panel
     devices: tuple[Device, ...]
     ensemble: tuple[Kernels, ...]
     opening_seconds: float
-
-    @property
-    def image_shape(self) -> ImageShape:
-        """The shape of the images that the models take."""
-        height, width, channels = self.seeds.images.shape[1:]
-        return height, width, channels
 
     def pipeline(self, stopped: Callable[[], bool] = lambda: False) -> Pipeline[Any]:
         """Return an empty pipeline outside a campaign; it waits for no device to cool down."""
@@ -70,34 +55,38 @@ class OpenedPair:
 
     def evaluate(
         self,
-        images: Sequence[Input],
+        inputs: Sequence[Input],
         seed_ids: Sequence[int],
         arms: tuple[Arm, ...],
         stopped: Callable[[], bool] = lambda: False,
     ) -> Iterator[EvaluatedQuery]:
-        """Evaluate images on some arms, batch after batch; none of it is recorded.
+        """Evaluate inputs on some arms, batch after batch; none of it is recorded.
 
         Args:
-            images: each HWC uint8.
+            inputs: of the pair's domain.
             seed_ids: the seed that each of them comes from, which decides the device.
             arms: the arms to ask.
             stopped: whether the user wants to stop; no other batch begins then.
 
         Yields:
-            What was answered, in the order of the images.
+            What was answered, in the order of the inputs.
 
         Raises:
             InfrastructureError: a device or a worker process is lost for good.
 
         """
         pipeline = self.pipeline(stopped)
-        parts = takewhile(lambda _: not stopped(), range(0, len(images), _IMAGES_IN_BATCH))
+        parts = takewhile(lambda _: not stopped(), range(0, len(inputs), _INPUTS_IN_BATCH))
         batches = (
-            (None, [Query(image, arms) for image in images[part]], seed_ids[part])
-            for part in (slice(at, at + _IMAGES_IN_BATCH) for at in parts)
+            (None, [Query(one, arms) for one in inputs[part]], seed_ids[part])
+            for part in (slice(at, at + _INPUTS_IN_BATCH) for at in parts)
         )
         for batch in pipeline.stream(batches):
             yield from batch.evaluated
+
+
+SeedSource: TypeAlias = Callable[[ModelInputs], Seeds]
+"""Returns seeds, given the inputs that the compressed model takes."""
 
 
 def open_pair(
@@ -105,7 +94,7 @@ def open_pair(
     plan: Plan,
     profiles: Sequence[Profile],
     stack: ExitStack,
-    seeds_for: Callable[[ImageShape], Seeds] | None = None,
+    seeds_for: SeedSource | None = None,
 ) -> OpenedPair:
     """Open a pair's models and its seeds, and the devices; `stack` closes them.
 
@@ -115,8 +104,7 @@ def open_pair(
             Where it names no kernel set, the default is opened: see `default_ensemble`.
         profiles: the devices, at least one; they share the seeds out.
         stack: closes what is opened.
-        seeds_for: returns the seeds, given the shape of the images that the models take; by default
-            the pair's own, up to the plan's limit.
+        seeds_for: returns the seeds; by default the pair's own, up to the plan's limit.
 
     Raises:
         UserError: a model, the seeds or a profile is not what it should be.
@@ -125,42 +113,49 @@ def open_pair(
     """
     require_original(pair, plan.goal.find)
     begun = time.monotonic()
+    interface = pair.interface
     ensemble = plan.ensemble or default_ensemble(pair, plan.goal.find)
     twin = stack.enter_context(closing(_open_twin(pair, profiles[0], ensemble[0])))
-    require_class_names(pair, twin)
-    shape = image_shape(twin.signature.input)
-    if seeds_for is None:
-        seeds = load_seeds(pair.seeds, shape, pair.preprocess.resize, plan.limit)
-    else:
-        seeds = seeds_for(shape)
-    hosts: dict[Arm, ArmModel] = {}
+    inputs = ModelInputs(interface, twin.signature.inputs, str(pair.compressed))
+    original = None
     if pair.original is not None:
-        original = stack.enter_context(closing(open_original(pair.original, twin.signature.input)))
-        hosts[Arm.ORIGINAL] = _host_arm(pair, original, seeds)
-        require_same_classes(pair, original, twin)
-    hosts[Arm.TWIN] = _host_arm(pair, twin, seeds)
+        original = stack.enter_context(closing(open_original(pair, inputs)))
+    seeds = inputs.load(pair.seeds, plan.limit) if seeds_for is None else seeds_for(inputs)
+    hosts: dict[Arm, ArmModel] = {}
+    if original is not None:
+        theirs = ModelInputs(interface, original.signature.inputs, str(pair.original), like=inputs)
+        hosts[Arm.ORIGINAL] = host_arm(pair, str(pair.original), original, theirs, seeds)
+    hosts[Arm.TWIN] = host_arm(pair, str(pair.compressed), twin, inputs, seeds)
+    require_comparable(pair, hosts)
     devices = tuple(stack.enter_context(connect(profile)) for profile in profiles)
     on_devices = [
-        replace(hosts[Arm.TWIN], evaluator=_open_on_device(pair, device, twin))
+        replace(hosts[Arm.TWIN], evaluator=_as_read(pair, _open_on_device(pair, device, twin)))
         for device in devices
     ]
     members: dict[str, ArmModel] = {
         kernels: replace(
             hosts[Arm.TWIN],
-            evaluator=stack.enter_context(closing(open_tflite(pair.compressed, kernels))),
+            evaluator=_as_read(
+                pair,
+                stack.enter_context(
+                    closing(open_tflite(pair.compressed, kernels, interface.invocation))
+                ),
+            ),
         )
         for kernels in ensemble[1:]
     }
     for member in plan.elsewhere:
-        model = stack.enter_context(open_in_other_runtime(pair.compressed, member))
-        members[member] = replace(hosts[Arm.TWIN], evaluator=model)
+        model = stack.enter_context(
+            open_in_other_runtime(pair.compressed, member, interface.invocation)
+        )
+        members[member] = replace(hosts[Arm.TWIN], evaluator=_as_read(pair, model))
     panel = Panel(hosts, on_devices, members)
-    return OpenedPair(pair, seeds, panel, devices, ensemble, time.monotonic() - begun)
+    return OpenedPair(pair, inputs, seeds, panel, devices, ensemble, time.monotonic() - begun)
 
 
 def _open_twin(pair: Pair, profile: Profile, kernels: Kernels) -> TFLiteModel:
     try:
-        return open_tflite(pair.compressed, kernels)
+        return open_tflite(pair.compressed, kernels, pair.interface.invocation)
     except OperatorMissing as missing:
         raise UserError(f"{missing} (the host; {profile.name} {_runtime(profile)})") from None
 
@@ -177,18 +172,48 @@ def _runtime(profile: Profile) -> str:
 
 def _open_on_device(pair: Pair, device: Device, twin: TFLiteModel) -> DeviceSession:
     try:
-        return device.open(pair.compressed)
+        return device.open(pair.compressed, pair.interface.invocation)
     except UserError as refused:
         raise UserError(f"{refused} (the host's {twin.runtime} takes it)") from None
 
 
-def _host_arm(pair: Pair, model: HostModel, seeds: Seeds) -> ArmModel:
-    encoder = Encoder(pair.preprocess, model.signature.input)
-    outputs = pair.outputs or _detect_outputs(model, encoder, seeds)
-    return ArmModel(model, encoder, ClassDecoder(model.signature.output, outputs))
+def host_arm(
+    pair: Pair, name: str, model: HostModel, inputs: ModelInputs, seeds: Seeds
+) -> ArmModel:
+    """Return a model of the host as an arm of its pair.
+
+    Args:
+        pair: of the model.
+        name: what the user calls the model, for messages.
+        model: runs it.
+        inputs: what it takes.
+        seeds: what the task may look at to know how its outputs are to be read.
+
+    Raises:
+        UserError: the pair's task does not fit the model's outputs.
+
+    """
+    task = pair.interface.opened_task
+    encoder, fixed = inputs.encoder(), inputs.fixed(seeds)
+    evaluator = _as_read(pair, model)
+
+    def sample(count: int) -> RawBatch:
+        ids = seeds.ids[:count] or range(min(count, len(seeds)))
+        return evaluator.submit(model_rows(encoder, fixed, seeds.inputs[:count], ids)).result()
+
+    described = ModelOutputs(
+        name=name,
+        outputs=evaluator.signature.outputs,
+        state=frozenset(model.invocation.state.values()),
+        frames=model.invocation.frames,
+        operators=model.operators,
+        sample=sample,
+        inputs=len(model.signature.inputs) if task.reads_inputs else 0,
+    )
+    return ArmModel(evaluator, encoder, task.decoder(described), fixed)
 
 
-def _detect_outputs(model: HostModel, encoder: Encoder, seeds: Seeds) -> Outputs:
-    batch = model.submit(encoder.encode(seeds.images[:_SEEDS_FOR_DETECTION])).result()
-    good = [i for i in range(len(batch.outputs)) if i not in batch.failures]
-    return detect_outputs(model.signature.output, model.operators, batch.outputs[good])
+def _as_read(pair: Pair, evaluator: Evaluator) -> Evaluator:
+    """Return an evaluator whose outputs have all that the pair's task reads."""
+    reads_inputs = pair.interface.opened_task.reads_inputs
+    return InputsBeforeOutputs(evaluator) if reads_inputs else evaluator

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from edgeflare.campaign.panel import ArmModel
+from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Find
 from edgeflare.errors import UserError
-from edgeflare.models.evaluator import Evaluator
 from edgeflare.models.pair import Pair
-from edgeflare.tasks.classification import class_count
 
 
 def require_original(pair: Pair, find: Find) -> None:
@@ -23,31 +25,17 @@ def require_original(pair: Pair, find: Find) -> None:
         )
 
 
-def require_class_names(pair: Pair, twin: Evaluator) -> None:
-    """Refuse class names that are not one for each class of the compressed model.
+def require_comparable(pair: Pair, hosts: Mapping[Arm, ArmModel]) -> None:
+    """Refuse models whose decisions cannot be compared, or class names that do not fit them.
 
     Raises:
-        UserError: there are more or fewer names than classes.
+        UserError: see `Task.require_pair`.
 
     """
-    classes = class_count(twin.signature.output)
-    if pair.classes and len(pair.classes) != classes:
-        raise UserError(
-            f"{pair.name}: classes has {len(pair.classes)} names, but {pair.compressed} tells "
-            f"{classes} classes apart: give one name for each, in the order of its outputs"
+    original = hosts.get(Arm.ORIGINAL)
+    try:
+        pair.interface.opened_task.require_pair(
+            None if original is None else original.decoder, hosts[Arm.TWIN].decoder, pair.classes
         )
-
-
-def require_same_classes(pair: Pair, original: Evaluator, twin: Evaluator) -> None:
-    """Refuse two models that tell different numbers of classes apart.
-
-    Raises:
-        UserError: the numbers differ.
-
-    """
-    f, h = original.signature.output.shape, twin.signature.output.shape
-    if f[-1] != h[-1]:
-        raise UserError(
-            f"{pair.name}: the original tells {f[-1]} classes apart and the compressed model "
-            f"{h[-1]}: they are no pair"
-        )
+    except UserError as error:
+        raise UserError(f"{pair.name}: {error}") from None

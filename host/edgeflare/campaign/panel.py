@@ -1,16 +1,18 @@
-"""The panel of arms: images in, answers out, on all the arms that a query names."""
+"""The panel of arms: inputs in, answers out, on all the arms that a query names."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer
 from edgeflare.core.arm import Arm
+from edgeflare.core.encoder import Encoder
 from edgeflare.core.evaluated_query import EvaluatedQuery
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.output_decoders import OutputDecoders
@@ -19,17 +21,30 @@ from edgeflare.core.task import Decoder
 from edgeflare.core.tensor import RawBatch
 from edgeflare.devices.connection import DeviceLost
 from edgeflare.models.evaluator import Evaluator
-from edgeflare.models.preprocess import Encoder
+from edgeflare.models.model_inputs import FixedInputs, model_rows
 from edgeflare.run.device_assignment import device_of
 
 
 @dataclass(frozen=True, slots=True)
 class ArmModel:
-    """A model as an arm: what runs it, and what stands between pixels and labels."""
+    """A model as an arm: what runs it, and what stands between inputs and answers.
+
+    Attributes:
+        evaluator: runs the model.
+        encoder: of the inputs that are searched.
+        decoder: of its outputs.
+        fixed: what it takes beside them; None where that is nothing.
+
+    """
 
     evaluator: Evaluator
     encoder: Encoder
     decoder: Decoder
+    fixed: FixedInputs | None = None
+
+    def rows(self, inputs: NDArray[Any], seed_ids: Sequence[int]) -> NDArray[np.generic]:
+        """Return the rows that the model takes for inputs of these seeds."""
+        return model_rows(self.encoder, self.fixed, inputs, seed_ids)
 
 
 class PanelDeviceLost(Exception):  # noqa: N818 - a state to recover from, not a mistake
@@ -95,7 +110,7 @@ class Panel:
             seed_ids: the seed that each of them comes from, which decides the device.
 
         """
-        stacked: dict[_Rows, NDArray[np.uint8]] = {}
+        stacked: dict[_Rows, NDArray[Any]] = {}
         encoded: dict[tuple[int, _Rows], NDArray[np.generic]] = {}
         parts: list[_Part] = []
         for key, index, model in self._models():
@@ -111,7 +126,7 @@ class Panel:
                 stacked[rows] = np.stack([queries[i].input for i in rows])
             code = (id(model.encoder), rows)
             if code not in encoded:
-                encoded[code] = model.encoder.encode(stacked[rows])
+                encoded[code] = model.rows(stacked[rows], [seed_ids[i] for i in rows])
             raw = model.evaluator.submit(encoded[code])
             parts.append(_Part(key, index, rows, raw, model.decoder))
         return Pending(len(queries), parts)

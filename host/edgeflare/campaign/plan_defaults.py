@@ -7,9 +7,9 @@ from typing import Final
 import numpy as np
 
 from edgeflare.core.goal import Find
+from edgeflare.core.seeds import Seeds
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
-from edgeflare.models.seeds import Seeds
 from edgeflare.models.tflite import Kernels, check_model_file
 from edgeflare.run.plan import Plan
 from edgeflare.search.operator_pool import pool_names
@@ -49,5 +49,5 @@ def settle_plan(plan: Plan, seeds: Seeds, ensemble: tuple[Kernels, ...], domain:
             f"--total-queries {plan.total_queries} is less than one for each of {len(seeds)} seeds:"
             " raise it, or take fewer seeds with --limit"
         )
-    size = int(np.prod(seeds.images.shape[1:]))
+    size = int(np.prod(seeds.inputs.shape[1:]))
     return plan.settled(ensemble, size, pool_names(domain, plan.operators))

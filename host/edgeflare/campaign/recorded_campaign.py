@@ -11,14 +11,12 @@ from edgeflare.campaign.held_out import HeldOut
 from edgeflare.campaign.observer import Observer
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.campaign.stopwatch import Stopwatch
-from edgeflare.domains.domain_registry import find_domain
 from edgeflare.errors import EdgeFlareError, InfrastructureError
 from edgeflare.run.derive_document import write_document
 from edgeflare.run.journal import Journal
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDocument
-from edgeflare.tasks.task_registry import find_task
 
 
 def run_recorded_campaign(
@@ -41,7 +39,7 @@ def run_recorded_campaign(
         observer: sees progress.
         interrupt: the user's wish to stop.
         chains: the most chains that are open at once for each device.
-        held_out: images that are only evaluated; those that the journal was told of.
+        held_out: inputs that are only evaluated; those that the journal was told of.
         phases: what is done; returns what stopped it before its end, or None. A search, unless told
             otherwise.
 
@@ -54,22 +52,21 @@ def run_recorded_campaign(
     directory = RunDirectory(journal.path.parent)
     context = CampaignContext(
         plan=plan,
-        images=opened.seeds.images,
-        labels=opened.seeds.labels,
+        seeds=opened.seeds,
         panel=opened.panel,
         recover=lambda index: opened.devices[index].reopen(interrupt.urgent),
         health=DeviceHealth.of(
-            opened.devices, opened.seeds.images, journal, observer, interrupt.asked
+            opened.devices, opened.seeds.inputs, journal, observer, interrupt.asked
         ),
         journal=journal,
         directory=directory,
-        domain=find_domain(opened.pair.domain),
-        task=find_task(opened.pair.task),
+        domain=opened.pair.interface.domain,
+        task=opened.pair.interface.opened_task,
         stopwatch=Stopwatch(journal, opened.opening_seconds),
         observer=observer,
         chains=chains * len(opened.devices),
         stopped=interrupt.asked,
-        held_out=None if held_out is None else held_out.images.images,
+        held_out=None if held_out is None else held_out.inputs,
     )
     journal.note("notes", list(opened.pair.notes))
     for note in opened.pair.notes:

@@ -85,7 +85,7 @@ class RefinementPhase:
         context = self._context
         plan = context.plan
         start = Start(
-            context.images[seed_id],
+            context.seeds.inputs[seed_id],
             self._seeds[seed_id],
             plan.goal,
             rng=np.random.default_rng([plan.rng_seed, seed_id, 1]),

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict
 from typing import Any
 
 from edgeflare import __version__
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.campaign.plan_defaults import settle_plan
 from edgeflare.models.host_description import describe_host
-from edgeflare.models.original import is_callable
 from edgeflare.models.pair import Pair
+from edgeflare.python_callable import is_callable
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_header import RunHeader
 
@@ -27,7 +26,7 @@ def describe_run(opened: OpenedPair, plan: Plan) -> RunHeader:
     return RunHeader(
         version=__version__,
         pair=_describe_pair(opened.pair),
-        plan=settle_plan(plan, opened.seeds, opened.ensemble, opened.pair.domain),
+        plan=settle_plan(plan, opened.seeds, opened.ensemble, opened.pair.interface.domain_name),
         devices=tuple(
             {"name": device.profile.name, "provenance": device.provenance.to_json()}
             for device in opened.devices
@@ -47,9 +46,8 @@ def _describe_pair(pair: Pair) -> dict[str, Any]:
         "original": None if pair.original is None else _absolute(pair.original),
         "compressed": os.path.abspath(pair.compressed),
         "seeds": os.path.abspath(pair.seeds),
-        "outputs": pair.outputs,
         "sha256": pair.model_hashes(),
-        "preprocess": asdict(pair.preprocess),
+        **pair.interface.to_json(),
     }
 
 

@@ -25,25 +25,25 @@ def screen(context: CampaignContext) -> dict[int, Outcome]:
 
     """
     known = _known(context)
-    missing = [(seed_id, 0) for seed_id in range(len(context.images)) if seed_id not in known]
+    missing = [(seed_id, 0) for seed_id in range(len(context.seeds)) if seed_id not in known]
     outcomes = {seed_id: one.outcome for seed_id, one in known.items()}
 
     def record(seed_id: int, one: EvaluatedQuery) -> None:
         kind = context.plan.goal.met(one.outcome)
         if kind is not None:
-            trigger = Trigger(context.images[seed_id], kind, one.outcome, ())
+            trigger = Trigger(context.seeds.inputs[seed_id], kind, one.outcome, ())
             store_trigger(context, FOLDER, seed_id, trigger)
 
     for batch in evaluate_inputs(
         context,
         "seed",
         [missing],
-        lambda seed_id: context.images[seed_id],
+        lambda seed_id: context.seeds.inputs[seed_id],
         members=context.panel.members,
         record=record,
     ):
         outcomes |= {seed_id: one.outcome for seed_id, one in batch}
-        context.observer.screened(len(outcomes), len(context.images))
+        context.observer.screened(len(outcomes), len(context.seeds))
     return outcomes
 
 
@@ -53,7 +53,7 @@ def warn(context: CampaignContext) -> None:
     if not known:
         return
     by_arm = answers_by_arm([one.outcome for one in known.values()])
-    lines = context.task.warnings(by_arm.get(Arm.ORIGINAL), by_arm[Arm.TWIN], context.labels)
+    lines = context.task.warnings(by_arm.get(Arm.ORIGINAL), by_arm[Arm.TWIN], context.seeds.labels)
     context.journal.note("warnings", lines)
     for line in lines:
         context.observer.warned(line)

@@ -35,7 +35,7 @@ class SearchPhase:
         self._context = context
         self._seeds = seeds
         self._strategy = find_strategy(context.plan.strategy).create(context.plan.parameters)
-        self._donors = tuple(Donor(context.images[i], seeds[i]) for i in sorted(seeds))
+        self._donors = tuple(Donor(context.seeds.inputs[i], seeds[i]) for i in sorted(seeds))
         self._operators = domain_operators(context.domain.name, context.plan.operators)
         self._paper_operators = context.domain.paper_operators()
         self._published_operators = context.domain.published_operators()
@@ -71,7 +71,7 @@ class SearchPhase:
         context = self._context
         goal = context.plan.goal
         start = Start(
-            context.images[seed_id],
+            context.seeds.inputs[seed_id],
             self._seeds[seed_id],
             goal,
             rng=chain_generator(context.plan.rng_seed, seed_id),
@@ -121,8 +121,8 @@ class SearchPhase:
         seconds = self._seconds_before + context.stopwatch.wall
         context.observer.searched(
             Progress(
-                seeds=len(context.images),
-                deviating_seeds=len(context.images) - len(self._seeds),
+                seeds=len(context.seeds),
+                deviating_seeds=len(context.seeds) - len(self._seeds),
                 ended=len(self._ended),
                 findings=sum(row.ended == "finding" for row in self._ended.values()),
                 queries=queries,

@@ -13,9 +13,13 @@ SEEDS_FOLDER = "seeds"
 
 def store_trigger(context: CampaignContext, folder: str, seed_id: int, trigger: Trigger) -> None:
     """Store a triggering input in a folder of the run directory, and note it in the journal."""
-    seed = context.images[seed_id]
+    seed = context.seeds.inputs[seed_id]
     stored = context.directory.store_input(folder, seed_id, trigger.input, context.domain)
     stored_seed = context.directory.store_input(SEEDS_FOLDER, seed_id, seed, context.domain)
+    if context.seeds.fixed:
+        fixed = {name: rows[seed_id] for name, rows in context.seeds.fixed.items()}
+        context.directory.store_fixed(seed_id, fixed)
+    cells = context.domain.space.cells(seed.shape)
     change = np.abs(trigger.input.astype(np.float64) - seed)
     context.journal.write_trigger(
         TriggerRow(
@@ -28,6 +32,6 @@ def store_trigger(context: CampaignContext, folder: str, seed_id: int, trigger: 
             l2=float(np.sqrt((change**2).sum())),
             linf=float(change.max()),
             mean_abs=float(change.mean()),
-            changed=int(change.any(axis=2).sum()),
+            changed=int(change.reshape(*cells, -1).any(axis=-1).sum()),
         )
     )

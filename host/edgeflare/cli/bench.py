@@ -124,7 +124,7 @@ def bench(
     )
     loaded = [load_pair(pair, trust=decided) for pair in pairs]
     check_pairs(loaded)
-    grid = grid.with_pool_of(loaded[0].domain)
+    grid = grid.with_pool_of(loaded[0].interface.domain_name)
     check_folder(out, resume=resume)
     if dry_run:
         _try(Console(), grid, loaded, out)

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from edgeflare.cli.option_values import read_numbers
+from edgeflare.domains.preprocess import PRESETS
 from edgeflare.models.pair_file import Settings
-from edgeflare.models.preprocess import PRESETS
 
 _PAIR = "The pair (these override pair.toml)"
 

@@ -146,7 +146,7 @@ def rank(
     )
     given = preprocessing.settings(original, seeds)
     models = gather(pairs or [], compressed or [], given, decided)
-    grid = grid.with_pool_of(models[0].domain)
+    grid = grid.with_pool_of(models[0].interface.domain_name)
     check_folder(out, resume=resume, holds="ranking")
     if dry_run:
         _try(Console(), grid, models, labelled, out)

@@ -103,7 +103,7 @@ def search(
         operators=read_operators(operators, [strategy]),
     )
     loaded = load_pair(pair, given, decided)
-    plan = replace(plan, operators=pool_names(loaded.domain, plan.operators))
+    plan = replace(plan, operators=pool_names(loaded.interface.domain_name, plan.operators))
     path = folder.choose(loaded.folder_name)
     console = Console(stderr=True)
     with ExitStack() as stack:
@@ -170,7 +170,7 @@ def _exit_code(document: RunDocument, fail_on: run_options.FailOn, allow: float)
 def _load_held_out(test: Path | None, opened: OpenedPair) -> HeldOut | None:
     if test is None:
         return None
-    return HeldOut.load(test, opened.image_shape, opened.pair.preprocess.resize)
+    return HeldOut.load(test, opened.inputs)
 
 
 @contextmanager

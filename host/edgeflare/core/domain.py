@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
+from edgeflare.core.encoder import Encoder
 from edgeflare.core.input import Input
 from edgeflare.core.input_space import InputSpace
+from edgeflare.core.seeds import Seeds
+from edgeflare.core.tensor import Tensor
 from edgeflare_operators import MutationOperator
 
 
@@ -19,6 +23,10 @@ class Domain(ABC):
 
         [project.entry-points."edgeflare.domains"]
         image = "my_package:ImageDomain"
+
+    It is constructed with the keys of the input's table in `pair.toml` as keyword arguments, each
+    of the type of its annotation; a key without a default has to be given. The constructor raises
+    UserError where a value is out of its range.
 
     Attributes:
         name: as users write it; also the domain of its mutation operators.
@@ -41,11 +49,57 @@ class Domain(ABC):
         return self.paper_operators()
 
     @abstractmethod
+    def input_shape(self, tensor: Tensor, model: str = "the model") -> tuple[int, ...]:
+        """Return the shape of the inputs that are encoded for an input of a model.
+
+        Args:
+            tensor: the model's input; of a model that is run frame by frame a whole clip of it,
+                (frames, *shape).
+            model: what the user calls the model, for messages.
+
+        Raises:
+            UserError: the model's input takes nothing of this domain.
+
+        """
+
+    @abstractmethod
+    def seed_files(self, path: Path) -> list[Path]:
+        """Return the files of which seeds at a path consist, in their order."""
+
+    @abstractmethod
+    def load_seeds(
+        self, path: Path, shape: tuple[int, ...], array: str, limit: int | None = None
+    ) -> Seeds:
+        """Load seeds.
+
+        Args:
+            path: an `.npz` file or a folder of files.
+            shape: that each has to have.
+            array: the name of the array of an `.npz`; where it is empty, what the domain's arrays
+                are called.
+            limit: take the first so many only.
+
+        Raises:
+            UserError: there are none, or one is not of this domain and shape.
+
+        """
+
+    @abstractmethod
+    def encoder(self, tensor: Tensor) -> Encoder:
+        """Return what encodes inputs for an input of a model; see `input_shape`.
+
+        Raises:
+            UserError: the model's input takes nothing of this domain.
+
+        """
+
+    @abstractmethod
     def encode_file(self, one: Input) -> bytes:
         """Return the content of a file that keeps an input without loss."""
 
+    @staticmethod
     @abstractmethod
-    def decode_file(self, data: bytes) -> Input | None:
+    def decode_file(data: bytes) -> Input | None:
         """Return the input that a file keeps; None where it is none, or damaged."""
 
     @abstractmethod

@@ -53,3 +53,17 @@ def dequantize(raw: NDArray[np.generic], tensor: Tensor) -> NDArray[np.float64]:
     if tensor.dtype == "float32" or not tensor.scale:
         return real
     return (real - tensor.zero_point) * tensor.scale
+
+
+def quantize(inputs: NDArray[np.float32], tensor: Tensor) -> NDArray[np.generic]:
+    """Quantize as TFLite's reference Quantize does: divide in float32, halves away from zero, clip.
+
+    An integer tensor without quantization takes the rounded values themselves.
+    """
+    if tensor.dtype == "float32":
+        return inputs
+    limits = np.iinfo(tensor.dtype)
+    steps = (inputs / np.float32(tensor.scale or 1.0)).astype(np.float64)
+    rounded = np.copysign(np.floor(np.abs(steps) + 0.5), steps) + tensor.zero_point
+    quantized: NDArray[np.generic] = np.clip(rounded, limits.min, limits.max).astype(tensor.dtype)
+    return quantized

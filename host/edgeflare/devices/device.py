@@ -21,7 +21,7 @@ from edgeflare.devices.stop_signal import StopSignal, raise_on_stop
 from edgeflare.devices.transports.transport import Transport
 from edgeflare.devices.transports.transport_registry import transport
 from edgeflare.errors import EdgeFlareError, InfrastructureError
-from edgeflare.models.invocation import Invocation
+from edgeflare.models.invocation import ONCE, Invocation
 from edgeflare.models.model_probe import ProbeRefused
 from edgeflare_protos import agent_pb2 as wire
 
@@ -78,22 +78,8 @@ class Device:
             external_nodes=session.external_nodes,
         )
 
-    def open(self, model_path: Path) -> DeviceSession:
+    def open(self, model_path: Path, invocation: Invocation = ONCE) -> DeviceSession:
         """Open a model on the device, with the profile's kernels and threads.
-
-        Raises:
-            UserError: the file cannot be read, the device's runtime refuses it, or it is no model
-                with one input and one output.
-            InfrastructureError: the device fails.
-
-        """
-        limit = self._description.payload_limit_bytes
-        session = DeviceSession(self._connection, self.profile, model_path, limit)
-        self._sessions.append(session)
-        return session
-
-    def open_invoked(self, model_path: Path, invocation: Invocation) -> DeviceSession:
-        """Open a model with any inputs and outputs on the device.
 
         Args:
             model_path: the `.tflite` file.
@@ -120,7 +106,9 @@ class Device:
         """The most bytes that one message may carry."""
         return self._description.payload_limit_bytes
 
-    def open_as(self, model_path: Path, kernels: Kernels, threads: int) -> DeviceSession:
+    def open_as(
+        self, model_path: Path, kernels: Kernels, threads: int, invocation: Invocation = ONCE
+    ) -> DeviceSession:
         """Open a model with other kernels or threads than the profile's, for a short while.
 
         `reopen` does not bring it back, and its node counts are no part of the provenance.
@@ -132,7 +120,7 @@ class Device:
         """
         other = replace(self.profile, kernels=kernels, threads=threads)
         limit = self._description.payload_limit_bytes
-        return DeviceSession(self._connection, other, model_path, limit)
+        return DeviceSession(self._connection, other, model_path, limit, invocation)
 
     def probe(self, content: bytes, *, capture: bool = False) -> DeviceProbe:
         """Open a model to look into it, with the profile's kernels and threads.

@@ -18,7 +18,7 @@ from edgeflare.devices.profile import Profile
 from edgeflare.devices.stream import InferenceStream
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.evaluator import Signature
-from edgeflare.models.invocation import Invocation
+from edgeflare.models.invocation import ONCE, Invocation
 from edgeflare_protos import agent_pb2 as wire
 from edgeflare_protos.limits import MOST_INPUTS
 
@@ -41,7 +41,7 @@ class DeviceSession:
         profile: Profile,
         model_path: Path,
         payload_limit: int,
-        invocation: Invocation | None = None,
+        invocation: Invocation = ONCE,
     ) -> None:
         """Upload the model, if the agent does not have it, and open it there.
 
@@ -50,11 +50,11 @@ class DeviceSession:
             profile: how the model is to run.
             model_path: the `.tflite` file.
             payload_limit: the most bytes that one message may carry.
-            invocation: how the model is called; None for a classifier's one input and output.
+            invocation: how the model is called.
 
         Raises:
-            UserError: the file cannot be read, the device's runtime refuses it, or it is no model
-                with one input and one output where one is expected.
+            UserError: the file cannot be read, the device's runtime refuses it, or the invocation
+                does not fit it.
             InfrastructureError: the device fails, or its agent is too old for the invocation.
 
         """
@@ -116,7 +116,7 @@ class DeviceSession:
         sha256 = hashlib.sha256(self._model).hexdigest()
         request = open_request(sha256, self._profile)
         request.resume_token = self._resume_token
-        if self._invocation not in (None, Invocation()):
+        if self._invocation != ONCE:
             if not connection.invokes:
                 raise _too_old(connection)
             request.invocation.CopyFrom(_invocation(self._invocation))
@@ -145,8 +145,6 @@ class DeviceSession:
         self._signature = Signature(
             tuple(map(_tensor, opened.inputs)), tuple(map(_tensor, opened.outputs))
         )
-        if self._invocation is None:
-            _check_classifier(self._model_path, self._signature)
         self._row = row_layout(self._signature.inputs)
         self.delegated_nodes = opened.delegated_nodes
         told = opened.HasField("external_nodes")
@@ -159,8 +157,8 @@ class DeviceSession:
         if not self._max_batch:
             raise UserError(
                 f"{self._model_path}: one input or output takes {max(input_bytes, output_bytes)}"
-                f" bytes, more than the {self._payload_limit} that one message carries; expected"
-                f" {'an image classifier of usual size' if self._invocation is None else 'less'}"
+                f" bytes, more than the {self._payload_limit} that one message carries: give a"
+                " smaller model, or fewer frames"
             )
         self._stream = InferenceStream(
             self._connection,
@@ -216,22 +214,6 @@ def _too_old(connection: Connection) -> InfrastructureError:
         f"{connection.place}: the agent is too old for signatures, shapes, state and frames"
         f" (protocol {major}.{minor}): install this version of edgeflare there"
     )
-
-
-def _check_classifier(path: Path, signature: Signature) -> None:
-    """Refuse, by a UserError, what is no classifier with one input and one output."""
-    for role, tensors in (("input", signature.inputs), ("output", signature.outputs)):
-        if len(tensors) != 1:
-            names = ", ".join(tensor.name for tensor in tensors) or "none"
-            raise UserError(
-                f"{path}: the model has {len(tensors)} {role}s ({names}); expected an image"
-                f" classifier with one input and one output"
-            )
-    if signature.input.shape[:1] != (1,):
-        raise UserError(
-            f"{path}: the model's input has the shape {signature.input.shape}; expected a"
-            " batch dimension of 1, so convert it with a batch size of 1"
-        )
 
 
 def _tensor(spec: wire.TensorSpec) -> Tensor:

@@ -20,6 +20,7 @@ from edgeflare.core.task import Decoder
 from edgeflare.devices.device import Device
 from edgeflare.errors import UserError
 from edgeflare.models.evaluator import Evaluator
+from edgeflare.models.invocation import ONCE, Invocation
 from edgeflare.models.tflite import Kernels, open_tflite
 
 REPEATS = 3
@@ -150,6 +151,7 @@ def ask_host(
     path: Path,
     decoder: Decoder,
     inputs: NDArray[np.generic],
+    invocation: Invocation = ONCE,
     opened: Mapping[ExecutionMode, Evaluator] | None = None,
 ) -> dict[ExecutionMode, list[Vote]]:
     """Run the twin with each of the host's kernel sets, on one thread and on several.
@@ -159,7 +161,8 @@ def ask_host(
     Args:
         path: the compressed model.
         decoder: reads labels from its outputs.
-        inputs: (batch, …) encoded inputs.
+        inputs: the rows of a batch, see `Evaluator`.
+        invocation: how it is called.
         opened: models that are open already, by mode.
 
     Returns:
@@ -171,7 +174,7 @@ def ask_host(
         if opened and mode in opened:
             return mode, ask(mode, opened[mode], decoder, inputs, OTHER_REPEATS)
         try:
-            model = open_tflite(path, mode.kernels or "xnnpack", mode.threads)
+            model = open_tflite(path, mode.kernels or "xnnpack", invocation, mode.threads)
         except UserError:
             return None
         with closing(model):
@@ -187,7 +190,11 @@ def ask_host(
 
 
 def ask_device(
-    device: Device, path: Path, decoder: Decoder, inputs: NDArray[np.generic]
+    device: Device,
+    path: Path,
+    decoder: Decoder,
+    inputs: NDArray[np.generic],
+    invocation: Invocation = ONCE,
 ) -> tuple[list[Vote], Mapping[ExecutionMode, list[Vote]]]:
     """Run the device in its profile's mode, then with other kernels and with other threads.
 
@@ -202,7 +209,7 @@ def ask_device(
 
     """
     profile = device.profile
-    with closing(device.open(path)) as session:
+    with closing(device.open(path, invocation)) as session:
         mode = ExecutionMode(Arm.DEVICE, profile.kernels, profile.threads, session.delegated_nodes)
         own = ask(mode, session, decoder, inputs, REPEATS)
     others: dict[ExecutionMode, list[Vote]] = {}
@@ -211,7 +218,10 @@ def ask_device(
     for kernels, count in [*wanted, (profile.kernels, threads)]:
         if (kernels, count) == (profile.kernels, profile.threads):
             continue
-        with suppress(UserError), closing(device.open_as(path, kernels, count)) as other:
+        with (
+            suppress(UserError),
+            closing(device.open_as(path, kernels, count, invocation)) as other,
+        ):
             mode = ExecutionMode(Arm.DEVICE, kernels, count, other.delegated_nodes)
             others[mode] = ask(mode, other, decoder, inputs, OTHER_REPEATS)
     return own, others

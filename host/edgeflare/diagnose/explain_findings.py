@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.arm import Arm
+from edgeflare.core.seeds import Seeds
 from edgeflare.devices.device import Device
 from edgeflare.diagnose.compression_error import CompressionError
 from edgeflare.diagnose.compression_localization import CompressionLocalizer
@@ -37,14 +38,14 @@ from edgeflare.diagnose.seed_disagreement import (
     readings,
 )
 from edgeflare.diagnose.verdict import Verdict, judge
+from edgeflare.domains.image import ImageDomain
 from edgeflare.errors import UserError
 from edgeflare.models.evaluator import Evaluator, HostModel
+from edgeflare.models.invocation import ONCE
+from edgeflare.models.model_inputs import ModelInputs, model_rows
 from edgeflare.models.model_probe import HostProbe, Values
 from edgeflare.models.original import open_original
 from edgeflare.models.pair import Pair
-from edgeflare.models.preprocess import Encoder
-from edgeflare.models.seeds import load_seeds
-from edgeflare.models.signature import image_shape
 from edgeflare.models.tflite import Kernels, TFLiteModel, open_tflite
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.run.journal_rows import AnswerRow
@@ -160,16 +161,22 @@ class _Explainer:
         self._run = run
         self._device = device
         pair = run.pair
+        self._invocation = pair.interface.invocation
         self._twin: TFLiteModel = stack.enter_context(
-            closing(open_tflite(pair.compressed, run.twin_kernels))
+            closing(open_tflite(pair.compressed, run.twin_kernels, self._invocation))
         )
-        self._twin_encoder = Encoder(pair.preprocess, self._twin.signature.input)
+        self._twin_inputs = ModelInputs(
+            pair.interface, self._twin.signature.inputs, str(pair.compressed)
+        )
         self._original: HostModel | None = None
         if pair.original is not None:
-            self._original = stack.enter_context(
-                closing(open_original(pair.original, self._twin.signature.input))
+            self._original = stack.enter_context(closing(open_original(pair, self._twin_inputs)))
+            self._original_inputs = ModelInputs(
+                pair.interface,
+                self._original.signature.inputs,
+                pair.original,
+                like=self._twin_inputs,
             )
-            self._encoder = Encoder(pair.preprocess, self._original.signature.input)
         self._same_device = _is_the_runs_own(run.header, device)
         self._kernel_localizer = self._open_kernel_localizer(stack)
         self._compression_localizer = self._open_compression_localizer(stack)
@@ -177,15 +184,15 @@ class _Explainer:
 
     # Votes.
 
-    def evidence(self, images: NDArray[np.uint8], findings: Sequence[Finding]) -> list[Evidence]:
+    def evidence(self, images: NDArray[Any], findings: Sequence[Finding]) -> list[Evidence]:
         """Return the evidence on each finding, without that of the layers."""
         path, decoder = self._run.pair.compressed, self._run.header.arms[Arm.TWIN]
-        inputs = self._twin_encoder.encode(images)
+        rows = self._rows(self._twin_inputs, images, findings)
         with ThreadPoolExecutor(1, thread_name_prefix="edgeflare-device") as pool:
-            asked = pool.submit(ask_device, self._device, path, decoder, inputs)
+            asked = pool.submit(ask_device, self._device, path, decoder, rows, self._invocation)
             as_in_the_run = ExecutionMode(Arm.TWIN, self._run.twin_kernels, 1)
-            host = ask_host(path, decoder, inputs, {as_in_the_run: self._twin})
-            originals = self._ask_original(images)
+            host = ask_host(path, decoder, rows, self._invocation, {as_in_the_run: self._twin})
+            originals = self._ask_original(images, findings)
             own, others = asked.result()
         twin = host[as_in_the_run]
         provenance = self._device.provenance
@@ -206,12 +213,23 @@ class _Explainer:
             for at in range(len(findings))
         ]
 
-    def _ask_original(self, images: NDArray[np.uint8]) -> Sequence[Vote | None]:
+    def _rows(
+        self, inputs: ModelInputs, images: NDArray[Any], findings: Sequence[Finding]
+    ) -> NDArray[np.generic]:
+        """Return the rows that a model takes for the inputs of findings."""
+        ids = tuple(finding.seed_id for finding in findings)
+        fixed = self._run.directory.load_fixed(ids, inputs.fixed_names)
+        beside = inputs.fixed(Seeds(images, None, (), fixed, ids))
+        return model_rows(inputs.encoder(), beside, images, ids)
+
+    def _ask_original(
+        self, images: NDArray[Any], findings: Sequence[Finding]
+    ) -> Sequence[Vote | None]:
         if self._original is None:
             return [None] * len(images)
         decoder = self._run.header.arms[Arm.ORIGINAL]
-        inputs = self._encoder.encode(images)
-        return ask(ExecutionMode(Arm.ORIGINAL), self._original, decoder, inputs, OTHER_REPEATS)
+        rows = self._rows(self._original_inputs, images, findings)
+        return ask(ExecutionMode(Arm.ORIGINAL), self._original, decoder, rows, OTHER_REPEATS)
 
     # Seeds.
 
@@ -241,13 +259,12 @@ class _Explainer:
 
     def _explained(self, found: Disagreement, wanted: Probabilities) -> Disagreement:
         """Try other preprocessing on the twin, with which it agrees with the other arm."""
-        pair, header, source = self._run.pair, self._run.header, self._run.seeds
-        shape = image_shape(self._twin.signature.input)
+        domain, header, source = self._run.pair.interface.domain, self._run.header, self._run.seeds
         ids = sorted(self._run.seed_rows)[:MOST_SEEDS]
-        if source is None:
+        if source is None or not isinstance(domain, ImageDomain):
             return found
         try:
-            seeds = load_seeds(source, shape, pair.preprocess.resize, ids[-1] + 1)
+            seeds = self._twin_inputs.load(source, ids[-1] + 1)
         except UserError:
             return found
         if len(seeds) <= ids[-1]:
@@ -257,14 +274,12 @@ class _Explainer:
             answers = header.arms[Arm.TWIN].read(self._twin.submit(inputs).result())
             return np.stack([one.probabilities for one in answers])
 
-        others = readings(self._twin, pair.preprocess, answer)
-        return explained(found, seeds.images[ids], wanted[: len(ids)], others)
+        others = readings(self._twin, domain.preprocess, answer)
+        return explained(found, seeds.inputs[ids], wanted[: len(ids)], others)
 
     # Layers.
 
-    def explanation(
-        self, finding: Finding, image: NDArray[np.uint8], evidence: Evidence
-    ) -> Explanation:
+    def explanation(self, finding: Finding, image: NDArray[Any], evidence: Evidence) -> Explanation:
         """Localize the layers, and derive the verdict."""
         asked = sum(len(vote.labels) for vote in (evidence.device, *evidence.others))
         kernel_onset, compression_error = self._layers(image, MOST_DEVICE_QUERIES - asked)
@@ -286,26 +301,26 @@ class _Explainer:
             asked + kernel_onset.device_runs,
         )
 
-    def _layers(
-        self, image: NDArray[np.uint8], most_runs: int
-    ) -> tuple[KernelOnset, CompressionError]:
+    def _layers(self, image: NDArray[Any], most_runs: int) -> tuple[KernelOnset, CompressionError]:
         if isinstance(self._kernel_localizer, str):
             return KernelOnset("none", note=self._kernel_localizer), CompressionError(
                 note=self._kernel_localizer
             )
         kernel_onset, twin = self._kernel_localizer.find(
-            _one(self._twin, self._twin_encoder, image), most_runs
+            _one(self._twin, self._twin_inputs, image), most_runs
         )
         if isinstance(self._compression_localizer, str) or self._original is None:
             return kernel_onset, CompressionError(note=str(self._compression_localizer))
         if not twin:
             return kernel_onset, CompressionError(note="the twin's layers cannot be seen")
         return kernel_onset, self._compression_localizer.find(
-            twin, _one(self._original, self._encoder, image)
+            twin, _one(self._original, self._original_inputs, image)
         )
 
     def _open_kernel_localizer(self, stack: ExitStack) -> KernelLocalizer | str:
         """Return the localizer of kernels' differences, or the reason why there is none."""
+        if self._invocation != ONCE or len(self._twin.signature.inputs) > 1:
+            return "the layers of models with a state, a signature or several inputs are not seen"
         path = self._run.pair.compressed
         content = path.read_bytes()
         try:
@@ -345,8 +360,8 @@ class _Explainer:
         return HostProbe(model, self._run.twin_kernels, capture=capture)
 
 
-def _one(model: Evaluator, encoder: Encoder, image: NDArray[np.uint8]) -> Values:
-    return encoder.encode(image).reshape(model.signature.input.shape)
+def _one(model: Evaluator, inputs: ModelInputs, image: NDArray[Any]) -> Values:
+    return inputs.encoder().encode(image).reshape(model.signature.input.shape)
 
 
 def _recorded(finding: Finding) -> tuple[int | None, ...]:

@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.domains.preprocess import PRESETS, ImageEncoder, Preprocess
 from edgeflare.models.evaluator import Evaluator
-from edgeflare.models.preprocess import PRESETS, Encoder, Preprocess
 from edgeflare_operators.operator_registry import Image
 
 MOST_SEEDS: Final = 64
@@ -143,7 +143,7 @@ def readings(
     def through(preprocess: Preprocess, turn: Callable[[Image], Image]) -> Read:
         def read(images: NDArray[np.uint8]) -> Probabilities:
             turned = np.stack([turn(image) for image in images])
-            return answer(Encoder(preprocess, tensor).encode(np.ascontiguousarray(turned)))
+            return answer(ImageEncoder(preprocess, tensor).encode(np.ascontiguousarray(turned)))
 
         return read
 
@@ -151,7 +151,7 @@ def readings(
         return image
 
     def reversed_behind(images: NDArray[np.uint8]) -> Probabilities:
-        encoded = Encoder(own, tensor).encode(images)
+        encoded = ImageEncoder(own, tensor).encode(images)
         return answer(np.ascontiguousarray(encoded[..., ::-1]))
 
     channels, height, width = tensor.shape[-1], *tensor.shape[1:3]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from math import inf, isnan
+from math import inf, isnan, prod
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,12 @@ from numpy.typing import NDArray
 from edgeflare.core.domain import Domain
 from edgeflare.core.input import Input
 from edgeflare.core.input_space import InputSpace
+from edgeflare.core.seeds import Seeds
+from edgeflare.core.tensor import Tensor
+from edgeflare.domains.array_encoder import ArrayEncoder
+from edgeflare.domains.array_seeds import ARRAY_SUFFIXES, load_array_seeds
 from edgeflare.domains.npz_errors import NOT_AN_NPZ
+from edgeflare.domains.seed_files import seed_files
 from edgeflare.errors import UserError
 
 DTYPES = ("float32", "int8", "uint8", "int16", "uint16", "int32")
@@ -37,6 +43,8 @@ class ArrayDomain(Domain):
         lowest: float = -inf,
         highest: float = inf,
         level: float | None = None,
+        mean: tuple[float, ...] | float = 0.0,
+        std: tuple[float, ...] | float = 1.0,
     ) -> None:
         """Take arrays of one type between bounds.
 
@@ -47,10 +55,13 @@ class ArrayDomain(Domain):
             highest: the most; likewise.
             level: the step that a search counts in, in the values' unit; unless given, `LEVELS` of
                 them lie between the bounds, and it is 1 where there is no bound.
+            mean: what the model wants subtracted from the values; one number, or one for each value
+                along the last axis.
+            std: what it wants them divided by then, likewise.
 
         Raises:
             UserError: the type is none of these, the bounds are in the wrong order or have nothing
-                of the type between them, or the level is not above 0.
+                of the type between them, or the level or std is not above 0.
 
         """
         if dtype not in DTYPES:
@@ -61,7 +72,39 @@ class ArrayDomain(Domain):
             level = spread / LEVELS if np.isfinite(spread) else 1.0
         if not (np.isfinite(level) and level > 0):
             raise UserError(f"level has to be a finite number above 0, not {level}")
+        self._mean, self._std = np.asarray(mean, np.float64), np.asarray(std, np.float64)
+        if not (np.isfinite(self._mean).all() and np.isfinite(self._std).all()):
+            raise UserError("mean and std have to be finite numbers")
+        if not (self._std > 0).all():
+            raise UserError(f"std has to be above 0, not {std}")
         self.space = InputSpace(dtype, lowest, highest, cell_axes=1, level=level)
+
+    @staticmethod
+    def input_shape(tensor: Tensor, model: str = "the model") -> tuple[int, ...]:
+        """Return the tensor's own shape, without a batch dimension of 1."""
+        if prod(tensor.shape) < 1:
+            raise UserError(f"{model}: input {tensor.name!r} has no values, {tensor.shape}")
+        return (tensor.shape[1:] if tensor.shape[:1] == (1,) else tensor.shape) or (1,)
+
+    @staticmethod
+    def seed_files(path: Path) -> list[Path]:
+        """Return an `.npz` itself, or the `.npy` files of a folder."""
+        return seed_files(path, ARRAY_SUFFIXES) if path.is_dir() else [path]
+
+    def load_seeds(
+        self, path: Path, shape: tuple[int, ...], array: str = "", limit: int | None = None
+    ) -> Seeds:
+        """Load arrays: the array `inputs` of an `.npz` unless told otherwise, or a folder."""
+        return load_array_seeds(path, self.space, shape, limit, array or "inputs")
+
+    def encoder(self, tensor: Tensor) -> ArrayEncoder:
+        """Return what scales arrays, and quantizes them.
+
+        Raises:
+            UserError: mean or std does not fit the model's input.
+
+        """
+        return ArrayEncoder(self._mean, self._std, tensor)
 
     @staticmethod
     def encode_file(one: Input) -> bytes:

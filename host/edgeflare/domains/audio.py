@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import inf, log10
+from collections.abc import Mapping, Sequence
+from math import inf, log10, prod
+from pathlib import Path
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeflare.core.domain import Domain
 from edgeflare.core.input_space import InputSpace
+from edgeflare.core.seeds import Seeds
+from edgeflare.core.tensor import Tensor
 from edgeflare.domains.audio_fingerprint import AudioFingerprint, audio_fingerprint, count_alike
-from edgeflare.domains.wav_file import decode_wav, encode_wav
+from edgeflare.domains.front_end import open_front_end
+from edgeflare.domains.seed_files import seed_files
+from edgeflare.domains.sound_encoder import SoundEncoder
+from edgeflare.domains.sound_seeds import SOUND_SUFFIXES, Fit, load_sound_seeds
+from edgeflare.domains.wav_file import Wave, decode_wav, encode_wav
 from edgeflare.errors import UserError
 from edgeflare_operators import MutationOperator, operators
-
-Wave = NDArray[np.int16]
-"""A mono sound: (samples,), int16."""
 
 DEFAULT_SAMPLE_RATE = 16_000
 """Hz. That of models of speech and of sounds on devices, unless a pair says otherwise."""
@@ -39,14 +43,26 @@ class AudioDomain(Domain):
     suffix = ".wav"
     space = PCM_16
 
-    def __init__(self, sample_rate: int = DEFAULT_SAMPLE_RATE) -> None:
-        """Take sounds of one sample rate.
+    def __init__(
+        self,
+        sample_rate: int = DEFAULT_SAMPLE_RATE,
+        samples: int | None = None,
+        fit: Fit = "none",
+        front_end: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Take sounds of one sample rate and length.
 
         Args:
             sample_rate: in Hz, which stored files say; a wave itself has none.
+            samples: of each sound; unless given, as many as the model takes, which it has to take
+                as they are, then.
+            fit: what is done with seeds of another length.
+            front_end: what makes features of sounds, `name` and its settings; see
+                `open_front_end`. None where the model takes the samples themselves, divided by
+                32,768.
 
         Raises:
-            UserError: the sample rate is none.
+            UserError: the sample rate is none, or the length, or there is no such front end.
 
         """
         if not 1 <= sample_rate < 1 << 31:
@@ -54,11 +70,56 @@ class AudioDomain(Domain):
                 f"sample_rate has to be a number of Hz, such as {DEFAULT_SAMPLE_RATE}, not "
                 f"{sample_rate}"
             )
+        if samples is not None and samples < 1:
+            raise UserError(f"samples has to be 1 or more, not {samples}")
+        if samples is None and front_end is not None:
+            raise UserError("samples is missing: say how many samples a sound of the model has")
         self.sample_rate = sample_rate
+        self._samples, self._fit = samples, fit
+        self._front_end = None if front_end is None else open_front_end(front_end, sample_rate)
 
     def paper_operators(self) -> tuple[MutationOperator, ...]:
         """Return those of section 6.1."""
         return operators("audio", PAPER)
+
+    def input_shape(self, tensor: Tensor, model: str = "the model") -> tuple[int, ...]:
+        """Return (samples,).
+
+        Raises:
+            UserError: the model's input takes another number of values than a sound has, or than
+                the front end makes of it.
+
+        """
+        takes = prod(tensor.shape)
+        samples = takes if self._samples is None else self._samples
+        front_end = self._front_end
+        makes = (samples,) if front_end is None else front_end.shape(samples)
+        if prod(makes) != takes:
+            what = "a sound has" if front_end is None else "the front end makes of a sound"
+            raise UserError(
+                f"{model}: input {tensor.name!r} has shape {tensor.shape}, which are {takes}"
+                f" values, but {what} {' x '.join(map(str, makes))}: check samples"
+                + ("" if front_end is None else " and the settings of the front end")
+            )
+        return (samples,)
+
+    @staticmethod
+    def seed_files(path: Path) -> list[Path]:
+        """Return an `.npz` itself, or the sound files of a folder."""
+        return seed_files(path, SOUND_SUFFIXES) if path.is_dir() else [path]
+
+    def load_seeds(
+        self, path: Path, shape: tuple[int, ...], array: str = "", limit: int | None = None
+    ) -> Seeds:
+        """Load sounds: the array `waves` of an `.npz` unless told otherwise, or a folder."""
+        return load_sound_seeds(
+            path, self.sample_rate, shape[0], self._fit, limit, array or "waves"
+        )
+
+    def encoder(self, tensor: Tensor) -> SoundEncoder:
+        """Return what makes features of sounds, and quantizes them."""
+        self.input_shape(tensor)
+        return SoundEncoder(self._front_end, tensor)
 
     def encode_file(self, one: Wave) -> bytes:
         """Return the WAV file of a sound."""

@@ -2,25 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
 from edgeflare.core.domain import Domain
+from edgeflare.core.input import Input
 from edgeflare.errors import UserError
 from edgeflare.installed_classes import InstalledClasses
+from edgeflare.keyword_settings import constructed
 
 DOMAINS = InstalledClasses[Domain]("edgeflare.domains", "domain", Domain)
 
 
-def find_domain(name: str) -> Domain:
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+def find_domain(
+    name: str, settings: Mapping[str, Any] = _NOTHING, where: str = "[inputs]"
+) -> Domain:
     """Return the domain of that name.
 
+    Args:
+        name: of the domain.
+        settings: what `pair.toml` says of it, by the names of its constructor's arguments.
+        where: they stand, for messages.
+
     Raises:
-        UserError: there is none, or an installed package's domain cannot be used.
+        UserError: there is none, or an installed package's domain cannot be used, or the settings
+            are not what it takes.
 
     """
-    return DOMAINS.find(name)()
+    return constructed(DOMAINS.find(name), settings, where)
 
 
-def domain_of_file(name: str) -> Domain:
-    """Return the domain that stores inputs in files of a name.
+def decoder_of_file(name: str) -> Callable[[bytes], Input | None]:
+    """Return the `Domain.decode_file` that reads files of a name.
 
     Ours are asked first, so that what else is installed changes nothing about their files.
 
@@ -30,5 +47,5 @@ def domain_of_file(name: str) -> Domain:
     """
     for known in DOMAINS.names():
         if name.endswith(DOMAINS.find(known).suffix):
-            return find_domain(known)
+            return DOMAINS.find(known).decode_file
     raise UserError(f"{name!r} is no file of any domain; there are {', '.join(DOMAINS.names())}")

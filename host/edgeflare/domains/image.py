@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
 
 from edgeflare.core.domain import Domain
 from edgeflare.core.input_space import EIGHT_BIT
+from edgeflare.core.seeds import Seeds
+from edgeflare.core.tensor import Tensor
 from edgeflare.domains.image_file import decode_image
 from edgeflare.domains.image_fingerprint import ImageFingerprint, count_near, fingerprint
+from edgeflare.domains.image_seeds import image_files, load_image_seeds
+from edgeflare.domains.image_tensor import image_shape
+from edgeflare.domains.preprocess import Channels, ImageEncoder, Preprocess, Resize
+from edgeflare.domains.preprocess import preset as _preset
 from edgeflare_operators import MutationOperator, operators
 from edgeflare_operators.image.noise import (
     wrapping_gaussian_noise,
@@ -39,6 +48,39 @@ class ImageDomain(Domain):
     suffix = ".png"
     space = EIGHT_BIT
 
+    def __init__(
+        self,
+        scale: float | None = None,
+        mean: tuple[float, ...] | float | None = None,
+        std: tuple[float, ...] | float | None = None,
+        resize: Resize | None = None,
+        channels: Channels | None = None,
+        preset: str = "unit",
+    ) -> None:
+        """Take images that are preprocessed as a `Preprocess` says.
+
+        Args:
+            scale: see `Preprocess`.
+            mean: see `Preprocess`; one number stands for all channels.
+            std: likewise.
+            resize: see `Preprocess`.
+            channels: see `Preprocess`.
+            preset: name of the preprocessing that has what is not given.
+
+        Raises:
+            UserError: a number is none that it may be, or there is no such preset.
+
+        """
+        given: dict[str, Any] = {
+            "scale": scale,
+            "mean": (mean,) if isinstance(mean, (int, float)) else mean,
+            "std": (std,) if isinstance(std, (int, float)) else std,
+            "resize": resize,
+            "channels": channels,
+        }
+        changes = {key: value for key, value in given.items() if value is not None}
+        self.preprocess: Preprocess = replace(_preset(preset), **changes)
+
     @staticmethod
     def paper_operators() -> tuple[MutationOperator, ...]:
         """Return those of Table 3."""
@@ -52,6 +94,28 @@ class ImageDomain(Domain):
             wrapping_multiplicative_noise,
             *operators("image", PUBLISHED),
         )
+
+    @staticmethod
+    def input_shape(tensor: Tensor, model: str = "the model") -> tuple[int, ...]:
+        """Return (height, width, channels)."""
+        return image_shape(tensor, model)
+
+    @staticmethod
+    def seed_files(path: Path) -> list[Path]:
+        """Return an `.npz` itself, or the image files of a folder."""
+        return image_files(path) if path.is_dir() else [path]
+
+    def load_seeds(
+        self, path: Path, shape: tuple[int, ...], array: str = "", limit: int | None = None
+    ) -> Seeds:
+        """Load images: the array `images` of an `.npz` unless told otherwise, or a folder."""
+        height, width, channels = shape
+        resize = self.preprocess.resize
+        return load_image_seeds(path, (height, width, channels), resize, limit, array or "images")
+
+    def encoder(self, tensor: Tensor) -> ImageEncoder:
+        """Return what preprocesses and quantizes images."""
+        return ImageEncoder(self.preprocess, tensor)
 
     @staticmethod
     def encode_file(one: Image) -> bytes:

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+Wave = NDArray[np.int16]
+"""A mono sound: (samples,), int16."""
+
 
 @dataclass(frozen=True, slots=True)
 class WavFormat:
@@ -36,11 +39,11 @@ class DecodedWav:
 
     """
 
-    wave: NDArray[np.int16]
+    wave: Wave
     sample_rate: int
 
 
-def encode_wav(wave: NDArray[np.int16], sample_rate: int) -> bytes:
+def encode_wav(wave: Wave, sample_rate: int) -> bytes:
     """Return the WAV file of a sound: (samples,), int16."""
     buffer = io.BytesIO()
     with wav.open(buffer, "wb") as file:

@@ -2,46 +2,36 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-import os
-import sys
-from collections.abc import Callable, Sequence
-from importlib.machinery import ModuleSpec, SourceFileLoader
-from pathlib import Path
-from types import CodeType, ModuleType
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.tensor import Tensor
 from edgeflare.errors import UserError
-from edgeflare.models.in_process import InProcessModel, reason
-from edgeflare.models.signature import classifier_signature, image_shape
+from edgeflare.models.evaluator import Signature
+from edgeflare.models.in_process import InProcessModel
+from edgeflare.python_callable import load_callable, reason
 
 
-def open_callable(source: str, compressed: Tensor) -> InProcessModel:
-    """Import a function that classifies images, and call it on zeros to check its output.
+def open_callable(source: str, shape: tuple[int, ...]) -> InProcessModel:
+    """Import a function that is the original model, and call it on zeros to check its output.
 
-    The function takes a float32 array (1, H, W, C), preprocessed but not quantized, of the size
-    that the compressed model takes, and returns the scores, logits or probabilities, (1, classes)
-    or (classes,), as anything that numpy can read. It is always called on one input.
+    The function takes a float32 array, preprocessed but not quantized, such as (1, H, W, C) of an
+    image, and returns one output, such as (1, classes) or (classes,), as anything that numpy can
+    read. It is always called on one input.
 
     Args:
         source: `module:function`, importable from the working directory too, or
             `path/to/file.py:function`.
-        compressed: the compressed model's input.
+        shape: of the array, whose first dimension is 1.
 
     Raises:
-        UserError: the function cannot be imported, or its answer is not a vector of scores.
+        UserError: the function cannot be imported, or its answer is no array of numbers.
 
     """
-    function = _load(source)
-    shape = (1, *image_shape(compressed))
+    function = load_callable(source, "inputs")
 
-    def invoke(image: NDArray[np.generic]) -> NDArray[np.generic]:
-        return _scores(function(image))
+    def invoke(one: NDArray[np.generic]) -> NDArray[np.generic]:
+        return _output(function(one))
 
     try:
         answer = invoke(np.zeros(shape, np.float32))
@@ -49,139 +39,12 @@ def open_callable(source: str, compressed: Tensor) -> InProcessModel:
         raise UserError(
             f"{source}: calling it on a float32 array of zeros {shape} failed: {reason(error)}"
         ) from error
-    given, made = Tensor("image", shape, "float32"), Tensor("scores", answer.shape, "float32")
-    return InProcessModel(classifier_signature(source, [given], [made]), invoke)
+    given, made = Tensor("input", shape, "float32"), Tensor("output", answer.shape, "float32")
+    return InProcessModel(Signature((given,), (made,)), invoke)
 
 
-def callable_files(source: str) -> tuple[Path, ...]:
-    """Return the files whose code runs when a callable is imported, its own last.
-
-    Those of the packages around a module come before it; what they import is not among them.
-    Nothing is imported to find them, which `importlib.util.find_spec` would do to packages.
-
-    Returns:
-        The files; none where they cannot be determined.
-
-    """
-    module = source.rpartition(":")[0]
-    if module.endswith(".py"):
-        return (Path(module),)
-    places: Sequence[str] | None = [os.getcwd(), *sys.path]
-    files: list[Path] = []
-    name = ""
-    for part in module.split("."):
-        name = f"{name}.{part}" if name else part
-        found = None if places is None else _find(name, places)
-        if found is None:
-            return ()
-        if found.has_location and found.origin:
-            files.append(Path(found.origin))
-        try:
-            inside = found.submodule_search_locations
-            places = None if inside is None else list(inside)
-        except KeyError:  # packages without a file in one another tell only once imported
-            return ()
-    return tuple(files)
-
-
-def callable_file(source: str) -> Path | None:
-    """Return the file that holds a callable's code, or None where it cannot be determined."""
-    return next(reversed(callable_files(source)), None)
-
-
-def _find(name: str, places: Sequence[str]) -> ModuleSpec | None:
-    """Ask Python's finders in their order where a module is."""
-    for finder in sys.meta_path:
-        try:
-            found = finder.find_spec(name, places)
-        except (ImportError, ValueError, AttributeError, KeyError):  # KeyError: see above
-            found = None
-        if found is not None:
-            return found
-    return None
-
-
-def _scores(answer: object) -> NDArray[np.float32]:
-    scores = np.asarray(answer)
-    if not np.issubdtype(scores.dtype, np.floating):
-        raise TypeError(f"it returned {scores.dtype}, but scores are floating-point numbers")
-    return np.atleast_2d(scores).astype(np.float32)
-
-
-def _load(source: str) -> Callable[[NDArray[np.generic]], Any]:
-    module, _, name = source.rpartition(":")
-    try:
-        found = _from_file(Path(module)) if module.endswith(".py") else _from_path(module)
-    except UserError:
-        raise
-    except BaseException as error:  # importing runs the user's code, which may even call exit()
-        if isinstance(error, KeyboardInterrupt):
-            raise
-        raise UserError(
-            f"{source}: importing {module} failed: {reason(error)}; give module:function or "
-            "path/to/file.py:function"
-        ) from error
-    function = getattr(found, name, None)
-    if function is None:
-        raise UserError(f"{source}: {module} has no function {name!r}: check the name")
-    if not callable(function):
-        raise UserError(f"{source}: {name!r} is not a function: name one that takes images")
-    return function  # type: ignore[no-any-return]
-
-
-def _from_path(module: str) -> ModuleType:
-    _search_working_directory()
-    finder = _FromSource(module)
-    sys.meta_path.insert(0, finder)
-    try:
-        return importlib.import_module(module)
-    finally:
-        sys.meta_path.remove(finder)
-
-
-def _from_file(path: Path) -> ModuleType:
-    if not path.is_file():
-        raise UserError(f"there is no Python file {path}: check the path")
-    loader = _SourceLoader(path.stem, str(path))
-    spec = importlib.util.spec_from_file_location(path.stem, path, loader=loader)
-    if spec is None or spec.loader is None:
-        raise UserError(f"{path} cannot be imported: give a Python file")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-class _SourceLoader(SourceFileLoader):
-    """Runs the file that was trusted, never bytecode that lies in `__pycache__` beside it."""
-
-    def get_code(self, fullname: str) -> CodeType:  # noqa: ARG002 - of the base class
-        """Compile the source."""
-        return self.source_to_code(self.get_data(self.path), self.path)
-
-
-class _FromSource:
-    """Finds a module, and the packages around it, where Python does, to run them from source."""
-
-    def __init__(self, module: str) -> None:
-        parts = module.split(".")
-        self._names = {".".join(parts[: n + 1]) for n in range(len(parts))}
-
-    def find_spec(
-        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        """Ask the other finders in their order; see `importlib.abc.MetaPathFinder`."""
-        if name not in self._names:
-            return None
-        others = (finder for finder in sys.meta_path if finder is not self)
-        specs = (finder.find_spec(name, path, target) for finder in others)
-        found = next((spec for spec in specs if spec is not None), None)
-        if found is not None and isinstance(found.loader, SourceFileLoader):
-            found.loader = _SourceLoader(name, found.loader.path)
-        return found
-
-
-def _search_working_directory() -> None:
-    """Let imports find what lies in the working directory, as `python -m` does."""
-    here = os.getcwd()
-    if here not in sys.path:
-        sys.path.insert(0, here)
+def _output(answer: object) -> NDArray[np.float32]:
+    output = np.asarray(answer)
+    if not np.issubdtype(output.dtype, np.floating):
+        raise TypeError(f"it returned {output.dtype}, but scores are floating-point numbers")
+    return np.atleast_2d(output).astype(np.float32)

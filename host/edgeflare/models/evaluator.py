@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.tensor import RawBatch, Tensor
+from edgeflare.models.invocation import Invocation
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,3 +65,7 @@ class HostModel(Evaluator, Protocol):
     @property
     def operators(self) -> tuple[str, ...]:
         """Names of the graph's operators in execution order; empty where unknown."""
+
+    @property
+    def invocation(self) -> Invocation:
+        """How the model is called, with its own names."""

@@ -5,16 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.tensor import RawBatch
 from edgeflare.models.evaluator import Signature
-from edgeflare.tasks.classification import class_count
+from edgeflare.models.invocation import ONCE
 
 Invoke = Callable[[NDArray[np.generic]], NDArray[np.generic]]
-"""Runs a model on one input, (1, *input shape without its batch dimension) → (1, classes)."""
+"""Runs a model on one input, (1, *input shape without its batch dimension)."""
 
 
 class InProcessModel:
@@ -26,6 +27,7 @@ class InProcessModel:
     """
 
     operators: tuple[str, ...] = ()
+    invocation = ONCE
 
     def __init__(self, signature: Signature, invoke: Invoke) -> None:
         self.signature = signature
@@ -43,7 +45,7 @@ class InProcessModel:
     def _run(self, inputs: NDArray[np.generic]) -> RawBatch:
         begin = time.perf_counter()
         output = self.signature.output
-        outputs = np.zeros((len(inputs), class_count(output)), output.dtype)
+        outputs = np.zeros((len(inputs), prod(output.shape)), output.dtype)
         failures: dict[int, str] = {}
         for index in range(len(inputs)):
             try:
@@ -52,9 +54,3 @@ class InProcessModel:
                 failures[index] = "error"
                 outputs[index] = 0
         return RawBatch(outputs, failures, time.perf_counter() - begin)
-
-
-def reason(error: BaseException) -> str:
-    """Return an exception's type and message on one line."""
-    message = " ".join(str(error).split())
-    return f"{type(error).__name__}: {message}" if message else type(error).__name__

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from edgeflare.core.tensor import Tensor
+from edgeflare.domains.image_tensor import CHANNELS
 from edgeflare.errors import UserError
-from edgeflare.models.in_process import InProcessModel, reason
-from edgeflare.models.signature import CHANNELS, classifier_signature
+from edgeflare.models.evaluator import Signature
+from edgeflare.models.in_process import InProcessModel
 from edgeflare.models.tflite import check_model_file
+from edgeflare.python_callable import reason
 
 if TYPE_CHECKING:
     import onnxruntime
@@ -23,15 +25,15 @@ _QUIET = 4
 
 
 def open_onnx(path: Path) -> InProcessModel:
-    """Load an ONNX model with one image input, NHWC or NCHW, and one output.
+    """Load an ONNX model with one input and one output.
 
-    An input is NCHW when its second dimension is a number of channels and its last is not; the
-    signature is NHWC all the same. Symbolic dimensions count as 1, so a model with a dynamic
-    batch dimension is invoked on one input at a time; threads: one.
+    An input is an image in NCHW when its second dimension is a number of channels and its last is
+    not; the signature is NHWC all the same. Symbolic dimensions count as 1, so a model with a
+    dynamic batch dimension is invoked on one input at a time; threads: one.
 
     Raises:
-        UserError: onnxruntime is not installed, the file is missing or refused, or it is no image
-            classifier with one input and one output.
+        UserError: onnxruntime is not installed, the file is missing or refused, or it has several
+            inputs or outputs.
 
     """
     check_model_file(path)
@@ -40,13 +42,25 @@ def open_onnx(path: Path) -> InProcessModel:
     planar = len(inputs) == 1 and is_planar(inputs[0].shape)
     if planar:
         inputs = [_interleaved(inputs[0])]
-    signature = classifier_signature(str(path), inputs, outputs)
+    for role, tensors in (("input", inputs), ("output", outputs)):
+        if len(tensors) != 1:
+            names = ", ".join(repr(tensor.name) for tensor in tensors) or "none"
+            raise UserError(
+                f"{path} has {len(tensors)} {role}s ({names}), but of an ONNX model exactly one is"
+                f" supported: export it with one {role}, or as .tflite"
+            )
+        if tensors[0].dtype not in _DTYPES.values():
+            raise UserError(
+                f"{path}: {role} {tensors[0].name!r} is {tensors[0].dtype}, but of an ONNX model"
+                f" {', '.join(_DTYPES.values())} are supported: convert the model so"
+            )
+    signature = Signature(tuple(inputs), tuple(outputs))
     name = signature.input.name
 
-    def invoke(image: NDArray[np.generic]) -> NDArray[np.generic]:
+    def invoke(one: NDArray[np.generic]) -> NDArray[np.generic]:
         if planar:
-            image = np.ascontiguousarray(image.transpose(0, 3, 1, 2))
-        output: NDArray[np.generic] = session.run(None, {name: image})[0]
+            one = np.ascontiguousarray(one.transpose(0, 3, 1, 2))
+        output: NDArray[np.generic] = session.run(None, {name: one})[0]
         return output
 
     return InProcessModel(signature, invoke)

@@ -15,6 +15,7 @@ from typing import cast, get_args
 
 from edgeflare.errors import UserError
 from edgeflare.models.agent_code import link_packages
+from edgeflare.models.invocation import ONCE, Invocation
 from edgeflare.models.tflite import Kernels, TFLiteModel, open_tflite
 
 SEPARATOR = "@"
@@ -43,12 +44,15 @@ def split_member(member: str) -> tuple[Kernels, str]:
 
 
 @contextmanager
-def open_in_other_runtime(path: Path, member: str) -> Iterator[TFLiteModel]:
+def open_in_other_runtime(
+    path: Path, member: str, invocation: Invocation = ONCE
+) -> Iterator[TFLiteModel]:
     """Load a `.tflite` file into a worker process of another interpreter.
 
     Args:
         path: the file.
         member: "KERNELS@PYTHON"; that Python needs numpy and a TFLite runtime, nothing of ours.
+        invocation: see `open_tflite`.
 
     Raises:
         UserError: see `split_member` and `open_tflite`.
@@ -60,5 +64,5 @@ def open_in_other_runtime(path: Path, member: str) -> Iterator[TFLiteModel]:
         packages = Path(folder) / "packages"
         link_packages(packages)
         launcher = ("env", "-u", "PYTHONHOME", f"PYTHONPATH={packages}", python)
-        with closing(open_tflite(path, kernels, launcher=launcher)) as model:
+        with closing(open_tflite(path, kernels, invocation, launcher=launcher)) as model:
             yield model

@@ -5,20 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO
 
+from edgeflare.domains.preprocess import PRESETS, Preprocess, preset
 from edgeflare.errors import UserError
-from edgeflare.models.callable import callable_file, callable_files
-from edgeflare.models.original import is_callable
-from edgeflare.models.pair_file import FILE, Settings, read_settings
-from edgeflare.models.preprocess import PRESETS, Preprocess, preset
-from edgeflare.models.seeds import image_files
+from edgeflare.models.invocation import Invocation
+from edgeflare.models.pair_file import FILE, Settings, front_end_function, read_settings
+from edgeflare.models.pair_input import DEFAULT_DOMAIN, PairInput
+from edgeflare.models.pair_interface import DEFAULT_TASK, PairInterface
+from edgeflare.python_callable import callable_file, callable_files, is_callable
 from edgeflare.suggestion import path_suggestion
-from edgeflare.tasks.classification import Outputs
 from edgeflare.trust.request import Request
 from edgeflare.trust.trust import Trust, granted
 
@@ -37,11 +37,8 @@ class Pair:
             where only kernels are compared.
         compressed: path of the compressed `.tflite`.
         seeds: an `.npz` file or a folder of image files.
-        preprocess: the preprocessing of both models.
+        interface: what both models take and give.
         classes: names of the classes; empty where not given.
-        domain: what the inputs are.
-        task: what the outputs mean.
-        outputs: whether both models give logits or probabilities; None to detect it.
         notes: assumptions that were made about the pair, a line each for the user.
 
     """
@@ -50,11 +47,8 @@ class Pair:
     original: str | None
     compressed: Path
     seeds: Path
-    preprocess: Preprocess
+    interface: PairInterface = field(default_factory=PairInterface)
     classes: tuple[str, ...] = ()
-    domain: str = "image"
-    task: str = "classification"
-    outputs: Outputs | None = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -73,8 +67,7 @@ class Pair:
 
         """
         digest = hashlib.sha256()
-        reading = {"preprocess": asdict(self.preprocess), "outputs": self.outputs}
-        digest.update(json.dumps(reading, sort_keys=True).encode())
+        digest.update(json.dumps(self.interface.to_json(), sort_keys=True).encode())
         for part in (self._original_files(), [self.compressed], self._seed_files()):
             for file in part:
                 digest.update(_sha256(file))
@@ -104,7 +97,7 @@ class Pair:
             yield file
 
     def _seed_files(self) -> list[Path]:
-        return image_files(self.seeds) if self.seeds.is_dir() else [self.seeds]
+        return self.interface.domain.seed_files(self.seeds)
 
 
 def load_pair(
@@ -133,8 +126,8 @@ def load_pair(
         raise UserError(_missing(file, "compressed", "compressed.tflite"))
     if said.seeds is None:
         raise UserError(_missing(file, "seeds", "seeds.npz"))
-    if file is not None and given.original is None:
-        _require_trust(file, said.original, trust)
+    if file is not None:
+        _require_trust(file, said, given, trust)
     name = said.name or (file.resolve().parent.name if file else Path(said.compressed).stem)
     notes = []
     if file is None and (said.preset, said.scale, said.mean, said.std) == (None,) * 4:
@@ -142,32 +135,40 @@ def load_pair(
             "no preprocessing was given, so model input = pixel / 255; say --scale, --mean and "
             "--std, or --preset, where the models were trained on something else"
         )
+    try:
+        interface = _interface(said, file)
+    except UserError as error:
+        raise UserError(f"{file}: {error}" if file else str(error)) from error
     return Pair(
         name=name,
         original=said.original,
         compressed=Path(said.compressed),
         seeds=Path(said.seeds),
-        preprocess=_preprocess(said, file),
+        interface=interface,
         classes=tuple(said.classes or ()),
-        domain=said.domain or "image",
-        outputs=cast("Outputs | None", None if said.outputs == "auto" else said.outputs),
         notes=tuple(notes),
     )
 
 
-def _require_trust(file: Path, original: str | None, trust: Trust) -> None:
-    """Refuse a callable that a `pair.toml` names, unless the user trusts it."""
-    if original is None or not is_callable(original):
-        return
-    code = callable_files(original)
-    contents = {"pair.toml": _content(file)}
-    contents |= {f"code {at}": _content(path) for at, path in enumerate(code)}
-    where = "" if not code or str(code[-1]) in original else f", in {code[-1]}"
-    trust.require(
-        Request(
-            f"{file} names the Python function {original}{where}", contents, complete=bool(code)
+def _require_trust(file: Path, said: Settings, given: Settings, trust: Trust) -> None:
+    """Refuse functions that a `pair.toml` names, unless the user trusts them."""
+    functions = [front_end_function(table) for table in (said.inputs or {}).values()]
+    if given.original is None:
+        functions.insert(0, said.original)
+    for function in functions:
+        if function is None or not is_callable(function):
+            continue
+        code = callable_files(function)
+        contents = {"pair.toml": _content(file)}
+        contents |= {f"code {at}": _content(path) for at, path in enumerate(code)}
+        where = "" if not code or str(code[-1]) in function else f", in {code[-1]}"
+        trust.require(
+            Request(
+                f"{file} names the Python function {function}{where}",
+                contents,
+                complete=bool(code),
+            )
         )
-    )
 
 
 def _file(folder: Path) -> Path:
@@ -186,12 +187,71 @@ def _file(folder: Path) -> Path:
     return file
 
 
+def _interface(said: Settings, file: Path | None) -> PairInterface:
+    """Return what the models take and give.
+
+    Raises:
+        UserError: a domain or task does not take what is said of it, or something is missing.
+
+    """
+    settings = dict(said.task or {})
+    task = settings.pop("name", DEFAULT_TASK)
+    if said.outputs not in (None, "auto"):
+        settings["outputs"] = said.outputs
+    invocation = Invocation(
+        said.signature or "", said.shapes or {}, said.state or {}, said.frames or 0
+    )
+    if bool(invocation.state) != bool(invocation.frames):
+        raise UserError(
+            "a model with a state is run frame by frame: say both, frames = the steps of one clip,"
+            " and [state] with the output that feeds each input of the next frame"
+        )
+    inputs = _only_input(said, file) if said.inputs is None else _inputs(said, said.inputs)
+    return PairInterface(inputs, task, settings, invocation)
+
+
+def _only_input(said: Settings, file: Path | None) -> tuple[PairInput, ...]:
+    domain = said.domain or DEFAULT_DOMAIN
+    if domain == DEFAULT_DOMAIN:
+        return (PairInput("", domain, asdict(_preprocess(said, file))),)
+    _refuse_preprocessing(said, f"the domain is {domain!r}")
+    return (PairInput("", domain),)
+
+
+def _inputs(said: Settings, tables: Mapping[str, Mapping[str, Any]]) -> tuple[PairInput, ...]:
+    if said.domain is not None:
+        raise UserError("domain is given beside [inputs]: write it under each [inputs.NAME]")
+    _refuse_preprocessing(said, "[inputs] says what each input is")
+    return tuple(_input(name, dict(table)) for name, table in tables.items())
+
+
+def _input(name: str, table: dict[str, Any]) -> PairInput:
+    own = {}
+    for key, default in (("domain", DEFAULT_DOMAIN), ("tensor", ""), ("array", "")):
+        own[key] = table.pop(key, default)
+        if not isinstance(own[key], str):
+            raise UserError(f"[inputs.{name}]: {key} is {own[key]!r}; expected a name")
+    search = table.pop("search", True)
+    if not isinstance(search, bool):
+        raise UserError(f"[inputs.{name}]: search is {search!r}; expected true or false")
+    return PairInput(name, own["domain"], table, own["tensor"], own["array"], search)
+
+
+def _refuse_preprocessing(said: Settings, why: str) -> None:
+    for key in ("preset", "scale", "mean", "std", "resize", "channels"):
+        if getattr(said, key) is not None:
+            raise UserError(
+                f"{key} is preprocessing of images at the top level, but {why}: write it under"
+                " [inputs.NAME] of an image"
+            )
+
+
 def _preprocess(said: Settings, file: Path | None) -> Preprocess:
     explicit = {key: getattr(said, key) for key in ("scale", "mean", "std")}
     absent = [key for key, value in explicit.items() if value is None]
     if file is not None and said.preset is None and absent:
         raise UserError(
-            f"{file}: [preprocess] says nothing of {', '.join(absent)}: give scale, mean and std "
+            f"[preprocess] says nothing of {', '.join(absent)}: give scale, mean and std "
             "in model input = (pixel / scale - mean) / std, or a preset: " + ", ".join(PRESETS)
         )
     changes = {key: value for key, value in explicit.items() if value is not None}
@@ -201,10 +261,7 @@ def _preprocess(said: Settings, file: Path | None) -> Preprocess:
     for key in ("resize", "channels"):
         if getattr(said, key) is not None:
             changes[key] = getattr(said, key)
-    try:
-        return replace(preset(said.preset or "unit"), **changes)
-    except UserError as error:
-        raise UserError(f"{file}: {error}" if file else str(error)) from error
+    return replace(preset(said.preset or "unit"), **changes)
 
 
 def _missing(file: Path | None, key: str, example: str) -> str:

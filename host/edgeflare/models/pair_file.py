@@ -13,9 +13,9 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+from edgeflare.domains.preprocess import PRESETS, Channels, Resize
 from edgeflare.errors import UserError
-from edgeflare.models.original import is_callable
-from edgeflare.models.preprocess import PRESETS, Channels, Resize
+from edgeflare.python_callable import is_callable
 from edgeflare.regular_file import read_regular
 from edgeflare.suggestion import suggestion
 from edgeflare.tasks.classification import Outputs
@@ -29,7 +29,6 @@ _CHOICES = {
     "preset": tuple(PRESETS),
     "resize": get_args(Resize),
     "channels": get_args(Channels),
-    "domain": ("image",),
     "outputs": ("auto", *get_args(Outputs)),
 }
 
@@ -50,8 +49,14 @@ class Settings:
         resize: none, stretch or center-crop.
         channels: rgb or bgr.
         classes: names of the classes.
-        domain: image.
+        domain: name of the domain of the models' only input.
         outputs: auto, logits or probabilities.
+        task: what `[task]` says, its name among it.
+        inputs: what each `[inputs.NAME]` says, by its name.
+        state: outputs that feed an input of the next frame, by the input's name.
+        shapes: a fixed shape for inputs with dynamic dimensions, by the input's name.
+        frames: steps of a clip, for models with a state.
+        signature: name of the signature that is run.
 
     Raises:
         UserError: a value is not one of those that its key may have.
@@ -71,6 +76,12 @@ class Settings:
     classes: Sequence[str] | None = None
     domain: str | None = None
     outputs: str | None = None
+    task: Mapping[str, Any] | None = None
+    inputs: Mapping[str, Mapping[str, Any]] | None = None
+    state: Mapping[str, str] | None = None
+    shapes: Mapping[str, tuple[int, ...]] | None = None
+    frames: int | None = None
+    signature: str | None = None
 
     def __post_init__(self) -> None:
         for key, choices in _CHOICES.items():
@@ -119,12 +130,23 @@ def read_settings(path: Path) -> Settings:
     if twice:
         raise UserError(f"{path}: {twice[0]} is given twice: keep the one in [preprocess]")
     for key in ("compressed", "seeds", "original"):
-        if key in said and not is_callable_module(said[key]):
-            said[key] = str(path.parent / Path(said[key]).expanduser())
+        if key in said:
+            said[key] = _placed(path, said[key])
+    if "inputs" in said:
+        said["inputs"] = {
+            name: _with_function_placed(path, table) for name, table in said["inputs"].items()
+        }
     try:
         return Settings(**said)
     except UserError as error:
         raise UserError(f"{path}: {error}") from error
+
+
+def front_end_function(table: Mapping[str, Any]) -> str | None:
+    """Return the Python function that an input's table names as its front end, or None."""
+    front_end = table.get("front_end")
+    name = front_end.get("name") if isinstance(front_end, Mapping) else None
+    return name if isinstance(name, str) and is_callable(name) else None
 
 
 def is_callable_module(source: str) -> bool:
@@ -152,15 +174,70 @@ def _texts(value: object) -> tuple[str, ...] | None:
     return tuple(value)
 
 
+def _count(value: object) -> int | None:
+    is_count = isinstance(value, int) and not isinstance(value, bool) and value > 0
+    return value if is_count else None  # type: ignore[return-value]
+
+
+def _task(value: object) -> Mapping[str, Any] | None:
+    table = {"name": value} if isinstance(value, str) else value
+    return table if isinstance(table, dict) and _text(table.get("name")) else None
+
+
+def _tables(value: object) -> Mapping[str, Any] | None:
+    tables = isinstance(value, dict) and value and all(isinstance(v, dict) for v in value.values())
+    return value if tables else None  # type: ignore[return-value]
+
+
+def _links(value: object) -> Mapping[str, str] | None:
+    links = isinstance(value, dict) and value and all(map(_text, value.values()))
+    return value if links else None  # type: ignore[return-value]
+
+
+def _shapes(value: object) -> Mapping[str, tuple[int, ...]] | None:
+    if not isinstance(value, dict) or not value:
+        return None
+    shapes = {
+        key: tuple(sizes)
+        for key, sizes in value.items()
+        if isinstance(sizes, list) and sizes and all(map(_count, sizes))
+    }
+    return shapes if len(shapes) == len(value) else None
+
+
+def _placed(path: Path, source: str) -> str:
+    """Return a source with its path in place of one that is relative to the pair's folder."""
+    if is_callable_module(source):
+        return source
+    return str(path.parent / Path(source).expanduser())
+
+
+def _with_function_placed(path: Path, table: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return an input's table with the path of the Python file that its front end names."""
+    function = front_end_function(table)
+    if function is None:
+        return table
+    return {**table, "front_end": {**table["front_end"], "name": _placed(path, function)}}
+
+
 _TEXT = (_text, 'text, such as "…"')
 _NUMBER = (_number, "a number, such as 255.0")
 _NUMBERS = (_numbers, "a number, or a list of one for each channel")
 _TEXTS = (_texts, 'a list of names, such as ["cat", "dog"]')
 _IMAGES = {"resize": _TEXT, "channels": _TEXT}
+_INTERFACE = {
+    "task": (_task, 'a name, such as "classification", or a table [task] with a name'),
+    "inputs": (_tables, "a table [inputs.NAME] for each input"),
+    "state": (_links, 'input = "output" for each state'),
+    "shapes": (_shapes, "input = [1, …] for each input with dynamic dimensions"),
+    "frames": (_count, "a whole number of 1 or more"),
+    "signature": _TEXT,
+}
 _TOP = {
     **dict.fromkeys(("name", "original", "compressed", "seeds", "domain", "outputs"), _TEXT),
     "classes": _TEXTS,
     **_IMAGES,
+    **_INTERFACE,
 }
 _PREPROCESS = {"preset": _TEXT, "scale": _NUMBER, "mean": _NUMBERS, "std": _NUMBERS, **_IMAGES}
 

@@ -15,8 +15,7 @@ from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.core.tensor_rows import row_layout
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.evaluator import Signature
-from edgeflare.models.invocation import Invocation
-from edgeflare.models.signature import classifier_signature
+from edgeflare.models.invocation import ONCE, Invocation
 from edgeflare.suggestion import path_suggestion
 from edgeflare_agent.runtime import (
     IsolatedModel,
@@ -42,46 +41,16 @@ _NO_OPERATOR = re.compile(r" has no (custom )?operator ")
 def open_tflite(
     path: Path,
     kernels: Kernels = "xnnpack",
+    invocation: Invocation = ONCE,
     threads: int = 1,
     launcher: Sequence[str] | None = None,
 ) -> TFLiteModel:
-    """Load an image classifier into a worker process.
+    """Load a model into a worker process.
 
     Args:
-        path: the `.tflite` file; float32, float16, dynamic-range or int8/uint8 quantized.
+        path: the `.tflite` file; float32, float16, dynamic-range or integer quantized.
         kernels: the host's kernels that run it.
-        threads: threads of the interpreter.
-        launcher: the command that starts the worker's Python; None for this one.
-
-    Raises:
-        OperatorMissing: the host's runtime lacks an operator that the model needs.
-        UserError: the file is missing or empty, the runtime refuses it, or it is no image
-            classifier with one input and one output.
-        InfrastructureError: no worker process can be started.
-
-    """
-    model = open_invoked(path, Invocation(), kernels, threads, launcher)
-    try:
-        classifier_signature(str(path), model.signature.inputs, model.signature.outputs)
-    except UserError:
-        model.close()
-        raise
-    return model
-
-
-def open_invoked(
-    path: Path,
-    invocation: Invocation,
-    kernels: Kernels = "xnnpack",
-    threads: int = 1,
-    launcher: Sequence[str] | None = None,
-) -> TFLiteModel:
-    """Load a model with any inputs and outputs into a worker process.
-
-    Args:
-        path: the `.tflite` file.
         invocation: its signature, fixed shapes, state and frames, if any.
-        kernels: the host's kernels that run it.
         threads: threads of the interpreter.
         launcher: the command that starts the worker's Python; None for this one.
 
@@ -99,14 +68,15 @@ def open_invoked(
     except ModelRejected as rejected:
         if _NO_OPERATOR.search(str(rejected)):
             raise OperatorMissing(f"{path}: {rejected}") from rejected
-        if invocation != Invocation():  # which is likelier to be wrong than the file
+        if invocation != ONCE:  # which is likelier to be wrong than the file
             raise UserError(f"{path}: {rejected}") from rejected
         raise UserError(
             f"{path} does not load, copy it or convert it again: {rejected}"
         ) from rejected
     except WorkerLost as lost:
         raise InfrastructureError(f"{path}: no worker process could be started: {lost}") from lost
-    return TFLiteModel(path, model, Signature(_tensors(model.inputs), _tensors(model.outputs)))
+    signature = Signature(_tensors(model.inputs), _tensors(model.outputs))
+    return TFLiteModel(path, model, signature, invocation)
 
 
 def check_model_file(path: Path) -> None:
@@ -129,8 +99,11 @@ def check_model_file(path: Path) -> None:
 class TFLiteModel:
     """A TFLite model in a worker process; a kernel that crashes cannot take the host along."""
 
-    def __init__(self, path: Path, model: IsolatedModel, signature: Signature) -> None:
+    def __init__(
+        self, path: Path, model: IsolatedModel, signature: Signature, invocation: Invocation
+    ) -> None:
         self.signature = signature
+        self.invocation = invocation
         self.operators = tuple(model.operators)
         self.runtime = model.runtime
         self._path = path

@@ -100,10 +100,11 @@ def _check_same_question(first: Pair, pair: Pair) -> None:
             "rank compressed models of one original, with the same classes in each pair.toml"
         )
     alike = replace(pair, compressed=first.compressed)
-    if (pair.preprocess, pair.outputs) != (first.preprocess, first.outputs):
+    if pair.interface != first.interface:
         raise UserError(
-            f"{names} are preprocessed differently: say --preset, or --scale, --mean, --std and "
-            "--outputs, for all of them"
+            f"{names} are preprocessed differently, or have different inputs or tasks: say"
+            " --preset, or --scale, --mean, --std and --outputs, for all of them, or write the same"
+            " into each pair.toml"
         )
     if replace(alike, original=first.original).fingerprint() != first.fingerprint():
         raise UserError(

@@ -12,21 +12,19 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from edgeflare.campaign.opened_pair import ImageShape, OpenedPair, open_pair
+from edgeflare.campaign.opened_pair import OpenedPair, host_arm, open_pair
 from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Goal
+from edgeflare.core.seeds import Seeds, is_labelled
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.errors import UserError
+from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair
-from edgeflare.models.preprocess import Encoder
-from edgeflare.models.seeds import Seeds, is_labelled, load_seeds
-from edgeflare.models.signature import image_shape
 from edgeflare.models.tflite import open_tflite
 from edgeflare.rank.model_runs import CorrectCounts, count_right
 from edgeflare.run.json_file import compiled, load_json
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import write_atomically
-from edgeflare.tasks.classification import class_count
 from edgeflare.trust.trust import KEPT_ONLY, Trust
 
 WARM_UPS = 10
@@ -180,7 +178,7 @@ def open_models(
         UserError: the set has no labels, or something else is not what it should be.
 
     """
-    seeds_for = None if labelled is None else partial(_load, pair, labelled)
+    seeds_for = None if labelled is None else partial(_load, labelled)
     return open_pair(pair, plan, [find_profile(plan.devices[0], trust)], stack, seeds_for)
 
 
@@ -192,10 +190,10 @@ def check_labelled(pair: Pair, labelled: Path) -> int:
 
     """
     _sha256(labelled)
-    with closing(open_tflite(pair.compressed)) as model:
-        signature = model.signature
-    seeds = _load(pair, labelled, image_shape(signature.input))
-    classes = class_count(signature.output)
+    with closing(open_tflite(pair.compressed, invocation=pair.interface.invocation)) as model:
+        inputs = ModelInputs(pair.interface, model.signature.inputs, str(pair.compressed))
+        seeds = _load(labelled, inputs)
+        classes = host_arm(pair, str(pair.compressed), model, inputs, seeds).decoder.choices
     if seeds.labels is None or not is_labelled(seeds.labels, classes).any():
         raise UserError(
             f"--labelled {labelled} has no label from 0 to {classes - 1}: number the classes"
@@ -203,9 +201,9 @@ def check_labelled(pair: Pair, labelled: Path) -> int:
     return len(seeds)
 
 
-def _load(pair: Pair, labelled: Path, shape: ImageShape) -> Seeds:
+def _load(labelled: Path, inputs: ModelInputs) -> Seeds:
     try:
-        seeds = load_seeds(labelled, shape, pair.preprocess.resize)
+        seeds = inputs.load(labelled)
     except UserError as error:
         raise UserError(f"--labelled: {error}") from None
     if seeds.labels is None:
@@ -240,9 +238,10 @@ def _latency(opened: OpenedPair) -> tuple[float, int]:
     """Return the median milliseconds of one input on the device, and of how many runs."""
     device, pair = opened.devices[0], opened.pair
     profile = device.profile
-    with closing(device.open_as(pair.compressed, profile.kernels, profile.threads)) as session:
-        encoder = Encoder(pair.preprocess, session.signature.input)
-        one = encoder.encode(opened.seeds.images[:1])
+    with closing(
+        device.open_as(pair.compressed, profile.kernels, profile.threads, pair.interface.invocation)
+    ) as session:
+        one = opened.inputs.encoder().encode(opened.seeds.inputs[:1])
         for _ in range(WARM_UPS):
             session.submit(one).result()
         seconds: list[float] = []
@@ -254,8 +253,8 @@ def _latency(opened: OpenedPair) -> tuple[float, int]:
 
 
 def _answers(opened: OpenedPair, goal: Goal, stopped: Callable[[], bool]) -> Labelled | None:
-    images, arms = list(opened.seeds.images), (Arm.ORIGINAL, Arm.DEVICE)
-    evaluated = opened.evaluate(images, [0] * len(images), arms, stopped)
+    inputs, arms = list(opened.seeds.inputs), (Arm.ORIGINAL, Arm.DEVICE)
+    evaluated = opened.evaluate(inputs, range(len(inputs)), arms, stopped)
     outcomes = [one.outcome for one in evaluated]
     labels = opened.seeds.labels
     if labels is None or len(outcomes) < len(labels):

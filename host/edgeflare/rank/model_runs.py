@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from edgeflare.core.arm import Arm
 from edgeflare.core.outcome import Outcome
+from edgeflare.core.seeds import is_labelled
 from edgeflare.errors import UserError
-from edgeflare.models.seeds import is_labelled
 from edgeflare.run.journal import Journal
 from edgeflare.run.load_document import load_document
 from edgeflare.run.nearness import psnr_of, rise

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from edgeflare.core.arm import Arm
 from edgeflare.core.evaluated_query import EvaluatedQuery
-from edgeflare.models.seeds import Seeds, is_labelled, load_seeds
+from edgeflare.core.seeds import Seeds, is_labelled
 from edgeflare.repair.repair_samples import Labels, Samples
 from edgeflare.repair.run_to_repair import ARMS, RunToRepair
 from edgeflare.repair.training_inputs import Repair
@@ -91,8 +91,7 @@ def load_fresh(run: RunToRepair, path: Path) -> Seeds:
         UserError: the file or folder cannot be read as seeds.
 
     """
-    height, width, channels = run.seed_images.shape[1:]
-    return load_seeds(path, (height, width, channels), run.opened.pair.preprocess.resize)
+    return run.opened.inputs.load(path)
 
 
 def ask_fresh(
@@ -107,7 +106,7 @@ def ask_fresh(
     answered: list[EvaluatedQuery] = []
     for at in range(0, len(inputs), _AT_ONCE):
         progress(at, len(inputs))
-        part = inputs.images[at : at + _AT_ONCE]
+        part = inputs.inputs[at : at + _AT_ONCE]
         answered += run.ask(list(part), range(at, at + len(part)))
     progress(len(inputs), len(inputs))
     good = [

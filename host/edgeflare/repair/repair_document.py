@@ -97,14 +97,15 @@ def write_pair(out: Path, pair: Pair, seeds: Path) -> None:
     original = pair.original
     if original is not None and not is_callable_module(original):
         original = str(Path(original).expanduser().absolute())
-    preprocess = asdict(pair.preprocess)
+    interface = pair.interface.to_json()
+    outputs, preprocess = interface["outputs"], interface["preprocess"]
     lines = [
         f"name = {_toml(pair.name + '-repaired')}",
         f"original = {_toml(original)}",
         f"compressed = {_toml(MODEL)}",
         f"seeds = {_toml(str(seeds.absolute()))}",
         *([f"classes = {_toml(pair.classes)}"] if pair.classes else []),
-        *([f"outputs = {_toml(pair.outputs)}"] if pair.outputs else []),
+        *([f"outputs = {_toml(outputs)}"] if outputs else []),
         "",
         "[preprocess]",
         *(f"{key} = {_toml(value)}" for key, value in preprocess.items()),

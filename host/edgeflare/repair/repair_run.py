@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
-from edgeflare.models.preprocess import Encoder
 from edgeflare.repair.boundary_set import BoundarySet, gather
 from edgeflare.repair.cross_validation import (
     ABSTAINING,
@@ -270,7 +269,7 @@ def _append(
     before, devices = run.opened.pair.compressed, run.opened.devices
     content = append(before.read_bytes(), shifts, model, str(before))
     images = np.concatenate([run_inputs.seed_images, run_inputs.trigger_images])
-    inputs = Encoder(run.opened.pair.preprocess, model.inputs[0]).encode(images)
+    inputs = run.opened.inputs.encoder().encode(images)
     same = 0
     with tempfile.TemporaryDirectory() as folder:
         after = Path(folder) / MODEL

@@ -17,6 +17,7 @@ from edgeflare.campaign.run_description import describe_run
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
+from edgeflare.models.pair_interface import PairInterface
 from edgeflare.models.tflite import Kernels
 from edgeflare.replay.past_run import PastRun
 from edgeflare.run.begin_or_resume import begin_run
@@ -49,7 +50,7 @@ def require_same_seeds(past: PastRun, pair: Pair) -> Pair:
             f"{said['seeds']} does not hold the seeds of {past.directory.path} any more: put that"
             " file back, or leave --search-again away"
         )
-    return replace(pair, seeds=seeds, outputs=said["outputs"])
+    return replace(pair, seeds=seeds, interface=PairInterface.from_json(said))
 
 
 def require_same_ensemble(

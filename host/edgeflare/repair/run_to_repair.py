@@ -9,15 +9,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.campaign.opened_pair import ImageShape, OpenedPair, open_pair
+from edgeflare.campaign.opened_pair import OpenedPair, open_pair
 from edgeflare.core.arm import Arm
 from edgeflare.core.evaluated_query import EvaluatedQuery
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.input import Input
+from edgeflare.core.seeds import Seeds
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
+from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair
-from edgeflare.models.seeds import Seeds
 from edgeflare.repair.fold_assignment import FOLDS
 from edgeflare.repair.repair_samples import Labels, Samples
 from edgeflare.replay.past_run import PastRun
@@ -117,15 +118,17 @@ def open_run_to_repair(
     require_enough(len(entries), str(where))
     images: dict[str, NDArray[np.uint8]] = {}
 
-    def load(shape: ImageShape) -> Seeds:
+    def load(inputs: ModelInputs) -> Seeds:
         for entry in entries:
             past.files(entry)  # raises where a file is not what was stored
         for key in ("seed_image", "image"):
             images[key] = np.stack(
                 [past.directory.load_input(getattr(entry, key)) for entry in entries]
             )
-        if images["image"].shape[1:] != shape:
-            raise UserError(f"the images of {where} are not those that its models take, {shape}")
+        if images["image"].shape[1:] != inputs.shape:
+            raise UserError(
+                f"the images of {where} are not those that its models take, {inputs.shape}"
+            )
         return Seeds(images["seed_image"], None, tuple(entry.seed_image for entry in entries))
 
     plan = past.header.plan

@@ -9,19 +9,19 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from math import isclose
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from edgeflare.campaign.opened_pair import ImageShape
 from edgeflare.campaign.trigger_files import SEEDS_FOLDER
+from edgeflare.core.seeds import Seeds
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profiles, find_run_profiles
 from edgeflare.errors import InfrastructureError, UserError
-from edgeflare.models.original import is_callable
+from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair
-from edgeflare.models.preprocess import Preprocess
-from edgeflare.models.seeds import Seeds
+from edgeflare.models.pair_file import front_end_function
+from edgeflare.models.pair_interface import PairInterface
+from edgeflare.python_callable import is_callable
 from edgeflare.run.journal import Journal, reporting_damage
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
@@ -105,10 +105,8 @@ class PastRun:
 
         """
         said = self.header.pair
-        settings: dict[str, Any] = {
-            key: tuple(value) if isinstance(value, list) else value
-            for key, value in said["preprocess"].items()
-        }
+        interface = PairInterface.from_json(said)
+        self._refuse_functions(interface)
         kinds = {decoder.to_json().get("outputs") for decoder in self.header.arms.values()}
         known = kinds.pop() if len(kinds) == 1 else None
         pair = Pair(
@@ -116,9 +114,8 @@ class PastRun:
             original=original or self._recorded("original", ".tflite", ".onnx"),
             compressed=instead or compressed or Path(str(self._recorded("compressed", ".tflite"))),
             seeds=self.directory.path / SEEDS_FOLDER,
-            preprocess=Preprocess(**settings),
+            interface=interface if instead else interface.with_outputs(known),
             classes=self.header.classes,
-            outputs=said.get("outputs") if instead else known,
         )
         try:
             hashes = pair.model_hashes()
@@ -131,6 +128,15 @@ class PastRun:
                     f" sha256 is another): put that file back, or say where it is with --{model}"
                 )
         return pair
+
+    def _refuse_functions(self, interface: PairInterface) -> None:
+        for one in interface.inputs:
+            if function := front_end_function(one.settings):
+                raise UserError(
+                    f"{self.directory.path} names the Python function {function} as the front end"
+                    f" of its input {one.name}, and no code is imported because a run names it:"
+                    " search again with the pair, or use a front end of ours"
+                )
 
     def _recorded(self, model: str, *suffixes: str) -> str | None:
         """Return the path of a model as the run has it, where that is the path of a model file."""
@@ -164,7 +170,7 @@ class PastRun:
         said = self.header.pair
         seeds = Path(said["seeds"])
         try:
-            whole = replace(pair, seeds=seeds, outputs=said["outputs"])
+            whole = replace(pair, seeds=seeds, interface=PairInterface.from_json(said))
             return seeds if whole.fingerprint() == said["fingerprint"] else None
         except UserError:
             return None
@@ -186,7 +192,7 @@ class PastRun:
             return find_profiles(named, trust)
         return find_run_profiles(self.header.plan.devices)
 
-    def seeds(self, shape: ImageShape) -> Seeds:
+    def seeds(self, inputs: ModelInputs) -> Seeds:
         """Return the seeds of its deviations, in their order.
 
         Raises:
@@ -198,17 +204,19 @@ class PastRun:
             raise UserError(f"{self.directory.path} {_why_nothing(self.document)}")
         for entry in entries:
             self.files(entry)
-        images = np.stack([self.directory.load_input(entry.seed_image) for entry in entries])
-        if images.shape[1:] != shape:
-            theirs, ours = ("x".join(map(str, one)) for one in (images.shape[1:], shape))
+        stored = np.stack([self.directory.load_input(entry.seed_image) for entry in entries])
+        if stored.shape[1:] != inputs.shape:
+            theirs, ours = ("x".join(map(str, one)) for one in (stored.shape[1:], inputs.shape))
             raise UserError(
-                f"the images of {self.directory.path} are {theirs}, but the models take {ours}"
+                f"the inputs of {self.directory.path} are {theirs}, but the models take {ours}"
             )
-        labels = self.header.labels
+        labels, ids = self.header.labels, tuple(entry.seed_id for entry in entries)
         return Seeds(
-            images,
-            None if labels is None else np.array([labels[entry.seed_id] for entry in entries]),
+            stored,
+            None if labels is None else np.array([labels[seed_id] for seed_id in ids]),
             tuple(entry.seed_image for entry in entries),
+            self.directory.load_fixed(ids, inputs.fixed_names),
+            ids,
         )
 
     def files(self, entry: Finding) -> dict[str, bytes]:

@@ -11,16 +11,14 @@ from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from edgeflare.core.input import Input
 from edgeflare.diagnose.explain_document import Document as Explained
 from edgeflare.errors import UserError
-from edgeflare.models.evaluator import HostModel
-from edgeflare.models.original import is_callable, open_original
+from edgeflare.models.model_inputs import ModelInputs
+from edgeflare.models.original import open_original
 from edgeflare.models.pair import Pair
-from edgeflare.models.preprocess import Encoder
 from edgeflare.models.tflite import open_tflite
+from edgeflare.python_callable import is_callable
 from edgeflare.replay.failing_operator import cut_out, saved, where_it_begins
 from edgeflare.replay.past_run import PastRun
 from edgeflare.report.arm_lines import PLACES
@@ -90,12 +88,17 @@ def export(
     }
     arms: dict[str, Any] = {}
     kernels = past.header.plan.ensemble[0]
-    with closing(open_tflite(pair.compressed, kernels)) as twin:
-        encoded = _encoded(pair, twin, image)
+    interface = pair.interface
+    with closing(open_tflite(pair.compressed, kernels, interface.invocation)) as twin:
+        inputs = ModelInputs(interface, twin.signature.inputs, str(pair.compressed))
+        encoded = inputs.encoder().encode(image[np.newaxis])
         files["compressed_input.npy"] = saved(encoded)
         if "original" in entry.labels and pair.original is not None:
-            with closing(open_original(pair.original, twin.signature.input)) as original:
-                files["original_input.npy"] = saved(_encoded(pair, original, image))
+            with closing(open_original(pair, inputs)) as original:
+                theirs = ModelInputs(
+                    interface, original.signature.inputs, pair.original, like=inputs
+                )
+                files["original_input.npy"] = saved(theirs.encoder().encode(image[np.newaxis]))
             arms["original"] = _original(past, pair, entry)
     arms["twin"] = _compressed(past, entry, "twin")
     arms["device"] = _compressed(past, entry, "device")
@@ -211,10 +214,6 @@ def _explanation(explanations: Explained | None, entry: Finding) -> dict[str, An
         return None
     found: dict[str, Any] | None = explanations["findings"].get(str(entry.seed_id))
     return found if found is not None and found["sha256"] == entry.sha256 else None
-
-
-def _encoded(pair: Pair, model: HostModel, image: Input) -> NDArray[np.generic]:
-    return Encoder(pair.preprocess, model.signature.input).encode(image[np.newaxis])
 
 
 def _zipped(files: dict[str, bytes]) -> bytes:

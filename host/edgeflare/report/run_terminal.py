@@ -21,6 +21,7 @@ from edgeflare.report.figure_lines import (
     unmutated_lines,
     who_was_right,
 )
+from edgeflare.report.interface_lines import interface_lines
 from edgeflare.report.replay_terminal import REPLAY_TITLES, replay_totals
 from edgeflare.run.nearness import counts
 from edgeflare.run.run_document import Finding, RunDocument
@@ -70,7 +71,7 @@ _STOPPED = {
 def print_dry_run(
     console: Console, header: RunHeader, look: DryRun, seeds: int, where: str, notes: Sequence[str]
 ) -> None:
-    """Print what a search would do, how pixels are read, and what the first seeds show of that."""
+    """Print what a search would do, how inputs are read, and what the first seeds show of that."""
     plan = header.plan
     devices = {device["name"]: device["provenance"] for device in header.devices}
     total = "no bound" if plan.total_queries is None else f"{plan.total_queries:,}"
@@ -80,22 +81,12 @@ def print_dry_run(
         f"ties {'count' if plan.goal.ties else 'do not count'}, "
         f"within {'any distance' if plan.within is None else f'{plan.within:g} dB'}, "
         f"least strength {plan.min_strength:g}",
-        _preprocessing(header),
+        *interface_lines(header),
         *_looked(look),
         f"would write {where}; nothing was written",
         *(f"warning: {note}" for note in (*notes, *look.warnings, *undelegated(header.devices))),
     ]
     console.print(Group(_heading(header.pair, plan.to_json(), devices), *map(Text, lines)))
-
-
-def _preprocessing(header: RunHeader) -> str:
-    said = header.pair["preprocess"]
-    mean, std = (", ".join(f"{value:g}" for value in said[key]) for key in ("mean", "std"))
-    kinds = dict.fromkeys(decoder.meaning for decoder in header.arms.values())
-    return (
-        f"model input = (pixel / {said['scale']:g} - {mean}) / {std}, channels {said['channels']},"
-        f" seeds of another size: {said['resize']}; the models give {' and '.join(kinds)}"
-    )
 
 
 def _looked(look: DryRun) -> list[str]:

@@ -40,6 +40,7 @@ def derive_document(directory: RunDirectory, journal: Journal) -> RunDocument:
     noted = journal.about()
     header = RunHeader.from_json(noted)
     found = sort_findings(directory, journal, header)
+    duplicates = duplicates_of(directory, found.findings, header.domain)
     replay, health = noted.get("replay"), noted.get("health", {})
     return RunDocument(
         edgeflare=header.version,
@@ -65,7 +66,7 @@ def derive_document(directory: RunDirectory, journal: Journal) -> RunDocument:
             for device, seen in zip(header.devices, health.get("devices", []), strict=False)
         ),
         unmutated=None if replay else unmutated(journal, header),
-        totals=totals_of(journal, header, found, duplicates_of(directory, found.findings)),
+        totals=totals_of(journal, header, found, duplicates),
         nearness=nearness_of([*found.deviating_seeds, *found.findings], int(noted["seeds"])),
         deviating_seeds=tuple(found.deviating_seeds),
         findings=tuple(found.findings),

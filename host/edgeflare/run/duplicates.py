@@ -8,20 +8,22 @@ from hashlib import sha256
 
 from edgeflare.core.domain import Domain
 from edgeflare.core.input import Input
-from edgeflare.domains.domain_registry import domain_of_file
 from edgeflare.errors import InfrastructureError
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Duplicates, Finding
 
 
-def duplicates_of(directory: RunDirectory, findings: Sequence[Finding]) -> Duplicates:
+def duplicates_of(
+    directory: RunDirectory, findings: Sequence[Finding], domain: Domain
+) -> Duplicates:
     """Return how much of what was found is the same, as `totals` has it.
 
     A finding whose trigger is gone or damaged is left out.
 
     Args:
         directory: where the inputs are.
-        findings: entries of the document; the domain of their files says which are near.
+        findings: entries of the document.
+        domain: of their inputs, which says which are near.
 
     """
     if not findings:
@@ -38,7 +40,7 @@ def duplicates_of(directory: RunDirectory, findings: Sequence[Finding]) -> Dupli
                 continue
             yield one
 
-    counts = count_duplicates(inputs(), domain_of_file(findings[0].image))
+    counts = count_duplicates(inputs(), domain)
     return Duplicates(**counts, distinct_seeds=len(seeds))
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
+from edgeflare.core.seeds import is_label
 from edgeflare.errors import UserError
-from edgeflare.models.seeds import is_label
 from edgeflare.run.harm import is_harmful
 from edgeflare.run.nearness import counts
 from edgeflare.run.run_document import Finding, RunDocument

@@ -15,7 +15,7 @@ from msgspec import UnsetType
 from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Goal
 from edgeflare.core.outcome import Outcome
-from edgeflare.models.seeds import is_label
+from edgeflare.core.seeds import is_label
 from edgeflare.run.run_document import Finding
 
 HARMFUL: Final = frozenset({"original-right", "twin-right"})

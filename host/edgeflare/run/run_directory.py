@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import shutil
 import tempfile
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from edgeflare.core.domain import Domain
 from edgeflare.core.input import Input
-from edgeflare.domains.domain_registry import domain_of_file
+from edgeflare.domains.domain_registry import decoder_of_file
+from edgeflare.domains.npz_errors import NOT_AN_NPZ
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.run.run_lock import lock_run
 
@@ -163,10 +170,44 @@ class RunDirectory:
             data = self.read(name)
         except OSError:
             data = b""
-        one = domain_of_file(name).decode_file(data)
+        one = decoder_of_file(name)(data)
         if one is None:
             raise InfrastructureError(f"{self.path / name} is gone or damaged")
         return one
+
+    def store_fixed(self, seed_id: int, fixed: Mapping[str, NDArray[Any]]) -> None:
+        """Store what the models take beside the inputs of a seed, by its names in the pair."""
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, **fixed)  # type: ignore[arg-type]
+        write_atomically(self.inside(_fixed_name(seed_id)), buffer.getvalue())
+
+    def load_fixed(
+        self, seed_ids: Sequence[int], names: Collection[str]
+    ) -> dict[str, NDArray[Any]]:
+        """Load what the models take beside the inputs of seeds: (seeds, *shape) by name.
+
+        Raises:
+            UserError: a file leads out of the run directory, or is gone or damaged.
+
+        """
+        rows: dict[str, list[NDArray[Any]]] = {name: [] for name in names}
+        for seed_id in seed_ids if names else ():
+            try:
+                with np.load(
+                    io.BytesIO(self.read(_fixed_name(seed_id))), allow_pickle=False
+                ) as arrays:
+                    for name, row in rows.items():
+                        row.append(arrays[name])
+            except (*NOT_AN_NPZ, OSError):
+                raise UserError(
+                    f"{self.path / _fixed_name(seed_id)} is gone or damaged: it held"
+                    f" {', '.join(names)} of that seed"
+                ) from None
+        return {name: np.stack(row) for name, row in rows.items()}
+
+
+def _fixed_name(seed_id: int) -> str:
+    return f"seeds/{seed_id:06d}.fixed.npz"
 
 
 def write_atomically(path: Path, data: bytes) -> None:

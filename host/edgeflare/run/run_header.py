@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from edgeflare.core.arm import Arm
+from edgeflare.core.domain import Domain
 from edgeflare.core.output_decoders import OutputDecoders
 from edgeflare.core.task import Decoder
+from edgeflare.domains.domain_registry import find_domain
 from edgeflare.errors import UserError
 from edgeflare.run.plan import Plan
 from edgeflare.tasks.task_registry import TASKS
@@ -91,6 +93,17 @@ class RunHeader:
     def seed_label(self, seed_id: int) -> int | None:
         """Return the label of a seed, where labels were given."""
         return None if self.labels is None else self.labels[seed_id]
+
+    @property
+    def domain(self) -> Domain:
+        """The domain of the inputs that were searched.
+
+        Raises:
+            UserError: it is not installed here, or the run's journal is damaged.
+
+        """
+        settings = self.pair.get("domain_settings", {})
+        return find_domain(self.pair.get("domain", "image"), settings, "the run's domain")
 
     @property
     def reading(self) -> OutputDecoders:

@@ -8,23 +8,24 @@ from typing import Any
 
 from edgeflare.core.task import Task
 from edgeflare.installed_classes import InstalledClasses
+from edgeflare.keyword_settings import constructed
 
 TASKS = InstalledClasses[Task]("edgeflare.tasks", "task", Task)
 
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
-_NO_KEYS: Mapping[str, Any] = MappingProxyType({})
 
-
-def find_task(name: str, keys: Mapping[str, Any] = _NO_KEYS) -> Task:
+def find_task(name: str, settings: Mapping[str, Any] = _NOTHING, where: str = "[task]") -> Task:
     """Return the task of that name.
 
     Args:
         name: as users write it.
-        keys: keyword arguments of its constructor, of the types that it annotates.
+        settings: what `pair.toml` says of it, by the names of its constructor's arguments.
+        where: they stand, for messages.
 
     Raises:
-        UserError: there is none, or an installed package's task cannot be used, or the value of a
-            key is out of its range.
+        UserError: there is none, or an installed package's task cannot be used, or the settings
+            are not what it takes.
 
     """
-    return TASKS.find(name)(**keys)
+    return constructed(TASKS.find(name), settings, where)

@@ -20,9 +20,9 @@ from documents import Document, as_json
 from edgeflare.campaign.health.canaries import Canaries
 from edgeflare.core.arm import Arm
 from edgeflare.core.tensor import RawBatch
+from edgeflare.domains.preprocess import ImageEncoder, Preprocess
 from edgeflare.errors import InfrastructureError
 from edgeflare.models.evaluator import Evaluator
-from edgeflare.models.preprocess import Encoder, Preprocess
 from edgeflare.run.journal import Journal
 from edgeflare.run.journal_rows import AnswerRow
 from edgeflare.run.load_document import load_document
@@ -68,7 +68,7 @@ def forger(laboratory: Laboratory, changes: dict[int, float], *, screened: bool 
 
     Keys are the how-manieth canary; -1 stands for all others.
     """
-    (first,) = Encoder(Preprocess(), SIGNATURE.input).encode(laboratory.images[:1])
+    (first,) = ImageEncoder(Preprocess(), SIGNATURE.input).encode(laboratory.images[:1])
     return lambda inner: Forger(inner, first, changes, -1 if screened else 0)
 
 
@@ -92,7 +92,7 @@ class GoesWrong(WrappedEvaluator):
 
 def going_wrong(laboratory: Laboratory, after: int) -> Any:
     """Wrap devices so that the first goes wrong after so many inputs."""
-    (first,) = Encoder(Preprocess(), SIGNATURE.input).encode(laboratory.images[:1])
+    (first,) = ImageEncoder(Preprocess(), SIGNATURE.input).encode(laboratory.images[:1])
     wrapped = count()
     return lambda inner: inner if next(wrapped) else GoesWrong(inner, first, after)
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from edgeflare.core.tensor import Tensor, dequantize
-from edgeflare.models.preprocess import PRESETS, Channels, Encoder, Preprocess, preset, quantize
+from edgeflare.core.tensor import Tensor, dequantize, quantize
+from edgeflare.domains.preprocess import PRESETS, Channels, ImageEncoder, Preprocess, preset
 
 positive = st.floats(0.01, 300.0)
 dtypes = st.sampled_from(["int8", "uint8"])
@@ -35,14 +35,14 @@ def test_encoding_is_the_formula(data: st.DataObject, channels: int, dtype: str)
     inputs = (ordered.astype(np.float64) / preprocess.scale - preprocess.mean) / preprocess.std
 
     real = Tensor("image", (1, 3, 2, channels), "float32")
-    encoded = Encoder(preprocess, real).encode(images)
+    encoded = ImageEncoder(preprocess, real).encode(images)
     assert encoded.dtype == np.float32
     assert encoded.flags.c_contiguous
     np.testing.assert_array_equal(encoded, inputs.astype(np.float32))
 
     zero_point = 3 if dtype == "int8" else 131
     quantized = Tensor("image", (1, 3, 2, channels), dtype, 0.02, zero_point)
-    encoded = Encoder(preprocess, quantized).encode(images)
+    encoded = ImageEncoder(preprocess, quantized).encode(images)
     assert encoded.dtype == np.dtype(dtype)
     np.testing.assert_array_equal(encoded, quantize(inputs.astype(np.float32), quantized))
 
@@ -84,11 +84,11 @@ def test_dequantizing_and_back_changes_nothing(
 def test_an_integer_input_without_quantization_takes_the_rounded_values() -> None:
     tensor = Tensor("image", (1, 1, 4, 1), "uint8")
     images = np.array([0, 7, 200, 255], np.uint8).reshape(1, 1, 4, 1)
-    np.testing.assert_array_equal(Encoder(preset("raw"), tensor).encode(images), images)
+    np.testing.assert_array_equal(ImageEncoder(preset("raw"), tensor).encode(images), images)
 
 
 def test_an_input_without_a_channel_dimension_takes_gray_images() -> None:
-    encoder = Encoder(Preprocess(), Tensor("image", (1, 2, 3), "float32"))
+    encoder = ImageEncoder(Preprocess(), Tensor("image", (1, 2, 3), "float32"))
     assert encoder.encode(np.full((4, 2, 3, 1), 255, np.uint8)).shape == (4, 2, 3)
     assert encoder.encode(np.empty((0, 2, 3, 1), np.uint8)).shape == (0, 2, 3)
 
@@ -111,11 +111,11 @@ def test_presets(name: str, black: list[float], white: list[float]) -> None:
 
 def test_refuses_what_does_not_fit(refusal: Callable[..., str]) -> None:
     gray, color = (Tensor("image", (1, 4, 5, c), "float32") for c in (1, 3))
-    message = refusal(Encoder(Preprocess(), color).encode, np.zeros((2, 8, 9, 3), np.uint8))
+    message = refusal(ImageEncoder(Preprocess(), color).encode, np.zeros((2, 8, 9, 3), np.uint8))
     assert "(4, 5, 3)" in message
     assert "(8, 9, 3)" in message
     assert "resize" in message
-    assert "mean has 3 values" in refusal(Encoder, preset("imagenet"), gray)
+    assert "mean has 3 values" in refusal(ImageEncoder, preset("imagenet"), gray)
     assert "std" in refusal(Preprocess, std=(0.0,))
     assert "scale" in refusal(Preprocess, scale=0.0)
     assert "mean" in refusal(Preprocess, mean=(float("nan"),))

@@ -1,21 +1,21 @@
-"""Seed inputs: an `.npz` file, or a folder of image files."""
+"""Seed images: an `.npz` file, or a folder of image files."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.core.seeds import Seeds
 from edgeflare.domains.image_file import decode_image
+from edgeflare.domains.image_tensor import CHANNELS
+from edgeflare.domains.npz_arrays import labels_of, read_npz
+from edgeflare.domains.preprocess import Resize
+from edgeflare.domains.seed_files import require_seeds, seed_files
 from edgeflare.errors import UserError
-from edgeflare.models.npz_arrays import labels_of, read_npz
-from edgeflare.models.preprocess import Resize
-from edgeflare.models.seed_files import require_seeds, seed_files
-from edgeflare.models.signature import CHANNELS
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm")
 """Suffixes of files that are read as images; other files are ignored."""
@@ -23,40 +23,14 @@ SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".ppm", "
 _COLORS = {1: "gray, 1-channel", 3: "RGB, 3-channel", 4: "RGBA, 4-channel"}
 
 
-@dataclass(frozen=True, slots=True)
-class Seeds:
-    """Seed inputs, in the size that the models take.
-
-    Attributes:
-        images: (N, H, W, C), uint8, RGB.
-        labels: (N,) int64, or None; a label outside 0 … classes - 1 means unlabelled.
-        names: one for each image: its file's name, or its position in the `.npz`.
-
-    """
-
-    images: NDArray[np.uint8]
-    labels: NDArray[np.int64] | None
-    names: tuple[str, ...]
-
-    def __len__(self) -> int:
-        return len(self.images)
-
-
-def is_labelled(labels: NDArray[np.int64], classes: int) -> NDArray[np.bool_]:
-    """Return which labels are known: (N,) bool."""
-    known: NDArray[np.bool_] = (labels >= 0) & (labels < classes)
-    return known
-
-
-def is_label(label: int | None, classes: int) -> bool:
-    """Tell whether a label is known: one outside 0 … classes - 1 means unlabelled."""
-    return label is not None and 0 <= label < classes
-
-
-def load_seeds(
-    path: Path, shape: tuple[int, int, int], resize: Resize = "none", limit: int | None = None
+def load_image_seeds(
+    path: Path,
+    shape: tuple[int, int, int],
+    resize: Resize = "none",
+    limit: int | None = None,
+    array: str = "images",
 ) -> Seeds:
-    """Load seed inputs.
+    """Load seed images.
 
     Args:
         path: an `.npz` with `images`, uint8 (N, H, W, C) or (N, H, W), and maybe `labels`, integers
@@ -64,6 +38,7 @@ def load_seeds(
         shape: (height, width, channels) of the images that the model takes.
         resize: what to do with images of another height and width.
         limit: take the first so many only.
+        array: the name of the images in an `.npz`.
 
     Raises:
         UserError: there are none, or they are not images of that shape.
@@ -72,7 +47,7 @@ def load_seeds(
     require_seeds(path, "images")
     if path.is_dir():
         return _from_folder(path, shape, resize, limit)
-    return _from_npz(path, shape, resize, limit)
+    return _from_npz(path, shape, resize, limit, array)
 
 
 def resized(image: NDArray[np.uint8], height: int, width: int, how: Resize) -> NDArray[np.uint8]:
@@ -92,16 +67,18 @@ def resized(image: NDArray[np.uint8], height: int, width: int, how: Resize) -> N
     return size.reshape(height, width, image.shape[2]).astype(np.uint8, copy=False)
 
 
-def _from_npz(path: Path, shape: tuple[int, int, int], resize: Resize, limit: int | None) -> Seeds:
-    arrays = read_npz(path, ("images", "labels"))
-    images = arrays["images"]
+def _from_npz(
+    path: Path, shape: tuple[int, int, int], resize: Resize, limit: int | None, array: str
+) -> Seeds:
+    arrays = read_npz(path, (array, "labels"))
+    images = arrays[array]
     if images.dtype != np.uint8:
         raise UserError(f"seeds {path}: images are {images.dtype}, expected uint8: {_cast(images)}")
     if images.ndim == 3:
         images = images[..., None]
     if images.ndim != 4 or images.shape[3] not in CHANNELS:
         raise UserError(
-            f"seeds {path}: images have shape {arrays['images'].shape}, expected (N, height, "
+            f"seeds {path}: images have shape {arrays[array].shape}, expected (N, height, "
             "width, channels) with 1, 3 or 4 channels, or (N, height, width)"
         )
     if not len(images):

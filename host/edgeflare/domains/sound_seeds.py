@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from edgeflare.domains.audio import Wave
-from edgeflare.domains.wav_file import decode_wav, wav_format
+from edgeflare.core.seeds import Seeds
+from edgeflare.domains.npz_arrays import labels_of, read_npz
+from edgeflare.domains.seed_files import require_seeds, seed_files
+from edgeflare.domains.wav_file import Wave, decode_wav, wav_format
 from edgeflare.errors import UserError
-from edgeflare.models.npz_arrays import labels_of, read_npz
-from edgeflare.models.seed_files import require_seeds, seed_files
 
 SOUND_SUFFIXES = (".wav", ".flac")
 """Suffixes of files that are read as sounds; other files are ignored."""
@@ -24,28 +22,14 @@ Fit = Literal["none", "pad", "cut", "pad-and-cut"]
 with silence behind them; the end of longer ones is cut off; or both."""
 
 
-@dataclass(frozen=True, slots=True)
-class SoundSeeds:
-    """Seed sounds, of the length that the models take.
-
-    Attributes:
-        waves: (N, samples), int16, mono PCM.
-        labels: (N,) int64, or None.
-        names: one for each sound: its file's name, or its position in the `.npz`.
-
-    """
-
-    waves: NDArray[np.int16]
-    labels: NDArray[np.int64] | None
-    names: tuple[str, ...]
-
-    def __len__(self) -> int:
-        return len(self.waves)
-
-
 def load_sound_seeds(
-    path: Path, sample_rate: int, samples: int, fit: Fit = "none", limit: int | None = None
-) -> SoundSeeds:
+    path: Path,
+    sample_rate: int,
+    samples: int,
+    fit: Fit = "none",
+    limit: int | None = None,
+    array: str = "waves",
+) -> Seeds:
     """Load seed sounds.
 
     Args:
@@ -56,6 +40,7 @@ def load_sound_seeds(
         samples: of each sound that the model takes.
         fit: what is done with sounds of another length.
         limit: take the first so many only.
+        array: the name of the sounds in an `.npz`.
 
     Raises:
         UserError: there are none, or one is not a sound of that rate, kind and length.
@@ -64,7 +49,7 @@ def load_sound_seeds(
     require_seeds(path, "WAV or FLAC files")
     if path.is_dir():
         return _from_folder(path, sample_rate, samples, fit, limit)
-    return _from_npz(path, sample_rate, samples, fit, limit)
+    return _from_npz(path, sample_rate, samples, fit, limit, array)
 
 
 def fitted(wave: Wave, samples: int, fit: Fit, what: str) -> Wave:
@@ -151,9 +136,7 @@ def _refuse_misfit(file: Path, rate: int, channels: int, bits: int, sample_rate:
         )
 
 
-def _from_folder(
-    path: Path, sample_rate: int, samples: int, fit: Fit, limit: int | None
-) -> SoundSeeds:
+def _from_folder(path: Path, sample_rate: int, samples: int, fit: Fit, limit: int | None) -> Seeds:
     files = seed_files(path, SOUND_SUFFIXES)[:limit]
     if not files:
         raise UserError(
@@ -162,14 +145,14 @@ def _from_folder(
     waves = [
         fitted(read_sound(file, sample_rate), samples, fit, f"seeds: {file}") for file in files
     ]
-    return SoundSeeds(np.stack(waves), None, tuple(file.name for file in files))
+    return Seeds(np.stack(waves), None, tuple(file.name for file in files))
 
 
 def _from_npz(
-    path: Path, sample_rate: int, samples: int, fit: Fit, limit: int | None
-) -> SoundSeeds:
-    arrays = read_npz(path, ("waves", "labels", "sample_rate"))
-    waves = arrays["waves"]
+    path: Path, sample_rate: int, samples: int, fit: Fit, limit: int | None, array: str
+) -> Seeds:
+    arrays = read_npz(path, (array, "labels", "sample_rate"))
+    waves = arrays[array]
     if waves.dtype != np.int16 or waves.ndim != 2:
         raise UserError(
             f"seeds {path}: waves are {waves.dtype} of shape {waves.shape}, expected int16 (N, "
@@ -187,7 +170,7 @@ def _from_npz(
     made = np.stack(
         [fitted(wave.astype(np.int16), samples, fit, f"seeds {path}") for wave in waves[:limit]]
     )
-    return SoundSeeds(
+    return Seeds(
         made,
         labels if labels is None else labels[:limit],
         tuple(str(index) for index in range(len(made))),

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
+from edgeflare.domains.log_mel import LogMel
+from edgeflare.domains.mfcc import Mfcc
 from edgeflare.errors import UserError
-from edgeflare.models.log_mel import LogMel
-from edgeflare.models.mfcc import Mfcc
 from front_ends import SMALL, as_librosa, recorded
 
 TENSORFLOW = Mfcc(LogMel(16_000, 480, 320, 512, 40, 20.0, 4_000.0, wave_scale="maximum"), 10)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
+from edgeflare.domains.log_mel import LogMel
 from edgeflare.errors import UserError
-from edgeflare.models.log_mel import LogMel
 from front_ends import SMALL, as_librosa, recorded
 
 TENSORFLOW = LogMel(8_000, 200, 80, 256, 32, 60.0, 3_900.0, power=2)

@@ -10,8 +10,8 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.domains.log_mel import LogMel, Waves
 from edgeflare.errors import UserError
-from edgeflare.models.log_mel import LogMel, Waves
 
 Cosines = Literal["tensorflow", "orthonormal"]
 """How the cosine transform (DCT-II) is scaled: by √(2 / bands) throughout, as in TensorFlow; or the

@@ -10,8 +10,8 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.domains.mel_filterbank import Filters, mel_filterbank
 from edgeflare.errors import UserError
-from edgeflare.models.mel_filterbank import Filters, mel_filterbank
 
 Waves = NDArray[np.int16]
 """Mono sounds of one length: (batch, samples)."""
@@ -144,7 +144,7 @@ class LogMel:
 
         """
         frames, _ = self.shape(len(wave))
-        window = _hann(self.frame_length)
+        window = hann(self.frame_length)
         real = wave / _divisor(wave, self.wave_scale)
         if self.framing == "centered":
             side = self.fft_length // 2
@@ -194,7 +194,7 @@ def _divisor(wave: NDArray[np.int16], scale: WaveScale) -> float:
 
 
 @cache
-def _hann(length: int) -> Real:
+def hann(length: int) -> Real:
     """Return the periodic Hann window, which cannot be written to."""
     window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(length) / length)
     window.flags.writeable = False

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
+from edgeflare.domains.sound_seeds import fitted, load_sound_seeds
 from edgeflare.domains.wav_file import encode_wav
 from edgeflare.errors import UserError
-from edgeflare.models.sound_seeds import fitted, load_sound_seeds
 
 RATE = 8_000
 SOUND = np.random.default_rng(0).integers(-9_000, 9_000, 100).astype(np.int16)
@@ -44,8 +44,8 @@ def test_wav_and_flac_files_are_loaded_without_loss_in_the_order_of_names(tmp_pa
     seeds = load_sound_seeds(tmp_path, RATE, 100)
     assert seeds.names == ("a.flac", "b.wav")
     assert seeds.labels is None
-    assert seeds.waves.dtype == np.int16
-    assert np.array_equal(seeds.waves, [SOUND[::-1], SOUND])
+    assert seeds.inputs.dtype == np.int16
+    assert np.array_equal(seeds.inputs, [SOUND[::-1], SOUND])
     assert load_sound_seeds(tmp_path, RATE, 100, limit=1).names == ("a.flac",)
 
 
@@ -56,8 +56,8 @@ def test_an_npz_is_loaded_with_its_labels(tmp_path: Path) -> None:
     assert len(seeds) == 2
     assert seeds.labels is not None
     assert seeds.labels.tolist() == [3, 1]
-    assert np.array_equal(seeds.waves[1], -SOUND)
-    assert load_sound_seeds(path, RATE, 60, "cut", limit=1).waves.shape == (1, 60)
+    assert np.array_equal(seeds.inputs[1], -SOUND)
+    assert load_sound_seeds(path, RATE, 60, "cut", limit=1).inputs.shape == (1, 60)
 
 
 @given(
@@ -80,7 +80,7 @@ def test_a_sound_shorter_than_the_window_is_refused_unless_it_is_padded(
     folder_of(tmp_path, a_wav=encode_wav(SOUND, RATE))
     said = refusal(tmp_path, 101, fit)
     assert "a.wav: the sound is shorter than the window, 100 of 101 samples" in said
-    assert load_sound_seeds(tmp_path, RATE, 101, "pad").waves[0, 100] == 0
+    assert load_sound_seeds(tmp_path, RATE, 101, "pad").inputs[0, 100] == 0
 
 
 @pytest.mark.parametrize("fit", ["none", "pad"])
@@ -89,7 +89,7 @@ def test_a_sound_longer_than_the_window_is_refused_unless_it_is_cut(
 ) -> None:
     folder_of(tmp_path, a_wav=encode_wav(SOUND, RATE))
     assert "longer than the window, 100 of 99 samples" in refusal(tmp_path, 99, fit)
-    assert np.array_equal(load_sound_seeds(tmp_path, RATE, 99, "cut").waves[0], SOUND[:99])
+    assert np.array_equal(load_sound_seeds(tmp_path, RATE, 99, "cut").inputs[0], SOUND[:99])
 
 
 def test_another_sample_rate_is_refused(tmp_path: Path) -> None:

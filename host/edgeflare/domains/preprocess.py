@@ -14,9 +14,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.core.tensor import Tensor
+from edgeflare.core.tensor import Tensor, quantize
+from edgeflare.domains.image_tensor import image_shape
 from edgeflare.errors import UserError
-from edgeflare.models.signature import image_shape
 from edgeflare.suggestion import suggestion
 
 Resize = Literal["none", "stretch", "center-crop"]
@@ -92,7 +92,7 @@ def preset(name: str) -> Preprocess:
     return PRESETS[name]
 
 
-class Encoder:
+class ImageEncoder:
     """Encodes images as a model's input, by one table look-up for each pixel."""
 
     def __init__(self, preprocess: Preprocess, tensor: Tensor) -> None:
@@ -141,20 +141,6 @@ class Encoder:
             batch, *self.tensor.shape[1:]
         )
         return encoded
-
-
-def quantize(inputs: NDArray[np.float32], tensor: Tensor) -> NDArray[np.generic]:
-    """Quantize as TFLite's reference Quantize does: divide in float32, halves away from zero, clip.
-
-    An integer tensor without quantization takes the rounded values themselves.
-    """
-    if tensor.dtype == "float32":
-        return inputs
-    limits = np.iinfo(tensor.dtype)
-    steps = (inputs / np.float32(tensor.scale or 1.0)).astype(np.float64)
-    rounded = np.copysign(np.floor(np.abs(steps) + 0.5), steps) + tensor.zero_point
-    quantized: NDArray[np.generic] = np.clip(rounded, limits.min, limits.max).astype(tensor.dtype)
-    return quantized
 
 
 def _channel_order(channels: Channels, count: int) -> list[int] | None:

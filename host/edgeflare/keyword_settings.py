@@ -1,0 +1,73 @@
+"""Classes constructed from a table of settings, such as one of `pair.toml`, checked key by key."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, get_type_hints
+
+import msgspec
+
+from edgeflare.errors import UserError
+from edgeflare.suggestion import suggestion
+
+Made = TypeVar("Made")
+
+
+def constructed(made: Callable[..., Made], settings: Mapping[str, Any], where: str) -> Made:
+    """Return an instance of a class, constructed with settings as keyword arguments.
+
+    Args:
+        made: the class. The annotations of its constructor say of which types the values are; whole
+            numbers are taken where numbers are, and lists where tuples are.
+        settings: by the names of the constructor's arguments.
+        where: they stand, for messages, such as "pair.toml: [task]".
+
+    Raises:
+        UserError: a key is unknown or missing, or a value is of another type, or the constructor
+            refuses it.
+
+    """
+    try:
+        return made(**checked(made, settings, where))
+    except UserError as error:
+        said = str(error)
+        raise UserError(said if said.startswith(where) else f"{where}: {said}") from None
+
+
+def checked(made: Callable[..., Any], settings: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return settings with their values in the types that a constructor's annotations say.
+
+    Raises:
+        UserError: a key is unknown or missing, or a value is of another type.
+
+    """
+    known = _arguments(made)
+    for key in settings:
+        if key not in known:
+            keys = ", ".join(known) or "none"
+            raise UserError(f"{where}: unknown key {key}{suggestion(key, known)}; keys are {keys}")
+    for key, (_, needed) in known.items():
+        if needed and key not in settings:
+            raise UserError(f"{where}: {key} is missing: add it")
+    values = {}
+    for key, value in settings.items():
+        try:
+            values[key] = msgspec.convert(value, known[key][0])
+        except msgspec.ValidationError as error:
+            raise UserError(f"{where}: {key} is {value!r}: {_lowered(str(error))}") from None
+    return values
+
+
+def _arguments(made: Callable[..., Any]) -> dict[str, tuple[Any, bool]]:
+    """Return type and necessity of each keyword argument of a constructor."""
+    hints = get_type_hints(vars(made).get("__init__", made) if isinstance(made, type) else made)
+    return {
+        name: (hints.get(name, Any), one.default is one.empty)
+        for name, one in inspect.signature(made).parameters.items()
+        if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)
+    }
+
+
+def _lowered(message: str) -> str:
+    return message[:1].lower() + message[1:]

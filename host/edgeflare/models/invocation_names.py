@@ -1,0 +1,71 @@
+"""The names by which an original is called, where a converter gave its tensors other ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from edgeflare.errors import UserError
+from edgeflare.models.invocation import Invocation
+from edgeflare.models.tflite_graph import Graph, GraphTensor
+
+
+def invocation_of(invocation: Invocation, model: Path, compressed: Path) -> Invocation:
+    """Return how a model is called, given how the compressed model of its pair is.
+
+    An input or output that has another name in it is the one of the same shape, where there is only
+    one of that shape.
+
+    Args:
+        invocation: with the names of the compressed model.
+        model: the other model, a `.tflite` file.
+        compressed: the compressed model.
+
+    Raises:
+        UserError: a name is none of the model's, and its shape does not tell either.
+
+    """
+    if invocation.signature or not (invocation.state or invocation.shapes):
+        return invocation
+    theirs, ours = Graph(model.read_bytes(), str(model)), Graph(compressed.read_bytes())
+
+    def given(name: str) -> str:
+        return _found("input", name, _at(theirs, theirs.inputs), _at(ours, ours.inputs), model)
+
+    def made(name: str) -> str:
+        return _found("output", name, _at(theirs, theirs.outputs), _at(ours, ours.outputs), model)
+
+    return replace(
+        invocation,
+        state={given(fed): made(source) for fed, source in invocation.state.items()},
+        shapes={given(name): shape for name, shape in invocation.shapes.items()},
+    )
+
+
+def _found(
+    role: str,
+    name: str,
+    theirs: Sequence[GraphTensor],
+    ours: Sequence[GraphTensor],
+    model: Path,
+) -> str:
+    if name in {tensor.name for tensor in theirs}:
+        return name
+    shapes = [_shape(tensor) for tensor in ours if tensor.name == name]
+    alike = [tensor.name for tensor in theirs if _shape(tensor) in shapes]
+    if len(alike) == 1:
+        return alike[0]
+    known = ", ".join(f"{tensor.name!r} {tensor.shape}" for tensor in theirs)
+    raise UserError(
+        f"{model} has no {role} {name!r}, and its shape does not tell which it is: its {role}s are"
+        f" {known}"
+    )
+
+
+def _at(graph: Graph, indexes: Sequence[int]) -> list[GraphTensor]:
+    return [graph.tensors[index] for index in indexes]
+
+
+def _shape(tensor: GraphTensor) -> tuple[int, ...]:
+    return tuple(size for size in tensor.shape if size != 1)

@@ -1,0 +1,254 @@
+"""The inputs of one model, each matched to what the pair says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.core.encoder import Encoder
+from edgeflare.core.seeds import Seeds
+from edgeflare.core.tensor import Tensor
+from edgeflare.core.tensor_rows import pack_rows, unpack_rows
+from edgeflare.errors import UserError
+from edgeflare.models.pair_input import PairInput
+from edgeflare.models.pair_interface import PairInterface
+
+
+class ModelInputs:
+    """The inputs of a model, and what the pair says of each.
+
+    Attributes:
+        shape: of the inputs that are searched. Several arrays that are searched together are one
+            input then, (values,), in the order in which the pair names them.
+
+    """
+
+    def __init__(
+        self,
+        interface: PairInterface,
+        tensors: Sequence[Tensor],
+        model: str,
+        like: ModelInputs | None = None,
+    ) -> None:
+        """Match a model's inputs.
+
+        Args:
+            interface: of the pair.
+            tensors: all inputs of the model but those that a state feeds.
+            model: what the user calls the model, for messages.
+            like: those of the pair's other model, whose shapes tell inputs apart that have other
+                names here.
+
+        Raises:
+            UserError: an input is not described, or what is described is no input, or does not
+                take what the pair says.
+
+        """
+        self._tensors = tuple(tensors)
+        shapes = None if like is None else like.tensors
+        self._at = match_inputs(interface.inputs, tensors, model, shapes)
+        self._searched = interface.searched
+        self._fixed = tuple(one for one in interface.inputs if not one.search)
+        self._shapes = [one.opened.input_shape(self.tensor(one), model) for one in self._searched]
+        self._sizes = [prod(shape) for shape in self._shapes]
+        self.shape = self._shapes[0] if len(self._shapes) == 1 else (sum(self._sizes),)
+
+    def tensor(self, one: PairInput) -> Tensor:
+        """Return the model's input that is one of the pair's."""
+        return self._tensors[self._at[one.name]]
+
+    @property
+    def tensors(self) -> Mapping[str, Tensor]:
+        """The model's inputs by the pair's names."""
+        return {name: self._tensors[at] for name, at in self._at.items()}
+
+    @property
+    def fixed_names(self) -> tuple[str, ...]:
+        """The pair's names of the inputs that the search leaves as a seed has them."""
+        return tuple(one.name for one in self._fixed)
+
+    def load(self, path: Path, limit: int | None = None) -> Seeds:
+        """Load seeds as those of the pair are given.
+
+        Raises:
+            UserError: there are none, or they do not fit.
+
+        """
+        several = len(self._at) > 1
+        if several and path.is_dir():
+            raise UserError(
+                f"seeds {path}: of a model with several inputs they are one .npz file, which has an"
+                " array for each input: " + ", ".join(self._at)
+            )
+
+        def loaded(one: PairInput, shape: tuple[int, ...]) -> Seeds:
+            array = one.array or (one.name if one.domain == "array" or several else "")
+            return one.opened.load_seeds(path, shape, array, limit)
+
+        parts = [
+            loaded(one, shape) for one, shape in zip(self._searched, self._shapes, strict=True)
+        ]
+        fixed = {
+            one.name: loaded(one, one.opened.input_shape(self.tensor(one))).inputs
+            for one in self._fixed
+        }
+        counts = {len(part.inputs) for part in parts} | {len(rows) for rows in fixed.values()}
+        if len(counts) > 1:
+            raise UserError(
+                f"seeds {path}: the arrays of {', '.join(self._at)} have different numbers of"
+                f" seeds, {', '.join(map(str, sorted(counts)))}: give each input of each seed"
+            )
+        if len(parts) == 1 and not fixed:
+            return parts[0]
+        whole = [part.inputs.reshape(len(part), -1) for part in parts]
+        inputs = parts[0].inputs if len(parts) == 1 else np.concatenate(whole, axis=1)
+        return replace(parts[0], inputs=inputs, fixed=fixed)
+
+    def encoder(self) -> Encoder:
+        """Return what encodes searched inputs: for the only input, or rows of all searched ones."""
+        encoders = [one.opened.encoder(self.tensor(one)) for one in self._searched]
+        if len(encoders) == 1:
+            return encoders[0]
+        tensors = [self.tensor(one) for one in self._searched]
+        return _JoinedEncoder(encoders, tensors, self._sizes, self._shapes)
+
+    def fixed(self, seeds: Seeds) -> FixedInputs | None:
+        """Return the inputs that the search leaves as a seed has them; None where there are none.
+
+        Several searched ones are put into the order of the model's inputs by it too.
+        """
+        if len(self._at) == 1:
+            return None
+        encoded = {
+            self._at[one.name]: one.opened.encoder(self.tensor(one)).encode(seeds.fixed[one.name])
+            for one in self._fixed
+        }
+        searched = tuple(self._at[one.name] for one in self._searched)
+        return FixedInputs(self._tensors, searched, encoded, seeds.ids)
+
+
+@dataclass(frozen=True, slots=True)
+class FixedInputs:
+    """What a model takes beside the searched inputs: of each seed, already encoded.
+
+    Attributes:
+        tensors: all inputs of the model, in its order.
+        searched: the positions of the searched ones among them, in the order of the pair.
+        encoded: the others by their positions, (seeds, *row) each.
+        ids: of the seeds, in their order there; empty where they are 0, 1, ….
+
+    """
+
+    tensors: tuple[Tensor, ...]
+    searched: tuple[int, ...]
+    encoded: Mapping[int, NDArray[np.generic]]
+    ids: tuple[int, ...] = ()
+
+    def beside(self, encoded: NDArray[np.generic], seed_ids: Sequence[int]) -> NDArray[np.generic]:
+        """Return the rows of a batch for the model; see `pack_rows`.
+
+        Args:
+            encoded: the batch as the encoder of the searched inputs made it.
+            seed_ids: the seed of each input of it.
+
+        """
+        places = [self.ids.index(one) for one in seed_ids] if self.ids else list(seed_ids)
+        arrays = {at: rows[places] for at, rows in self.encoded.items()}
+        mine = unpack_rows([self.tensors[at] for at in self.searched], encoded)
+        arrays |= dict(zip(self.searched, mine, strict=True))
+        return pack_rows(self.tensors, [arrays[at] for at in range(len(self.tensors))])
+
+
+def model_rows(
+    encoder: Encoder, fixed: FixedInputs | None, inputs: NDArray[Any], seed_ids: Sequence[int]
+) -> NDArray[np.generic]:
+    """Return the rows that a model takes for inputs of these seeds.
+
+    Args:
+        encoder: of the inputs that are searched.
+        fixed: what the model takes beside them; None where that is nothing.
+        inputs: (batch, *shape).
+        seed_ids: the seed of each of them.
+
+    """
+    encoded = encoder.encode(inputs)
+    return encoded if fixed is None else fixed.beside(encoded, seed_ids)
+
+
+class _JoinedEncoder:
+    """Encodes several arrays that are searched as one."""
+
+    def __init__(
+        self,
+        encoders: Sequence[Encoder],
+        tensors: Sequence[Tensor],
+        sizes: Sequence[int],
+        shapes: Sequence[tuple[int, ...]],
+    ) -> None:
+        self._encoders, self._tensors, self._shapes = encoders, tensors, shapes
+        self._cuts = np.cumsum(sizes)[:-1]
+
+    def encode(self, inputs: NDArray[Any]) -> NDArray[np.generic]:
+        """Return the rows of a batch, (batch, values)."""
+        parts = np.split(inputs, self._cuts, axis=1)
+        encoded = [
+            encoder.encode(part.reshape(len(inputs), *shape))
+            for encoder, part, shape in zip(self._encoders, parts, self._shapes, strict=True)
+        ]
+        return pack_rows(self._tensors, encoded)
+
+
+def match_inputs(
+    described: Sequence[PairInput],
+    tensors: Sequence[Tensor],
+    model: str,
+    like: Mapping[str, Tensor] | None = None,
+) -> dict[str, int]:
+    """Return the position of each described input among a model's.
+
+    An input is found by its name; elsewhere by the shape that the other model has it in.
+
+    Raises:
+        UserError: one is not found, or one of the model's is not described.
+
+    """
+    known = ", ".join(f"{one.name!r} {one.shape}" for one in tensors) or "none"
+    if len(described) == len(tensors) == 1 and not described[0].tensor:
+        return {described[0].name: 0}
+    if len(described) == 1 and not described[0].name:
+        raise UserError(
+            f"{model} has {len(tensors)} inputs ({known}), and the pair describes one: write an"
+            " [inputs.NAME] for each into pair.toml, and [state] for those that an output feeds"
+        )
+    names = [tensor.name for tensor in tensors]
+    found: dict[str, int] = {}
+    for one in described:
+        alike = [n for n, tensor in enumerate(tensors) if like and _alike(tensor, like[one.name])]
+        if one.tensor_name in names:
+            found[one.name] = names.index(one.tensor_name)
+        elif len(alike) == 1:
+            found[one.name] = alike[0]
+        elif len(described) == len(tensors) == 1:
+            found[one.name] = 0
+        else:
+            raise UserError(
+                f"{model} has no input {one.tensor_name!r}: its inputs are {known}; say which it is"
+                f' with tensor = "…" under [inputs.{one.name}]'
+            )
+    missing = [names[n] for n in range(len(names)) if n not in found.values()]
+    if missing or len(set(found.values())) < len(found):
+        raise UserError(
+            f"{model} has {len(tensors)} inputs ({known}), of which {', '.join(missing)} is not"
+            " given: write an [inputs.NAME] for it into pair.toml, or a [state]"
+        )
+    return found
+
+
+def _alike(one: Tensor, other: Tensor) -> bool:
+    return [n for n in one.shape if n != 1] == [n for n in other.shape if n != 1]

@@ -1,0 +1,125 @@
+"""What the models of a pair take and give: inputs, task, and how they are called on one input."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from edgeflare.core.domain import Domain
+from edgeflare.core.task import Task
+from edgeflare.domains.image import ImageDomain
+from edgeflare.errors import UserError
+from edgeflare.models.invocation import Invocation
+from edgeflare.models.pair_input import DEFAULT_DOMAIN, PairInput
+from edgeflare.tasks.task_registry import find_task
+
+DEFAULT_TASK = "classification"
+"""The task of pairs that say nothing of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairInterface:
+    """What the models of a pair take and give.
+
+    Attributes:
+        inputs: at least one, of which the search changes one at least.
+        task: name of the task.
+        task_settings: what the task is constructed with, as plain JSON values.
+        invocation: how the models are called; its names are those of the compressed model.
+        opened_task: the task itself.
+
+    """
+
+    inputs: tuple[PairInput, ...] = (PairInput(""),)
+    task: str = DEFAULT_TASK
+    task_settings: Mapping[str, Any] = field(default_factory=dict)
+    invocation: Invocation = field(default_factory=Invocation)
+    opened_task: Task = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Construct the task.
+
+        Raises:
+            UserError: there is none of the name, or it does not take its settings; or the search
+                may change no input, or several that are not alike.
+
+        """
+        object.__setattr__(self, "opened_task", find_task(self.task, self.task_settings))
+        _require_alike(self.searched)
+
+    @property
+    def searched(self) -> tuple[PairInput, ...]:
+        """The inputs that the search changes."""
+        return tuple(one for one in self.inputs if one.search)
+
+    @property
+    def domain(self) -> Domain:
+        """The domain of the inputs that the search changes."""
+        return self.searched[0].opened
+
+    @property
+    def domain_name(self) -> str:
+        """The name of that domain."""
+        return self.searched[0].domain
+
+    def with_outputs(self, outputs: str | None) -> PairInterface:
+        """Return this for a classifier whose outputs are known to be logits or probabilities."""
+        if outputs is None or self.task != DEFAULT_TASK:
+            return self
+        return replace(self, task_settings={**self.task_settings, "outputs": outputs})
+
+    def to_json(self) -> dict[str, Any]:
+        """Return this as plain JSON values; what is as it is by default is left out."""
+        task = dict(self.task_settings)
+        fields: dict[str, Any] = {"outputs": task.pop("outputs", None)}
+        if self.task != DEFAULT_TASK or task:
+            fields |= {"task": self.task, "task_settings": dict(self.task_settings)}
+        if isinstance(self.domain, ImageDomain):
+            fields["preprocess"] = asdict(self.domain.preprocess)
+        else:
+            (first, *_) = self.searched
+            fields |= {"domain": first.domain, "domain_settings": dict(first.settings)}
+        if self.inputs != (PairInput("", self.domain_name, self.searched[0].settings),):
+            fields["inputs"] = [one.to_json() for one in self.inputs]
+        if self.invocation != Invocation():
+            fields["invocation"] = asdict(self.invocation)
+        return fields
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> PairInterface:
+        """Return what `to_json` described, also in the journals of 0.1.0."""
+        domain = fields.get("domain", DEFAULT_DOMAIN)
+        settings = fields["preprocess"] if domain == DEFAULT_DOMAIN else fields["domain_settings"]
+        described = fields.get("inputs")
+        only = (PairInput("", domain, settings),)
+        outputs = fields.get("outputs")
+        task_settings = {} if outputs is None else {"outputs": outputs}
+        called = dict(fields.get("invocation", {}))
+        called["shapes"] = {key: tuple(value) for key, value in called.get("shapes", {}).items()}
+        return cls(
+            inputs=tuple(PairInput(**one) for one in described) if described else only,
+            task=fields.get("task", DEFAULT_TASK),
+            task_settings=fields.get("task_settings", task_settings),
+            invocation=Invocation(**called),
+        )
+
+
+def _require_alike(searched: tuple[PairInput, ...]) -> None:
+    """Refuse inputs that cannot be searched together."""
+    if not searched:
+        raise UserError("search is false for every input: let the search change one")
+    first = searched[0]
+    for other in searched[1:]:
+        if first.domain != "array" or other.domain != "array":
+            raise UserError(
+                f"inputs {first.name} ({first.domain}) and {other.name} ({other.domain}) cannot be"
+                ' searched together, only those of the domain "array" can: say search = false'
+                f" under [inputs.{other.name}]"
+            )
+        if first.opened.space != other.opened.space:
+            raise UserError(
+                f"inputs {first.name} and {other.name} are searched together, so they need the"
+                " same dtype, lowest, highest and level: say so, or search = false under"
+                f" [inputs.{other.name}]"
+            )

@@ -1,0 +1,61 @@
+"""What a run takes the models of its pair to take and give, as lines for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from edgeflare.run.run_header import RunHeader
+from edgeflare.untrusted_text import printable
+
+
+def interface_lines(header: RunHeader) -> list[str]:
+    """Return a line on each input, on the task, and on the state where there is one."""
+    pair = header.pair
+    lines = [printable(_input(one)) for one in _inputs(pair)]
+    if "preprocess" in pair and "inputs" not in pair:
+        lines = [_image(pair["preprocess"])]
+    kinds = " and ".join(dict.fromkeys(decoder.meaning for decoder in header.arms.values()))
+    task, settings = pair.get("task", "classification"), pair.get("task_settings", {})
+    lines.append(printable(f"task: {task}{_settings(settings)}; the models give {kinds}"))
+    called = pair.get("invocation", {})
+    if called.get("state"):
+        links = ", ".join(f"{made} feeds {fed}" for fed, made in called["state"].items())
+        lines.append(printable(f"state: {links}; {called['frames']} frames in a clip"))
+    if called.get("signature"):
+        lines.append(printable(f"signature: {called['signature']}"))
+    return lines
+
+
+def _inputs(pair: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    only = {"name": "", "domain": pair.get("domain"), "settings": pair.get("domain_settings", {})}
+    return list(pair.get("inputs", [only]))
+
+
+def _input(one: Mapping[str, Any]) -> str:
+    name = f"input {one['name']}" if one["name"] else "input"
+    fixed = "" if one.get("search", True) else "; the search leaves it as each seed has it"
+    return f"{name}: {one['domain']}{_settings(one['settings'])}{fixed}"
+
+
+def _settings(settings: Mapping[str, Any]) -> str:
+    return "".join(f", {key} {_value(value)}" for key, value in settings.items())
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        inner = dict(value)
+        name = inner.pop("name", "")
+        rest = ", ".join(f"{key} {_value(one)}" for key, one in inner.items())
+        return f"{name} ({rest})" if rest else str(name)
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(_value, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _image(said: Mapping[str, Any]) -> str:
+    mean, std = (", ".join(f"{value:g}" for value in said[key]) for key in ("mean", "std"))
+    return (
+        f"model input = (pixel / {said['scale']:g} - {mean}) / {std}, channels {said['channels']},"
+        f" seeds of another size: {said['resize']}"
+    )

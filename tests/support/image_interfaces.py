@@ -1,0 +1,22 @@
+"""What the models of pairs of image classifiers take and give."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from edgeflare.domains.image import ImageDomain
+from edgeflare.domains.preprocess import Preprocess
+from edgeflare.models.pair import Pair
+from edgeflare.models.pair_input import PairInput
+from edgeflare.models.pair_interface import PairInterface
+
+
+def image_interface(preprocess: Preprocess | None = None) -> PairInterface:
+    """Return what a pair of image classifiers takes; without preprocessing, pixel / 255."""
+    return PairInterface((PairInput("", "image", asdict(preprocess or Preprocess())),))
+
+
+def preprocess_of(pair: Pair) -> Preprocess:
+    """Return how the images of a pair become inputs."""
+    assert isinstance(pair.interface.domain, ImageDomain)
+    return pair.interface.domain.preprocess
