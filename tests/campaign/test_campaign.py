@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,12 @@ from numpy.typing import NDArray
 from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.tensor import RawBatch
+from edgeflare.domains.image import ImageDomain
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.evaluator import Evaluator
 from edgeflare.run.journal import Journal
 from edgeflare.run.run_directory import RunDirectory
+from edgeflare_operators import MutationOperator
 from laboratory import Laboratory, untimed
 from wrapped_evaluators import WrappedEvaluator, with_outputs
 
@@ -33,6 +36,21 @@ def test_it_finds_what_deviates_and_says_how(laboratory: Laboratory) -> None:
         assert finding["labels"]["original"] != finding["labels"]["device"]
         assert (laboratory.folder / "run" / finding["image"]).is_file()
         assert finding["queries"] <= 150
+
+
+def test_operators_are_used_as_the_domain_of_the_pair_binds_them(
+    laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def rolling(_domain: ImageDomain, operator: MutationOperator) -> MutationOperator:
+        return replace(operator, apply=lambda image, _rng: np.roll(image, 1))
+
+    monkeypatch.setattr(ImageDomain, "bound", rolling)
+    document = laboratory.run("run")
+    run = RunDirectory(laboratory.folder / "run")
+    assert document["findings"]
+    for finding in document["findings"]:
+        mutant, seed = (run.load_input(finding[key]) for key in ("image", "seed_image"))
+        assert any(np.array_equal(mutant, np.roll(seed, by)) for by in range(1, seed.size))
 
 
 @pytest.mark.slow

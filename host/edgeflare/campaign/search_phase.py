@@ -36,7 +36,8 @@ class SearchPhase:
         self._seeds = seeds
         self._strategy = find_strategy(context.plan.strategy).create(context.plan.parameters)
         self._donors = tuple(Donor(context.seeds.inputs[i], seeds[i]) for i in sorted(seeds))
-        self._operators = domain_operators(context.domain.name, context.plan.operators)
+        pool = domain_operators(context.domain.name, context.plan.operators)
+        self._operators = tuple(map(context.domain.bound, pool))
         self._paper_operators = context.domain.paper_operators()
         self._published_operators = context.domain.published_operators()
         self._ended = context.journal.chains()

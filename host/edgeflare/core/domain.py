@@ -48,6 +48,13 @@ class Domain(ABC):
         """Return those of its published code, in its order; the paper's unless overridden."""
         return self.paper_operators()
 
+    def bound(self, operator: MutationOperator) -> MutationOperator:
+        """Return an operator that knows what inputs of this very domain may hold.
+
+        The same one unless overridden: most operators see that from the input.
+        """
+        return operator
+
     @abstractmethod
     def input_shape(self, tensor: Tensor, model: str = "the model") -> tuple[int, ...]:
         """Return the shape of the inputs that are encoded for an input of a model.
