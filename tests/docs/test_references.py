@@ -20,6 +20,7 @@ from edgeflare.devices.profile_keys import COMMON_KEYS
 from edgeflare.devices.provenance import Provenance
 from edgeflare.devices.transports.transport_registry import transports
 from edgeflare.domains.preprocess import PRESETS
+from edgeflare.domains.domain_registry import DOMAINS
 from edgeflare.models.pair_file import Settings
 from edgeflare.search.strategy_registry import strategies
 from edgeflare_operators import built_in_operators
@@ -146,7 +147,10 @@ def test_every_key_of_a_repair_is_told() -> None:
 
 def test_every_strategy_and_operator_is_told() -> None:
     assert set(strategies()) <= words("differences.md")
-    assert {operator.name for operator in built_in_operators()} <= words("operators.md")
+    for domain in DOMAINS.names():
+        names = {operator.name for operator in built_in_operators(domain)}
+        assert names
+        assert names <= words("operators.md")
 
 
 @pytest.mark.slow

@@ -20,6 +20,7 @@ from edgeflare_operators import (
     audio,
     built_in_operators,
     domains,
+    frames,
     image,
     operator,
     operator_registry,
@@ -198,10 +199,10 @@ def test_an_operator_tells_its_package_and_domain() -> None:
         return -samples
 
     assert pitch.package == __name__.partition(".")[0]
-    assert domains() == ("array", "audio", "image", "song")
+    assert domains() == ("array", "audio", "frames", "image", "song")
 
 
-@pytest.mark.parametrize("module", [array, audio, image])
+@pytest.mark.parametrize("module", [array, audio, frames, image])
 def test_the_built_in_operators_are_offered_by_an_entry_point(module: ModuleType) -> None:
     domain = module.__name__.rpartition(".")[2]
     (entry,) = (
