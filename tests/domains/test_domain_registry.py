@@ -43,6 +43,6 @@ def test_a_broken_domain_of_another_package_harms_no_file_of_ours(
 
 def test_a_file_of_no_domain_is_refused() -> None:
     known = ", ".join(DOMAINS.names())
-    assert known == "array, audio, frames, image"
+    assert known == "array, audio, frames, image, tokens"
     with pytest.raises(UserError, match=f"is no file of any domain; there are {known}"):
         decoder_of_file("seed.doc")

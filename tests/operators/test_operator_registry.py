@@ -25,6 +25,7 @@ from edgeflare_operators import (
     operator,
     operator_registry,
     operators,
+    tokens,
 )
 from plugin_package import install_plugin
 
@@ -199,10 +200,10 @@ def test_an_operator_tells_its_package_and_domain() -> None:
         return -samples
 
     assert pitch.package == __name__.partition(".")[0]
-    assert domains() == ("array", "audio", "frames", "image", "song")
+    assert domains() == ("array", "audio", "frames", "image", "song", "tokens")
 
 
-@pytest.mark.parametrize("module", [array, audio, frames, image])
+@pytest.mark.parametrize("module", [array, audio, frames, image, tokens])
 def test_the_built_in_operators_are_offered_by_an_entry_point(module: ModuleType) -> None:
     domain = module.__name__.rpartition(".")[2]
     (entry,) = (
