@@ -92,6 +92,12 @@ def test_swap_sets_bound_what_replaces_an_id() -> None:
     assert mutants == {(4, 5, 8), (3, 6, 8), (3, 7, 8)}
 
 
+def test_no_difference_of_ids_is_bounded() -> None:
+    domain = TokensDomain(vocabulary=9)
+    assert domain.default_linf is None
+    assert domain.default_rms is None
+
+
 def test_near_duplicates_differ_in_few_ids() -> None:
     rng = np.random.default_rng(0)
     seeds = rng.integers(0, 50, (4, 40)).astype(np.int32)

@@ -36,6 +36,8 @@ class TokensDomain(Domain):
 
     name = "tokens"
     suffix = ".tokens.json"
+    default_linf = None  # a difference of ids says nothing
+    default_rms = None
     space: TokenSpace
 
     def __init__(
