@@ -18,10 +18,11 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.core.nearness_measure import PSNR
 from edgeflare.errors import EdgeFlareError
 from edgeflare.report.nearness_figure import draw_nearness
 from edgeflare.run.load_document import load_document
-from edgeflare.run.nearness import LEVELS_DB, nearness_of, psnr_of
+from edgeflare.run.nearness import levels_db, nearness_db, nearness_of
 from edgeflare.run.run_directory import RunDirectory, write_atomically
 from edgeflare.run.run_document import RunDocument
 
@@ -59,7 +60,7 @@ def main() -> None:
 
 
 def print_table(documents: Sequence[RunDocument]) -> None:
-    levels = [f"{level:g} dB" for level in LEVELS_DB]
+    levels = [f"{level:g} dB" for level in levels_db(PSNR)]
     columns = ("pair", "seeds", "shrink", "median dB", *levels, "area", "refined/s", "searched/s")
     print("| " + " | ".join(columns) + " |")
     print("|---" + "|--:" * (len(columns) - 1) + "|")
@@ -72,7 +73,7 @@ def print_table(documents: Sequence[RunDocument]) -> None:
             str(totals.seeds),
             str(document.plan["shrink"]),
             f"{np.median(distances(document)):.1f}",
-            *(f"{one.share:.0%}" for one in near.psnr),
+            *(f"{one.share:.0%}" for one in near.shares),
             f"{near.area:.3f}",
             f"{refined / max(totals.refine_seconds, 1e-9):,.0f}",
             f"{totals.queries / max(totals.wall_seconds, 1e-9):,.0f}",
@@ -81,7 +82,7 @@ def print_table(documents: Sequence[RunDocument]) -> None:
 
 
 def distances(document: RunDocument) -> list[float]:
-    return [value for one in document.findings if (value := psnr_of(one)) is not None]
+    return [value for one in document.findings if (value := nearness_db(one)) is not None]
 
 
 def heading() -> Pixels:
@@ -95,8 +96,8 @@ def row_of(directory: RunDirectory, document: RunDocument) -> Pixels:
     row = np.full((HEAD + 2 * (SIDE + GAP), len(SHEET_DB) * (SIDE + GAP) + GAP, 3), 255, np.uint8)
     put(row, document.pair["name"], 0)
     for column, level in enumerate(SHEET_DB):
-        entry = min(document.findings, key=lambda one: abs((psnr_of(one) or 0.0) - level))
-        if abs((psnr_of(entry) or 0.0) - level) > NEAR_ENOUGH_DB:
+        entry = min(document.findings, key=lambda one: abs((nearness_db(one) or 0.0) - level))
+        if abs((nearness_db(entry) or 0.0) - level) > NEAR_ENOUGH_DB:
             continue
         for line, name in enumerate((entry.seed_image, entry.image)):
             top, left = HEAD + line * (SIDE + GAP), GAP + column * (SIDE + GAP)

@@ -116,7 +116,7 @@ class EdgeFlare:
         limit: int | None = None,
         find: Literal["any", "compression", "kernel"] = "any",
         min_strength: float = 0.0,
-        within: float | None = 30.0,
+        within: float | Literal["default"] | None = "default",
         shrink: int | None = None,
         rng_seed: int = 0,
         operators: Sequence[str] = ("built-in",),
@@ -131,8 +131,9 @@ class EdgeFlare:
             limit: take the first so many seeds only.
             find: which deviations count.
             min_strength: deviations weaker than this do not count, once they are strengthened.
-            within: deviations farther from their seed than this PSNR in dB do not count, once they
-                are shrunk; None for any distance.
+            within: deviations farther from their seed than this PSNR in dB (of sounds SNR) do not
+                count, once they are shrunk; None for any distance. By default 30 for images; each
+                domain has its own.
             shrink: queries that bringing one finding nearer to its seed may take, beside those of
                 the search; None for the default of `edgeflare search`, 0 for none.
             rng_seed: the run seed: the same one finds the same.
@@ -154,7 +155,7 @@ class EdgeFlare:
 
         _check("rng_seed", rng_seed, 0, MOST, whole=True)
         _check("min_strength", min_strength, 0.0, 1.0)
-        _check("within", within, 0.0)
+        _check("within", None if within == "default" else within, 0.0)
         _check("shrink", shrink, 0, MOST, whole=True)
         _check_choice("find", find, [one.value for one in Find])
         plan = Plan(

@@ -17,7 +17,7 @@ from edgeflare.campaign.observer import Observer
 from edgeflare.core.goal import Goal
 from edgeflare.errors import UserError
 from edgeflare.rank.model_runs import ModelRuns, read_runs
-from edgeflare.run.nearness import psnr_of, rise
+from edgeflare.run.nearness import nearness_db, rise
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_document import RunDocument
 from example_bench import Watcher
@@ -90,7 +90,7 @@ def test_each_seed_counts_as_near_as_its_finding(shrunk: Ran) -> None:
     for column, document in enumerate(shrunk.documents):
         expected = np.zeros(SEEDS)
         for entry in document.findings:
-            distance = psnr_of(entry)
+            distance = nearness_db(entry)
             assert distance is not None
             expected[entry.seed_id] = rise(distance)
         deviating = [entry.seed_id for entry in document.deviating_seeds]

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from documents import finding, run_document
 from edgeflare.core.goal import Goal
-from edgeflare.report.nearness_curve import linf_steps, psnr_steps
+from edgeflare.core.nearness_measure import PSNR
+from edgeflare.report.nearness_curve import db_steps, linf_steps
 from edgeflare.run.nearness import (
-    AREA_DB,
-    LEVELS_DB,
     area,
     is_near,
     is_strong,
+    levels_db,
     nearness_of,
     psnr,
 )
@@ -58,14 +58,15 @@ def test_no_change_is_infinitely_near() -> None:
 def test_shares_are_of_all_seeds_and_grow_with_the_distance(rms: list[float], unfound: int) -> None:
     seeds = len(rms) + unfound
     near = nearness_of([entry(one) for one in rms], seeds)
-    counts = [one.seeds for one in near.psnr]
+    counts = [one.seeds for one in near.shares]
     assert counts == sorted(counts, reverse=True)
     assert counts == [
-        sum(one == 0.0 or psnr(10.0 * one, 100) >= level for one in rms) for level in LEVELS_DB
+        sum(one == 0.0 or psnr(10.0 * one, 100) >= level for one in rms)
+        for level in levels_db(PSNR)
     ]
     largest = [one.seeds for one in near.linf]
     assert largest == sorted(largest)
-    for levels in (near.psnr, near.linf):
+    for levels in (near.shares, near.linf):
         assert [one.share for one in levels] == pytest.approx(
             [one.seeds / max(1, seeds) for one in levels]
         )
@@ -76,26 +77,26 @@ def test_shares_are_of_all_seeds_and_grow_with_the_distance(rms: list[float], un
 def test_the_area_is_that_under_the_curve(rms: list[float], unfound: int) -> None:
     seeds = len(rms) + unfound
     known = [psnr(10.0 * one, 100) for one in rms]
-    grid = np.linspace(*AREA_DB, 20_001)
+    grid = np.linspace(*PSNR.curve, 20_001)
     shares = [sum(one >= level for one in known) / max(1, seeds) for level in grid]
     assert area(known, seeds) == pytest.approx(float(np.mean(shares)), abs=1e-3)
 
 
 def test_seeds_that_deviate_themselves_lie_at_no_distance() -> None:
     near = nearness_of([entry(0.0), entry(0.0)], 4)
-    assert {one.share for one in near.psnr} == {one.share for one in near.linf} == {0.5}
+    assert {one.share for one in near.shares} == {one.share for one in near.linf} == {0.5}
     assert near.area == 0.5
 
 
 def test_seeds_without_a_finding_never_rise() -> None:
     assert nearness_of([], 4).area == 0.0
-    assert psnr_steps(document([], 4)) == ([], [])
+    assert db_steps(document([], 4)) == ([], [])
 
 
 @given(DISTANCES)
 def test_the_curve_goes_from_near_to_far(rms: list[float]) -> None:
     run = document(rms, len(rms) + 3)
-    for steps, reverse in ((psnr_steps(run), True), (linf_steps(run), False)):
+    for steps, reverse in ((db_steps(run), True), (linf_steps(run), False)):
         distances, shares = steps
         assert distances == sorted(distances, reverse=reverse)
         assert shares == [n / (len(rms) + 3) for n in range(1, len(rms) + 1)]

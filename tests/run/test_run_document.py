@@ -23,7 +23,7 @@ from edgeflare.run.derive_document import derive_document
 from edgeflare.run.harm import rank
 from edgeflare.run.journal import Journal
 from edgeflare.run.load_document import load_document
-from edgeflare.run.nearness import counts, psnr_of
+from edgeflare.run.nearness import counts, nearness_db
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import from_json
 
@@ -182,5 +182,5 @@ def test_keys_that_older_versions_did_not_write_stay_absent(run: Any) -> None:
     assert as_json(read) == older
     assert [rank(entry) for entry in read.findings] == [2] * len(read.findings)  # unlabelled
     assert all(map(counts, read.findings))
-    assert {psnr_of(entry) for entry in read.findings} == {None}
+    assert {nearness_db(entry) for entry in read.findings} == {None}
     assert {who_was_right(entry) for entry in read.deviations} == {None}

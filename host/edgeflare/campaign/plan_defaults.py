@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from edgeflare.core.domain import Domain
 from edgeflare.core.goal import Find
 from edgeflare.core.seeds import Seeds
 from edgeflare.errors import UserError
@@ -37,7 +38,7 @@ def default_ensemble(pair: Pair, find: Find) -> tuple[Kernels, ...]:
     return (TWIN_KERNELS, "reference" if cheap else "builtin")
 
 
-def settle_plan(plan: Plan, seeds: Seeds, ensemble: tuple[Kernels, ...], domain: str) -> Plan:
+def settle_plan(plan: Plan, seeds: Seeds, ensemble: tuple[Kernels, ...], domain: Domain) -> Plan:
     """Return the plan with the ensemble that was opened, its operators, and its bounds.
 
     Raises:
@@ -50,4 +51,5 @@ def settle_plan(plan: Plan, seeds: Seeds, ensemble: tuple[Kernels, ...], domain:
             " raise it, or take fewer seeds with --limit"
         )
     size = int(np.prod(seeds.inputs.shape[1:]))
-    return plan.settled(ensemble, size, pool_names(domain, plan.operators))
+    operators = pool_names(domain.name, plan.operators)
+    return plan.settled(ensemble, size, operators, domain)

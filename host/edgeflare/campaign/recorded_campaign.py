@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 
 from edgeflare.campaign.campaign import Interrupt, StoppedBy, run_campaign
 from edgeflare.campaign.campaign_context import CHAINS, CampaignContext
@@ -14,6 +15,7 @@ from edgeflare.campaign.stopwatch import Stopwatch
 from edgeflare.errors import EdgeFlareError, InfrastructureError
 from edgeflare.run.derive_document import write_document
 from edgeflare.run.journal import Journal
+from edgeflare.run.nearness import NEARNESS_KEY
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDocument
@@ -69,6 +71,7 @@ def run_recorded_campaign(
         held_out=None if held_out is None else held_out.inputs,
     )
     journal.note("notes", list(opened.pair.notes))
+    journal.note(NEARNESS_KEY, asdict(context.domain.nearness_measure))
     for note in opened.pair.notes:
         observer.warned(note)
     try:

@@ -89,7 +89,7 @@ class RefinementPhase:
             self._seeds[seed_id],
             plan.goal,
             rng=np.random.default_rng([plan.rng_seed, seed_id, 1]),
-            bounds=plan.bounds,
+            bounds=plan.bounds(context.domain.space),
             ensemble=context.panel.members,
             space=context.domain.space,
         )

@@ -76,7 +76,7 @@ class SearchPhase:
             self._seeds[seed_id],
             goal,
             rng=chain_generator(context.plan.rng_seed, seed_id),
-            bounds=context.plan.bounds,
+            bounds=context.plan.bounds(context.domain.space),
             ensemble=context.panel.members,
             donors=self._donors,
             operators=self._operators,

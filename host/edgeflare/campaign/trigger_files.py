@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import asdict
 
 from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.core.trigger import Trigger
@@ -19,8 +19,6 @@ def store_trigger(context: CampaignContext, folder: str, seed_id: int, trigger: 
     if context.seeds.fixed:
         fixed = {name: rows[seed_id] for name, rows in context.seeds.fixed.items()}
         context.directory.store_fixed(seed_id, fixed)
-    cells = context.domain.space.cells(seed.shape)
-    change = np.abs(trigger.input.astype(np.float64) - seed)
     context.journal.write_trigger(
         TriggerRow(
             seed_id,
@@ -29,9 +27,7 @@ def store_trigger(context: CampaignContext, folder: str, seed_id: int, trigger: 
             stored.path,
             stored.sha256,
             stored_seed.path,
-            l2=float(np.sqrt((change**2).sum())),
-            linf=float(change.max()),
-            mean_abs=float(change.mean()),
-            changed=int(change.reshape(*cells, -1).any(axis=-1).sum()),
+            **asdict(context.domain.distances(trigger.input, seed)),
+            nearness_db=context.domain.nearness_db(trigger.input, seed),
         )
     )

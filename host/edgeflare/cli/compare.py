@@ -16,10 +16,11 @@ from edgeflare.cli.completion import complete_run
 from edgeflare.cli.console import Console
 from edgeflare.replay.run_comparison import ComparedRun, RunComparison
 from edgeflare.replay.run_comparison import compare as set_side_by_side
-from edgeflare.report.entry_names import last_parts
+from edgeflare.report.entry_names import last_parts, with_article
 from edgeflare.report.figure_lines import harms_in_words
 from edgeflare.report.nearness_figure import draw_nearness
 from edgeflare.run.load_document import load_document
+from edgeflare.run.nearness import measure_name
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.untrusted_text import printable
 
@@ -55,7 +56,8 @@ def compare(runs: Runs, as_json: AsJson = False, figure: Figure = None) -> None:
         typer.echo(json.dumps(comparison.to_json(), indent=1))
         return
     console = Console()
-    console.print(_table(comparison))
+    measures = dict.fromkeys(with_article(measure_name(one)) for one in documents.values())
+    console.print(_table(comparison, " or ".join(measures)))
     shared = len(comparison.shared_inputs)
     console.print(f"{shared} stored input{'s' * (shared != 1)} deviate in every run")
     if comparison.shared_seeds:
@@ -74,20 +76,20 @@ _ROWS: tuple[tuple[str, Callable[[ComparedRun], str]], ...] = (
     ("mean device queries", lambda one: _number(one.mean_device_queries, 1)),
     ("median strength", lambda one: _number(one.median_strength, 4)),
     ("median L2", lambda one: _number(one.median_l2, 0)),
-    ("seeds within a PSNR, dB", lambda one: _nearness(one) or "–"),
+    ("seeds within {measure}, dB", lambda one: _nearness(one) or "–"),
     ("area under that curve", lambda one: _number(one.area, 3)),
     ("inputs of this run alone", lambda one: str(one.unique)),
 )
 
 
-def _table(comparison: RunComparison) -> Table:
+def _table(comparison: RunComparison, measure: str) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column()
     for column in comparison.columns:
         table.add_column(escape(column.run), overflow="fold")
     for name, tell in _ROWS:
         cells = (map(printable, tell(column).split("\n")) for column in comparison.columns)
-        table.add_row(name, *(escape("\n".join(lines)) for lines in cells))
+        table.add_row(name.format(measure=measure), *(escape("\n".join(lines)) for lines in cells))
     return table
 
 

@@ -11,6 +11,7 @@ import typer
 from edgeflare.errors import UserError
 from edgeflare.models.other_runtime import SEPARATOR, split_member
 from edgeflare.models.tflite import Kernels
+from edgeflare.run.plan import Default
 from edgeflare.search.operator_pool import BUILT_IN
 from edgeflare.search.strategy_parameters import Value
 from edgeflare.search.strategy_registry import find_strategy, pool_strategies
@@ -100,39 +101,47 @@ def read_parameters(
     }
 
 
-def read_bound(option: str, text: str) -> float | None:
-    """Return a bound in gray levels; None for "none".
+def read_bound(option: str, text: str) -> float | Default | None:
+    """Return a bound in levels; None for "none", and "default" for itself.
 
     Raises:
-        UserError: it is neither a number above 0 nor none.
+        UserError: it is neither a number above 0 nor none or default.
 
     """
     if text == "none":
         return None
+    if text == "default":
+        return "default"
     try:
         bound = float(text)
     except ValueError:
         bound = 0.0
     if not (bound > 0.0 and math.isfinite(bound)):
-        raise UserError(f"{option} {text}: expected a number of gray levels above 0, or none")
+        raise UserError(
+            f"{option} {text}: expected a number of levels, of images gray levels, above 0, or none"
+        )
     return bound
 
 
-def read_within(option: str, text: str) -> float | None:
-    """Return a PSNR in dB; None for "none".
+def read_within(option: str, text: str) -> float | Default | None:
+    """Return a nearness in dB; None for "none", and "default" for itself.
 
     Raises:
-        UserError: it is neither a number from 0 on nor none.
+        UserError: it is neither a number from 0 on nor none or default.
 
     """
     if text == "none":
         return None
+    if text == "default":
+        return "default"
     try:
         level = float(text)
     except ValueError:
         level = -1.0
     if not (level >= 0.0 and math.isfinite(level)):
-        raise UserError(f"{option} {text}: expected a PSNR in dB, such as 30, or none")
+        raise UserError(
+            f"{option} {text}: expected a nearness in dB (of images a PSNR), such as 30, or none"
+        )
     return level
 
 

@@ -34,7 +34,6 @@ from edgeflare.run.gate import deviation_rate, exceeds, require_labels, searched
 from edgeflare.run.journal import damaged_journal, is_damage
 from edgeflare.run.plan import (
     SHRINK,
-    WITHIN_DB,
     default_strengthen,
 )
 from edgeflare.run.run_directory import RunDirectory
@@ -61,7 +60,7 @@ def search(
     rng_seed: search_options.RngSeed = 0,
     limits: search_options.SearchLimits,
     min_strength: search_options.MinStrength = 0.0,
-    within: search_options.Within = f"{WITHIN_DB:g}",
+    within: search_options.Within = "default",
     total_queries: search_options.TotalQueries = None,
     total_time: search_options.TotalTime = None,
     bounds: search_options.MutantBounds,

@@ -11,8 +11,9 @@ import typer
 
 from edgeflare.cli.completion import complete_device, complete_parameter, complete_strategy
 from edgeflare.cli.option_values import read_bound, require_finite
-from edgeflare.core.bounds import DEFAULT_LINF, DEFAULT_RMS
 from edgeflare.core.goal import Find, Goal
+from edgeflare.core.nearness_measure import PSNR
+from edgeflare.domains.image import DEFAULT_LINF, DEFAULT_RMS
 from edgeflare.run.json_file import MOST
 from edgeflare.run.plan import MAX_QUERIES, STRENGTHEN, TIME_LIMIT_SECONDS, Plan
 from edgeflare.search.strategy_registry import find_strategy, pool_strategies, strategies
@@ -33,7 +34,9 @@ MaxLinf = Annotated[
     typer.Option(
         "--max-linf",
         metavar="N",
-        help="The most gray levels that one value may change from its seed; none for no bound.",
+        help="The most levels (of an image gray levels) that one value may change from its seed; "
+        "none for no bound.",
+        show_default=f"{DEFAULT_LINF:g} for images; each domain has its own",
         rich_help_panel=_HOW,
     ),
 ]
@@ -42,7 +45,7 @@ MaxL2 = Annotated[
     typer.Option(
         "--max-l2",
         metavar="N",
-        help="The most gray levels of Euclidean distance from the seed; by default "
+        help="The most levels of Euclidean distance from the seed; by default, for images, "
         f"{DEFAULT_RMS:g} times the root of the number of values (2,520 for 28x28); none for no "
         "bound.",
         rich_help_panel=_HOW,
@@ -114,8 +117,10 @@ Within = Annotated[
     str,
     typer.Option(
         metavar="DB",
-        help="Deviations farther from their seed than this PSNR in dB do not count, once they are "
-        "shrunk; none for any distance. The search does not look at it (docs/gates.md).",
+        help="Deviations farther from their seed than this PSNR in dB (of sounds SNR) do not "
+        "count, once they are shrunk; none for any distance. The search does not look at it "
+        "(docs/gates.md).",
+        show_default=f"{PSNR.within:g} for images; each domain has its own",
         rich_help_panel=_WHAT,
     ),
 ]
@@ -238,7 +243,7 @@ class SearchLimits:
 class MutantBounds:
     """How far a mutant may be from its seed."""
 
-    max_linf: MaxLinf = f"{DEFAULT_LINF:g}"
+    max_linf: MaxLinf = "default"
     max_l2: MaxL2 = "default"
 
 
@@ -266,5 +271,5 @@ def make_plan(
         max_queries=limits.max_queries,
         time_limit=limits.time_limit,
         max_linf=read_bound("--max-linf", bounds.max_linf),
-        max_l2="default" if bounds.max_l2 == "default" else read_bound("--max-l2", bounds.max_l2),
+        max_l2=read_bound("--max-l2", bounds.max_l2),
     )

@@ -2,68 +2,122 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import sqrt
+from dataclasses import dataclass, field
+from math import floor, inf, sqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.input import Input
+from edgeflare.core.input_space import EIGHT_BIT, InputSpace
 
-DEFAULT_LINF = 250.0
-"""Gray levels. The 90th percentile of the published loop's triggers is 251 to 255 on all pairs."""
+Change = NDArray[Any]
+"""What an input differs by from its seed, in the inputs' own units, in a type that holds it."""
 
-DEFAULT_RMS = 90.0
-"""Gray levels, root mean square over an image's values. The 90th percentile of the published loop's
-triggers lies between 97 (LeNet-5) and 145 (ResNet-20)."""
+_WIDER = {"uint8": np.int16, "int8": np.int16, "uint16": np.int32, "int16": np.int32}
+"""Types of inputs whose changes are computed exactly, and the types that hold these."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """A ball around the seed.
+    """A ball around the seed, within the input space.
+
+    Values of up to 16 bits are computed with exactly, as whole numbers; others in float64.
 
     Attributes:
-        max_linf: the most that one value may change, in gray levels; None for no bound.
-        max_l2: the most that the Euclidean distance may be, in gray levels; None for no bound.
+        max_linf: the most that one value may change, in levels; None for no bound.
+        max_l2: the most that the Euclidean distance may be, in levels; None for no bound.
+        space: the values that inputs may have.
 
     """
 
     max_linf: float | None = None
     max_l2: float | None = None
+    space: InputSpace = EIGHT_BIT
+    # What is asked for each mutant, computed once: the two bounds in the inputs' own units.
+    _most: float = field(init=False, repr=False, compare=False)
+    _longest: float = field(init=False, repr=False, compare=False)
+    _most_squared: float = field(init=False, repr=False, compare=False)
+    _wide: Any = field(init=False, repr=False, compare=False)
+    _limited: bool = field(init=False, repr=False, compare=False)
 
-    def holds(self, image: Input, seed: Input) -> bool:
-        """Whether an image lies within the bounds of its seed."""
-        change = np.subtract(image, seed, dtype=np.int16)
-        if self.max_linf is not None and max(int(change.max()), -int(change.min())) > self.max_linf:
+    def __post_init__(self) -> None:
+        """Compute what is asked for each mutant."""
+        space = self.space
+        longest = inf if self.max_l2 is None else self.max_l2 * space.level
+        computed = {
+            "_most": inf if self.max_linf is None else self.max_linf * space.level,
+            "_longest": longest,
+            "_most_squared": _square(longest, space.whole),
+            "_wide": _WIDER.get(space.dtype, np.float64),
+            "_limited": space.is_limited,
+        }
+        for name, value in computed.items():
+            object.__setattr__(self, name, value)
+
+    def holds(self, one: Input, seed: Input) -> bool:
+        """Whether an input lies within the space and the bounds of its seed."""
+        if self._limited and not self.space.contains(one):
             return False
-        return self.max_l2 is None or _squared(change) <= _square(self.max_l2)
+        if self._most == inf and self._longest == inf:
+            return True
+        change = np.subtract(one, seed, dtype=self._wide)
+        if self._most < inf and max(change.max().item(), -change.min().item()) > self._most:
+            return False
+        return self._longest == inf or _squared(change) <= self._most_squared
 
-    def project(self, image: Input, seed: Input) -> Input:
-        """Return an image within the bounds: the same one, or one on the way to the seed.
+    def project(self, one: Input, seed: Input) -> Input:
+        """Return an input within the bounds: the same one, or one on the way to the seed.
 
-        Single values are brought back first, then all together; fractions are cut towards the
-        seed, so that the result holds the bounds to the last gray level.
+        Values beyond the space are brought back first, then those that changed too much, then all
+        together. Fractions of values that are whole numbers, and digits that the type has not, are
+        cut towards the seed, so that the result holds the bounds.
+
+        Args:
+            one: an input whose values are finite.
+            seed: its seed, which lies within the space.
+
         """
-        if self.holds(image, seed):
-            return image
-        change = np.subtract(image, seed, dtype=np.int16)
-        if self.max_linf is not None:
-            most = int(self.max_linf)
+        if self.holds(one, seed):
+            return one
+        change = np.subtract(
+            self.space.clipped(one) if self._limited else one, seed, dtype=self._wide
+        )
+        if self._most < inf:
+            most = floor(self._most) if self.space.whole else self._most
             change = np.clip(change, -most, most)
-        if self.max_l2 is not None and (squared := _squared(change)) > _square(self.max_l2):
-            change = np.trunc(change * (self.max_l2 / sqrt(squared))).astype(np.int16)
-        inside: Input = np.add(seed, change, dtype=np.int16).astype(np.uint8)
-        return inside
+        if self._longest < inf and (squared := _squared(change)) > self._most_squared:
+            change = change * (self._longest / sqrt(squared))
+            if self.space.whole:
+                change = np.trunc(change).astype(self._wide)
+        return self._moved(seed, change)
+
+    def _moved(self, seed: Input, change: Change) -> Input:
+        """Return the seed with a change, no value farther from it than the change says."""
+        moved: Input = np.add(seed, change, dtype=self._wide).astype(self.space.dtype)
+        if self.space.whole:
+            return moved
+        rounded_up = np.abs(np.subtract(moved, seed, dtype=self._wide)) > np.abs(change)
+        return np.where(rounded_up, np.nextafter(moved, seed), moved)
+
+
+def _square(bound: float, whole: bool) -> float:
+    """Return a bound's square, with room for what a root and a sum of squares lose by rounding.
+
+    Squared distances of whole numbers are whole numbers, and a root's square may not be.
+    """
+    squared = bound**2
+    return squared + max(1e-3 if whole else 0.0, 1e-14 * squared)
+
+
+def _squared(change: Change) -> float:
+    """Return the square of a change's length, the same for any number of threads."""
+    flat = change.reshape(-1)
+    if flat.dtype == np.float64:
+        return float(np.square(flat).sum())
+    flat = flat.astype(np.int64)
+    return int(flat @ flat)
 
 
 UNBOUNDED = Bounds()
-
-
-def _square(bound: float) -> float:
-    """Return a bound's square; squared distances are whole numbers, and a root's square may not."""
-    return bound**2 + 1e-3
-
-
-def _squared(change: NDArray[np.int16]) -> int:
-    flat = change.reshape(-1).astype(np.int64)
-    return int(flat @ flat)

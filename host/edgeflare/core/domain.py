@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from math import isfinite
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+
 from edgeflare.core.encoder import Encoder
 from edgeflare.core.input import Input
-from edgeflare.core.input_space import InputSpace
+from edgeflare.core.input_space import Distances, InputSpace
+from edgeflare.core.nearness_measure import PSNR, SNR, NearnessMeasure, decibels
 from edgeflare.core.seeds import Seeds
 from edgeflare.core.tensor import Tensor
 from edgeflare_operators import MutationOperator
@@ -33,12 +37,17 @@ class Domain(ABC):
         suffix: of the files in which inputs are stored, with the dot; no other domain has it, since
             it tells how a file is read.
         space: the values that inputs may have.
+        default_linf: levels that one value of a mutant may differ from its seed, unless told
+            otherwise; None for no bound.
+        default_rms: the same of all values, root mean square.
 
     """
 
     name: ClassVar[str]
     suffix: ClassVar[str]
     space: InputSpace
+    default_linf: ClassVar[float | None] = 250.0
+    default_rms: ClassVar[float | None] = 90.0
 
     def paper_operators(self) -> tuple[MutationOperator, ...]:
         """Return the operators of DFlare's paper for such inputs; none unless overridden."""
@@ -116,3 +125,22 @@ class Domain(ABC):
     @abstractmethod
     def count_near(self, fingerprints: Sequence[Any]) -> int:
         """Return how many inputs are near to, or equal to, another one, by their fingerprints."""
+
+    @property
+    def nearness_measure(self) -> NearnessMeasure:
+        """The measure of `nearness_db`: PSNR where the values have limits, and SNR elsewhere.
+
+        SNR depends on where a unit has its zero, as that of temperatures does.
+        """
+        return PSNR if isfinite(self.space.span) else SNR
+
+    def nearness_db(self, one: Input, seed: Input) -> float:
+        """Return how near an input is to its seed, in dB: larger is nearer, infinite for equal."""
+        peak = self.space.span
+        if not isfinite(peak):
+            peak = float(np.sqrt(np.square(self.space.levels(seed)).mean()))
+        return decibels(peak, self.distances(one, seed).l2, one.size)
+
+    def distances(self, one: Input, seed: Input) -> Distances:
+        """Return how far an input is from its seed, as the document of a run says it."""
+        return self.space.distances(one, seed)

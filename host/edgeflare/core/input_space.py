@@ -14,6 +14,24 @@ Real = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
+class Distances:
+    """How far an input is from its seed.
+
+    Attributes:
+        l2: Euclidean distance, in levels.
+        linf: largest change of a value, in levels.
+        mean_abs: mean absolute change of a value, in levels.
+        changed: number of cells that differ.
+
+    """
+
+    l2: float
+    linf: float
+    mean_abs: float
+    changed: int
+
+
+@dataclass(frozen=True, slots=True)
 class InputSpace:
     """The values that the inputs of a domain may have.
 
@@ -44,7 +62,7 @@ class InputSpace:
     def nearest(self, levels: Real) -> Input:
         """Return the input that is nearest to these values."""
         values = self._units(levels)
-        return self._clipped(np.rint(values) if self._whole else values)
+        return self.clipped(np.rint(values) if self.whole else values)
 
     def dithered(self, levels: Real, rng: np.random.Generator) -> Input:
         """Return an input near these values, rounded up or down by chance.
@@ -52,7 +70,7 @@ class InputSpace:
         So steps of less than a level are steps, where values are whole numbers.
         """
         values, chance = self._units(levels), rng.random(levels.shape)
-        return self._clipped(np.floor(values + chance) if self._whole else values)
+        return self.clipped(np.floor(values + chance) if self.whole else values)
 
     def between(self, begin: Input, end: Input, share: float) -> Input:
         """Return the input at that share of the line between two inputs.
@@ -60,7 +78,7 @@ class InputSpace:
         No value is farther from that of `begin` than the value of `end` is.
         """
         change = share * np.subtract(end, begin, dtype=np.float64)
-        return self._clipped(begin + (np.rint(change) if self._whole else change))
+        return self.clipped(begin + (np.rint(change) if self.whole else change))
 
     def distance(self, one: Input, other: Input) -> float:
         """Return the Euclidean distance of two inputs, in levels."""
@@ -79,15 +97,50 @@ class InputSpace:
         """Return the shape of an array of one value for each cell, which broadcasts to inputs."""
         return (*self.cells(shape), *(1 for _ in shape[self.cell_axes :]))
 
+    def contains(self, one: Input) -> bool:
+        """Whether all values of an input lie between the limits; no value that is no number does.
+
+        Args:
+            one: of the space's type.
+
+        """
+        # Rounded as the values are: 0.1 is not what float32 has of it.
+        lowest, highest = np.array([self.lowest, self.highest]).astype(self.dtype)
+        return bool(one.min() >= lowest and one.max() <= highest)
+
+    def clipped(self, values: Real | Input) -> Input:
+        """Return values between the limits, in the space's type."""
+        return np.clip(values, self.lowest, self.highest).astype(self.dtype)
+
     @property
-    def _whole(self) -> bool:
+    def whole(self) -> bool:
+        """Whether values are whole numbers."""
         return np.dtype(self.dtype).kind in "iu"
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether the type has values beyond the limits."""
+        limits = np.iinfo(self.dtype) if self.whole else np.finfo(self.dtype)
+        return bool(self.lowest > limits.min or self.highest < limits.max)
+
+    @property
+    def span(self) -> float:
+        """How many levels lie between the limits; infinite where there is none."""
+        return (self.highest - self.lowest) / self.level
+
+    def distances(self, one: Input, seed: Input) -> Distances:
+        """Return how far an input is from its seed."""
+        change = np.abs(self.levels(one) - self.levels(seed))
+        cells = change.reshape(*self.cells(change.shape), -1)
+        return Distances(
+            l2=float(np.sqrt((change**2).sum())),
+            linf=float(change.max()),
+            mean_abs=float(change.mean()),
+            changed=int(cells.any(axis=-1).sum()),
+        )
 
     def _units(self, levels: Real) -> Real:
         return levels if self.level == 1.0 else levels * self.level
-
-    def _clipped(self, values: Real) -> Input:
-        return np.clip(values, self.lowest, self.highest).astype(self.dtype)
 
 
 EIGHT_BIT = InputSpace("uint8", 0, 255, cell_axes=2)

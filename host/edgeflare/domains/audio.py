@@ -11,6 +11,7 @@ import numpy as np
 
 from edgeflare.core.domain import Domain
 from edgeflare.core.input_space import InputSpace
+from edgeflare.core.nearness_measure import SNR, NearnessMeasure
 from edgeflare.core.seeds import Seeds
 from edgeflare.core.tensor import Tensor
 from edgeflare.domains.audio_fingerprint import AudioFingerprint, audio_fingerprint, count_alike
@@ -140,6 +141,16 @@ class AudioDomain(Domain):
     def count_near(fingerprints: Sequence[AudioFingerprint]) -> int:
         """Return how many sounds resemble another one."""
         return count_alike(fingerprints)
+
+    @property
+    def nearness_measure(self) -> NearnessMeasure:
+        """SNR, since how loud a sound is has little to do with the range of its samples."""
+        return SNR
+
+    @staticmethod
+    def nearness_db(one: Wave, seed: Wave) -> float:
+        """Return the SNR of a sound to its seed, in dB."""
+        return signal_to_noise_db(one, seed)
 
 
 def signal_to_noise_db(one: Wave, seed: Wave) -> float:

@@ -40,6 +40,13 @@ TABLE_3 = (
 PUBLISHED = ("salt-and-pepper", "pixel-change", "average-blur", "gaussian-blur", "median-blur")
 """Names of the operators of its published code, beside two that are not registered."""
 
+DEFAULT_LINF = 250.0
+"""Gray levels. The 90th percentile of the published loop's triggers is 251 to 255 on all pairs."""
+
+DEFAULT_RMS = 90.0
+"""Gray levels, root mean square over an image's values. The 90th percentile of the published loop's
+triggers lies between 97 (LeNet-5) and 145 (ResNet-20)."""
+
 
 class ImageDomain(Domain):
     """Images of 8 bits, stored as PNG."""
@@ -47,6 +54,8 @@ class ImageDomain(Domain):
     name = "image"
     suffix = ".png"
     space = EIGHT_BIT
+    default_linf = DEFAULT_LINF
+    default_rms = DEFAULT_RMS
 
     def __init__(
         self,

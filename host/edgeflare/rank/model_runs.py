@@ -16,7 +16,7 @@ from edgeflare.core.seeds import is_labelled
 from edgeflare.errors import UserError
 from edgeflare.run.journal import Journal
 from edgeflare.run.load_document import load_document
-from edgeflare.run.nearness import psnr_of, rise
+from edgeflare.run.nearness import curve_of, nearness_db, rise
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding, RunDocument
 from edgeflare.run.run_header import RunHeader
@@ -51,9 +51,8 @@ class ModelRuns:
         queries: (seeds, runs), of searches that ended in a verified finding; NaN elsewhere.
         seconds: (seeds, runs), evaluation time of all searches; NaN for seeds that deviate.
         strengths: of the findings as the search found them, not as shrinking left them.
-        rises: (seeds, runs), share of the range of PSNR over which a seed counts in the curve of
-            nearness: 1 where it deviates itself, 0 where nothing was found; None where findings
-            were not shrunk.
+        rises: (seeds, runs), share of the curve of nearness over which a seed counts: 1 where it
+            deviates itself, 0 where nothing was found; None where findings were not shrunk.
         cut_by_time: searches that the time limit ended, not the budget.
 
     """
@@ -161,13 +160,13 @@ def _rises(run: Path, document: RunDocument, seeds: int) -> NDArray[np.float64]:
     """Return how each seed counts in the curve of nearness of one run: (seeds, 1)."""
     values = np.zeros((seeds, 1))
     for entry in document.deviations:
-        distance = psnr_of(entry)
+        distance = nearness_db(entry)
         if distance is None:
             raise UserError(
                 f"{run} has none of the images that it stored: remove it, and the same command "
                 "with --resume searches again"
             )
-        values[entry.seed_id, 0] = rise(distance)
+        values[entry.seed_id, 0] = rise(distance, curve_of(document))
     return values
 
 

@@ -11,15 +11,15 @@ from rich.table import Table
 
 from edgeflare.bench.bench_statistics import Estimate
 from edgeflare.bench.bench_table import show_estimate, show_number
+from edgeflare.core.nearness_measure import PSNR
 from edgeflare.rank.ranking import Ranked, Ranking
-from edgeflare.run.nearness import AREA_DB
 from edgeflare.untrusted_text import printable
 
 LEGEND = (
     "Mean queries: what a search made until it found something or its budget was spent; in "
     "brackets the 95 % interval of a bootstrap over the seeds. Found: searches that did. Area: "
     "under the curve of the share of all seeds that have a deviating input within a PSNR, from "
-    f"{AREA_DB[0]:g} to {AREA_DB[1]:g} dB; 0 to 1, less is better. Dev.: other "
+    f"{PSNR.curve[0]:g} to {PSNR.curve[1]:g} dB; 0 to 1, less is better. Dev.: other "
     "labels than the original's, unmutated. Right: accuracy. Set: the labelled one. KB: the "
     "file. ms: median of single inputs on the device, without the link."
 )

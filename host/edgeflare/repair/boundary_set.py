@@ -174,7 +174,7 @@ class _Gathering(ChainRecord):
             rng=np.random.default_rng(
                 [plan.rng_seed, repetition, seed_id, strategy is cross_boundary]
             ),
-            bounds=plan.bounds,
+            bounds=plan.bounds(ImageDomain.space),
             operators=domain_operators(ImageDomain.name, plan.operators),
         )
         chain = Chain(seed_id, _DeviceAsTwin(strategy(start)), start.goal)

@@ -21,6 +21,7 @@ from edgeflare.replay.replay_header import replay_note, require_same_replay
 from edgeflare.run.begin_or_resume import resume_run
 from edgeflare.run.journal import Journal
 from edgeflare.run.journal_rows import ChainRow, TriggerRow
+from edgeflare.run.nearness import nearness_db
 from edgeflare.run.run_directory import INPUT_FOLDERS, RunDirectory, write_atomically
 from edgeflare.run.run_document import Finding, RunDocument, to_json
 from edgeflare.run.run_header import RunHeader
@@ -166,4 +167,5 @@ def _trigger(entry: Finding) -> TriggerRow:
         entry.sha256,
         entry.seed_image,
         **to_json(entry.distortion),
+        nearness_db=nearness_db(entry),
     )

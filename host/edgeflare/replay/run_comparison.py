@@ -35,10 +35,10 @@ class ComparedRun:
         mean_queries: queries for a finding.
         mean_device_queries: device queries for a finding.
         median_strength: strength of a finding.
-        median_l2: distance of a triggering input from its seed, in gray levels.
+        median_l2: distance of a triggering input from its seed, in levels.
         harm: findings by who was right, where their seeds have labels.
-        nearness: share of the seeds that have a deviating input within a PSNR in dB, by that PSNR;
-            empty for a run of before it was noted.
+        nearness: share of the seeds that have a deviating input within a distance, by that
+            distance in dB; empty for a run of before it was noted.
         area: under the curve of that share; see `report.nearness`.
         causes: findings by cause, or by kind where they are worse than deviations.
         unique: stored inputs that no other of the runs found.
@@ -148,7 +148,7 @@ def _column(run: str, document: RunDocument, unique: int) -> ComparedRun:
         median_strength=_median([entry.strength for entry in findings]),
         median_l2=_median([entry.distortion.l2 for entry in findings]),
         harm={} if harm is None else harm.findings or {},
-        nearness={f"{one.at_least:g}": one.share for one in near.psnr} if near else {},
+        nearness={f"{one.at_least:g}": one.share for one in near.shares} if near else {},
         area=near.area if near else None,
         causes=causes,
         unique=unique,

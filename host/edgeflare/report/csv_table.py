@@ -6,8 +6,10 @@ import csv
 import io
 from typing import Any
 
+from edgeflare.core.nearness_measure import PSNR
 from edgeflare.report.entry_names import ARMS, class_name
 from edgeflare.run.harm import rank
+from edgeflare.run.nearness import measure_name
 from edgeflare.run.run_document import Finding, RunDocument, to_json
 from edgeflare.untrusted_text import for_csv
 
@@ -23,7 +25,7 @@ def csv_table(document: RunDocument) -> str:
         for key, entries in document.lists.items()
         for entry in sorted(entries, key=rank)
     ]
-    table = csv.DictWriter(text, COLUMNS)
+    table = csv.DictWriter(text, columns(document), extrasaction="ignore")
     table.writeheader()
     table.writerows(rows)
     return text.getvalue()
@@ -41,13 +43,20 @@ COLUMNS = (
     "refined", "strength_before", "l2_before",
     "operators", "verified", "image", "seed_image", "sha256",
 )  # fmt: skip
-"""The names of the columns. An arm's own column has its label, a number."""
+"""The names of the columns of images. An arm's own column has its label, a number."""
 
 _COPIED = (
     "seed_id", "seed_name", "seed_label", "kind", "cause", "harm", "device_sides_with_original",
-    "strength", "psnr", "within", "strong", "queries", "device_queries", "seconds", "verified",
-    "image", "seed_image", "sha256",
+    "strength", "psnr", "nearness_db", "within", "strong", "queries", "device_queries", "seconds",
+    "verified", "image", "seed_image", "sha256",
 )  # fmt: skip
+
+
+def columns(document: RunDocument) -> tuple[str, ...]:
+    """Return the names of the columns: those of images, or with another measure than PSNR."""
+    if measure_name(document) == PSNR.name:
+        return COLUMNS
+    return tuple("nearness_db" if name == "psnr" else name for name in COLUMNS)
 
 
 def _row(document: RunDocument, entry: Finding, name: str) -> dict[str, Any]:

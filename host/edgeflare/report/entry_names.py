@@ -7,8 +7,8 @@ from math import inf
 from pathlib import PurePath
 
 from edgeflare.run.harm import rank
-from edgeflare.run.nearness import counts, psnr_of
-from edgeflare.run.run_document import Finding
+from edgeflare.run.nearness import counts, nearness_db
+from edgeflare.run.run_document import Finding, RunDocument
 
 ARMS = ("original", "twin", "device")
 
@@ -42,10 +42,20 @@ def order_of(entries: Iterable[Finding]) -> str:
     return "the most harmful first" if labelled else "the strongest first"
 
 
-def show_psnr(entry: Finding) -> str:
-    """Return the PSNR of an entry to its seed in dB; of a seed that deviates itself it is ∞."""
-    value = psnr_of(entry)
+def show_nearness(entry: Finding) -> str:
+    """Return how near an entry is to its seed in dB; a seed that deviates itself is at ∞."""
+    value = nearness_db(entry)
     return "–" if value is None else "∞" if value == inf else f"{value:.0f}"
+
+
+def level_name(document: RunDocument) -> str:
+    """Return what a level is called; see `InputSpace`."""
+    return "gray levels" if document.pair.get("domain", "image") == "image" else "levels"
+
+
+def with_article(measure: str) -> str:
+    """Return the name of a measure with its article: "a PSNR", "an SNR"."""
+    return f"{'an' if measure[:1] in 'AEFHILMNORSX' else 'a'} {measure}"
 
 
 def seed_of(entry: Finding) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from edgeflare.report.entry_names import with_article
 from edgeflare.run.exact_interval import exact_interval
-from edgeflare.run.nearness import counts
+from edgeflare.run.nearness import counts, measure_name
 from edgeflare.run.run_document import DeviationRate, Finding, RunDocument, Totals
 
 Lines = list[tuple[str, str]]
@@ -29,14 +30,17 @@ def nearness_lines(document: RunDocument) -> Lines:
     seeds = max(1, document.totals.seeds)
     counted = sum(map(counts, document.deviations))
     low, high = exact_interval(counted, seeds)
-    shares = ", ".join(f"{one.at_least:g} dB {one.share:.0%}" for one in document.nearness.psnr)
+    shares = ", ".join(f"{one.at_least:g} dB {one.share:.0%}" for one in document.nearness.shares)
     return [
         (
             _what_counts(document.plan),
             f"{counted:,} of {seeds:,} seeds ({counted / seeds:.1%}, 95 % interval {low:.1%} to "
             f"{high:.1%})",
         ),
-        ("seeds within a PSNR of", f"{shares}; area {document.nearness.area:.3f}"),
+        (
+            f"seeds within {with_article(measure_name(document))} of",
+            f"{shares}; area {document.nearness.area:.3f}",
+        ),
     ]
 
 

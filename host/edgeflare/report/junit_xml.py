@@ -10,17 +10,16 @@ groups failures.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from pathlib import PurePath
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
-
-from msgspec import UNSET
 
 from edgeflare.report.arm_lines import details
 from edgeflare.report.entry_names import decisions, number, sort
 from edgeflare.report.figure_lines import unmutated_lines
 from edgeflare.run.harm import rank
-from edgeflare.run.nearness import counts
+from edgeflare.run.nearness import counts, measure_name, nearness_db
 from edgeflare.run.run_document import Finding, ReplayOutcome, RunDocument
 from edgeflare.untrusted_text import for_xml
 
@@ -168,11 +167,15 @@ def _add_failure(case: Element, document: RunDocument, title: str, entry: Findin
         f"seed: {entry.seed_image} ({entry.seed_name or entry.seed_id})",
         f"device: {entry.device}",
         f"queries: {entry.queries}, {entry.device_queries} of them on the device",
-        f"distance to the seed: PSNR {number(None if entry.psnr is UNSET else entry.psnr)} dB, L2 "
+        f"distance to the seed: {measure_name(document)} {_finite(nearness_db(entry))} dB, L2 "
         f"{number(distortion.l2)}, L∞ {number(distortion.linf, 0)}",
         f"operators: {', '.join(entry.operators) or 'none'}",
     ]
     failure.text = for_xml("\n".join(lines))
+
+
+def _finite(value: float | None) -> str:
+    return number(value if value is not None and isfinite(value) else None)
 
 
 def _seconds(value: float) -> str:

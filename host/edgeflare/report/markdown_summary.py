@@ -13,7 +13,7 @@ from edgeflare.report.entry_names import (
     number,
     order_of,
     seed_of,
-    show_psnr,
+    show_nearness,
     sort,
     worst_first,
 )
@@ -147,7 +147,7 @@ def _entries(document: RunDocument, entries: Sequence[Finding]) -> str:
             *([who_was_right(entry) or "–"] if labelled else []),
             number(entry.strength, 3),
             *([f"{entry.queries:,}"] if searched else []),
-            show_psnr(entry),
+            show_nearness(entry),
         )
         for entry in worst_first(entries)[:ROWS]
     ]

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from edgeflare.run.nearness import psnr_of
+from collections.abc import Iterable
+
+from edgeflare.run.nearness import nearness_db
 from edgeflare.run.run_document import RunDocument
 
 Steps = tuple[list[float], list[float]]
 """Distances in the order of nearness, and the share of all seeds that have an input as near."""
 
 
-def psnr_steps(document: RunDocument) -> Steps:
-    """Return the curve of a run against PSNR: from the nearest input on, and the share so far."""
-    known = [value for entry in document.deviations if (value := psnr_of(entry)) is not None]
+LEVELS = 255.0
+"""Levels of the largest change that are drawn at least: those of an image."""
+
+
+def db_steps(document: RunDocument) -> Steps:
+    """Return the curve of a run against nearness in dB: from the nearest on, the share so far."""
+    known = [value for entry in document.deviations if (value := nearness_db(entry)) is not None]
     return _steps(sorted(known, reverse=True), document)
 
 
 def linf_steps(document: RunDocument) -> Steps:
-    """Return the curve of a run against the largest change of a value, in gray levels."""
+    """Return the curve of a run against the largest change of a value, in levels."""
     return _steps(sorted(entry.distortion.linf for entry in document.deviations), document)
+
+
+def most_levels(documents: Iterable[RunDocument]) -> float:
+    """Return up to where the curves of runs against the largest change are drawn."""
+    return max(LEVELS, *(max(linf_steps(one)[0], default=0.0) for one in documents))
 
 
 def step_line(steps: Steps, begin: float, end: float) -> tuple[list[float], list[float]]:

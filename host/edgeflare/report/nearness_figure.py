@@ -8,19 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from edgeflare.errors import UserError
-from edgeflare.report.nearness_curve import linf_steps, psnr_steps, step_line
-from edgeflare.run.nearness import AREA_DB
+from edgeflare.report.entry_names import level_name
+from edgeflare.report.nearness_curve import db_steps, linf_steps, most_levels, step_line
+from edgeflare.run.nearness import curve_of, measure_name
 from edgeflare.run.run_directory import write_atomically
 from edgeflare.run.run_document import RunDocument
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-GRAY_LEVELS = 255.0
-
 
 def draw_nearness(documents: Mapping[str, RunDocument], path: Path) -> None:
-    """Draw a curve for each run as an SVG: by PSNR on the left, by L∞ on the right.
+    """Draw a curve for each run as an SVG: by nearness in dB on the left, by L∞ on the right.
 
     Args:
         documents: the runs, by the names that they have in the figure.
@@ -28,32 +27,42 @@ def draw_nearness(documents: Mapping[str, RunDocument], path: Path) -> None:
 
     Raises:
         UserError: matplotlib is not installed, or a run is of before distances were noted, or a
-            replay, whose seeds are only those that led to something.
+            replay, whose seeds are only those that led to something, or the runs do not measure
+            nearness alike.
 
     """
+    first, *others = documents.items()
     for name, document in documents.items():
         if document.nearness is None or document.replay is not None:
             what = "a replay" if document.replay is not None else "of before distances were noted"
             raise UserError(f"{name} is {what}, which has no curve: leave it or --figure away")
+    for name, document in others:
+        if measure_name(document) != measure_name(first[1]):
+            raise UserError(
+                f"{name} measures nearness by {measure_name(document)}, {first[0]} by "
+                f"{measure_name(first[1])}: draw runs of one kind of input with --figure"
+            )
     try:
         import matplotlib as mpl  # noqa: PLC0415 - an extra
         from matplotlib.figure import Figure  # noqa: PLC0415
     except ImportError:
         raise UserError(f"{path.name} needs matplotlib: pip install 'edgeflare[plots]'") from None
-    low, high = AREA_DB
+    low, high = curve_of(first[1])
+    most = most_levels(documents.values())
     style = {"svg.hashsalt": "edgeflare", "svg.fonttype": "none", "text.parse_math": False}
     with mpl.rc_context(style):
         figure = Figure(figsize=(10.0, 3.8), layout="constrained")
         left, right = figure.subplots(1, 2, sharey=True)
         for document in documents.values():
-            left.step(*step_line(psnr_steps(document), high, low), where="post")
-            line = step_line(linf_steps(document), 0.0, GRAY_LEVELS)
+            left.step(*step_line(db_steps(document), high, low), where="post")
+            line = step_line(linf_steps(document), 0.0, most)
             right.step(*line, where="post")
+        name = measure_name(first[1])
         left.set(
-            xlim=(high, low), ylim=(0, 1.02), xlabel="PSNR to the seed, dB (nearer on the left)"
+            xlim=(high, low), ylim=(0, 1.02), xlabel=f"{name} to the seed, dB (nearer on the left)"
         )
         left.set_ylabel("share of the seeds with a deviating input")
-        right.set(xlim=(0.0, GRAY_LEVELS), xlabel="L∞ to the seed, gray levels")
+        right.set(xlim=(0.0, most), xlabel=f"L∞ to the seed, {level_name(first[1])}")
         for panel in (left, right):
             panel.grid(alpha=0.3)
         label_lines(right, list(documents), "lower right")

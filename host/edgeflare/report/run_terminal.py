@@ -13,7 +13,14 @@ from rich.table import Table
 from rich.text import Text
 
 from edgeflare.campaign.dry_run import DryRun
-from edgeflare.report.entry_names import class_name, order_of, seed_of, show_psnr, sort, worst_first
+from edgeflare.report.entry_names import (
+    class_name,
+    order_of,
+    seed_of,
+    show_nearness,
+    sort,
+    worst_first,
+)
 from edgeflare.report.figure_lines import (
     duplicate_lines,
     harm_lines,
@@ -214,7 +221,7 @@ def _findings(document: RunDocument, entries: Sequence[Finding], title: str) -> 
             *([who_was_right(entry) or "–"] if labelled else []),
             "" if entry.strength is None else f"{entry.strength:.3f}",
             str(entry.queries),
-            show_psnr(entry),
+            show_nearness(entry),
             style="" if counts(entry) else "dim",
         )
     if len(entries) > len(shown):

@@ -9,7 +9,7 @@ from typing import Any
 from edgeflare.run.duplicates import duplicates_of
 from edgeflare.run.equal_arms import equal_arms
 from edgeflare.run.journal import Journal
-from edgeflare.run.nearness import nearness_of
+from edgeflare.run.nearness import nearness_of, noted_measure
 from edgeflare.run.replay_outcome import replay_outcome
 from edgeflare.run.run_directory import RunDirectory, write_atomically
 from edgeflare.run.run_document import (
@@ -39,7 +39,8 @@ def derive_document(directory: RunDirectory, journal: Journal) -> RunDocument:
     """Derive the document of a run from its journal and its images."""
     noted = journal.about()
     header = RunHeader.from_json(noted)
-    found = sort_findings(directory, journal, header)
+    measure = noted_measure(noted)
+    found = sort_findings(directory, journal, header, measure)
     duplicates = duplicates_of(directory, found.findings, header.domain)
     replay, health = noted.get("replay"), noted.get("health", {})
     return RunDocument(
@@ -67,7 +68,9 @@ def derive_document(directory: RunDirectory, journal: Journal) -> RunDocument:
         ),
         unmutated=None if replay else unmutated(journal, header),
         totals=totals_of(journal, header, found, duplicates),
-        nearness=nearness_of([*found.deviating_seeds, *found.findings], int(noted["seeds"])),
+        nearness=nearness_of(
+            [*found.deviating_seeds, *found.findings], int(noted["seeds"]), measure
+        ),
         deviating_seeds=tuple(found.deviating_seeds),
         findings=tuple(found.findings),
         flaky=tuple(found.flaky),

@@ -99,6 +99,12 @@ CREATE TABLE stints (
 );
 """
 
+_NEARNESS = """
+CREATE TABLE IF NOT EXISTS nearness (image TEXT PRIMARY KEY, db REAL NOT NULL) WITHOUT ROWID
+"""
+"""How near to its seed a stored input is, by its path. Made with the first, so that a run of a
+version without it can be resumed."""
+
 _NAMES = frozenset(re.findall(r"^CREATE TABLE (\w+)", _TABLES, re.MULTILINE))
 
 _PLAIN = re.compile("CREATE TABLE ")  # not CREATE VIRTUAL TABLE
@@ -254,10 +260,16 @@ class Journal:
 
     def write_trigger(self, row: TriggerRow) -> None:
         """Record a stored triggering input."""
+        *fields, nearness_db = astuple(row)
         self._db.execute(
             "INSERT OR REPLACE INTO triggers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [json.dumps(value) if isinstance(value, tuple) else value for value in astuple(row)],
+            [json.dumps(value) if isinstance(value, tuple) else value for value in fields],
         )
+        if nearness_db is not None:
+            self._db.execute(_NEARNESS)
+            self._db.execute(
+                "INSERT OR REPLACE INTO nearness VALUES (?, ?)", (row.image, nearness_db)
+            )
 
     def end_refinement(self, row: RefinementRow) -> None:
         """Record that a finding was refined, in place of its steps.
@@ -346,7 +358,10 @@ class Journal:
     def triggers(self) -> dict[int, TriggerRow]:
         """Return the stored triggering inputs, by seed id."""
         rows = self._db.execute("SELECT * FROM triggers ORDER BY seed_id")
-        return {row[0]: _trigger(row) for row in rows}
+        noted = "SELECT 1 FROM sqlite_master WHERE name = 'nearness'"
+        known = self._db.execute(noted).fetchone() is not None
+        near = dict(self._db.execute("SELECT * FROM nearness")) if known else {}
+        return {row[0]: _trigger(row, near) for row in rows}
 
     def refinements(self) -> dict[int, RefinementRow]:
         """Return the findings that were refined, by seed id."""
@@ -443,7 +458,7 @@ def _answers(row: Sequence[Any]) -> AnswerRow:
     )
 
 
-def _trigger(row: Sequence[Any]) -> TriggerRow:
+def _trigger(row: Sequence[Any], near: Mapping[str, float]) -> TriggerRow:
     seed_id, kind, operators, *stored, l2, linf, mean_abs, changed = row
     image, sha256, seed_image = stored
     return TriggerRow(
@@ -457,4 +472,5 @@ def _trigger(row: Sequence[Any]) -> TriggerRow:
         linf=linf,
         mean_abs=mean_abs,
         changed=changed,
+        nearness_db=near.get(image),
     )

@@ -83,10 +83,11 @@ class TriggerRow:
         image: path of the image, relative to the run directory.
         sha256: of that file.
         seed_image: path of the seed's image, relative to the run directory.
-        l2: Euclidean distance to the seed, in gray levels.
-        linf: largest change of a value, in gray levels.
-        mean_abs: mean absolute change of a value, in gray levels.
-        changed: number of pixels that differ from the seed's.
+        l2: Euclidean distance to the seed, in levels.
+        linf: largest change of a value, in levels.
+        mean_abs: mean absolute change of a value, in levels.
+        changed: number of cells that differ from the seed's.
+        nearness_db: to the seed, as the domain measures it; None in older journals.
 
     """
 
@@ -100,6 +101,7 @@ class TriggerRow:
     linf: float
     mean_abs: float
     changed: int
+    nearness_db: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,54 +1,102 @@
 """How near to its seed an input deviates, and the share of seeds that have one within a distance.
 
 The share against the distance is a curve like that of robustness benchmarks: it tells compressed
-models apart where nearly every seed leads to some finding. The peak signal-to-noise ratio is that
-of the difference, PSNR = 20 log10(255 sqrt(n) / L2) in dB for n values of 8 bits: 30 dB are a root
-mean square of 8.1 gray levels, 40 dB one of 2.6.
+models apart where nearly every seed leads to some finding. Distances are in dB of the measure of
+the pair's domain; that of images is the peak signal-to-noise ratio of the difference, PSNR =
+20 log10(255 sqrt(n) / L2) for n values of 8 bits: 30 dB are a root mean square of 8.1 gray levels,
+40 dB one of 2.6.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from math import inf, log10, sqrt
+from collections.abc import Iterable, Mapping, Sequence
+from math import inf
+from typing import Any
 
+import msgspec
 from msgspec import UNSET
 
-from edgeflare.errors import EdgeFlareError
+from edgeflare.core.nearness_measure import PSNR, NearnessMeasure, decibels
+from edgeflare.errors import EdgeFlareError, UserError
 from edgeflare.run.journal_rows import TriggerRow
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.run.run_document import Finding, LinfShare, Nearness, PsnrShare
+from edgeflare.run.run_document import DbShare, Finding, LinfShare, Nearness, RunDocument
 
-LEVELS_DB = (20.0, 25.0, 30.0, 35.0, 40.0, 50.0)
-"""Distances that the document and the tables give, in dB of PSNR."""
+NEARNESS_KEY = "nearness"
+"""The key of `about` under which the journal says by which measure distances are."""
+
+STEPS_DB = (10.0, 15.0, 20.0, 25.0, 30.0, 40.0)
+"""Distances that the document and the tables give, in dB from where the curve begins."""
 
 LEVELS_LINF = (4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
-"""The same for the largest change of a value, in gray levels."""
-
-AREA_DB = (10.0, 60.0)
-"""Range of the area under the curve: from 81 gray levels of root mean square, just within the
-default bound of a search, to a quarter of one."""
+"""The same for the largest change of a value, in levels."""
 
 
-def nearness_of(entries: Sequence[Finding], seeds: int) -> Nearness:
+def nearness_of(
+    entries: Sequence[Finding], seeds: int, measure: NearnessMeasure = PSNR
+) -> Nearness:
     """Return the part of a document about distances.
 
     Args:
         entries: verified findings and seeds that deviate themselves; the latter lie at distance 0.
         seeds: all seeds of the run, those without a finding included.
+        measure: by which the entries' distances are.
 
     """
-    known = [value for entry in entries if (value := psnr_of(entry)) is not None]
+    known = [value for entry in entries if (value := nearness_db(entry)) is not None]
     most = max(1, seeds)
-    near = [sum(value >= level for value in known) for level in LEVELS_DB]
+    shares = tuple(
+        DbShare(level, near := sum(value >= level for value in known), near / most)
+        for level in levels_db(measure)
+    )
     small = [sum(one.distortion.linf <= level for one in entries) for level in LEVELS_LINF]
+    is_psnr = measure == PSNR
     return Nearness(
-        psnr=tuple(PsnrShare(level, n, n / most) for level, n in zip(LEVELS_DB, near, strict=True)),
+        measure=None if is_psnr else measure.name,
+        curve=None if is_psnr else measure.curve,
+        psnr=shares if is_psnr else None,
+        db=None if is_psnr else shares,
         linf=tuple(
             LinfShare(level, n, n / most) for level, n in zip(LEVELS_LINF, small, strict=True)
         ),
-        area=area(known, seeds),
+        area=area(known, seeds, measure.curve),
     )
+
+
+def noted_measure(about: Mapping[str, Any]) -> NearnessMeasure:
+    """Return the measure that a journal notes; PSNR in older ones.
+
+    Raises:
+        UserError: the journal is damaged.
+
+    """
+    if NEARNESS_KEY not in about:
+        return PSNR
+    try:
+        return msgspec.convert(about[NEARNESS_KEY], NearnessMeasure)
+    except msgspec.ValidationError as error:
+        raise UserError(
+            f"the run's journal run.db is damaged (what it says of nearness: {error}): start anew"
+            " with --overwrite"
+        ) from None
+
+
+def levels_db(measure: NearnessMeasure) -> tuple[float, ...]:
+    """Return the distances that the document and the tables give, in dB."""
+    return tuple(measure.curve[0] + step for step in STEPS_DB)
+
+
+def curve_of(document: RunDocument) -> tuple[float, float]:
+    """Return from where to where the curve of a run goes, in dB."""
+    said = None if document.nearness is None else document.nearness.curve
+    return PSNR.curve if said is None else (said[0], said[1])
+
+
+def measure_name(document: RunDocument) -> str:
+    """Return the name of the measure of a run's distances."""
+    said = None if document.nearness is None else document.nearness.measure
+    return said or PSNR.name
 
 
 def psnr(l2: float, values: int) -> float:
@@ -59,27 +107,28 @@ def psnr(l2: float, values: int) -> float:
         values: number of values of the image.
 
     """
-    return inf if l2 == 0.0 else 20.0 * log10(255.0 * sqrt(values) / l2)
+    return decibels(255.0, l2, values)
 
 
-def psnr_of(entry: Finding) -> float | None:
-    """Return an entry's PSNR in dB: infinite for a seed that deviates itself, None if unknown."""
+def nearness_db(entry: Finding) -> float | None:
+    """Return an entry's nearness in dB: infinite if a seed deviates itself, None if unknown."""
     if entry.distortion.l2 == 0.0:
         return inf
-    return None if entry.psnr is UNSET else entry.psnr
+    said = entry.psnr if entry.nearness_db is UNSET else entry.nearness_db
+    return None if said is UNSET else said
 
 
-def area(psnrs: Iterable[float], seeds: int) -> float:
-    """Return the area under the curve of shares against PSNR, from 0 to 1; less is better.
+def area(values: Iterable[float], seeds: int, curve: tuple[float, float] = PSNR.curve) -> float:
+    """Return the area under the curve of shares against nearness, from 0 to 1; less is better.
 
     It is the mean of `rise` over all seeds; 0 for those without a finding.
     """
-    return sum(map(rise, psnrs)) / max(1, seeds)
+    return sum(rise(value, curve) for value in values) / max(1, seeds)
 
 
-def rise(value: float) -> float:
-    """Return the share of the range of PSNR over which a seed counts, given its nearest input."""
-    low, high = AREA_DB
+def rise(value: float, curve: tuple[float, float] = PSNR.curve) -> float:
+    """Return the share of the curve's range over which a seed counts, given its nearest input."""
+    low, high = curve
     return min(max((value - low) / (high - low), 0.0), 1.0)
 
 
@@ -95,8 +144,9 @@ def counts(entry: Finding) -> bool:
 
 
 def is_near(plan: Plan, distance: float | None) -> bool | None:
-    """Whether a PSNR in dB is as near as a plan asks; None where it asks or is known nothing."""
-    return None if plan.within is None or distance is None else distance >= plan.within
+    """Whether a nearness in dB is what a plan asks; None where it asks or is known nothing."""
+    asked = plan.within
+    return None if not isinstance(asked, (int, float)) or distance is None else distance >= asked
 
 
 def is_strong(plan: Plan, strength: float | None) -> bool | None:
@@ -104,8 +154,8 @@ def is_strong(plan: Plan, strength: float | None) -> bool | None:
     return None if not plan.min_strength or strength is None else strength >= plan.min_strength
 
 
-def image_size(directory: RunDirectory, triggers: Iterable[TriggerRow]) -> int | None:
-    """Return the number of values of a run's images, or None where none can be read."""
+def input_size(directory: RunDirectory, triggers: Iterable[TriggerRow]) -> int | None:
+    """Return the number of values of a run's inputs, or None where none can be read."""
     for trigger in triggers:
         try:
             return int(directory.load_input(trigger.image).size)

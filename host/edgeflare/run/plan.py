@@ -7,8 +7,10 @@ from dataclasses import asdict, dataclass, field, replace
 from math import isfinite, sqrt
 from typing import Any, Literal, get_args
 
-from edgeflare.core.bounds import DEFAULT_LINF, DEFAULT_RMS, Bounds
+from edgeflare.core.bounds import Bounds
+from edgeflare.core.domain import Domain
 from edgeflare.core.goal import Find, Goal
+from edgeflare.core.input_space import InputSpace
 from edgeflare.errors import UserError
 from edgeflare.models.tflite import Kernels
 from edgeflare.search.operator_pool import BUILT_IN
@@ -20,8 +22,8 @@ SHRINK = 600
 """Queries for each finding, unless told otherwise. On 60 seeds of the LeNets of MNIST, where
 findings lie farthest, 600 end .7 and .6 dB of PSNR short of what 1,000 reach, 500 1.3 and .7."""
 
-WITHIN_DB = 30.0
-"""PSNR in dB within which a finding counts, unless told otherwise (docs/gates.md)."""
+Default = Literal["default"]
+"""Stands for what the domain of the pair has as default, until the pair is known."""
 
 MAX_QUERIES = 3000
 """For each seed: several times what the published loop needs for a strict trigger on LeNets, and
@@ -65,17 +67,16 @@ class Plan:
         ensemble: kernel sets of the host that the compressed model runs under: the twin's own
             first, then further members; empty until the pair is known and the default chosen.
         elsewhere: members of the ensemble that another runtime runs, "KERNELS@PYTHON" each.
-        max_linf: gray levels that one value of a mutant may differ from its seed; None for no
+        max_linf: levels that one value of a mutant may differ from its seed; None for no bound.
+        max_l2: Euclidean distance in levels that a mutant may have from its seed; None for no
             bound.
-        max_l2: Euclidean distance in gray levels that a mutant may have from its seed; None for no
-            bound, "default" until the images' size is known.
         strengthen: queries that making one finding stronger may take; 0 to leave it. It ends where
             `min_strength` is reached, if there is one.
         shrink: queries that bringing one finding nearer to its seed may take; 0 to leave it.
         min_strength: strength below which a finding does not count once it was strengthened; the
             search does not look at it.
-        within: PSNR in dB to its seed below which a finding does not count once it was shrunk;
-            None for any distance. The search does not look at it.
+        within: nearness in dB to its seed, by the measure of the domain, below which a finding does
+            not count once it was shrunk; None for any distance. The search does not look at it.
         operators: names of the mutation operators that the search draws from, in their order; until
             the pair is known also of sets of them, such as the built-in ones. Strategies that
             follow a paper have operators of their own.
@@ -93,12 +94,12 @@ class Plan:
     total_time: float | None = None
     ensemble: tuple[Kernels, ...] = ()
     elsewhere: tuple[str, ...] = ()
-    max_linf: float | None = DEFAULT_LINF
-    max_l2: float | Literal["default"] | None = "default"
+    max_linf: float | Default | None = "default"
+    max_l2: float | Default | None = "default"
     strengthen: int = 0
     shrink: int = 0
     min_strength: float = 0.0
-    within: float | None = None
+    within: float | Default | None = None
     operators: tuple[str, ...] = (BUILT_IN,)
     parameters: Mapping[str, bool | int | float | str] = field(default_factory=dict)
 
@@ -114,8 +115,12 @@ class Plan:
                 f"min_strength={self.min_strength!r}: expected a number from 0 to 1 "
                 "(--min-strength)"
             )
-        if self.within is not None and not (isfinite(self.within) and self.within >= 0.0):
-            raise UserError(f"within={self.within!r}: expected a PSNR in dB, 0 or more (--within)")
+        within = 0.0 if self.within in (None, "default") else self.within
+        if not (isinstance(within, (int, float)) and isfinite(within) and within >= 0.0):
+            raise UserError(
+                f"within={self.within!r}: expected a PSNR in dB, or the measure of the pair's "
+                "domain, 0 or more (--within)"
+            )
         for key in (*_WHOLE, *_SECONDS):
             bound = getattr(self, key)
             if bound is None and key in _OPEN:
@@ -126,29 +131,42 @@ class Plan:
                 option = f"--{key.replace('_', '-')}"
                 raise UserError(f"{key}={bound!r}: expected a {what} ({option})")
 
-    def settled(self, ensemble: tuple[Kernels, ...], size: int, operators: tuple[str, ...]) -> Plan:
+    def settled(
+        self,
+        ensemble: tuple[Kernels, ...],
+        size: int,
+        operators: tuple[str, ...],
+        domain: Domain,
+    ) -> Plan:
         """Return the plan with what depends on the pair filled in.
 
         Args:
             ensemble: what was opened.
             size: number of values of an input.
             operators: names of the operators of the pool.
+            domain: of the inputs, which has the defaults.
 
         """
-        max_l2 = DEFAULT_RMS * sqrt(size) if self.max_l2 == "default" else self.max_l2
-        return replace(self, ensemble=ensemble, max_l2=max_l2, operators=operators)
+        rms = domain.default_rms
+        return replace(
+            self,
+            ensemble=ensemble,
+            max_linf=_chosen(self.max_linf, domain.default_linf),
+            max_l2=_chosen(self.max_l2, None if rms is None else rms * sqrt(size)),
+            within=_chosen(self.within, domain.nearness_measure.within),
+            operators=operators,
+        )
 
     @property
     def members(self) -> tuple[str, ...]:
         """The members of the twin's ensemble beside itself, by name."""
         return (*self.ensemble[1:], *self.elsewhere)
 
-    @property
-    def bounds(self) -> Bounds:
-        """How far a mutant may be from its seed; of a settled plan."""
-        if self.max_l2 == "default":
+    def bounds(self, space: InputSpace) -> Bounds:
+        """Return how far a mutant may be from its seed; of a settled plan."""
+        if self.max_linf == "default" or self.max_l2 == "default":
             raise ValueError("the plan is not settled")
-        return Bounds(self.max_linf, self.max_l2)
+        return Bounds(self.max_linf, self.max_l2, space)
 
     def to_json(self) -> dict[str, Any]:
         """Return the plan as plain JSON values."""
@@ -194,3 +212,7 @@ class Plan:
 def default_strengthen(min_strength: float) -> int:
     """Return the queries that strengthening one finding takes unless told otherwise."""
     return STRENGTHEN if min_strength else 0
+
+
+def _chosen(asked: float | Default | None, default: float | None) -> float | None:
+    return default if asked == "default" else asked

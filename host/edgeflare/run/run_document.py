@@ -92,7 +92,9 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         refined: None where it was not refined.
         image: path relative to the run directory, as `seed_image` is.
         seen: labels by arm in each repetition.
-        psnr: to the seed, in dB; None for a seed that deviates itself, and where it is not known.
+        psnr: to the seed, in dB; None for a seed that deviates itself, and where it is not known;
+            absent where another measure is the domain's.
+        nearness_db: to the seed by that measure, see `Nearness.measure`; None likewise.
         within: whether it is as near as `--within` asks; None where nothing was asked.
         strong: whether it is as strong as `--min-strength` asks; None where nothing was asked.
 
@@ -122,12 +124,13 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     verified: bool
     seen: tuple[Mapping[str, int | None], ...]
     psnr: Number | UnsetType | None = UNSET
+    nearness_db: Number | UnsetType | None = UNSET
     within: bool | UnsetType | None = UNSET
     strong: bool | UnsetType | None = UNSET
 
 
 class Distortion(msgspec.Struct, frozen=True):
-    """Distance to the seed in gray levels, and the number of pixels that differ."""
+    """Distance to the seed in levels, and the number of cells, such as pixels, that differ."""
 
     l2: Number
     linf: Number
@@ -190,16 +193,34 @@ class Duplicates(msgspec.Struct, frozen=True, kw_only=True):
     distinct_seeds: int
 
 
-class Nearness(msgspec.Struct, frozen=True, kw_only=True):
-    """The share of all seeds that have a deviating input within a distance."""
+class Nearness(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The share of all seeds that have a deviating input within a distance.
 
-    psnr: tuple[PsnrShare, ...]
+    Attributes:
+        measure: name of the measure in dB; None for PSNR.
+        curve: from where to where, two numbers of dB, the area is that under it; None for PSNR.
+        psnr: shares by PSNR; None where the measure is another one.
+        db: shares by that one; None for PSNR.
+        linf: shares by the largest change of a value.
+        area: under the curve.
+
+    """
+
+    measure: str | None = None
+    curve: tuple[Number, ...] | None = None
+    psnr: tuple[DbShare, ...] | None = None
+    db: tuple[DbShare, ...] | None = None
     linf: tuple[LinfShare, ...]
     area: Number
 
+    @property
+    def shares(self) -> tuple[DbShare, ...]:
+        """The shares by the measure in dB."""
+        return self.psnr or self.db or ()
 
-class PsnrShare(msgspec.Struct, frozen=True):
-    """How many seeds have a deviating input of at least a PSNR, in dB."""
+
+class DbShare(msgspec.Struct, frozen=True):
+    """How many seeds have a deviating input of at least a nearness in dB."""
 
     at_least: Number
     seeds: int
@@ -207,7 +228,7 @@ class PsnrShare(msgspec.Struct, frozen=True):
 
 
 class LinfShare(msgspec.Struct, frozen=True):
-    """How many seeds have one whose largest change is at most so many gray levels."""
+    """How many seeds have one whose largest change is at most so many levels."""
 
     at_most: Number
     seeds: int

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import inf
+from math import inf, isfinite
+from typing import Any
 
 from edgeflare.core.arm import Arm
 from edgeflare.core.cause import cause
 from edgeflare.core.goal import Goal
+from edgeflare.core.nearness_measure import PSNR, NearnessMeasure
 from edgeflare.core.outcome import Outcome
 from edgeflare.run.device_assignment import device_of
 from edgeflare.run.harm import harm_of
 from edgeflare.run.journal import Journal
 from edgeflare.run.journal_rows import REPETITIONS, ChainRow, RefinementRow, TriggerRow
-from edgeflare.run.nearness import image_size, is_near, is_strong, psnr
+from edgeflare.run.nearness import input_size, is_near, is_strong, psnr
+from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Distortion, Finding, Refined
 from edgeflare.run.run_header import RunHeader
@@ -41,13 +44,19 @@ class SortedFindings:
     mended: list[Finding] = field(default_factory=list)
 
 
-def sort_findings(directory: RunDirectory, journal: Journal, header: RunHeader) -> SortedFindings:
+def sort_findings(
+    directory: RunDirectory,
+    journal: Journal,
+    header: RunHeader,
+    measure: NearnessMeasure = PSNR,
+) -> SortedFindings:
     """Return all stored inputs of a run, by what became of them.
 
     Args:
-        directory: where the images are.
+        directory: where the inputs are.
         journal: of the run.
         header: its header.
+        measure: by which their nearness is.
 
     """
     found = SortedFindings()
@@ -55,7 +64,7 @@ def sort_findings(directory: RunDirectory, journal: Journal, header: RunHeader) 
     goal = header.plan.goal
     chains, refinements = journal.chains(), journal.refinements()
     verifications, triggers = journal.answers("verify"), journal.triggers()
-    values = image_size(directory, triggers.values())
+    near = _nearness(directory, triggers)
     for seed_id, trigger in triggers.items():
         rows = verifications.get(seed_id, [])
         outcomes = [one.outcome for one in from_rows(header.reading, rows)]
@@ -63,7 +72,8 @@ def sort_findings(directory: RunDirectory, journal: Journal, header: RunHeader) 
         here = goal.met(outcomes[0]) if replayed and outcomes else None
         stored = replace(trigger, kind=here or trigger.kind)
         chain = chains.get(seed_id)
-        finding = _finding(header, stored, chain, refinements.get(seed_id), outcomes, values)
+        distance = _judged(header.plan, measure, near[seed_id])
+        finding = _finding(header, stored, chain, refinements.get(seed_id), outcomes, distance)
         if len(rows) < REPETITIONS:
             found.unverified.append(finding)
         elif replayed and not any(map(goal.met, outcomes)):
@@ -81,15 +91,14 @@ def _finding(
     chain: ChainRow | None,
     refinement: RefinementRow | None,
     outcomes: Sequence[Outcome],
-    values: int | None,
+    distance: Mapping[str, Any],
 ) -> Finding:
-    """Return a stored input as the document has it; `values` are those of an image, if known."""
+    """Return a stored input as the document has it; `distance` has the fields of its nearness."""
     outcome = outcomes[0] if outcomes else None
     plan, answers = header.plan, {} if outcome is None else outcome.answers
     label = header.seed_label(trigger.seed_id)
     found = None if outcome is None else cause(outcome, plan.goal.find)
     confidence = None if outcome is None else plan.goal.strength(outcome)
-    distance = _psnr(trigger, values)
     return Finding(
         seed_id=trigger.seed_id,
         seed_name=header.seed_name(trigger.seed_id),
@@ -117,17 +126,34 @@ def _finding(
         seed_image=trigger.seed_image,
         verified=_reproduced(plan.goal, trigger.kind, outcomes),
         seen=tuple(map(_labels, outcomes)),
-        psnr=distance if trigger.l2 else None,
-        within=is_near(plan, distance),
         strong=is_strong(plan, confidence),
+        **distance,
     )
 
 
-def _psnr(trigger: TriggerRow, values: int | None) -> float | None:
-    """Return the PSNR to the seed in dB; infinite for the seed itself, None where not known."""
-    if not trigger.l2:
-        return inf
-    return psnr(trigger.l2, values) if values else None
+def _nearness(
+    directory: RunDirectory, triggers: Mapping[int, TriggerRow]
+) -> dict[int, float | None]:
+    """Return the nearness in dB of stored inputs, by seed id; None where it is not known.
+
+    It is infinite for a seed itself. Older journals note none, and are of images.
+    """
+    unnoted = any(row.l2 and row.nearness_db is None for row in triggers.values())
+    values = input_size(directory, triggers.values()) if unnoted else None
+
+    def of(row: TriggerRow) -> float | None:
+        if not row.l2 or row.nearness_db is not None:
+            return row.nearness_db if row.l2 else inf
+        return psnr(row.l2, values) if values else None
+
+    return {seed_id: of(row) for seed_id, row in triggers.items()}
+
+
+def _judged(plan: Plan, measure: NearnessMeasure, value: float | None) -> Mapping[str, Any]:
+    """Return what a finding says of its nearness in dB; JSON has no infinity."""
+    known = value if value is not None and isfinite(value) else None
+    name = "psnr" if measure == PSNR else "nearness_db"
+    return {name: known, "within": is_near(plan, value)}
 
 
 def _distortion(row: TriggerRow | RefinementRow) -> Distortion:

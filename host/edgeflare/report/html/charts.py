@@ -17,9 +17,9 @@ from matplotlib.ticker import (
     PercentFormatter,
 )
 
-from edgeflare.report.entry_names import SORTS, number, sort
+from edgeflare.report.entry_names import SORTS, level_name, number, sort
 from edgeflare.report.html.chart import Chart, finish, lines_across, new_panel
-from edgeflare.report.html.nearness_charts import by_largest_change, by_psnr
+from edgeflare.report.html.nearness_charts import by_largest_change, by_nearness
 from edgeflare.report.html.svg import COLOURS, page_style
 from edgeflare.run.run_document import RunDocument
 from edgeflare.untrusted_text import for_html
@@ -39,7 +39,7 @@ def charts_of(document: RunDocument) -> tuple[Chart, ...]:
     """Draw the charts of a run; none if it found nothing, of a replay none about searching."""
     drawers: list[Callable[[RunDocument], Chart | None]] = [_causes, _strength, _distance]
     if document.replay is None:
-        drawers = [by_psnr, by_largest_change, _success, _queries, *drawers, _operators]
+        drawers = [by_nearness, by_largest_change, _success, _queries, *drawers, _operators]
     if not document.findings:
         return ()
     with page_style():
@@ -191,7 +191,7 @@ def _distance(document: RunDocument) -> Chart | None:
             x, y, s=26 if len(x) < 200 else 12, marker=MARKERS[tone], label=tone, linewidths=0.4,
             color=COLOURS[tone], edgecolors=COLOURS["panel"],
         )  # fmt: skip
-    panel.set(xlabel="L2 to the seed, gray levels", ylabel="strength")
+    panel.set(xlabel=f"L2 to the seed, {level_name(document)}", ylabel="strength")
     panel.set_xlim(left=0)
     if len(spots) > 1:
         _legend(panel)

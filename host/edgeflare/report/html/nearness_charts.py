@@ -7,45 +7,46 @@ from typing import Any, TypeVar
 
 from matplotlib.ticker import PercentFormatter
 
+from edgeflare.report.entry_names import level_name, with_article
 from edgeflare.report.html.chart import Chart, finish, lines_across, new_panel
 from edgeflare.report.html.svg import COLOURS
-from edgeflare.report.nearness_curve import linf_steps, psnr_steps, step_line
-from edgeflare.run.nearness import AREA_DB
-from edgeflare.run.run_document import LinfShare, PsnrShare, RunDocument
-
-GRAY_LEVELS = 255.0
+from edgeflare.report.nearness_curve import db_steps, linf_steps, most_levels, step_line
+from edgeflare.run.nearness import curve_of, measure_name
+from edgeflare.run.run_document import DbShare, LinfShare, RunDocument
 
 T = TypeVar("T")
 
 
-def by_psnr(document: RunDocument) -> Chart | None:
-    """Draw the curve against PSNR, the nearest on the left; None for a run of before it was noted.
+def by_nearness(document: RunDocument) -> Chart | None:
+    """Draw the curve against nearness in dB, the nearest on the left; None where none was noted.
 
     A seed that deviates itself stands at the left edge.
     """
     if document.nearness is None:
         return None
     figure, panel = new_panel()
-    low, high = AREA_DB
-    _draw(panel, *step_line(psnr_steps(document), high, low))
-    panel.set(xlabel="PSNR to the seed, dB (nearer on the left)", xlim=(high, low))
+    low, high = curve_of(document)
+    name = measure_name(document)
+    _draw(panel, *step_line(db_steps(document), high, low))
+    panel.set(xlabel=f"{name} to the seed, dB (nearer on the left)", xlim=(high, low))
     within = document.plan.get("within")
     if within is not None:
         panel.axvline(within, color=COLOURS["kernel"], linestyle="--", linewidth=1.5)
-    rows = [_row(f"{one.at_least:g} dB", one) for one in document.nearness.psnr]
-    middle = _middle(document.nearness.psnr)
-    words = _words(middle.share, f"a PSNR of at least {middle.at_least:g} dB")
-    header = ("PSNR of at least", "seeds", "share")
+    rows = [_row(f"{one.at_least:g} dB", one) for one in document.nearness.shares]
+    middle = _middle(document.nearness.shares)
+    words = _words(middle.share, f"{with_article(name)} of at least {middle.at_least:g} dB")
+    header = (f"{name} of at least", "seeds", "share")
     return finish("Nearness to the seeds", figure, words, header, rows)
 
 
 def by_largest_change(document: RunDocument) -> Chart | None:
-    """Draw the curve against the largest change of a value; None as for `by_psnr`."""
+    """Draw the curve against the largest change of a value; None as for `by_nearness`."""
     if document.nearness is None:
         return None
     figure, panel = new_panel()
-    _draw(panel, *step_line(linf_steps(document), 0.0, GRAY_LEVELS))
-    panel.set(xlabel="L∞ to the seed, gray levels", xlim=(0.0, GRAY_LEVELS))
+    most = most_levels([document])
+    _draw(panel, *step_line(linf_steps(document), 0.0, most))
+    panel.set(xlabel=f"L∞ to the seed, {level_name(document)}", xlim=(0.0, most))
     rows = [_row(f"{one.at_most:g}", one) for one in document.nearness.linf]
     middle = _middle(document.nearness.linf)
     words = _words(middle.share, f"no value changed by more than {middle.at_most:g}")
@@ -59,7 +60,7 @@ def _draw(panel: Any, x: Sequence[float], y: Sequence[float]) -> None:
     lines_across(panel)
 
 
-def _row(level: str, one: PsnrShare | LinfShare) -> tuple[str, str, str]:
+def _row(level: str, one: DbShare | LinfShare) -> tuple[str, str, str]:
     return level, f"{one.seeds:,}", f"{one.share:.1%}"
 
 
