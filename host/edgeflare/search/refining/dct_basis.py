@@ -1,32 +1,54 @@
-"""An image's low frequencies: the space in which slopes are learned."""
+"""The low frequencies of inputs: the space in which gradients are learned."""
 
 from __future__ import annotations
 
 from functools import lru_cache
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.input_space import Real
 
-MOST = 16
-"""Cosines along each side of an image."""
+MOST = 256
+"""Cosines over the cells: 16 along each side of an image, all of them along a sound."""
+
+MOST_CHANNELS = 16
+"""Cosines over the values of a cell."""
 
 OTHER_CHANNELS = 0.3
 """Frequency at which differences between channels count."""
 
 
 class DCTBasis:
-    """The lowest cosines of images of a shape, orthonormal."""
+    """The lowest cosines of inputs of a shape, orthonormal.
 
-    def __init__(self, shape: tuple[int, ...]) -> None:
-        self._bases = tuple(_cosines(size) for size in shape)
-        self._image_shape = shape
+    Every input is computed with in three axes: rows and columns of cells, and the channels of a
+    cell. Those that it does not have are of length 1, which has one cosine, the constant 1.
+    """
+
+    def __init__(self, shape: tuple[int, ...], cell_axes: int = 2) -> None:
+        """Make the basis.
+
+        Args:
+            shape: of the inputs.
+            cell_axes: how many of the leading axes number the cells: 1 or 2; see `InputSpace`.
+
+        """
+        cells, channels_of_cell = shape[:cell_axes], prod(shape[cell_axes:])
+        self._input_shape = shape
+        self._planes = (*cells, *(1 for _ in range(2 - cell_axes)), channels_of_cell)
+        most = MOST if cell_axes == 1 else round(MOST**0.5)
+        self._bases = (
+            _cosines(self._planes[0], most),
+            _cosines(self._planes[1], most),
+            _cosines(self._planes[2], MOST_CHANNELS),
+        )
         self.shape = tuple(len(basis) for basis in self._bases)
         rows, columns, channels = (np.arange(size) for size in self.shape)
         self.frequencies = np.sqrt(
-            ((rows / shape[0]) ** 2)[:, None, None]
-            + ((columns / shape[1]) ** 2)[None, :, None]
+            ((rows / self._planes[0]) ** 2)[:, None, None]
+            + ((columns / self._planes[1]) ** 2)[None, :, None]
             + ((channels > 0) * OTHER_CHANNELS**2)[None, None, :]
         ).reshape(-1)
 
@@ -34,34 +56,36 @@ class DCTBasis:
         """Return the number of cosines."""
         return self.frequencies.size
 
-    def of(self, image: Real) -> Real:
-        """Return the coefficients of an image, (cosines,), or of several: (N, cosines)."""
+    def of(self, one: Real) -> Real:
+        """Return the coefficients of an input, (cosines,), or of several: (N, cosines)."""
         rows, columns, channels = self._bases
-        height, width, depth = self._image_shape
-        part = rows @ image.reshape(-1, height, width * depth)
+        height, width, depth = self._planes
+        part = rows @ one.reshape(-1, height, width * depth)
         part = columns @ part.reshape(-1, len(rows), width, depth)
-        return np.asarray((part @ channels.T).reshape(*image.shape[:-3], -1))
+        several = one.shape[: one.ndim - len(self._input_shape)]
+        return np.asarray((part @ channels.T).reshape(*several, -1))
 
     def values(self, coefficients: Real) -> Real:
-        """Return the image that has the coefficients: (H, W, C)."""
+        """Return the input that has the coefficients, in levels."""
         rows, columns, channels = self._bases
         part = coefficients.reshape(self.shape) @ channels
         part = columns.T @ part
-        return np.tensordot(rows, part, (0, 0))
+        return np.tensordot(rows, part, (0, 0)).reshape(self._input_shape)
 
     def waves(self, numbers: NDArray[np.intp]) -> Real:
-        """Return some of the cosines as images: (N, H, W, C)."""
+        """Return some of the cosines as inputs: (N, *shape)."""
         rows, columns, channels = (
             basis[at]
             for basis, at in zip(self._bases, np.unravel_index(numbers, self.shape), strict=True)
         )
         planes = rows[:, :, None] * columns[:, None, :]
-        return np.asarray(planes[..., None] * channels[:, None, None, :])
+        waves = planes[..., None] * channels[:, None, None, :]
+        return np.asarray(waves.reshape(-1, *self._input_shape))
 
 
 @lru_cache(maxsize=16)
-def _cosines(size: int) -> Real:
+def _cosines(size: int, most: int) -> Real:
     """Return the lowest cosines of a length: (cosines, size)."""
-    waves = np.arange(min(size, MOST))[:, None]
+    waves = np.arange(min(size, most))[:, None]
     cosines = np.cos(np.pi * (np.arange(size) + 0.5) * waves / size)
     return np.asarray(cosines / np.linalg.norm(cosines, axis=1, keepdims=True))
