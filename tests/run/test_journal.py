@@ -3,6 +3,8 @@ from __future__ import annotations
 import sqlite3
 import struct
 from collections.abc import Iterator
+from dataclasses import replace
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -93,6 +95,22 @@ def test_triggers_and_times_survive_reopening(tmp_path: Path) -> None:
     assert again.about() == {"pair": {"name": "p"}}
     assert again.triggers() == {3: trigger}
     assert again.times() == Times(1.0, 13.0, 3.0, 4.0)
+
+
+@pytest.mark.parametrize("db", [21.5, -inf, None])
+def test_the_nearness_of_a_stored_input_is_that_of_its_file(
+    tmp_path: Path, db: float | None
+) -> None:
+    found = TriggerRow(3, "deviation", (), "found.wav", "0", "s.wav", 1.5, 2.0, 0.1, 7, 10.25)
+    refined = replace(found, image="refined.wav", nearness_db=db)
+    journal = Journal.create(tmp_path / "run.db", {})
+    journal.write_trigger(found)
+    journal.write_trigger(refined)
+    journal.close()
+    again = Journal.open(tmp_path / "run.db")
+    assert again.triggers() == {3: refined}
+    again.write_trigger(replace(refined, image="found.wav", nearness_db=None))
+    assert again.triggers() == {3: found}
 
 
 def test_a_folder_without_a_journal_is_no_run(tmp_path: Path) -> None:
