@@ -50,16 +50,16 @@ class OtherDomain:
     def case(self) -> SearchCase:
         """Linear models of the input in levels, which decide the seeds differently.
 
-        The compressed one is bent and rounded.
+        The scores of the compressed one are scaled by a little, each otherwise, and rounded.
         """
         rng = np.random.default_rng(3)
         inputs = np.array([self._real(one) for one in self.seeds])
         weights = inputs - inputs.mean(axis=0) + rng.normal(0.0, 0.1 * inputs.std(), inputs.shape)
         weights *= 3.0 / np.square(weights).sum(axis=1, keepdims=True)
-        bent = weights * rng.normal(1.0, 0.1, weights.shape)
+        bent = weights * rng.normal(1.0, 0.1, (4, 1))
         models = {
             Arm.ORIGINAL: lambda one: linear_model(weights)(self._real(one) * 255.0),
-            Arm.TWIN: lambda one: linear_model(bent, 0.02)(self._real(one) * 255.0),
+            Arm.TWIN: lambda one: linear_model(bent, 0.01)(self._real(one) * 255.0),
         }
         models[Arm.DEVICE] = models[Arm.TWIN]
         return SearchCase(self.seeds[0], models, bounds=self.bounds)
@@ -73,15 +73,15 @@ class OtherDomain:
         def search(start: Start) -> SearchGenerator:
             return strategy.search(self.started(case, start))
 
-        return case.drive(search, Goal(), steps=400)
+        return case.drive(search, Goal(), steps=250)
 
     def _real(self, one: Input) -> Input:
         return self.domain.space.levels(one).ravel()
 
 
 def waves() -> tuple[Input, ...]:
-    times = np.arange(2000) / 8000.0
-    pitches = (180.0, 240.0, 410.0, 650.0)
+    times = np.arange(1200) / 8000.0
+    pitches = (60.0, 110.0, 180.0, 250.0)
     tones = (4000.0 * np.sin(2 * np.pi * pitch * times + pitch) for pitch in pitches)
     return tuple(tone.astype(np.int16) for tone in tones)
 
