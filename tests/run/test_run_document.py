@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import sqlite3
 from contextlib import closing
 from copy import deepcopy
 from pathlib import Path
@@ -156,6 +157,8 @@ def crafted(run: Any, tmp_path: Path, key: str, value: Any) -> RunDirectory:
         ("seeds", float("inf")),
         ("pair", {"name": 3}),
         ("labels", [0]),
+        ("nearness", {"name": "SNR"}),
+        ("nearness", {"name": "SNR", "within": 20.0, "curve": [0.0]}),
     ],
 )
 def test_what_is_derived_from_a_journal_keeps_its_schema_too(
@@ -167,6 +170,34 @@ def test_what_is_derived_from_a_journal_keeps_its_schema_too(
 
 def test_a_journal_alone_says_what_the_document_says(run: Any, tmp_path: Path) -> None:
     directory = crafted(run, tmp_path, "warnings", [])
+    assert as_json(load_document(directory)) == run.document
+
+
+def test_distances_are_by_the_measure_that_the_journal_notes(
+    run: Any, schema: jsonschema.Draft202012Validator, tmp_path: Path
+) -> None:
+    measure = {"name": "SNR", "within": 20.0, "curve": [0.0, 50.0]}
+    document = load_document(crafted(run, tmp_path, "nearness", measure))
+    fields = as_json(document)
+    schema.validate(fields)
+    for entry, before in zip(fields["findings"], run.document["findings"], strict=True):
+        assert "psnr" not in entry
+        assert entry["nearness_db"] == before["psnr"]  # what was noted when it was stored
+        assert entry["within"] == before["within"]
+    near = fields["nearness"]
+    assert (near["measure"], near["curve"]) == ("SNR", [0.0, 50.0])
+    assert "psnr" not in near
+    assert [one["at_least"] for one in near["db"]] == [10.0, 15.0, 20.0, 25.0, 30.0, 40.0]
+    known = [value for one in document.deviations if (value := nearness_db(one)) is not None]
+    for one in near["db"]:
+        assert one["seeds"] == sum(value >= one["at_least"] for value in known)
+
+
+def test_an_older_journal_notes_no_nearness_and_says_the_same(run: Any, tmp_path: Path) -> None:
+    directory = crafted(run, tmp_path, "warnings", [])
+    with closing(sqlite3.connect(directory.journal)) as db, db:
+        db.execute("DROP TABLE nearness")
+        db.execute("DELETE FROM about WHERE key = 'nearness'")
     assert as_json(load_document(directory)) == run.document
 
 
