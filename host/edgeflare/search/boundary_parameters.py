@@ -25,14 +25,14 @@ class BoundaryParameters(Strategy):
         at_least=1,
     )
     longest_leap: int = parameter(
-        64, "Mutations in one leap at most; more hardly change an image further.", at_least=1
+        64, "Mutations in one leap at most; more hardly change an input further.", at_least=1
     )
     max_leaps: int = parameter(
         4, "Leaps in one attempt before the search descends instead.", at_least=1
     )
     shortening_grid: int = parameter(
         2,
-        "Blocks along each side of the image, by which a leap that changed the decision is"
+        "Blocks along each axis of the input's cells, by which a leap that changed the decision is"
         " shortened: each block is weighted by what it does to the margin for its length. 2 cost"
         " 4 queries and shorten the way to the boundary by a third; 4 halve it, but cost more"
         " queries than the rest of the search.",
@@ -81,7 +81,7 @@ class BoundaryParameters(Strategy):
     )
     boundary_tolerance: float = parameter(
         0.15,
-        "Margin below which an image counts as on the boundary. Int8 LeNets resolve 0.17.",
+        "Margin below which an input counts as on the boundary. Int8 LeNets resolve 0.17.",
         above=0.0,
     )
     max_bisections: int = parameter(12, "Queries of one bisection at most.", at_least=1)

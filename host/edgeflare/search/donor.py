@@ -40,15 +40,15 @@ OPERATOR = "donor"
 class DonorBisection(Strategy):
     """Bisection on the lines to the donors of another class, until none is left."""
 
-    summary = "bisects towards a seed of another class; its triggers mix two images"
+    summary = "bisects towards a seed of another class; its triggers mix two inputs"
     draws_from_pool = False
 
     min_interval: float = parameter(
         2.0**-20,
-        "Share of the line at which bisection ends: 8-bit images nearer to each other than 2^-20"
-        " are nearly always the same one. No input is queried twice, so a small share costs little:"
-        " 8 queries separate the gray levels, each further one halves the number of entries that"
-        " still differ.",
+        "Share of the line at which bisection ends: inputs of 8 bits that are nearer to each other"
+        " than 2^-20 are nearly always the same one. No input is queried twice, so a small share"
+        " costs little: 8 queries separate the levels, each further one halves the number of"
+        " entries that still differ.",
         above=0.0,
         at_most=1.0,
     )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from edgeflare.core.input_space import Real
 
 MOST = 256
-"""Cosines over the cells: 16 along each side of an image, all of them along a sound."""
+"""Cosines over the cells: all of them along one axis, or 16 along each of two."""
 
 MOST_CHANNELS = 16
 """Cosines over the values of a cell."""

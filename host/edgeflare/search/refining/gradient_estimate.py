@@ -1,9 +1,10 @@
 """An estimate of the gradient of the first side's scores, from the scores of evaluated inputs.
 
-The gradient of a classifier lies mostly in the low frequencies: 100 of an image's 784 cosines hold
-88 % of its length on LeNets. So a probe changes the input by one cosine, the lowest first, and the
-gradient is estimated as the mean of its posterior, given all steps and a prior that favours low
-frequencies (Gaussian process regression). Steps farther away count less.
+The gradient of a classifier lies mostly in the low frequencies: 100 of 784 cosines hold 88 % of its
+length on LeNets; 256 of 16,000 hold 36 to 77 % of its squared length on three sounds of a keyword
+spotter. So a probe changes the input by one cosine, the lowest first, and the gradient is estimated
+as the mean of its posterior, given all steps and a prior that favours low frequencies (Gaussian
+process regression). Steps farther away count less.
 """
 
 from __future__ import annotations
