@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from edgeflare.core.input import Input
+from edgeflare.core.input_view import ValuesView
 from edgeflare.domains.array import DTYPES, ArrayDomain
 from edgeflare.errors import UserError
 
@@ -25,6 +26,14 @@ def test_a_file_keeps_an_array_to_the_bit(one: Input) -> None:
     assert kept is not None
     assert (kept.dtype, kept.shape, kept.tobytes()) == (one.dtype, one.shape, one.tobytes())
     assert ArrayDomain.encode_file(one) == data
+
+
+def test_a_file_is_shown_within_the_bounds_of_the_domain() -> None:
+    domain = ArrayDomain("int16", -5, 9)
+    view = domain.view_file(domain.encode_file(np.array([1, 2], np.int16)))
+    assert isinstance(view, ValuesView)
+    assert view.values.tolist() == [1, 2]
+    assert (view.lowest, view.highest) == (-5, 9)
 
 
 @given(cut=st.integers(0, 199))

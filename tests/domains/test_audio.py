@@ -30,6 +30,17 @@ def test_a_file_keeps_a_sound_and_its_sample_rate_to_the_bit(wave: Wave, sample_
     assert wav_format(data) == WavFormat(sample_rate, 1, 16)
 
 
+@given(wave=WAVES, sample_rate=st.integers(1, 2**31 - 1))
+def test_a_file_is_shown_at_its_own_sample_rate(wave: Wave, sample_rate: int) -> None:
+    """Whatever that of the domain is which reads it."""
+    own = AudioDomain(sample_rate)
+    view = AudioDomain(16_000).view_file(own.encode_file(wave))
+    assert view is not None
+    assert view.sample_rate == own.view(wave).sample_rate == sample_rate
+    assert np.array_equal(view.wave, wave)
+    assert AudioDomain().view_file(b"no sound") is None
+
+
 @given(wave=arrays(np.int16, (20,)), cut=st.integers(0, 83))
 def test_a_file_without_its_end_is_none(wave: Wave, cut: int) -> None:
     assert AudioDomain.decode_file(AudioDomain().encode_file(wave)[:cut]) is None

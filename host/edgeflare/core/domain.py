@@ -13,6 +13,7 @@ import numpy as np
 from edgeflare.core.encoder import Encoder
 from edgeflare.core.input import Input
 from edgeflare.core.input_space import Distances, InputSpace
+from edgeflare.core.input_view import InputView, view_by_shape
 from edgeflare.core.nearness_measure import PSNR, SNR, NearnessMeasure, decibels
 from edgeflare.core.seeds import Seeds
 from edgeflare.core.tensor import Tensor
@@ -117,6 +118,18 @@ class Domain(ABC):
     @abstractmethod
     def decode_file(data: bytes) -> Input | None:
         """Return the input that a file keeps; None where it is none, or damaged."""
+
+    def view(self, one: Input) -> InputView:
+        """Return how an input is shown; numbers as curves or bars unless overridden."""
+        return view_by_shape(one, self.space)
+
+    def view_file(self, data: bytes) -> InputView | None:
+        """Return how a stored input is shown; None where the file holds none, or is damaged.
+
+        Overridden where a file says more than the input it keeps, such as a sample rate.
+        """
+        one = self.decode_file(data)
+        return None if one is None else self.view(one)
 
     @abstractmethod
     def fingerprint(self, one: Input) -> Any:

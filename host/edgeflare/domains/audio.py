@@ -11,6 +11,7 @@ import numpy as np
 
 from edgeflare.core.domain import Domain
 from edgeflare.core.input_space import InputSpace
+from edgeflare.core.input_view import SoundView
 from edgeflare.core.nearness_measure import SNR, NearnessMeasure
 from edgeflare.core.seeds import Seeds
 from edgeflare.core.tensor import Tensor
@@ -141,6 +142,16 @@ class AudioDomain(Domain):
         """Return the sound of a WAV file, whatever its sample rate; None where it is none."""
         decoded = decode_wav(data)
         return None if decoded is None else decoded.wave
+
+    def view(self, one: Wave) -> SoundView:
+        """Return the sound at the sample rate of the domain."""
+        return SoundView(one, self.sample_rate)
+
+    @staticmethod
+    def view_file(data: bytes) -> SoundView | None:
+        """Return the sound at the sample rate of its file; None where it is none."""
+        decoded = decode_wav(data)
+        return None if decoded is None else SoundView(decoded.wave, decoded.sample_rate)
 
     @staticmethod
     def fingerprint(one: Wave) -> AudioFingerprint:

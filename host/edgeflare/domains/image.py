@@ -12,6 +12,7 @@ import numpy as np
 
 from edgeflare.core.domain import Domain
 from edgeflare.core.input_space import EIGHT_BIT
+from edgeflare.core.input_view import ImageView
 from edgeflare.core.seeds import Seeds
 from edgeflare.core.tensor import Tensor
 from edgeflare.domains.image_file import decode_image
@@ -145,6 +146,11 @@ class ImageDomain(Domain):
             return np.asarray(pixels[:, :, np.newaxis], np.uint8)
         code = cv2.COLOR_BGR2RGB if pixels.shape[2] == 3 else cv2.COLOR_BGRA2RGBA
         return np.asarray(cv2.cvtColor(np.asarray(pixels, np.uint8), code), np.uint8)
+
+    @staticmethod
+    def view(one: Image) -> ImageView:
+        """Return the image."""
+        return ImageView(one)
 
     @staticmethod
     def fingerprint(one: Image) -> ImageFingerprint:

@@ -1,0 +1,108 @@
+"""How an input is shown to people: a domain chooses one of a few forms, and a report draws it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.core.input import Input
+from edgeflare.core.input_space import InputSpace
+
+
+@dataclass(frozen=True, slots=True)
+class ImageView:
+    """An image.
+
+    Attributes:
+        pixels: (rows, columns, channels), uint8; the channels are gray, RGB or RGBA.
+
+    """
+
+    pixels: NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
+class SoundView:
+    """A mono sound, which is drawn and can be played.
+
+    Attributes:
+        wave: (samples,), int16.
+        sample_rate: in Hz.
+
+    """
+
+    wave: NDArray[np.int16]
+    sample_rate: int
+
+
+@dataclass(frozen=True, slots=True)
+class CurvesView:
+    """Values that follow each other in time, as one curve for each series.
+
+    Attributes:
+        values: (time, series), numbers of any type.
+        names: of the series; numbered where there are none.
+        lowest: the least that a value may be; -inf for no bound.
+        highest: the most that a value may be; inf for no bound.
+
+    """
+
+    values: NDArray[np.generic]
+    names: tuple[str, ...] = ()
+    lowest: float = -inf
+    highest: float = inf
+
+
+@dataclass(frozen=True, slots=True)
+class ValuesView:
+    """Values of one moment, such as the row of a table, as one bar each.
+
+    Attributes:
+        values: (values,), numbers of any type.
+        names: of the values; numbered where there are none.
+        lowest: the least that a value may be; -inf for no bound.
+        highest: the most that a value may be; inf for no bound.
+
+    """
+
+    values: NDArray[np.generic]
+    names: tuple[str, ...] = ()
+    lowest: float = -inf
+    highest: float = inf
+
+
+@dataclass(frozen=True, slots=True)
+class PartsView:
+    """Several named inputs of one query, each in its own form.
+
+    Attributes:
+        parts: the form of each, by the name of the input.
+
+    """
+
+    parts: Mapping[str, InputView]
+
+
+InputView: TypeAlias = "ImageView | SoundView | CurvesView | ValuesView | PartsView"
+"""What a domain may choose from."""
+
+
+def view_by_shape(one: Input, space: InputSpace) -> CurvesView | ValuesView:
+    """Return an array of numbers as curves, or as values where it has a single axis.
+
+    The first of several axes is taken for time; all others together number the series.
+
+    Args:
+        one: the input, of any shape.
+        space: its bounds.
+
+    """
+    if one.ndim < 2:
+        return ValuesView(one.ravel(), lowest=space.lowest, highest=space.highest)
+    curves = one.reshape(one.shape[0], int(np.prod(one.shape[1:])))
+    return CurvesView(curves, lowest=space.lowest, highest=space.highest)
