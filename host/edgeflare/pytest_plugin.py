@@ -334,6 +334,7 @@ def _unfinished(document: RunDocument) -> str:
 
 def _message(document: RunDocument, path: Path, rate: float, allow: float, worst: Finding) -> str:
     from edgeflare.report.entry_names import sort  # noqa: PLC0415
+    from edgeflare.report.input_words import input_words  # noqa: PLC0415
 
     names = ", ".join(device.name for device in document.devices)
     lines = [
@@ -349,7 +350,7 @@ def _message(document: RunDocument, path: Path, rate: float, allow: float, worst
     lines += [
         f"  cause: {sort(worst)}{harm}{strength};"
         f" distance to the seed: L2 {worst.distortion.l2:.0f}",
-        f"  image: {path / worst.image}",
+        f"  {input_words(document.pair).one}: {path / worst.image}",
         f"all of them: edgeflare report {path}",
     ]
     return "\n".join(lines)

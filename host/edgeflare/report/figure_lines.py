@@ -15,11 +15,14 @@ Lines = list[tuple[str, str]]
 
 
 def unmutated_lines(document: RunDocument) -> Lines:
-    """Return how often images deviate as they are; nothing of older runs and replays."""
+    """Return how often inputs deviate as they are; nothing of older runs and replays."""
     rates = document.unmutated
     if rates is None:
         return []
-    figures = (("unmutated seeds", rates.seeds), ("unmutated test images", rates.test))
+    figures = (
+        ("unmutated seeds", rates.seeds),
+        (f"unmutated test {input_words(document.pair).many}", rates.test),
+    )
     return [(name, _rate(one)) for name, one in figures if one is not None and one.images]
 
 
@@ -51,7 +54,7 @@ def harm_lines(document: RunDocument) -> Lines:
 
 
 def duplicate_lines(totals: Totals) -> Lines:
-    """Return how many findings are the same image; nothing of older runs, and where none is."""
+    """Return how many findings are the same input; nothing of older runs, and where none is."""
     same = totals.duplicates
     if same is None or not same.triggers:
         return []

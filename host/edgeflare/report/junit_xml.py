@@ -18,6 +18,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from edgeflare.report.arm_lines import details
 from edgeflare.report.entry_names import decisions, number, sort
 from edgeflare.report.figure_lines import unmutated_lines
+from edgeflare.report.input_words import input_words
 from edgeflare.run.harm import rank
 from edgeflare.run.nearness import counts, measure_name, nearness_db
 from edgeflare.run.run_document import Finding, ReplayOutcome, RunDocument
@@ -161,6 +162,8 @@ def _add_failure(case: Element, document: RunDocument, title: str, entry: Findin
     message = f"{title}{sort(entry)}{harm}: {said} (strength {number(entry.strength, 4)})"
     failure = SubElement(case, "failure", message=for_xml(message), type=sort(entry))
     distortion = entry.distortion
+    nearness = input_words(document.pair).nearness
+    decibels = number(None if entry.psnr is UNSET else entry.psnr)
     lines = [
         message,
         f"input: {entry.image} (sha256 {entry.sha256})",

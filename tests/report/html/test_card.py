@@ -9,7 +9,9 @@ import pytest
 
 from documents import Document, finding, run_document
 from edgeflare.domains.image import ImageDomain
+from edgeflare.report.html.answer_blocks import CardRow, ClassTable
 from edgeflare.report.html.card import Card, make_card
+from edgeflare.report.html.page_allowance import PageAllowance
 from edgeflare.run.run_directory import RunDirectory
 
 
@@ -36,7 +38,18 @@ def directory(tmp_path: Any) -> RunDirectory:
 
 def card(directory: RunDirectory, find: str = "any", **changes: Any) -> Card:
     document = run_document(classes=["ant", "bee", "cat"], find=find)
-    return make_card(document, finding(**entry_of(directory, **changes)), directory, 10_000)
+    entry = finding(**entry_of(directory, **changes))
+    return make_card(document, entry, directory, PageAllowance(10_000))
+
+
+def table(made: Card) -> ClassTable:
+    (block,) = made.answers
+    assert isinstance(block, ClassTable)
+    return block
+
+
+def rows(made: Card) -> tuple[CardRow, ...]:
+    return table(made).rows
 
 
 def test_it_names_the_decisions(directory: RunDirectory) -> None:
@@ -57,12 +70,12 @@ def test_a_search_for_kernels_compares_the_twin(directory: RunDirectory) -> None
 
 def test_the_rows_are_the_first_five_of_each_arm(directory: RunDirectory) -> None:
     made = card(directory)
-    assert made.arms == ("original", "twin", "device")
-    assert [row.name for row in made.rows] == ["cat", "ant", "bee", "3", "4", "5"]
-    for row in made.rows[:3]:
+    assert table(made).arms == ("original", "twin", "device")
+    assert [row.name for row in rows(made)] == ["cat", "ant", "bee", "3", "4", "5"]
+    for row in rows(made)[:3]:
         assert sum(cell.top for cell in row.cells) == 1
-    assert [cell.percent for cell in made.rows[1].cells] == pytest.approx([50, 20, 10])
-    assert [cell.top for cell in made.rows[1].cells] == [True, False, False]
+    assert [cell.percent for cell in rows(made)[1].cells] == pytest.approx([50, 20, 10])
+    assert [cell.top for cell in rows(made)[1].cells] == [True, False, False]
 
 
 def test_what_is_all_but_impossible_is_left_out_unless_it_was_decided(
@@ -70,14 +83,14 @@ def test_what_is_all_but_impossible_is_left_out_unless_it_was_decided(
 ) -> None:
     sure = {"original": [1.0, 0.0, 0.0], "device": [0.0002, 0.0002, 0.0001]}
     made = card(directory, labels={"original": 0, "device": 2}, probabilities=sure)
-    assert [row.name for row in made.rows] == ["ant", "cat"]
+    assert [row.name for row in rows(made)] == ["ant", "cat"]
 
 
 def test_an_arm_that_failed_has_no_column(directory: RunDirectory) -> None:
     given = {"original": [0.6, 0.4], "twin": [0.5, 0.5], "device": []}
     labels = {"original": 0, "twin": 0, "device": None}
     made = card(directory, kind="crash", cause="kernel", labels=labels, probabilities=given)
-    assert made.arms == ("original", "twin")
+    assert table(made).arms == ("original", "twin")
     assert made.title == "ant → crash"
     assert made.sort == "crash"
     assert made.labels == (0,)
@@ -92,5 +105,6 @@ def test_an_entry_that_was_not_verified_has_nothing_but_its_pictures(
     directory: RunDirectory,
 ) -> None:
     made = card(directory, labels={}, probabilities={}, cause=None, strength=None)
-    assert (made.title, made.words, made.rows, made.labels) == ("deviation", "", (), ())
-    assert len(made.pictures) == 1
+    assert (made.title, made.words, made.answers, made.labels) == ("deviation", "", (), ())
+    (group,) = made.shots
+    assert len(group.shots) == 1

@@ -14,16 +14,9 @@ from hypothesis.extra.numpy import arrays
 
 from documents import REFINED, Document, finding
 from edgeflare.domains.image import ImageDomain
-from edgeflare.report.html.pictures import (
-    BUDGET,
-    GAINS,
-    MOST,
-    SIDE,
-    Picture,
-    allowance,
-    difference,
-    pictures_of,
-)
+from edgeflare.report.html.page_allowance import BUDGET, MOST, allowance
+from edgeflare.report.html.pictures import GAINS, SIDE, Picture, difference, pictures_of
+from edgeflare.report.html.stored_views import stored_views
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare_operators.operator_registry import Image
 
@@ -49,6 +42,10 @@ def stored(directory: RunDirectory, seed: Image, trigger: Image) -> Document:
         "distortion": {"linf": float(np.abs(change).max())},
         "refined": None,
     }
+
+
+def pictures_in(directory: RunDirectory, entry: Document, most: int) -> tuple[Picture, ...]:
+    return pictures_of(stored_views(directory, finding(**entry), {}), most)
 
 
 images = st.tuples(st.integers(1, 8), st.integers(1, 8), st.sampled_from([1, 3, 4])).flatmap(
@@ -87,7 +84,9 @@ def test_small_images_are_shown_to_the_pixel(
 ) -> None:
     directory = RunDirectory(tmp_path_factory.mktemp("run"))
     seed, trigger = (image[:, :, : min(3, image.shape[2])] for image in pair)
-    shown = pictures_of(directory, finding(**stored(directory, seed, trigger)), MOST)
+    shown = pictures_of(
+        stored_views(directory, finding(**stored(directory, seed, trigger)), {}), MOST
+    )
     by_name = {picture.what: picture for picture in shown}
     assert np.array_equal(pixels(by_name["seed"]), np.broadcast_to(seed, (*seed.shape[:2], 3)))
     if (seed != trigger).any():
@@ -107,7 +106,9 @@ def test_no_picture_weighs_more_than_its_allowance(
     directory = RunDirectory(tmp_path)
     rng = np.random.default_rng(3)
     seed, trigger = (rng.integers(0, 256, shape, dtype=np.uint8) for _ in range(2))
-    for picture in pictures_of(directory, finding(**stored(directory, seed, trigger)), most):
+    for picture in pictures_of(
+        stored_views(directory, finding(**stored(directory, seed, trigger)), {}), most
+    ):
         assert len(data(picture)) <= most
         height, width = pixels(picture).shape[:2]
         assert max(height, width) <= SIDE
@@ -126,7 +127,7 @@ def test_a_lost_file_leaves_the_others(tmp_path: Any) -> None:
     seed, trigger = (rng.integers(0, 256, (6, 6, 3), dtype=np.uint8) for _ in range(2))
     entry = stored(directory, seed, trigger)
     (tmp_path / entry["seed_image"]).write_bytes(b"no picture")
-    shown = pictures_of(directory, finding(**entry), MOST)
+    shown = pictures_in(directory, entry, MOST)
     assert [(picture.what, picture.uri is None) for picture in shown] == [
         ("seed", True),
         ("trigger", False),
@@ -140,6 +141,6 @@ def test_what_was_before_refinement_is_shown(tmp_path: Any) -> None:
     entry = stored(directory, seed, trigger)
     stored_before = directory.store_input("refined", 1, before, ImageDomain()).path
     entry["refined"] = {**REFINED, "image_before": stored_before}
-    shown = pictures_of(directory, finding(**entry), MOST)
+    shown = pictures_in(directory, entry, MOST)
     assert [picture.what for picture in shown] == ["seed", "before", "trigger", "difference"]
     assert np.array_equal(pixels(shown[1]), before)

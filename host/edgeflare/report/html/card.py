@@ -6,35 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from edgeflare.report.entry_names import ARMS, class_name, decisions, seed_of, sort
+from edgeflare.core.answer_view import AnswerView, ClassesView
+from edgeflare.report.entry_names import class_name, decisions, seed_of, sort
+from edgeflare.report.html.answer_blocks import AnswerBlock, answer_blocks
 from edgeflare.report.html.divergence_plot import Divergence, divergence_of
 from edgeflare.report.html.explanation_view import ExplanationView
-from edgeflare.report.html.pictures import Picture, pictures_of
+from edgeflare.report.html.page_allowance import PageAllowance
+from edgeflare.report.html.shots import ShotGroup, shot_groups
+from edgeflare.report.html.stored_views import stored_views
 from edgeflare.run.harm import rank
 from edgeflare.run.nearness import counts
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding, RunDocument
-
-TOP = 5
-
-LEAST = 0.0005
-"""A probability below it reads as 0.0 %."""
-
-
-@dataclass(frozen=True, slots=True)
-class CardCell:
-    """What an arm gives a class: its probability in percent, and whether that is its decision."""
-
-    percent: float
-    top: bool
-
-
-@dataclass(frozen=True, slots=True)
-class CardRow:
-    """A class, and what each arm gives it."""
-
-    name: str
-    cells: tuple[CardCell, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +35,9 @@ class Card:
         words: who decided what.
         seed_class: the name of the seed's own label, or None.
         labels: the classes that an arm decided on.
-        arms: the arms that answered, the columns of `rows`.
-        rows: the classes that are among the first five of an arm and not all but impossible, the
-            likeliest first.
+        answers: what the arms answered, a block for each head of the model.
         operators: those applied, in order, repetitions counted.
-        pictures: its pictures.
+        shots: its inputs, a group for each of the model's.
         explanation: why it deviates, where that was looked for.
         divergence: the plot of that.
 
@@ -72,10 +53,9 @@ class Card:
     words: str
     seed_class: str | None
     labels: tuple[int, ...]
-    arms: tuple[str, ...]
-    rows: tuple[CardRow, ...]
+    answers: tuple[AnswerBlock, ...]
     operators: tuple[str, ...]
-    pictures: tuple[Picture, ...]
+    shots: tuple[ShotGroup, ...]
     explanation: ExplanationView | None
     divergence: Divergence | None
 
@@ -84,7 +64,7 @@ def make_card(
     document: RunDocument,
     entry: Finding,
     directory: RunDirectory,
-    most: int,
+    allowance: PageAllowance,
     explanation: ExplanationView | None = None,
 ) -> Card:
     """Make the card of an entry.
@@ -92,13 +72,12 @@ def make_card(
     Args:
         document: the run.
         entry: a finding, or another entry of the document.
-        directory: where its images are.
-        most: the bytes that each of its pictures may weigh.
+        directory: where its inputs are.
+        allowance: what its figures may weigh; what its sounds take is taken from it.
         explanation: why it deviates, where that was looked for.
 
     """
     classes = document.classes
-    arms = tuple(arm for arm in ARMS if entry.probabilities.get(arm))
     return Card(
         entry=entry,
         sort=sort(entry),
@@ -110,10 +89,9 @@ def make_card(
         words=decisions(entry, classes),
         seed_class=(None if entry.seed_label is None else class_name(classes, entry.seed_label)),
         labels=tuple(sorted({label for label in entry.labels.values() if label is not None})),
-        arms=arms,
-        rows=_rows(entry, arms, classes),
+        answers=answer_blocks(_answer_views(document, entry)),
         operators=_counted(entry.operators),
-        pictures=pictures_of(directory, entry, most),
+        shots=shot_groups(stored_views(directory, entry, document.pair), allowance),
         explanation=explanation,
         divergence=None if explanation is None else divergence_of(explanation),
     )
@@ -130,24 +108,9 @@ def _title(document: RunDocument, entry: Finding) -> str:
     )
 
 
-def _rows(entry: Finding, arms: Sequence[str], classes: Sequence[str]) -> tuple[CardRow, ...]:
-    given = [entry.probabilities[arm] for arm in arms]
-    shown = {
-        label
-        for probabilities in given
-        for label in sorted(range(len(probabilities)), key=lambda n: -probabilities[n])[:TOP]
-        if probabilities[label] >= LEAST
-    } | {label for arm in arms if (label := entry.labels.get(arm)) is not None}
-    return tuple(
-        CardRow(
-            class_name(classes, label),
-            tuple(
-                CardCell(100 * probabilities[label], entry.labels.get(arm) == label)
-                for arm, probabilities in zip(arms, given, strict=True)
-            ),
-        )
-        for label in sorted(shown, key=lambda n: -max(p[n] for p in given))
-    )
+def _answer_views(document: RunDocument, entry: Finding) -> tuple[AnswerView, ...]:
+    """Return how the answers are shown that a document keeps of an entry: those of a classifier."""
+    return (ClassesView("", document.classes, entry.probabilities, entry.labels),)
 
 
 def _counted(operators: Sequence[str]) -> tuple[str, ...]:

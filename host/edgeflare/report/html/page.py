@@ -18,8 +18,10 @@ from edgeflare.report.figure_lines import nearness_lines, unmutated_lines
 from edgeflare.report.html.card import Card, make_card
 from edgeflare.report.html.charts import charts_of
 from edgeflare.report.html.explanation_view import ExplanationView
-from edgeflare.report.html.pictures import allowance
+from edgeflare.report.html.page_allowance import PageAllowance, allowance
 from edgeflare.report.html.replay_view import replay_of
+from edgeflare.report.html.sounds import SoundFigure
+from edgeflare.report.input_words import input_words
 from edgeflare.run.harm import UNLABELLED, count_harms
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding, RunDocument, to_json
@@ -42,7 +44,7 @@ def render_page(
 
     Args:
         document: the run.
-        directory: where its images are. One that is gone is missing in the page, too.
+        directory: where its inputs are. One that is gone is missing in the page, too.
         explanations: why findings deviate, by seed id, as far as that was looked for.
 
     """
@@ -58,10 +60,11 @@ def render_page(
     script = _packaged("gallery.js")
     replay = replay_of(document)
     entries = [entry for some in document.lists.values() for entry in some]
-    most = allowance(sum(4 if entry.refined else 3 for entry in entries))
+    most = PageAllowance(allowance(sum(4 if entry.refined else 3 for entry in entries)))
+    findings_first = sorted(document.lists, key=lambda key: key != "findings")
     lists = {
-        key: _cards(document, worst_first(some), directory, most, explanations)
-        for key, some in document.lists.items()
+        key: _cards(document, worst_first(document.lists[key]), directory, most, explanations)
+        for key in findings_first
     }
     return environment.get_template("page.html.j2").render(
         run=document,
@@ -76,6 +79,8 @@ def render_page(
         nearness=[] if replay else nearness_lines(document),
         figures={} if document.unmutated is None else to_json(document.unmutated),
         lists=lists,
+        inputs=input_words(document.pair),
+        sounds=_sounds(lists),
         choices=_choices(document, lists["findings"]),
         style=_packaged("style.css"),
         script=script,
@@ -97,13 +102,25 @@ def _cards(
     document: RunDocument,
     entries: Sequence[Finding],
     directory: RunDirectory,
-    most: int,
+    most: PageAllowance,
     explanations: Mapping[int, ExplanationView],
 ) -> list[Card]:
     return [
         make_card(document, entry, directory, most, explanations.get(entry.seed_id))
         for entry in entries
     ]
+
+
+def _sounds(lists: Mapping[str, Sequence[Card]]) -> tuple[int, int]:
+    """Return how many entries can be listened to in the page, and how many have sounds at all."""
+    players = [
+        any(shot.player for shot in sounds)
+        for cards in lists.values()
+        for card in cards
+        if (sounds := [one for group in card.shots for one in group.shots
+                       if isinstance(one, SoundFigure) and one.wave])
+    ]  # fmt: skip
+    return sum(players), len(players)
 
 
 def _choices(document: RunDocument, cards: Sequence[Card]) -> dict[str, Any]:

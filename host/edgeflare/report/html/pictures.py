@@ -1,4 +1,4 @@
-"""The pictures of a finding, small enough to lie in the page itself.
+"""The pictures of a finding on images, small enough to lie in the page itself.
 
 What a picture may weigh is shared out over all of them, so that a page with a thousand findings
 stays within what a browser opens at once. Small inputs are kept to the pixel; larger ones are shown
@@ -8,21 +8,16 @@ smaller, or with the losses of WebP. The exact files are those in the run direct
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import cv2
 import numpy as np
 
-from edgeflare.errors import InfrastructureError
-from edgeflare.run.run_directory import RunDirectory
-from edgeflare.run.run_document import Finding
+from edgeflare.core.input_view import ImageView
+from edgeflare.report.html.stored_views import StoredView
 from edgeflare_operators.operator_registry import Image
-
-BUDGET = 6_000_000
-"""Bytes that all pictures of a page may weigh together; a third more once they are text."""
-
-MOST = 24_000
-"""Bytes that one picture may weigh, in a page with few of them."""
 
 SIDE = 224
 """Pixels of a picture's longer side, at most."""
@@ -46,6 +41,7 @@ class Picture:
 
     """
 
+    kind: ClassVar[str] = "picture"
     what: str
     uri: str | None
     width: int = 0
@@ -53,29 +49,41 @@ class Picture:
     gain: float | None = None
 
 
-def allowance(pictures: int) -> int:
-    """Return the bytes that each picture of a page may weigh."""
-    return min(MOST, BUDGET // max(1, pictures))
+def pictures_of(stored: Sequence[StoredView], most: int) -> tuple[Picture, ...]:
+    """Return the pictures of an entry's images, and of what changed from its seed to its trigger.
 
-
-def pictures_of(directory: RunDirectory, entry: Finding, most: int) -> tuple[Picture, ...]:
-    """Return an entry's pictures: seed, trigger and difference, and what was before refinement.
-
-    A seed that deviates itself has one picture. No picture weighs more than `most` bytes, unless
-    even the smallest does.
+    No picture weighs more than `most` bytes, unless even the smallest does.
     """
-    seed = _load(directory, entry.seed_image)
-    if entry.seed_image == entry.image or entry.distortion.linf == 0:
-        return (_show("seed", seed, most),)
-    trigger = _load(directory, entry.image)
-    shown = [_show("seed", seed, most)]
-    if entry.refined:
-        shown.append(_show("before", _load(directory, entry.refined.image_before), most))
-    shown.append(_show("trigger", trigger, most))
-    if seed is not None and trigger is not None and seed.shape == trigger.shape:
+    images = [(one.what, _pixels(one)) for one in stored]
+    shown = [
+        Picture(what, None) if image is None else picture(what, image, most)
+        for what, image in images
+    ]
+    (_, seed), (_, trigger) = images[0], images[-1]
+    if len(images) > 1 and seed is not None and trigger is not None and seed.shape == trigger.shape:
         image, gain = difference(seed, trigger)
-        shown.append(_show("difference", image, most, gain))
+        shown.append(picture("difference", image, most, gain))
     return tuple(shown)
+
+
+def picture(what: str, image: Image, most: int, gain: float | None = None) -> Picture:
+    """Return an image to show; see `Picture`.
+
+    Args:
+        what: which one of a finding's it is.
+        image: (rows, columns, channels), uint8.
+        most: the bytes that it may weigh.
+        gain: what a difference was multiplied by.
+
+    """
+    height, width = image.shape[:2]
+    return Picture(what, image_uri(image, most), width, height, gain)
+
+
+def image_uri(image: Image, most: int) -> str:
+    """Return an image as a `data:` address, in the best form of at most so many bytes."""
+    kind, data = _encoded(image, most)
+    return f"data:image/{kind};base64,{b64encode(data).decode()}"
 
 
 def difference(seed: Image, trigger: Image) -> tuple[Image, float]:
@@ -96,21 +104,8 @@ def difference(seed: Image, trigger: Image) -> tuple[Image, float]:
     return np.clip(np.rint(128 + gain * change), 0, 255).astype(np.uint8), gain
 
 
-def _load(directory: RunDirectory, name: str) -> Image | None:
-    try:
-        return directory.load_input(name)
-    except InfrastructureError:
-        return None
-
-
-def _show(what: str, image: Image | None, most: int, gain: float | None = None) -> Picture:
-    if image is None:
-        return Picture(what, None)
-    height, width = image.shape[:2]
-    kind, data = _encoded(image, most)
-    return Picture(
-        what, f"data:image/{kind};base64,{b64encode(data).decode()}", width, height, gain
-    )
+def _pixels(one: StoredView) -> Image | None:
+    return one.view.pixels if isinstance(one.view, ImageView) else None
 
 
 def _encoded(image: Image, most: int) -> tuple[str, bytes]:

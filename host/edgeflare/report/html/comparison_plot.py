@@ -1,0 +1,245 @@
+"""Two inputs or outputs of numbers in one plot: curves or bars side by side, and what changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import ClassVar
+
+import numpy as np
+
+from edgeflare.core.input_view import CurvesView, ValuesView
+from edgeflare.report.html.plot_paths import (
+    HEIGHT,
+    Scale,
+    Values,
+    bars_path,
+    change_path,
+    curve_path,
+    finite,
+    scale_of,
+)
+
+MOST_CURVES = 6
+"""Series that have a panel of their own; those that changed most come first."""
+
+MOST_BARS = 128
+"""Values that have a bar of their own; more are drawn as a curve."""
+
+ROWS = 8
+"""Values that stand in the table; those that changed most come first."""
+
+POINTS = (24, 240)
+"""Points of a curve, at least and at most."""
+
+POINT_BYTES = 38
+"""Characters of one point in both curves and of the change there, about."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlotPanel:
+    """One drawing, `width` × 110 units: the first and the second in the upper 80, changes below.
+
+    Attributes:
+        name: of the series; empty where there is only one.
+        width: units of the drawing, one for each value or time step.
+        first: the data of the path of the first.
+        second: that of the second; empty where there is only one input.
+        change: that of what changed.
+        bounds: the heights at which bounds lie, as far as they are in the drawing.
+        bars: whether they are bars, and not curves.
+        words: what it shows.
+
+    """
+
+    name: str
+    width: int
+    first: str
+    second: str
+    change: str
+    bounds: tuple[int, ...]
+    bars: bool
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlotRow:
+    """A value of both, and its change, as texts."""
+
+    name: str
+    first: str
+    second: str
+    change: str
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonPlot:
+    """Two inputs or outputs of numbers, or one alone.
+
+    Attributes:
+        names: what the two are called, "seed" and "trigger"; or what the one is.
+        panels: the drawings.
+        rows: the values that changed most; none of curves.
+        more: what was left out, in words; empty where nothing was.
+
+    """
+
+    kind: ClassVar[str] = "plot"
+    names: tuple[str, ...]
+    panels: tuple[PlotPanel, ...]
+    rows: tuple[PlotRow, ...] = ()
+    more: str = ""
+
+
+def comparison_plot(
+    names: tuple[str, ...], views: Sequence[CurvesView | ValuesView], most: int
+) -> ComparisonPlot:
+    """Return the plot of two views of one form and shape, or of one.
+
+    Args:
+        names: what they are called; as many as views.
+        views: one or two.
+        most: the characters that all paths may have together, about.
+
+    """
+    first, *others = views
+    if first.values.size == 0:
+        return ComparisonPlot(names, (), more="no values")
+    one, *rest = (finite(view.values) for view in views)
+    other = rest[0] if others else None
+    if isinstance(first, CurvesView):
+        return _curves(names, first, one, other, most)
+    if len(one) > MOST_BARS:
+        along = CurvesView(first.values[:, np.newaxis], lowest=first.lowest, highest=first.highest)
+        column = None if other is None else other[:, np.newaxis]
+        plot = _curves(names, along, one[:, np.newaxis], column, most)
+        rows, more = _rows(first.names, one, other)
+        return ComparisonPlot(names, plot.panels, rows, more)
+    scale = scale_of([one] if other is None else [one, other], zero=True)
+    width = 0.9 if other is None else 0.42
+    panel = PlotPanel(
+        "",
+        len(one),
+        bars_path(one, scale, 0.05, width),
+        "" if other is None else bars_path(other, scale, 0.53, width),
+        "" if other is None else change_path(other - one, len(one)),
+        _bounds(first, scale),
+        bars=True,
+        words=_words(names, one, other, first, "value"),
+    )
+    rows, more = _rows(first.names, one, other)
+    return ComparisonPlot(names, (panel,), rows, more)
+
+
+def _curves(
+    names: tuple[str, ...], view: CurvesView, one: Values, other: Values | None, most: int
+) -> ComparisonPlot:
+    """Return a panel for each of the series that changed most, in their own order."""
+    series = one.shape[1]
+    changed = np.ptp(one, axis=0) if other is None else np.abs(other - one).max(axis=0)
+    kept = np.sort(np.argsort(-changed, kind="stable")[:MOST_CURVES])
+    points = int(np.clip(most // (len(kept) * POINT_BYTES), *POINTS))
+    panels = []
+    for place in kept.tolist():
+        before = one[:, place]
+        after = None if other is None else other[:, place]
+        scale = scale_of([before] if after is None else [before, after], zero=False)
+        panels.append(
+            PlotPanel(
+                "" if series == 1 and not view.names else _name(view.names, place, "series"),
+                len(before),
+                curve_path(before, scale, points),
+                "" if after is None else curve_path(after, scale, points),
+                "" if after is None else change_path(after - before, points),
+                _bounds(view, scale),
+                bars=False,
+                words=_words(names, before, after, view, "step"),
+            )
+        )
+    return ComparisonPlot(
+        names, tuple(panels), more=_left_out(changed, kept.tolist(), compared=other is not None)
+    )
+
+
+def _left_out(changed: Values, kept: Sequence[int], *, compared: bool) -> str:
+    rest = np.delete(changed, np.asarray(kept))
+    if not len(rest):
+        return ""
+    said = f", changed by at most {figure(float(rest.max()))}" if compared else ""
+    return f"{len(rest)} more series{said}"
+
+
+def _rows(
+    names: Sequence[str], one: Values, other: Values | None
+) -> tuple[tuple[PlotRow, ...], str]:
+    """Return the rows of the values that changed most, and what is left out in words."""
+    change = np.zeros_like(one) if other is None else other - one
+    size = np.abs(one if other is None else change)
+    kept = np.sort(np.argsort(-size, kind="stable")[:ROWS]).tolist()
+    if other is not None:
+        kept = [place for place in kept if change[place]]
+    rows = tuple(
+        PlotRow(
+            _name(names, place, "value"),
+            figure(one[place]),
+            "" if other is None else figure(other[place]),
+            "" if other is None else figure(change[place], sign=True),
+        )
+        for place in kept
+    )
+    left = len(one) - len(kept)
+    if not left:
+        return rows, ""
+    if other is None:
+        return rows, f"{left} more values"
+    unchanged = int(np.count_nonzero(np.delete(change, kept) == 0))
+    return rows, f"{left} more values, {unchanged} of them unchanged" if kept else "all unchanged"
+
+
+def _words(
+    names: tuple[str, ...],
+    one: Values,
+    other: Values | None,
+    view: CurvesView | ValuesView,
+    place: str,
+) -> str:
+    """Say what a panel shows: ranges, the largest change, and bounds."""
+    said = [
+        f"{name} {figure(float(values.min()))} to {figure(float(values.max()))}"
+        for name, values in zip(names, (one, other), strict=False)
+        if values is not None
+    ]
+    if other is not None:
+        change = np.abs(other - one)
+        at = int(change.argmax())
+        largest = figure(float(change[at]))
+        said.append(f"largest change {largest} at {place} {at}" if change[at] else "no change")
+    known = [
+        f"{word} {figure(bound)}"
+        for word, bound in (("from", view.lowest), ("to", view.highest))
+        if isfinite(bound)
+    ]
+    if known:
+        said.append(f"bounds {' '.join(known)}")
+    return "; ".join(said)
+
+
+def _bounds(view: CurvesView | ValuesView, scale: Scale) -> tuple[int, ...]:
+    """Return where bounds are drawn: those that a value of the drawing reaches or comes near."""
+    near = 0.02 * (scale.high - scale.low)
+    inside = [
+        bound
+        for bound in (view.lowest, view.highest)
+        if isfinite(bound) and scale.low - near <= bound <= scale.high + near
+    ]
+    return tuple(int(y) for y in scale.heights(np.array(inside, np.float64)).clip(0, HEIGHT))
+
+
+def _name(names: Sequence[str], place: int, what: str) -> str:
+    return names[place] if place < len(names) else f"{what} {place}"
+
+
+def figure(value: float, *, sign: bool = False) -> str:
+    """Return a figure to read, of four digits."""
+    return f"{value:+.4g}" if sign else f"{value:.4g}"

@@ -1,0 +1,59 @@
+"""The inputs of an entry as they were stored, in the form in which their domain shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from edgeflare.core.input_view import InputView
+from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_document import Finding
+from edgeflare.run.run_domain import domain_of_input
+
+
+@dataclass(frozen=True, slots=True)
+class StoredView:
+    """One stored input of an entry.
+
+    Attributes:
+        what: "seed", "before" (the trigger before refinement) or "trigger".
+        file: its path relative to the run directory.
+        view: how it is shown; None if its file is gone or damaged.
+
+    """
+
+    what: str
+    file: str
+    view: InputView | None
+
+
+def stored_views(
+    directory: RunDirectory, entry: Finding, pair: Mapping[str, Any]
+) -> tuple[StoredView, ...]:
+    """Return an entry's inputs: seed, trigger, and what was before refinement between them.
+
+    A seed that deviates itself is the only one.
+
+    Args:
+        directory: where the files are.
+        entry: which inputs.
+        pair: that of the run's document, which says their domain.
+
+    Raises:
+        UserError: a name leads out of the run directory, or there is no such domain.
+
+    """
+
+    def one(what: str, name: str) -> StoredView:
+        domain = domain_of_input(pair, name)
+        try:
+            data = directory.read(name)
+        except OSError:
+            return StoredView(what, name, None)
+        return StoredView(what, name, domain.view_file(data))
+
+    if entry.seed_image == entry.image or entry.distortion.linf == 0:
+        return (one("seed", entry.seed_image),)
+    before = [one("before", entry.refined.image_before)] if entry.refined else []
+    return (one("seed", entry.seed_image), *before, one("trigger", entry.image))
