@@ -51,6 +51,31 @@ def rendered(document: Document, directory: RunDirectory) -> Callable[..., str]:
     return render
 
 
+CONTRAST = """
+const channel = (c) => (c /= 255) <= .04045 ? c / 12.92 : ((c + .055) / 1.055) ** 2.4;
+const parse = (text) => (text.match(/[\\d.]+/g) || []).map(Number);
+const light = ([r, g, b]) => .2126 * channel(r) + .7152 * channel(g) + .0722 * channel(b);
+const ground = (node) => {
+  for (; node; node = node.parentElement) {
+    const [r, g, b, a = 1] = parse(getComputedStyle(node).backgroundColor);
+    if (a === 1) return [r, g, b];
+  }
+};
+const worst = {};
+for (const node of document.querySelectorAll("body *")) {
+  if (!node.checkVisibility() || node.closest("option, script, .sr")) continue;
+  const text = [...node.childNodes].some((c) => c.nodeType === 3 && c.textContent.trim());
+  if (!text) continue;
+  const style = getComputedStyle(node);
+  const ink = node.closest("svg") ? style.fill : style.color;
+  const [a, b] = [light(parse(ink)), light(ground(node))].sort((x, y) => y - x);
+  const name = node.tagName + "." + node.className.toString();
+  worst[name] = Math.min(worst[name] ?? 99, (a + .05) / (b + .05));
+}
+return worst;
+"""
+
+
 @dataclass(frozen=True)
 class Browser:
     """Chromium without a window."""
@@ -77,6 +102,11 @@ class Browser:
     def run(self, script: str, *arguments: Any) -> Any:
         """Run JavaScript in the page, and return what it returns."""
         return self.driver.execute_script(script, *arguments)
+
+    def contrasts(self) -> dict[str, float]:
+        """Return the contrast of texts to their ground, the least of each kind of element."""
+        found: dict[str, float] = self.run(CONTRAST)
+        return found
 
     def logged(self, log: str) -> list[dict[str, Any]]:
         """Return what came into a log since it was last read."""

@@ -31,30 +31,6 @@ return [...document.querySelectorAll("#gallery .card")].filter((card) => card.ch
   .map((card) => Number(card.dataset.seed))
 """
 
-CONTRAST = """
-const channel = (c) => (c /= 255) <= .04045 ? c / 12.92 : ((c + .055) / 1.055) ** 2.4;
-const parse = (text) => (text.match(/[\\d.]+/g) || []).map(Number);
-const light = ([r, g, b]) => .2126 * channel(r) + .7152 * channel(g) + .0722 * channel(b);
-const ground = (node) => {
-  for (; node; node = node.parentElement) {
-    const [r, g, b, a = 1] = parse(getComputedStyle(node).backgroundColor);
-    if (a === 1) return [r, g, b];
-  }
-};
-const worst = {};
-for (const node of document.querySelectorAll("body *")) {
-  if (!node.checkVisibility() || node.closest("option, script, .sr")) continue;
-  const text = [...node.childNodes].some((c) => c.nodeType === 3 && c.textContent.trim());
-  if (!text) continue;
-  const style = getComputedStyle(node);
-  const ink = node.closest("svg") ? style.fill : style.color;
-  const [a, b] = [light(parse(ink)), light(ground(node))].sort((x, y) => y - x);
-  const name = node.tagName + "." + node.className.toString();
-  worst[name] = Math.min(worst[name] ?? 99, (a + .05) / (b + .05));
-}
-return worst;
-"""
-
 
 @pytest.fixture(scope="module")
 def many(run: Any) -> Document:
@@ -161,7 +137,7 @@ def test_text_can_be_read_in_both_colour_schemes(browser: Any, report: Path, dar
         "return [getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)]"
     )
     assert (max(background) < 60) == dark
-    contrasts = browser.run(CONTRAST)
+    contrasts = browser.contrasts()
     assert len(contrasts) > 20
     assert {name: ratio for name, ratio in contrasts.items() if ratio < 4.5} == {}
 
@@ -415,7 +391,7 @@ def test_a_replay_is_chosen_from_by_what_is_new(
     )
     for dark in (False, True):
         browser.open(path, dark=dark)
-        assert {k: v for k, v in browser.run(CONTRAST).items() if v < 4.5} == {}
+        assert {k: v for k, v in browser.contrasts().items() if v < 4.5} == {}
     choose(browser, "baseline", "new")
     assert set(shown()) == set(new)
     choose(browser, "baseline", "known")
