@@ -213,7 +213,7 @@ def test_a_finding_is_named_by_its_image_too(finished: Any, call: Call, tmp_path
     assert by_number.read_bytes() == by_image.read_bytes()
     said = call("export", finished.folder, "abc", "--out", tmp_path / "f.zip")
     assert said.code == 2
-    assert said.complaint() == "abc is no finding: name it by its seed's id, or by its image"
+    assert said.complaint() == "abc is no finding: name it by its seed's id, or by its file"
 
 
 def test_a_damaged_image_is_the_users_to_mend(finished: Any, call: Call, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ def copy(name: str, run: Path) -> None:
     past: Any = SimpleNamespace(
         suite=[{}], files=lambda _: {name: b"theirs"}, directory=RunDirectory(run.parent / "past")
     )
-    replay_run._copy_images(past, RunDirectory(run), Journal.create(run / "run.db", {}))
+    replay_run._copy_inputs(past, RunDirectory(run), Journal.create(run / "run.db", {}))
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ Findings = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="FINDING",
-        help="Which findings: their seeds' ids, or their images. All of them if not given.",
+        help="Which findings: their seeds' ids, or their files. All of them if not given.",
     ),
 ]
 Devices = Annotated[
@@ -239,7 +239,7 @@ def _chosen(past: PastRun, names: Sequence[str]) -> list[Finding]:
 
 
 def _harmed(past: PastRun, chosen: Sequence[Finding], *, named: bool) -> set[int]:
-    """Return the seeds of findings whose images are not what was stored, with a warning for each.
+    """Return the seeds of findings whose files are not what was stored, with a warning for each.
 
     Raises:
         UserError: there is one, and it was `named`; or there are no others.

@@ -23,7 +23,7 @@ Run = Annotated[
     typer.Argument(metavar="RUN", help="A run directory.", autocompletion=complete_run),
 ]
 Finding = Annotated[
-    str, typer.Argument(metavar="FINDING", help="Its seed's id, as reports show it, or its image.")
+    str, typer.Argument(metavar="FINDING", help="Its seed's id, as reports show it, or its file.")
 ]
 Out = Annotated[Path | None, typer.Option(metavar="FILE", help="Default: RUN/finding-FINDING.zip.")]
 NoModels = Annotated[
@@ -42,7 +42,7 @@ def export(
 ) -> None:
     """Write a finding as a zip that shows the deviation with nothing but numpy and a runtime.
 
-    Both models, the input as an image and as the models take it, all that is known of where it
+    Both models, the input as it was stored and as the models take it, all that is known of where it
     ran, and a short script: what a vendor's bug tracker asks for. After `edgeflare explain`, also
     the operator in which it begins, as a model of its own with its inputs and what the host made
     of them. It lists what it packs.
@@ -52,7 +52,7 @@ def export(
     past = PastRun.open(run)
     seed_id = seed_id_of(finding)
     if seed_id is None:
-        raise UserError(f"{finding} is no finding: name it by its seed's id, or by its image")
+        raise UserError(f"{finding} is no finding: name it by its seed's id, or by its file")
     path = out or run / f"finding-{seed_id}.zip"
     pair = past.pair(original, compressed)
     fingerprint = past.header.pair["fingerprint"]

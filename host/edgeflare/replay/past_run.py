@@ -22,6 +22,7 @@ from edgeflare.models.pair import Pair
 from edgeflare.models.pair_file import front_end_function
 from edgeflare.models.pair_interface import PairInterface
 from edgeflare.python_callable import is_callable
+from edgeflare.report.input_words import input_words
 from edgeflare.run.journal import Journal, reporting_damage
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
@@ -208,7 +209,8 @@ class PastRun:
         if stored.shape[1:] != inputs.shape:
             theirs, ours = ("x".join(map(str, one)) for one in (stored.shape[1:], inputs.shape))
             raise UserError(
-                f"the inputs of {self.directory.path} are {theirs}, but the models take {ours}"
+                f"the {input_words(self.document.pair).many} of {self.directory.path} are {theirs},"
+                f" but the models take {ours}"
             )
         labels, ids = self.header.labels, tuple(entry.seed_id for entry in entries)
         return Seeds(
@@ -261,7 +263,7 @@ def _seed_id(entry: Finding) -> int:
 
 
 def seed_id_of(name: str) -> int | None:
-    """Return the seed's id of a finding that is named by it or by its image; None of neither."""
+    """Return the seed's id of a finding that is named by it or by its file; None of neither."""
     stem = Path(name).stem
     return int(stem) if stem.isdecimal() else None
 

@@ -87,7 +87,7 @@ def begin_replay(
         [_trigger(entry) for entry in past.suite],
         [_nothing_spent(entry.seed_id) for entry in past.suite if entry.seed_id in past.searched],
     )
-    _copy_images(past, directory, journal)
+    _copy_inputs(past, directory, journal)
     return directory, journal
 
 
@@ -102,7 +102,7 @@ def resume_replay(
     """
     require_same_replay(path, replay.past, baseline)
     directory, journal = resume_run(path, replay.header)
-    _copy_images(replay.past, directory, journal)
+    _copy_inputs(replay.past, directory, journal)
     return directory, journal
 
 
@@ -128,14 +128,14 @@ def run_replay(
     )
 
 
-def _copy_images(past: PastRun, directory: RunDirectory, journal: Journal) -> None:
-    """Copy the images of a run; where that fails, leave the replay resumable."""
+def _copy_inputs(past: PastRun, directory: RunDirectory, journal: Journal) -> None:
+    """Copy the inputs of a run; where that fails, leave the replay resumable."""
     try:
         for entry in past.suite:
             for name, data in past.files(entry).items():
                 if PurePosixPath(name).parts[0] not in INPUT_FOLDERS:
                     raise UserError(
-                        f"{past.directory.path} names {name!r} as an image: expected one in "
+                        f"{past.directory.path} names {name!r} as an input: expected one in "
                         + ", ".join(INPUT_FOLDERS)
                     )
                 write_atomically(directory.inside(name), data)

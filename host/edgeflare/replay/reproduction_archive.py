@@ -83,8 +83,8 @@ def export(
     image = past.directory.load_input(entry.image)
     files = {
         SCRIPT: Path(__file__).with_name(SCRIPT).read_bytes(),
-        "input.png": stored[entry.image],
-        "seed.png": stored[entry.seed_image],
+        f"input{PurePath(entry.image).suffix}": stored[entry.image],
+        f"seed{PurePath(entry.seed_image).suffix}": stored[entry.seed_image],
     }
     arms: dict[str, Any] = {}
     kernels = past.header.plan.ensemble[0]

@@ -116,13 +116,13 @@ def compare(documents: Mapping[str, RunDocument]) -> RunComparison:
     )
 
 
-def _content(run: str, image: str) -> bytes:
-    """Return what tells the pixels of a stored image from those of any other."""
+def _content(run: str, name: str) -> bytes:
+    """Return what tells the values of a stored input from those of any other."""
     try:
-        pixels = RunDirectory(Path(run)).load_input(image)
+        one = RunDirectory(Path(run)).load_input(name)
     except InfrastructureError as error:
         raise UserError(str(error)) from None
-    return sha256(str(pixels.shape).encode() + pixels.tobytes()).digest()
+    return sha256(str(one.shape).encode() + one.tobytes()).digest()
 
 
 def _column(run: str, document: RunDocument, unique: int) -> ComparedRun:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from edgeflare.report.entry_names import with_article
+from edgeflare.report.input_words import input_words
 from edgeflare.run.exact_interval import exact_interval
 from edgeflare.run.nearness import counts, measure_name
 from edgeflare.run.run_document import DeviationRate, Finding, RunDocument, Totals

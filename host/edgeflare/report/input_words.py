@@ -41,7 +41,7 @@ _WORDS = {
     "audio": InputWords(
         "sound",
         "sounds",
-        "levels of 16 PCM steps",
+        "levels",
         "samples",
         "signal-to-noise ratio",
         "A difference is the trigger less its seed; waveform and player of it are magnified by the"

@@ -162,8 +162,6 @@ def _add_failure(case: Element, document: RunDocument, title: str, entry: Findin
     message = f"{title}{sort(entry)}{harm}: {said} (strength {number(entry.strength, 4)})"
     failure = SubElement(case, "failure", message=for_xml(message), type=sort(entry))
     distortion = entry.distortion
-    nearness = input_words(document.pair).nearness
-    decibels = number(None if entry.psnr is UNSET else entry.psnr)
     lines = [
         message,
         f"input: {entry.image} (sha256 {entry.sha256})",
