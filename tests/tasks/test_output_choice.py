@@ -9,7 +9,7 @@ from edgeflare.core.task import ModelOutputs
 from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.errors import UserError
 from edgeflare.tasks.classification import Classification
-from edgeflare.tasks.output_choice import fitting_output
+from edgeflare.tasks.output_choice import chosen_output
 
 AREA = Tensor("Identity", (1, 1), "float32")
 LOGITS = Tensor("Identity_1", (1, 2), "float32")
@@ -26,33 +26,33 @@ def model(*outputs: Tensor, state: str = "", frames: int = 0) -> ModelOutputs:
 
 @pytest.mark.parametrize("outputs", [(AREA, LOGITS), (LOGITS, AREA), (MASK, LOGITS)])
 def test_the_only_output_that_fits_is_read_wherever_it_is(outputs: tuple[Tensor, ...]) -> None:
-    assert outputs[fitting_output(Classification, model(*outputs))] == LOGITS
+    assert outputs[chosen_output(Classification, model(*outputs))] == LOGITS
 
 
 def test_an_output_that_only_feeds_a_state_is_left_out() -> None:
     outputs = model(STATE, LOGITS, state="next")
-    assert fitting_output(Classification, outputs) == 1
+    assert chosen_output(Classification, outputs) == 1
 
 
 def test_an_output_over_frames_fits_as_that_of_one_frame() -> None:
     of_clip = Tensor("scores", (49, 1, 10), "float32")
-    assert fitting_output(Classification, model(of_clip, frames=49)) == 0
+    assert chosen_output(Classification, model(of_clip, frames=49)) == 0
     with pytest.raises(UserError, match=re.escape("'scores' (49, 1, 10)")):
-        fitting_output(Classification, model(of_clip))
+        chosen_output(Classification, model(of_clip))
 
 
 def test_outputs_that_do_not_fit_are_named_with_the_tasks_that_would() -> None:
     said = "compressed.tflite: the task classification reads one score for each of at least two"
     with pytest.raises(UserError, match=said) as refused:
-        fitting_output(Classification, model(AREA, MASK))
+        chosen_output(Classification, model(AREA, MASK))
     assert "'Identity' (1, 1) (fits " in str(refused.value)
     assert "'mask' (1, 8, 8) (fits " in str(refused.value)
 
 
 def test_several_outputs_that_fit_have_to_be_told_apart() -> None:
-    said = "fits 2 outputs, 'Identity_1' (1, 2), 'next' (1, 64): name one of them"
+    said = "fits 2 outputs, 'Identity_1' (1, 2), 'next' (1, 64): choose one"
     with pytest.raises(UserError, match=re.escape(said)):
-        fitting_output(Classification, model(LOGITS, AREA, STATE))
+        chosen_output(Classification, model(LOGITS, AREA, STATE))
 
 
 def test_a_classifier_of_several_outputs_detects_what_its_scores_are() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +26,12 @@ class Answer:
         scores: (choices,) float64, unbounded and monotonic in the probabilities: the logits where
             the model gives logits, the logarithms of the probabilities elsewhere.
         failure: why there is no answer, or None.
+        chooses: whether decisions are told apart by margins, so that a boundary lies between them;
+            the same for all answers of a task.
 
     """
+
+    chooses: ClassVar[bool] = True
 
     decision: int | None
     tied: bool
@@ -38,6 +42,10 @@ class Answer:
     def differs(self, other: Answer) -> bool:
         """Whether the two decide differently; that an arm failed is a decision of its own."""
         return self.decision != other.decision
+
+    def differs_by_tie(self, other: Answer) -> bool:
+        """Whether that the two differ hangs on a tie, given that they do."""
+        return self.tied or other.tied
 
     def strength_against(self, other: Answer) -> float | None:
         """Return how confidently two answers differ: min(p_1[a] - p_1[b], p_2[b] - p_2[a]).
@@ -63,3 +71,16 @@ class Answer:
         """Return by how much the largest probability exceeds the second: 0 for a tie."""
         second, first = np.sort(self.probabilities)[-2:]
         return float(first - second)
+
+    def distance(self, other: Answer) -> float:
+        """Return D, which DFlare increases: the difference of the largest probabilities."""
+        return abs(float(self.probabilities.max()) - float(other.probabilities.max()))
+
+    def state(self) -> NDArray[np.float64]:
+        """Return what tells this answer from others as a state (paper §3.3.2): (values,)."""
+        return self.probabilities
+
+    def equals(self, other: Answer) -> bool:
+        """Whether both arms answered the same, to the bit."""
+        same = np.array_equal(self.probabilities, other.probabilities)
+        return same and self.failure == other.failure

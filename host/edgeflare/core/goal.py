@@ -61,7 +61,7 @@ class Goal:
             return failure
         if not first.differs(second):
             return None
-        if not self.ties and (first.tied or second.tied):
+        if not self.ties and first.differs_by_tie(second):
             return None
         if self.find is Find.COMPRESSION and outcome[Arm.TWIN].differs(second):
             return None
@@ -84,5 +84,5 @@ class Goal:
             and first.failure is None
             and second.failure is None
             and first.differs(second)
-            and (first.tied or second.tied)
+            and first.differs_by_tie(second)
         )

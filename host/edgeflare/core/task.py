@@ -71,6 +71,10 @@ class Decoder(ABC):
     def to_json(self) -> Mapping[str, Any]:
         """Return what `Task.decoder_from_json` takes: the tensors, and how they are read."""
 
+    def describe(self, decision: int) -> str:
+        """Return a decision as people read it, where the user has not named the decisions."""
+        return self.names[decision] if decision < len(self.names) else str(decision)
+
 
 class Task(ABC):
     """What the outputs of a pair's models mean, such as the scores of classes.

@@ -70,12 +70,12 @@ class DistanceAndNovelty:
 
 
 def distance(outcome: Outcome, goal: Goal) -> float:
-    """Return D = |p_1 - p_2|, of the top-1 probabilities of the two compared arms."""
-    first, second = (outcome[arm].probabilities for arm in goal.compared)
-    return abs(float(first.max()) - float(second.max()))
+    """Return D: |p_1 - p_2| of the compared arms' top-1 probabilities, or the task's distance."""
+    first, second = (outcome[arm] for arm in goal.compared)
+    return first.distance(second)
 
 
 def state(outcome: Outcome, goal: Goal) -> NDArray[np.float64]:
-    """Return the probability vectors of the two compared arms, one after the other."""
+    """Return the states of the two compared arms, such as probabilities, one after the other."""
     first, second = goal.compared
-    return np.concatenate((outcome[first].probabilities, outcome[second].probabilities))
+    return np.concatenate((outcome[first].state(), outcome[second].state()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import islice
 from math import prod
 from typing import Any, Literal
 
@@ -11,12 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer, Failure
+from edgeflare.core.joint_answer import in_runs, joint_answer, split_decision
 from edgeflare.core.task import Decoder, ModelOutputs, Task
 from edgeflare.core.tensor import RawBatch, Tensor, dequantize
 from edgeflare.errors import UserError
 from edgeflare.tasks.classification_warnings import classification_warnings
-from edgeflare.tasks.output_choice import fitting_output, is_numeric
-from edgeflare.tasks.output_values import output_values, tensor_from_json
+from edgeflare.tasks.clip_frames import NO_CLIP, ClipFrames, FrameRule, require_frame_keys
+from edgeflare.tasks.heads_decoder import HeadsDecoder
+from edgeflare.tasks.output_choice import chosen_output, is_numeric, one_frame, open_outputs
+from edgeflare.tasks.output_values import output_values, row_fields, row_from_json, tensor_from_json
 
 Outputs = Literal["logits", "probabilities"]
 
@@ -29,20 +33,18 @@ _GIVES_PROBABILITIES = {"SOFTMAX", "LOGISTIC"}
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """The decoded answers of a model to a batch, as arrays.
+    """The decoded answers of a model to a batch, as arrays; of a clip, a row for each frame.
 
     Attributes:
-        raw: (batch, classes), the model's own numbers.
-        labels: (batch,) int64, top-1; the lowest index among equals; -1 where the model failed.
-        tied: (batch,) bool, whether the two largest raw outputs are equal.
-        probabilities: (batch, classes) float64; zeros where the model failed.
-        scores: (batch, classes) float64: the logits, or the logarithms of the probabilities;
-            zeros where the model failed.
-        failures: (batch,) why there is no answer, or None.
+        labels: (rows,) int64, top-1; the lowest index among equals; -1 where the model failed.
+        tied: (rows,) bool, whether the two largest outputs are equal.
+        probabilities: (rows, classes) float64; zeros where the model failed.
+        scores: (rows, classes) float64: the logits, or the logarithms of the probabilities; zeros
+            where the model failed.
+        failures: (rows,) why there is no answer, or None.
 
     """
 
-    raw: NDArray[np.generic]
     labels: NDArray[np.int64]
     tied: NDArray[np.bool_]
     probabilities: NDArray[np.float64]
@@ -53,13 +55,20 @@ class Decoded:
 class ClassDecoder(Decoder):
     """Reads the scores of classes."""
 
-    def __init__(self, tensor: Tensor, meaning: Outputs, outputs: tuple[Tensor, ...] = ()) -> None:
+    def __init__(
+        self,
+        tensor: Tensor,
+        meaning: Outputs,
+        outputs: tuple[Tensor, ...] = (),
+        frames: ClipFrames = NO_CLIP,
+    ) -> None:
         """Make a decoder; `detect_outputs` says what a model's outputs are.
 
         Args:
             tensor: the output that is read.
             meaning: what it holds.
             outputs: all tensors of a row; by default that one alone.
+            frames: the frames of a clip that count.
 
         Raises:
             UserError: the output is not one vector of at least two classes.
@@ -69,28 +78,30 @@ class ClassDecoder(Decoder):
         self.outputs = outputs or (tensor,)
         self.meaning: Outputs = meaning
         self._at = self.outputs.index(tensor)
-        self.choices = class_count(tensor)
+        self._frames = frames
+        self._classes = class_count(one_frame(tensor, frames.count))
+        self.choices = self._classes**frames.answers
         self._floor = _floor(tensor)
 
     def read(self, batch: RawBatch) -> Iterator[Answer]:
-        """Yield the class of each row, and its scores."""
-        decoded = self.decode(batch)
-        for label, tied, probabilities, scores, failure in zip(
-            decoded.labels.tolist(),
-            decoded.tied.tolist(),
-            decoded.probabilities,
-            decoded.scores,
-            decoded.failures,
-            strict=True,
-        ):
-            yield Answer(None if failure else label, tied, probabilities, scores, failure)
+        """Yield the class of each row, and its scores; of a clip, those of the frames together."""
+        count = self._frames.answers
+        parts = self._read_frames(batch)
+        if count == 1:
+            yield from parts
+        else:
+            while frames := tuple(islice(parts, count)):
+                yield joint_answer(frames)
 
     def to_json(self) -> dict[str, Any]:
         """Return the tensor, whether it holds logits or probabilities, and the row's others."""
         fields: dict[str, Any] = {"tensor": asdict(self.tensor), "outputs": self.meaning}
-        if len(self.outputs) > 1:
-            fields["row"] = [asdict(tensor) for tensor in self.outputs]
-        return fields
+        return {**fields, **row_fields(self.outputs), **self._frames.to_json()}
+
+    def describe(self, decision: int) -> str:
+        """Return a class by its number; of frames, the classes in their order, such as 3×20 7."""
+        labels = split_decision(decision, (self._classes,) * self._frames.answers)
+        return in_runs(map(str, labels))
 
     def decode(self, batch: RawBatch) -> Decoded:
         """Read a batch.
@@ -98,9 +109,10 @@ class ClassDecoder(Decoder):
         Outputs that are not finite, of a wrong shape, or refused by the runtime are an
         "invalid-output".
         """
-        raw, real, failures = output_values(batch, self.outputs, self._at)
-        size = len(raw)
-        raw, real = raw.reshape(size, self.choices), real.reshape(size, self.choices)
+        _, real, failing = output_values(batch, self.outputs, self._at)
+        real = self._frames.means(real).reshape(-1, self._classes)
+        size, count = len(real), self._frames.answers
+        failures = {at * count + n: why for at, why in failing.items() for n in range(count)}
         tied = (real == real.max(axis=1, keepdims=True)).sum(axis=1) > 1
         labels = real.argmax(axis=1).astype(np.int64, copy=False)
         if self.meaning == "logits":
@@ -112,47 +124,86 @@ class ClassDecoder(Decoder):
             labels[failed], tied[failed] = -1, False
             probabilities[failed], scores[failed] = 0.0, 0.0
         why = tuple(failures.get(index) for index in range(size))
-        return Decoded(raw, labels, tied, probabilities, scores, why)
+        return Decoded(labels, tied, probabilities, scores, why)
+
+    def _read_frames(self, batch: RawBatch) -> Iterator[Answer]:
+        decoded = self.decode(batch)
+        for label, tied, probabilities, scores, failure in zip(
+            decoded.labels.tolist(),
+            decoded.tied.tolist(),
+            decoded.probabilities,
+            decoded.scores,
+            decoded.failures,
+            strict=True,
+        ):
+            yield Answer(None if failure else label, tied, probabilities, scores, failure)
 
 
 class Classification(Task):
-    """One score for each class; the class with the largest is the decision."""
+    """One score for each class; the class with the largest is the decision.
+
+    Of several heads the decision is the class of each, and two decisions differ where any head's
+    does.
+    """
 
     name = "classification"
     expects = "one score for each of at least two classes, (1, classes)"
 
-    def __init__(self, outputs: Literal["auto", "logits", "probabilities"] = "auto") -> None:
+    def __init__(
+        self,
+        *,
+        outputs: Literal["auto", "logits", "probabilities"] = "auto",
+        output: str = "",
+        heads: tuple[str, ...] = (),
+        frames: Literal["last", "any", "mean"] = "last",
+        first_frame: int = 0,
+    ) -> None:
         """Make the task.
 
         Args:
             outputs: what the scores of both models are; "auto" to detect it.
+            output: the output that holds them; see `chosen_output`.
+            heads: the outputs of a model with several heads, each as in `output`.
+            frames: how the frames of a clip are summed up; see `FrameRule`.
+            first_frame: the first frame of a clip that counts, from 0.
+
+        Raises:
+            UserError: a value is out of its range, or does not go with another.
 
         """
-        self._outputs = outputs
+        require_frame_keys(self.name, frames, first_frame, ("last", "any", "mean"))
+        if outputs not in ("auto", "logits", "probabilities"):
+            raise UserError(f"outputs is {outputs!r}; expected 'auto', 'logits' or 'probabilities'")
+        if heads and output:
+            raise UserError("output and heads are both given: keep heads alone, or output alone")
+        if len(heads) == 1:
+            raise UserError(f'heads has one output: write output = "{heads[0]}"')
+        self._outputs, self._heads = outputs, tuple(heads) or (output,)
+        self._rule: FrameRule = frames
+        self._first = first_frame
 
     @classmethod
     def fits(cls, tensor: Tensor) -> bool:
         """Whether an output is one vector of at least two scores."""
         return is_numeric(tensor) and 2 <= prod(tensor.shape) == tensor.shape[-1]
 
-    def decoder(self, model: ModelOutputs) -> ClassDecoder:
-        """Return the decoder of the only output that is one vector of scores."""
-        at = fitting_output(type(self), model)
-        tensor = model.outputs[at]
-        if self._outputs != "auto":
-            return ClassDecoder(tensor, self._outputs, model.outputs)
-        batch = model.sample(_SEEDS_FOR_DETECTION)
-        values = output_values(batch, model.outputs, at)
-        good = [i for i in range(len(values.raw)) if i not in batch.failures]
-        return ClassDecoder(
-            tensor, detect_outputs(tensor, model.operators, values.raw[good]), model.outputs
-        )
+    def decoder(self, model: ModelOutputs) -> Decoder:
+        """Return the decoder of the outputs that are vectors of scores."""
+        frames = ClipFrames.of_model(model.frames, self._rule, self._first, model.name)
+        places = [chosen_output(type(self), model, head) for head in self._heads]
+        sample = model.sample(_SEEDS_FOR_DETECTION) if self._outputs == "auto" else None
+        heads = [
+            ClassDecoder(model.outputs[at], self._meaning(model, sample, at), model.outputs, frames)
+            for at in places
+        ]
+        return heads[0] if len(heads) == 1 else HeadsDecoder(heads)
 
     @classmethod
-    def decoder_from_json(cls, fields: Mapping[str, Any]) -> ClassDecoder:
-        """Return the decoder that `ClassDecoder.to_json` described."""
-        row = tuple(map(tensor_from_json, fields.get("row", ())))
-        return ClassDecoder(tensor_from_json(fields["tensor"]), fields["outputs"], row)
+    def decoder_from_json(cls, fields: Mapping[str, Any]) -> Decoder:
+        """Return the decoder that `to_json` of a decoder of classes described."""
+        if "heads" in fields:
+            return HeadsDecoder([_class_decoder(head) for head in fields["heads"]])
+        return _class_decoder(fields)
 
     def warnings(
         self,
@@ -162,6 +213,27 @@ class Classification(Task):
     ) -> list[str]:
         """Return what looks like wrong preprocessing; see `classification_warnings`."""
         return classification_warnings(original, compressed, labels)
+
+    def _meaning(self, model: ModelOutputs, sample: RawBatch | None, at: int) -> Outputs:
+        """Return what an output holds, by the answers to a sample of the seeds."""
+        if sample is None:
+            return "probabilities" if self._outputs == "probabilities" else "logits"
+        raw = output_values(sample, model.outputs, at).raw
+        good = [i for i in range(len(raw)) if i not in sample.failures]
+        tensor = one_frame(model.outputs[at], model.frames)
+        rows = raw[good].reshape(-1, *tensor.shape) if model.frames else raw[good]
+        # Of several outputs, the last operator need not be that of this one.
+        operators = model.operators if len(open_outputs(model)) == 1 else ()
+        return detect_outputs(tensor, operators, rows)
+
+
+def _class_decoder(fields: Mapping[str, Any]) -> ClassDecoder:
+    return ClassDecoder(
+        tensor_from_json(fields["tensor"]),
+        fields["outputs"],
+        row_from_json(fields),
+        ClipFrames.from_json(fields),
+    )
 
 
 def class_decoder(decoder: Decoder) -> ClassDecoder:

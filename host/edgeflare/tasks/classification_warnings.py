@@ -47,7 +47,7 @@ def classification_warnings(
         classes = len(original[0].scores)
         answered = np.array([answer.failure is None for answer in original], bool)
         labelled = answered & (labels >= 0) & (labels < classes)
-        decided = np.array([answer.decision or 0 for answer in original])
+        decided = np.array([answer.decision or 0 for answer in original], object)
         if chance := _near_chance(decided[labelled] == labels[labelled], classes):
             lines.append(chance)
     return lines
@@ -55,7 +55,11 @@ def classification_warnings(
 
 def _hardly_varies(answers: Sequence[Answer]) -> bool:
     scores = [answer.scores for answer in answers if answer.failure is None]
-    return len(scores) >= _LEAST_SEEDS and bool(np.std(scores, axis=0).max() < _LEAST_SPREAD)
+    if len(scores) < _LEAST_SEEDS:
+        return False
+    if not scores[0].size:  # too many joint decisions to have a score each
+        return len({answer.decision for answer in answers if answer.failure is None}) == 1
+    return bool(np.std(scores, axis=0).max() < _LEAST_SPREAD)
 
 
 def _near_chance(right: NDArray[np.bool_], classes: int) -> str | None:

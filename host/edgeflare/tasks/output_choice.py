@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
@@ -10,36 +12,60 @@ from edgeflare.core.tensor import Tensor
 from edgeflare.errors import UserError
 from edgeflare.tasks.task_registry import TASKS
 
+_SHAPE = re.compile(r"[\[(]?\s*(\d+(?:\s*[x,]\s*\d+)*)\s*,?\s*[\])]?")
+"""Such as 1x10, (1, 10) or [1, 10]."""
 
-def fitting_output(task: type[Task], model: ModelOutputs) -> int:
-    """Return the position in a row of the only output that a task fits.
 
-    Outputs that only feed a state are left out.
+def chosen_output(task: type[Task], model: ModelOutputs, output: str = "") -> int:
+    """Return the position in a row of the output that a task reads.
+
+    Args:
+        task: what reads it.
+        model: the model.
+        output: its name, or its shape with or without the frames, such as "1x10"; several of them
+            with "|" between, of which the first that the model has is taken. Where it is empty,
+            the only output that is no state and fits the task.
 
     Raises:
-        UserError: it fits none of them, or several.
+        UserError: there is no such output, or it does not fit, or several would.
 
     """
-    tensors = [one_frame(tensor, model.frames) for tensor in model.outputs]
-    open_ones = [
+    if output:
+        at = named_output(model, output)
+        if not task.fits(one_frame(model.outputs[at], model.frames)):
+            raise _unfit(task, model, [at])
+        return at
+    fitting = fitting_outputs(task, model)
+    if len(fitting) > 1:
+        known = listed(_frames(model, fitting))
+        raise UserError(
+            f"{model.name}: the task {task.name} fits {len(fitting)} outputs, {known}: choose one "
+            f"by the key output of [task], by its name or its shape, {_example(model, fitting)}"
+        )
+    return fitting[0]
+
+
+def fitting_outputs(task: type[Task], model: ModelOutputs) -> list[int]:
+    """Return the positions of the outputs that a task fits, without those that only feed a state.
+
+    Raises:
+        UserError: it fits none.
+
+    """
+    known = open_outputs(model)
+    fitting = [at for at in known if task.fits(one_frame(model.outputs[at], model.frames))]
+    if not fitting:
+        raise _unfit(task, model, known)
+    return fitting
+
+
+def open_outputs(model: ModelOutputs) -> list[int]:
+    """Return the positions of the outputs that are no state."""
+    return [
         at
-        for at, tensor in enumerate(tensors)
+        for at, tensor in enumerate(model.outputs)
         if at >= model.inputs and tensor.name not in model.state
     ]
-    fitting = [at for at in open_ones if task.fits(tensors[at])]
-    if len(fitting) == 1:
-        return fitting[0]
-    if fitting:
-        known = listed([tensors[at] for at in fitting])
-        raise UserError(
-            f"{model.name}: the task {task.name} fits {len(fitting)} outputs, {known}: name one of "
-            "them as the key output of [task], by its name or by its shape"
-        )
-    others = ", ".join(_with_tasks(tensors[at]) for at in open_ones) or "none"
-    raise UserError(
-        f"{model.name}: the task {task.name} reads {task.expects}, and fits none of the outputs: "
-        f"{others}; name another task under [task], or convert the model so"
-    )
 
 
 def one_frame(tensor: Tensor, frames: int) -> Tensor:
@@ -53,9 +79,58 @@ def is_numeric(tensor: Tensor) -> bool:
     return known and prod(tensor.shape) > 0
 
 
-def listed(tensors: list[Tensor]) -> str:
+def listed(tensors: Sequence[Tensor]) -> str:
     """Return outputs as messages list them, such as "'a' (1, 10), 'b' (1, 1)"."""
     return ", ".join(f"{tensor.name!r} {tensor.shape}" for tensor in tensors)
+
+
+def named_output(model: ModelOutputs, output: str) -> int:
+    """Return the position in a row of the output that a user names; see `chosen_output`.
+
+    Raises:
+        UserError: there is no such output, or there are several.
+
+    """
+    places = range(model.inputs, len(model.outputs))
+    for wanted in map(str.strip, output.split("|")):
+        fitting = [at for at in places if model.outputs[at].name == wanted]
+        if not fitting and (shape := _SHAPE.fullmatch(wanted)):
+            sizes = tuple(map(int, re.findall(r"\d+", shape[1])))
+            fitting = [
+                at
+                for at in places
+                if sizes
+                in (model.outputs[at].shape, one_frame(model.outputs[at], model.frames).shape)
+            ]
+        if len(fitting) > 1:
+            raise UserError(
+                f"{model.name}: {len(fitting)} outputs are {wanted}: "
+                f"{listed(_frames(model, fitting))}; choose one by its name"
+            )
+        if fitting:
+            return fitting[0]
+    raise UserError(
+        f"{model.name} has no output {output!r}: its outputs are "
+        f"{listed(_frames(model, list(places)))}; where the two models name it differently, write "
+        f"its shape, or both names with | between, {_example(model, list(places))}"
+    )
+
+
+def _frames(model: ModelOutputs, places: Sequence[int]) -> list[Tensor]:
+    return [one_frame(model.outputs[at], model.frames) for at in places]
+
+
+def _example(model: ModelOutputs, places: Sequence[int]) -> str:
+    shape = one_frame(model.outputs[places[0]], model.frames).shape
+    return f'such as output = "{"x".join(map(str, shape))}"'
+
+
+def _unfit(task: type[Task], model: ModelOutputs, places: Sequence[int]) -> UserError:
+    others = ", ".join(map(_with_tasks, _frames(model, places))) or "none"
+    return UserError(
+        f"{model.name}: the task {task.name} reads {task.expects}, which fits none of the outputs: "
+        f"{others}; name another task under [task], or convert the model so"
+    )
 
 
 def _with_tasks(tensor: Tensor) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,6 +63,16 @@ def output_values(batch: RawBatch, outputs: Sequence[Tensor], at: int) -> Output
 def tensor_from_json(fields: Mapping[str, Any]) -> Tensor:
     """Return the tensor that `dataclasses.asdict` described."""
     return Tensor(**{**fields, "shape": tuple(fields["shape"])})
+
+
+def row_fields(outputs: Sequence[Tensor]) -> dict[str, Any]:
+    """Return the tensors of a row as plain JSON values; nothing where there is but one."""
+    return {"row": [asdict(tensor) for tensor in outputs]} if len(outputs) > 1 else {}
+
+
+def row_from_json(fields: Mapping[str, Any]) -> tuple[Tensor, ...]:
+    """Return the tensors of a row that `row_fields` described; empty where there is but one."""
+    return tuple(map(tensor_from_json, fields.get("row", ())))
 
 
 def _invalid(rows: Iterable[int]) -> dict[int, Failure]:

@@ -98,5 +98,7 @@ class EnsembleSurrogate(Surrogate):
         original = outcome.answers.get(Arm.ORIGINAL)
         if original is None or None in (original.decision, twin.decision, member.decision):
             return True
+        if not len(original.scores):
+            return True
         margin = original.scores[member.decision] - original.scores[twin.decision]
         return bool(margin >= self.ORIGINAL_MARGIN)

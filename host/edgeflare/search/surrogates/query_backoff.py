@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from edgeflare.core.arm import Arm
 from edgeflare.core.outcome import Outcome
 
@@ -41,5 +39,4 @@ def answers_are_equal(outcome: Outcome) -> bool:
     twin, device = (outcome.answers.get(arm) for arm in (Arm.TWIN, Arm.DEVICE))
     if twin is None or device is None:
         return True
-    same = np.array_equal(twin.probabilities, device.probabilities)
-    return same and twin.failure == device.failure
+    return twin.equals(device)

@@ -1,0 +1,127 @@
+"""The answer about several parts at once: the heads of a classifier, or the frames of a clip."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from itertools import groupby
+from math import inf, prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.core.answer import Answer
+
+MOST_SCORES = 10_000
+"""Joint decisions at most that have a score each; of more there are too many to keep."""
+
+
+@dataclass(frozen=True, slots=True)
+class JointAnswer(Answer):
+    """Several answers as one, which differs from another where any of its parts does.
+
+    Its decision counts through the decisions of all parts, the last part fastest; see
+    `split_decision`. Probabilities and scores are those of the joint decisions: products and sums
+    over the parts. They are empty where there are more than `MOST_SCORES`.
+
+    Attributes:
+        parts: the answers, each with scores; at least one.
+
+    """
+
+    parts: tuple[Answer, ...] = field(kw_only=True)
+
+    def differs_by_tie(self, other: Answer) -> bool:
+        """Whether every part that differs hangs on a tie."""
+        return all(one.differs_by_tie(its) for one, its in self._differing(other))
+
+    def strength_against(self, other: Answer) -> float | None:
+        """Return the greatest strength of a part that differs; None where an arm failed."""
+        if self.decision is None or other.decision is None:
+            return None
+        return max(
+            (one.strength_against(its) or 0.0 for one, its in self._differing(other)), default=0.0
+        )
+
+    def margin(self, decision: int | None) -> float:
+        """Return the least margin of a part for its own part of a decision."""
+        labels = split_decision(decision or 0, self._choices)
+        return min(part.margin(label) for part, label in zip(self.parts, labels, strict=True))
+
+    def lead(self) -> float:
+        """Return the least lead of a part; infinite where joint decisions have no scores."""
+        return min(part.lead() for part in self.parts) if len(self.scores) else inf
+
+    def distance(self, other: Answer) -> float:
+        """Return the greatest distance of a part."""
+        return max(one.distance(its) for one, its in self._pairs(other))
+
+    def state(self) -> NDArray[np.float64]:
+        """Return the states of all parts, one after the other."""
+        return np.concatenate([part.state() for part in self.parts])
+
+    def equals(self, other: Answer) -> bool:
+        """Whether all parts are equal, to the bit."""
+        return all(one.equals(its) for one, its in self._pairs(other))
+
+    @property
+    def _choices(self) -> tuple[int, ...]:
+        return tuple(len(part.scores) for part in self.parts)
+
+    def _pairs(self, other: Answer) -> list[tuple[Answer, Answer]]:
+        assert isinstance(other, JointAnswer)  # noqa: S101 - all answers are of one task
+        return list(zip(self.parts, other.parts, strict=True))
+
+    def _differing(self, other: Answer) -> list[tuple[Answer, Answer]]:
+        return [(one, its) for one, its in self._pairs(other) if one.differs(its)]
+
+
+def joint_answer(parts: Sequence[Answer]) -> Answer:
+    """Return several answers as one; a single one as it is.
+
+    It fails as the first part does that fails.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    choices = tuple(len(part.scores) for part in parts)
+    failure = next((part.failure for part in parts if part.failure), None)
+    if prod(choices) > MOST_SCORES:
+        probabilities, scores = np.empty(0), np.empty(0)
+    else:
+        probabilities = reduce(np.multiply.outer, (part.probabilities for part in parts)).ravel()
+        scores = reduce(np.add.outer, (part.scores for part in parts)).ravel()
+    decision = None
+    if failure is None:
+        decision = join_decisions([part.decision or 0 for part in parts], choices)
+    tied = failure is None and any(part.tied for part in parts)
+    return JointAnswer(decision, tied, probabilities, scores, failure, parts=tuple(parts))
+
+
+def join_decisions(labels: Sequence[int], choices: Sequence[int]) -> int:
+    """Return the number of a joint decision.
+
+    Args:
+        labels: the decision of each part, from 0.
+        choices: how many there are to choose from, in each part.
+
+    """
+    decision = 0
+    for label, count in zip(labels, choices, strict=True):
+        decision = decision * count + label
+    return decision
+
+
+def split_decision(decision: int, choices: Sequence[int]) -> list[int]:
+    """Return the decisions of the parts of a joint one: what `join_decisions` joined."""
+    labels = []
+    for count in reversed(choices):
+        decision, label = divmod(decision, count)
+        labels.append(label)
+    return labels[::-1]
+
+
+def in_runs(labels: Iterable[str]) -> str:
+    """Return decisions one behind the other, those that repeat as one, such as "3×20 7"."""
+    runs = ((label, len(list(run))) for label, run in groupby(labels))
+    return " ".join(f"{label}×{count}" if count > 1 else label for label, count in runs)

@@ -1,0 +1,109 @@
+"""How the answers about the frames of a clip are summed up to one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.errors import UserError
+
+FrameRule = Literal["last", "any", "mean", "worst"]
+"""Which frames of a clip count.
+
+last: the last one alone. mean: the mean over the frames. any: each frame is compared with the same
+frame of the other arm, and one that deviates is enough. worst: the frame with the greatest score,
+or the greatest distance.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ClipFrames:
+    """The frames of a clip that count; none where an input is no clip.
+
+    Attributes:
+        count: frames of a clip; 0 where an input is no clip.
+        rule: how they are summed up.
+        first: the first that counts, from 0; those before it are left out.
+
+    """
+
+    count: int = 0
+    rule: FrameRule = "last"
+    first: int = 0
+
+    @classmethod
+    def of_model(cls, count: int, rule: FrameRule, first: int, model: str) -> ClipFrames:
+        """Return the frames of a model.
+
+        Raises:
+            UserError: the clip has no such frame.
+
+        """
+        if count and first >= count:
+            raise UserError(
+                f"{model}: first_frame is {first}, but a clip has {count} frames: give 0 to "
+                f"{count - 1}"
+            )
+        return cls(count, rule, first) if count else cls()
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> ClipFrames:
+        """Return what `to_json` added to the fields of a decoder."""
+        return cls(**fields.get("frames", {}))
+
+    @property
+    def answers(self) -> int:
+        """How many frames are answered each by itself: more than one with the rule "any"."""
+        return self.count - self.first if self.rule == "any" and self.count else 1
+
+    def values(self, real: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the values of the frames that count.
+
+        Args:
+            real: (batch, frames, *shape), or (batch, *shape) where an input is no clip.
+
+        Returns:
+            (batch, frames that count, size of *shape).
+
+        """
+        count = self.count or 1
+        frames = real.reshape(len(real), count, prod(real.shape[1:]) // count)
+        return frames[:, -1:] if self.rule == "last" else frames[:, self.first :]
+
+    def means(self, real: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the same, the mean of the frames with the rule "mean"."""
+        values = self.values(real)
+        return values.mean(axis=1, keepdims=True) if self.rule == "mean" else values
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON values, none where an input is no clip."""
+        if not self.count:
+            return {}
+        return {"frames": {"count": self.count, "rule": self.rule, "first": self.first}}
+
+
+NO_CLIP = ClipFrames()
+
+
+def require_frame_keys(task: str, rule: str, first_frame: int, rules: tuple[str, ...]) -> None:
+    """Refuse keys of frames that a task cannot have.
+
+    Raises:
+        UserError: it has no such rule, or the first frame is below 0 or not used.
+
+    """
+    if rule not in rules:
+        raise UserError(
+            f"frames is {rule!r}; the task {task} takes {' or '.join(map(repr, rules))}"
+        )
+    if first_frame < 0:
+        raise UserError(f"first_frame is {first_frame}; expected 0 or more")
+    if first_frame and rule == "last":
+        raise UserError(
+            "first_frame says where frames begin to count, and frames is 'last': remove one"
+        )

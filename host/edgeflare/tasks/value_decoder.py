@@ -1,0 +1,169 @@
+"""The decoder of values that are compared by a distance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from math import inf
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.core.answer import Answer
+from edgeflare.core.task import Decoder
+from edgeflare.core.tensor import RawBatch, Tensor
+from edgeflare.tasks.clip_frames import ClipFrames
+from edgeflare.tasks.output_values import output_values, row_fields, row_from_json, tensor_from_json
+from edgeflare.tasks.value_distance import DISTANCES, Values, normalized
+
+STATE_VALUES = 64
+"""Values of a state at most: those of an answer, averaged in as many groups."""
+
+_NOTHING = np.empty(0)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """When the values of two models deviate.
+
+    Attributes:
+        tolerance: the greatest distance that is no deviation.
+        distance: see `DistanceName`.
+        points: the positions of two points, of the distance "normalized"; empty elsewhere.
+        point_size: values of a point.
+        mean: whether the mean of the frames' distances counts, and not the greatest.
+
+    """
+
+    tolerance: float
+    distance: str
+    points: tuple[int, ...] = ()
+    point_size: int = 2
+    mean: bool = False
+
+    @cached_property
+    def between(self) -> Callable[[Values, Values], Values]:
+        """The distance of the values of each frame."""
+        if self.points:
+            return normalized(self.point_size, *self.points)
+        return DISTANCES[self.distance]
+
+
+@dataclass(frozen=True, slots=True)
+class ValueAnswer(Answer):
+    """Values, which deviate from others by more than a tolerance.
+
+    The decision is 0 of all of them, since there is nothing to choose: whether two differ is what
+    `differs` says. There are no probabilities and no scores.
+
+    Attributes:
+        values: (frames that count, values) float32; without meaning where the arm failed.
+        measure: how they are compared.
+
+    """
+
+    chooses: ClassVar[bool] = False
+
+    values: NDArray[np.float32] = field(kw_only=True)
+    measure: Measure = field(kw_only=True)
+
+    def differs(self, other: Answer) -> bool:
+        """Whether the distance is greater than the tolerance, or one of the two failed."""
+        strength = self.strength_against(other)
+        return self.decision != other.decision if strength is None else strength > 0.0
+
+    def strength_against(self, other: Answer) -> float | None:
+        """Return distance / tolerance - 1, below 0 where the two do not differ.
+
+        None where an arm failed.
+        """
+        if self.decision is None or other.decision is None:
+            return None
+        return self.distance(other) / self.measure.tolerance - 1.0
+
+    def margin(self, decision: int | None) -> float:  # noqa: ARG002 - there is but one
+        """Return infinity: no boundary lies between values."""
+        return inf
+
+    def lead(self) -> float:
+        """Return infinity: no second decision is near."""
+        return inf
+
+    def distance(self, other: Answer) -> float:
+        """Return the distance, in its own units; of a clip, over the frames."""
+        assert isinstance(other, ValueAnswer)  # noqa: S101 - all answers are of one task
+        a, b = self.values.astype(np.float64), other.values.astype(np.float64)
+        each = self.measure.between(a, b)
+        return float(each.mean() if self.measure.mean else each.max())
+
+    def state(self) -> NDArray[np.float64]:
+        """Return at most 64 values, each the mean of as many of the answer's."""
+        groups = np.array_split(self.values.ravel(), min(self.values.size, STATE_VALUES))
+        return np.array([group.mean() for group in groups], np.float64)
+
+    def equals(self, other: Answer) -> bool:
+        """Whether both arms gave the same values."""
+        assert isinstance(other, ValueAnswer)  # noqa: S101 - all answers are of one task
+        return np.array_equal(self.values, other.values) and self.failure == other.failure
+
+
+class ValueDecoder(Decoder):
+    """Reads values."""
+
+    choices = 0
+
+    def __init__(
+        self, outputs: tuple[Tensor, ...], at: int, measure: Measure, frames: ClipFrames
+    ) -> None:
+        """Make a decoder.
+
+        Args:
+            outputs: all tensors of a row.
+            at: the position of the one that holds the values.
+            measure: how values are compared.
+            frames: the frames of a clip that count.
+
+        """
+        self.outputs, self.tensor, self.meaning = outputs, outputs[at], "values"
+        self._at, self._frames = at, frames
+        self._measure = Measure(**{**asdict(measure), "mean": frames.rule == "mean"})
+
+    def read(self, batch: RawBatch) -> Iterator[Answer]:
+        """Yield the values of each row."""
+        values = output_values(batch, self.outputs, self._at)
+        frames = self._frames.values(values.real).astype(np.float32)
+        for at, one in enumerate(frames):
+            failure = values.failures.get(at)
+            yield ValueAnswer(
+                None if failure else 0,
+                False,
+                _NOTHING,
+                _NOTHING,
+                failure,
+                values=one,
+                measure=self._measure,
+            )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the tensors, and how their values are compared."""
+        measure = asdict(self._measure)
+        return {
+            "tensor": asdict(self.tensor),
+            "at": self._at,
+            "measure": {**measure, "points": list(measure["points"])},
+            **row_fields(self.outputs),
+            **self._frames.to_json(),
+        }
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> ValueDecoder:
+        """Return the decoder that `to_json` described."""
+        measure = {**fields["measure"], "points": tuple(fields["measure"]["points"])}
+        return cls(
+            row_from_json(fields) or (tensor_from_json(fields["tensor"]),),
+            fields["at"],
+            Measure(**measure),
+            ClipFrames.from_json(fields),
+        )

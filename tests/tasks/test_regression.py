@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+from math import inf
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.typing import NDArray
+
+from edgeflare.core.answer import Answer
+from edgeflare.core.task import ModelOutputs
+from edgeflare.core.tensor import RawBatch, Tensor
+from edgeflare.core.tensor_rows import pack_rows
+from edgeflare.errors import UserError
+from edgeflare.tasks.regression import Regression
+from edgeflare.tasks.value_decoder import STATE_VALUES
+from edgeflare.tasks.value_distance import DistanceName
+
+VALUES = Tensor("values", (1, 6), "float32")
+INT8 = Tensor("values", (1, 6), "int8", 0.5, 3)
+values = arrays(np.float32, (6,), elements=st.floats(-10, 10, width=32))
+NAMES = get_args(DistanceName)
+
+
+def task(distance: DistanceName = "absolute", tolerance: float = 0.5) -> Regression:
+    points = (0, 2) if distance == "normalized" else ()
+    return Regression(tolerance=tolerance, distance=distance, normalize=points)
+
+
+def outputs(*tensors: Tensor, frames: int = 0) -> ModelOutputs:
+    def no_sample(_seeds: int) -> RawBatch:
+        raise AssertionError("values need no sample")
+
+    return ModelOutputs("mask.tflite", tensors, frozenset(), frames, (), no_sample)
+
+
+def read(one: Regression, *rows: NDArray[Any]) -> list[Answer]:
+    return list(one.decoder(outputs(VALUES)).read(RawBatch(np.stack(rows).astype(np.float32))))
+
+
+@pytest.mark.parametrize("distance", NAMES)
+@given(first=values, second=values)
+def test_strengths_are_symmetric_and_above_zero_where_two_differ(
+    distance: DistanceName, first: NDArray[np.float32], second: NDArray[np.float32]
+) -> None:
+    one, other = read(task(distance), first, second)
+    strength = one.strength_against(other)
+    assert strength is not None
+    assert strength == other.strength_against(one)
+    assert strength == pytest.approx(one.distance(other) / 0.5 - 1.0)
+    assert one.differs(other) == other.differs(one) == (strength > 0.0)
+    assert one.strength_against(one) == -1.0
+    assert not one.differs(one)
+
+
+@given(values, values)
+def test_distances_are_what_their_names_say(
+    first: NDArray[np.float32], second: NDArray[np.float32]
+) -> None:
+    change = first.astype(float) - second.astype(float)
+    norms = np.linalg.norm(first.astype(float)), np.linalg.norm(second.astype(float))
+    assume(min(norms) > 0.1)
+    expected = {
+        "absolute": np.abs(change).max(),
+        "mean-absolute": np.abs(change).mean(),
+        "l2": np.linalg.norm(change),
+        "relative": np.linalg.norm(change) / max(norms),
+        "cosine": 1.0 - float(first.astype(float) @ second.astype(float)) / (norms[0] * norms[1]),
+    }
+    for name, distance in expected.items():
+        one, other = read(task(name), first, second)  # type: ignore[arg-type]
+        assert one.distance(other) == pytest.approx(distance, abs=1e-9)
+
+
+def test_points_are_compared_in_units_of_two_of_them() -> None:
+    eyes = np.array([0, 0, 4, 3, 0, 10], np.float32)  # points 0 and 2 are 10 apart
+    moved = eyes + np.array([3, 4, 0, 0, 0, 0], np.float32)
+    one, other = read(task("normalized"), eyes, moved)
+    unit = (10.0 + np.hypot(3, 6)) / 2
+    assert one.distance(other) == pytest.approx((5.0 / 3) / unit)
+
+
+def test_zeros_have_a_cosine_and_a_relative_distance() -> None:
+    nothing, something = np.zeros(6), np.ones(6)
+    for name in ("cosine", "relative"):
+        zero, also, one = read(task(name), nothing, nothing, something)
+        assert zero.distance(also) == 0.0
+        assert zero.distance(one) == 1.0
+
+
+@given(arrays(np.int8, (4, 6)))
+def test_one_output_is_read_alike_alone_and_among_others(raw: NDArray[np.int8]) -> None:
+    other = Tensor("other", (1, 5), "float32")
+    row = (other, INT8)
+    alone = Regression(tolerance=0.5).decoder(outputs(INT8))
+    among = Regression(tolerance=0.5, output="values").decoder(outputs(*row))
+    again = Regression.decoder_from_json(among.to_json())
+    assert again.to_json() == among.to_json()
+    packed = RawBatch(pack_rows(row, [np.ones((4, 1, 5), np.float32), raw]))
+    for mine, *others in zip(
+        alone.read(RawBatch(raw)), among.read(packed), again.read(packed), strict=True
+    ):
+        assert all(mine.equals(one) and not mine.differs(one) for one in others)
+
+
+def test_an_answer_without_decisions_breaks_no_reader() -> None:
+    one, other = read(task(), np.zeros(6), np.ones(6))
+    assert not one.chooses
+    assert (one.decision, one.tied, one.scores.size) == (0, False, 0)
+    assert one.margin(0) == one.lead() == inf
+    assert not one.equals(other)
+    wide = Tensor("mask", (1, 100, 7), "float32")
+    (answer,) = task().decoder(outputs(wide)).read(RawBatch(np.ones((1, 700), np.float32)))
+    np.testing.assert_allclose(answer.state(), np.ones(STATE_VALUES))
+
+
+def test_failures_differ_from_values_and_not_from_each_other() -> None:
+    batch = RawBatch(np.array([[np.nan] * 6, [1.0] * 6, [0.0] * 6], np.float32), {2: "hang"})
+    bad, good, hung = task().decoder(outputs(VALUES)).read(batch)
+    assert (bad.failure, hung.failure) == ("invalid-output", "hang")
+    assert bad.differs(good)
+    assert good.differs(bad)
+    assert not bad.differs(hung)
+    assert good.strength_against(bad) is None
+
+
+def test_two_models_are_a_pair_where_they_give_as_many_values() -> None:
+    first = task().decoder(outputs(VALUES))
+    task().require_pair(first, task().decoder(outputs(INT8)), ())
+    wide = task().decoder(outputs(Tensor("other", (1, 7), "float32")))
+    with pytest.raises(UserError, match="they are no pair, or output names another"):
+        task().require_pair(first, wide, ())
+    with pytest.raises(UserError, match="remove the key classes"):
+        task().require_pair(None, first, ("a", "b"))
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"tolerance": 0.0}, "tolerance is 0.0; expected a distance .absolute. above 0"),
+        ({"tolerance": inf}, "tolerance is inf"),
+        ({"tolerance": 2.5, "distance": "cosine"}, "above 0 and below 2"),
+        ({"tolerance": 0.5, "distance": "far"}, "distance is 'far'; expected one of absolute, "),
+        ({"tolerance": 0.5, "distance": "normalized"}, "belong together"),
+        ({"tolerance": 0.5, "normalize": (0, 1)}, "belong together"),
+        ({"tolerance": 0.5, "distance": "normalized", "normalize": (1, 1)}, r"\[1, 1\]"),
+        ({"tolerance": 0.5, "point_size": 0}, "point_size is 0"),
+    ],
+)
+def test_values_out_of_their_range_are_refused(keys: dict[str, Any], said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        Regression(**keys)
+
+
+def test_points_that_an_output_lacks_are_refused() -> None:
+    far = Regression(tolerance=0.1, distance="normalized", normalize=(0, 3))
+    with pytest.raises(UserError, match=r"'values' \(1, 6\) has no points 0 and 3 of 2 values"):
+        far.decoder(outputs(VALUES))
+
+
+def test_values_that_hardly_vary_are_warned_of() -> None:
+    alike = read(task(), *[np.full(6, n / 100) for n in range(9)])
+    apart = read(task(), *[np.full(6, float(n)) for n in range(9)])
+    (said,) = task().warnings(apart, alike, None)
+    assert said.startswith("the compressed model's values are within the tolerance 0.5 of each")
+    assert task().warnings(apart, apart, None) == []
+    assert len(task().warnings(alike, alike, None)) == 2
