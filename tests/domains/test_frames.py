@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from numpy.typing import NDArray
 
 from edgeflare.domains.array import ArrayDomain
-from edgeflare.domains.domain_registry import domain_of_file
+from edgeflare.domains.domain_registry import decoder_of_file
 from edgeflare.domains.frames import FramesDomain
 
 Clip = NDArray[np.uint8]
@@ -43,8 +43,8 @@ def test_a_file_of_something_else_is_none() -> None:
 
 
 def test_a_stored_file_is_read_without_its_pair() -> None:
-    assert domain_of_file("findings/000001.frames").name == "frames"
-    assert domain_of_file("findings/000001.npz").name == "array"
+    assert decoder_of_file("findings/000001.frames") == FramesDomain.decode_file
+    assert decoder_of_file("findings/000001.npz") == ArrayDomain.decode_file
 
 
 def test_cells_are_the_pixels_of_each_frame() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
-from edgeflare.domains.domain_registry import domain_of_file
+from edgeflare.domains.domain_registry import decoder_of_file, find_domain
 from edgeflare.domains.tokens import TokensDomain
 from edgeflare.errors import UserError
 from edgeflare_operators import MutationOperator, operators
@@ -35,12 +35,10 @@ def test_a_file_of_something_else_is_none(data: bytes) -> None:
 
 
 def test_a_stored_file_is_read_without_its_pair() -> None:
-    domain = domain_of_file("findings/000001.tokens.json")
-    assert domain.name == "tokens"
-    kept = domain.decode_file(b"[7, 0, 100000]")
+    kept = decoder_of_file("findings/000001.tokens.json")(b"[7, 0, 100000]")
     assert kept is not None
     assert kept.tolist() == [7, 0, 100_000]
-    assert domain.count_near([domain.fingerprint(kept)]) == 0
+    assert TokensDomain.count_near([TokensDomain.fingerprint(kept)]) == 0
 
 
 @pytest.mark.parametrize(
@@ -62,10 +60,9 @@ def test_settings_that_make_no_sense_are_refused(settings: dict[str, Any], compl
     assert "\n" not in str(caught.value)
 
 
-def test_operators_need_the_vocabulary() -> None:
-    (replace,) = operators("tokens", ["replace"])
-    with pytest.raises(UserError, match="number of ids is missing: add vocabulary = N"):
-        TokensDomain().bound(replace)
+def test_the_vocabulary_is_needed() -> None:
+    with pytest.raises(UserError, match="vocabulary is missing: add it"):
+        find_domain("tokens")
 
 
 def test_an_operator_without_sets_is_left_as_it_is() -> None:

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from edgeflare.models.invocation import Invocation
-from edgeflare.models.log_mel import LogMel
-from edgeflare.models.preprocess import quantize
-from edgeflare.models.sound_seeds import SoundSeeds, load_sound_seeds
-from edgeflare.models.tflite import Kernels, TFLiteModel, open_invoked
+from edgeflare.core.seeds import Seeds
+from edgeflare.core.tensor import quantize
+from edgeflare.domains.log_mel import LogMel
+from edgeflare.domains.sound_seeds import load_sound_seeds
+from edgeflare.models.tflite import Kernels, TFLiteModel, open_tflite
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -41,19 +41,19 @@ def meta() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def seeds(settings: dict[str, Any]) -> SoundSeeds:
+def seeds(settings: dict[str, Any]) -> Seeds:
     sound = settings["inputs"]["sound"]
     return load_sound_seeds(PAIR / settings["seeds"], sound["sample_rate"], sound["samples"])
 
 
 @pytest.fixture(scope="module")
-def features(settings: dict[str, Any], seeds: SoundSeeds) -> NDArray[np.float32]:
-    return front_end(settings).features(seeds.waves).reshape(-1, *SHAPE[1:])
+def features(settings: dict[str, Any], seeds: Seeds) -> NDArray[np.float32]:
+    return front_end(settings).features(seeds.inputs).reshape(-1, *SHAPE[1:])
 
 
 @pytest.fixture(scope="module")
 def original(settings: dict[str, Any]) -> Iterator[TFLiteModel]:
-    with closing(open_invoked(PAIR / settings["original"], Invocation())) as model:
+    with closing(open_tflite(PAIR / settings["original"])) as model:
         yield model
 
 
@@ -82,12 +82,12 @@ def test_the_pair_is_complete_and_small(settings: dict[str, Any]) -> None:
 
 
 def test_the_seeds_are_seconds_of_sound_ten_of_each_class(
-    settings: dict[str, Any], meta: dict[str, Any], seeds: SoundSeeds
+    settings: dict[str, Any], meta: dict[str, Any], seeds: Seeds
 ) -> None:
     sound = settings["inputs"]["sound"]
     assert sound["samples"] == sound["sample_rate"]
-    assert seeds.waves.shape == (100, sound["samples"])
-    assert len(np.unique(seeds.waves, axis=0)) == 100
+    assert seeds.inputs.shape == (100, sound["samples"])
+    assert len(np.unique(seeds.inputs, axis=0)) == 100
     assert seeds.labels is not None
     assert np.bincount(seeds.labels).tolist() == [meta["seeds_per_word"]] * len(settings["classes"])
 
@@ -101,7 +101,7 @@ def test_the_models_take_what_the_front_end_gives(
 ) -> None:
     frames, bands = front_end(settings).shape(settings["inputs"]["sound"]["samples"])
     assert (1, frames, bands, 1) == SHAPE
-    with closing(open_invoked(PAIR / settings["compressed"], Invocation())) as compressed:
+    with closing(open_tflite(PAIR / settings["compressed"])) as compressed:
         for model, dtype in ((original, "float32"), (compressed, "int8")):
             (entry,), (exit_,) = model.signature.inputs, model.signature.outputs
             assert (entry.shape, str(entry.dtype)) == (SHAPE, dtype)
@@ -112,13 +112,13 @@ def test_the_models_take_what_the_front_end_gives(
 def test_both_models_agree_on_every_seed_without_a_tie(
     settings: dict[str, Any],
     meta: dict[str, Any],
-    seeds: SoundSeeds,
+    seeds: Seeds,
     features: NDArray[np.float32],
     original: TFLiteModel,
     kernels: Kernels,
 ) -> None:
     expected = outputs(original, features)
-    opened = open_invoked(PAIR / settings["compressed"], Invocation(), kernels)
+    opened = open_tflite(PAIR / settings["compressed"], kernels)
     with closing(opened) as compressed:
         raw = outputs(compressed, features)
     assert not tied(expected).any()
@@ -132,6 +132,6 @@ def test_the_kernels_differ_on_the_seeds(
 ) -> None:
     raws = []
     for kernels in ("xnnpack", "reference"):
-        with closing(open_invoked(PAIR / settings["compressed"], Invocation(), kernels)) as model:
+        with closing(open_tflite(PAIR / settings["compressed"], kernels)) as model:
             raws.append(outputs(model, features))
     assert (raws[0] != raws[1]).any()

@@ -7,12 +7,19 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from inspect import signature
+from math import prod
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.domain import Domain
 from edgeflare.core.input import Input
+from edgeflare.core.seeds import Seeds
+from edgeflare.core.tensor import Tensor
+from edgeflare.domains.array_encoder import ArrayEncoder
+from edgeflare.domains.seed_files import seed_files
+from edgeflare.domains.token_seeds import load_token_seeds
 from edgeflare.domains.token_space import TokenSpace
 from edgeflare.errors import UserError
 from edgeflare_operators import MutationOperator
@@ -24,8 +31,11 @@ Tokens = NDArray[np.int32]
 
 INT32 = np.iinfo(np.int32)
 
-ANY_ID = int(INT32.max)
-"""The vocabulary where none is given, which is enough to read and to compare stored inputs."""
+MOST_IDS = int(INT32.max)
+"""The largest vocabulary."""
+
+TOKEN_SUFFIXES = (".json",)
+"""Suffixes of files that are read as lists of ids; other files are ignored."""
 
 MOST_DIFFERING = 0.05
 """The share of ids that differ between two inputs that are near duplicates, at most."""
@@ -42,7 +52,7 @@ class TokensDomain(Domain):
 
     def __init__(
         self,
-        vocabulary: int = ANY_ID,
+        vocabulary: int,
         length: int | None = None,
         padding: int | None = None,
         reserved: Sequence[int] = (),
@@ -51,8 +61,8 @@ class TokensDomain(Domain):
         """Take ids of a vocabulary.
 
         Args:
-            vocabulary: how many ids there are; they are 0 to one less. A pair has to give it.
-            length: ids of an input; None where stored inputs alone say it.
+            vocabulary: how many ids there are; they are 0 to one less.
+            length: ids of an input; unless given, as many as the model takes.
             padding: the id behind the last token, which operators neither put in nor replace.
             reserved: further such ids, as of the begin, the end and the unknown word.
             swap_sets: sets of ids among which operators may replace; unless given, one of all ids
@@ -63,8 +73,8 @@ class TokensDomain(Domain):
                 reserved, or a size is too small.
 
         """
-        if not 2 <= vocabulary <= ANY_ID:
-            raise UserError(f"vocabulary has to be 2 to {ANY_ID} ids, not {vocabulary}")
+        if not 2 <= vocabulary <= MOST_IDS:
+            raise UserError(f"vocabulary has to be 2 to {MOST_IDS} ids, not {vocabulary}")
         if length is not None and length < 1:
             raise UserError(f"length has to be 1 id or more, not {length}")
         kept = {*reserved, *(() if padding is None else (padding,))}
@@ -87,20 +97,42 @@ class TokensDomain(Domain):
         self._swap_sets = swap_sets
 
     def bound(self, operator: MutationOperator) -> MutationOperator:
-        """Return an operator that is handed the domain's sets, where it has a parameter `sets`.
-
-        Raises:
-            UserError: the domain was made without its vocabulary.
-
-        """
+        """Return an operator that is handed the domain's sets, where it has a parameter `sets`."""
         if "sets" not in signature(operator.apply).parameters:
             return operator
-        if self.space.vocabulary == ANY_ID:
-            raise UserError(
-                "domain tokens: the number of ids is missing: add vocabulary = N to the input"
-            )
         apply: Callable[..., Sample] = operator.apply
         return replace(operator, apply=partial(apply, sets=self._token_sets()))
+
+    def input_shape(self, tensor: Tensor, model: str = "the model") -> tuple[int, ...]:
+        """Return (length,).
+
+        Raises:
+            UserError: the model's input takes another number of ids.
+
+        """
+        takes = prod(tensor.shape)
+        if self.length not in (None, takes):
+            raise UserError(
+                f"{model}: input {tensor.name!r} has shape {tensor.shape}, which are {takes} ids,"
+                f" but length is {self.length}: correct or remove it"
+            )
+        return (takes,)
+
+    @staticmethod
+    def seed_files(path: Path) -> list[Path]:
+        """Return an `.npz` itself, or the JSON files of a folder."""
+        return seed_files(path, TOKEN_SUFFIXES) if path.is_dir() else [path]
+
+    def load_seeds(
+        self, path: Path, shape: tuple[int, ...], array: str = "", limit: int | None = None
+    ) -> Seeds:
+        """Load lists of ids: the array `tokens` of an `.npz` unless told otherwise, or a folder."""
+        return load_token_seeds(path, self.space.vocabulary, shape[0], limit, array or "tokens")
+
+    @staticmethod
+    def encoder(tensor: Tensor) -> ArrayEncoder:
+        """Return what hands ids over as they are."""
+        return ArrayEncoder(np.zeros(()), np.ones(()), tensor)
 
     @staticmethod
     def encode_file(one: Input) -> bytes:

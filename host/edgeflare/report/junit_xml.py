@@ -18,7 +18,6 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from edgeflare.report.arm_lines import details
 from edgeflare.report.entry_names import decisions, number, sort
 from edgeflare.report.figure_lines import unmutated_lines
-from edgeflare.report.input_words import input_words
 from edgeflare.run.harm import rank
 from edgeflare.run.nearness import counts, measure_name, nearness_db
 from edgeflare.run.run_document import Finding, ReplayOutcome, RunDocument

@@ -1,4 +1,4 @@
-"""The domain of a run's stored inputs, with the settings that the run was made with."""
+"""The domain of a run's inputs, with the settings that the run was made with."""
 
 from __future__ import annotations
 
@@ -6,32 +6,25 @@ from collections.abc import Mapping
 from typing import Any
 
 from edgeflare.core.domain import Domain
-from edgeflare.domains.domain_registry import DOMAINS, domain_of_file
+from edgeflare.domains.domain_registry import find_domain
 from edgeflare.errors import UserError
 
 
-def domain_of_input(pair: Mapping[str, Any], name: str) -> Domain:
-    """Return the domain of a stored input.
+def run_domain(pair: Mapping[str, Any]) -> Domain:
+    """Return the domain of a run's inputs; of a run that says none it is that of images.
 
-    A file alone does not say all of it: the bounds of an array are no part of its values. The pair
-    of the run says them, in `domain` and `domain_settings`. Where it does not, as in runs of
-    images, the file's suffix says the domain, without settings.
+    Files alone do not say all of it: the bounds of an array are no part of its values.
 
     Args:
         pair: that of the run's document or header.
-        name: of the stored file.
 
     Raises:
-        UserError: there is no such domain, or it does not take these settings.
+        UserError: there is no such domain, or it does not take the settings that the run has.
 
     """
-    named, settings = pair.get("domain"), pair.get("domain_settings", {})
-    if named is None or not name.endswith(DOMAINS.find(named).suffix):
-        return domain_of_file(name)
-    try:
-        return DOMAINS.find(named)(**settings)
-    except (TypeError, ValueError, ArithmeticError):
+    named, settings = pair.get("domain", "image"), pair.get("domain_settings", {})
+    if not isinstance(named, str) or not isinstance(settings, Mapping):
         raise UserError(
-            f"the run's domain {named!r} does not take the settings {settings!r} that run.json has:"
-            " make the run again, or report it with the version that made it"
-        ) from None
+            f"the run's domain {named!r} or its settings {settings!r} are none: make the run again"
+        )
+    return find_domain(named, settings, "the run's domain")

@@ -10,9 +10,9 @@ from edgeflare.core.arm import Arm
 from edgeflare.core.domain import Domain
 from edgeflare.core.output_decoders import OutputDecoders
 from edgeflare.core.task import Decoder
-from edgeflare.domains.domain_registry import find_domain
 from edgeflare.errors import UserError
 from edgeflare.run.plan import Plan
+from edgeflare.run.run_domain import run_domain
 from edgeflare.tasks.task_registry import TASKS
 
 
@@ -102,8 +102,7 @@ class RunHeader:
             UserError: it is not installed here, or the run's journal is damaged.
 
         """
-        settings = self.pair.get("domain_settings", {})
-        return find_domain(self.pair.get("domain", "image"), settings, "the run's domain")
+        return run_domain(self.pair)
 
     @property
     def reading(self) -> OutputDecoders:

@@ -9,7 +9,7 @@ from typing import Any
 from edgeflare.core.input_view import InputView
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding
-from edgeflare.run.run_domain import domain_of_input
+from edgeflare.run.run_domain import run_domain
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,9 @@ def stored_views(
         UserError: a name leads out of the run directory, or there is no such domain.
 
     """
+    domain = run_domain(pair)
 
     def one(what: str, name: str) -> StoredView:
-        domain = domain_of_input(pair, name)
         try:
             data = directory.read(name)
         except OSError:
