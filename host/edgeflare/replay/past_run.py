@@ -243,7 +243,8 @@ class PastRun:
             image, seed = map(self.directory.load_input, (entry.image, entry.seed_image))
         except InfrastructureError as error:
             raise UserError(str(error)) from None
-        apart = None if image.shape != seed.shape else np.linalg.norm(image.astype(float) - seed)
+        same = image.shape == seed.shape and image.dtype == seed.dtype
+        apart = self.header.domain.distances(image, seed).l2 if same else None
         if apart is None or not isclose(apart, entry.distortion.l2, abs_tol=1e-6):
             raise UserError(
                 f"{self.directory.path / entry.seed_image} is not what was stored there: it is"
