@@ -40,6 +40,8 @@ class Bounds:
     _longest: float = field(init=False, repr=False, compare=False)
     _most_squared: float = field(init=False, repr=False, compare=False)
     _wide: Any = field(init=False, repr=False, compare=False)
+    _exact: bool = field(init=False, repr=False, compare=False)
+    _whole: bool = field(init=False, repr=False, compare=False)
     _limited: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -51,6 +53,8 @@ class Bounds:
             "_longest": longest,
             "_most_squared": _square(longest, space.whole),
             "_wide": _WIDER.get(space.dtype, np.float64),
+            "_exact": space.dtype in _WIDER,
+            "_whole": space.whole,
             "_limited": space.is_limited,
         }
         for name, value in computed.items():
@@ -60,12 +64,15 @@ class Bounds:
         """Whether an input lies within the space and the bounds of its seed."""
         if self._limited and not self.space.contains(one):
             return False
-        if self._most == inf and self._longest == inf:
+        if self.max_linf is None and self.max_l2 is None:
             return True
         change = np.subtract(one, seed, dtype=self._wide)
-        if self._most < inf and max(change.max().item(), -change.min().item()) > self._most:
+        if (
+            self.max_linf is not None
+            and max(change.max().item(), -change.min().item()) > self._most
+        ):
             return False
-        return self._longest == inf or _squared(change) <= self._most_squared
+        return self.max_l2 is None or self._squared(change) <= self._most_squared
 
     def project(self, one: Input, seed: Input) -> Input:
         """Return an input within the bounds: the same one, or one on the way to the seed.
@@ -84,19 +91,27 @@ class Bounds:
         change = np.subtract(
             self.space.clipped(one) if self._limited else one, seed, dtype=self._wide
         )
-        if self._most < inf:
-            most = floor(self._most) if self.space.whole else self._most
+        if self.max_linf is not None:
+            most = floor(self._most) if self._whole else self._most
             change = np.clip(change, -most, most)
-        if self._longest < inf and (squared := _squared(change)) > self._most_squared:
+        if self.max_l2 is not None and (squared := self._squared(change)) > self._most_squared:
             change = change * (self._longest / sqrt(squared))
-            if self.space.whole:
+            if self._whole:
                 change = np.trunc(change).astype(self._wide)
         return self._moved(seed, change)
+
+    def _squared(self, change: Change) -> float:
+        """Return the square of a change's length, the same for any number of threads."""
+        flat = change.reshape(-1)
+        if self._exact:
+            flat = flat.astype(np.int64)
+            return int(flat @ flat)
+        return float(np.square(flat).sum())
 
     def _moved(self, seed: Input, change: Change) -> Input:
         """Return the seed with a change, no value farther from it than the change says."""
         moved: Input = np.add(seed, change, dtype=self._wide).astype(self.space.dtype)
-        if self.space.whole:
+        if self._whole:
             return moved
         rounded_up = np.abs(np.subtract(moved, seed, dtype=self._wide)) > np.abs(change)
         return np.where(rounded_up, np.nextafter(moved, seed), moved)
@@ -109,15 +124,6 @@ def _square(bound: float, whole: bool) -> float:
     """
     squared = bound**2
     return squared + max(1e-3 if whole else 0.0, 1e-14 * squared)
-
-
-def _squared(change: Change) -> float:
-    """Return the square of a change's length, the same for any number of threads."""
-    flat = change.reshape(-1)
-    if flat.dtype == np.float64:
-        return float(np.square(flat).sum())
-    flat = flat.astype(np.int64)
-    return int(flat @ flat)
 
 
 UNBOUNDED = Bounds()
