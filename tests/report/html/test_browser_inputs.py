@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
 from edgeflare.domains.array import ArrayDomain
@@ -113,6 +114,13 @@ def test_an_enlarged_finding_has_its_players(browser: Any, sounds: Path) -> None
     lens = browser.driver.find_element(By.ID, "lens")
     assert len(lens.find_elements(By.TAG_NAME, "audio")) == 3
     assert browser.run("return document.querySelector('#lens .spectrogram').clientWidth") > 600
+    title = browser.driver.find_element(By.ID, "lens-title").text
+    browser.run("document.querySelector('#lens audio').focus()")
+    ActionChains(browser.driver).send_keys(Keys.ARROW_RIGHT).perform()
+    assert browser.driver.find_element(By.ID, "lens-title").text == title, "the key is the player's"
+    browser.run("document.querySelector('#lens [data-close]').focus()")
+    ActionChains(browser.driver).send_keys(Keys.ARROW_RIGHT).perform()
+    assert browser.driver.find_element(By.ID, "lens-title").text != title
 
 
 def test_plots_are_as_wide_as_their_card_and_stay_within_it(browser: Any, arrays: Path) -> None:

@@ -109,6 +109,7 @@ def test_many_values_are_a_curve() -> None:
     shown = plot(ValuesView(seed), ValuesView(seed + 1))
     (panel,) = shown.panels
     assert not panel.bars
+    assert "largest change 1 at value 0" in panel.words
     assert len(shown.rows) == ROWS
 
 

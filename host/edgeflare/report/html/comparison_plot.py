@@ -113,7 +113,7 @@ def comparison_plot(
     if len(one) > MOST_BARS:
         along = CurvesView(first.values[:, np.newaxis], lowest=first.lowest, highest=first.highest)
         column = None if other is None else other[:, np.newaxis]
-        plot = _curves(names, along, one[:, np.newaxis], column, most)
+        plot = _curves(names, along, one[:, np.newaxis], column, most, place="value")
         rows, more = _rows(first.names, one, other)
         return ComparisonPlot(names, plot.panels, rows, more)
     scale = scale_of([one] if other is None else [one, other], zero=True)
@@ -133,7 +133,12 @@ def comparison_plot(
 
 
 def _curves(
-    names: tuple[str, ...], view: CurvesView, one: Values, other: Values | None, most: int
+    names: tuple[str, ...],
+    view: CurvesView,
+    one: Values,
+    other: Values | None,
+    most: int,
+    place: str = "step",
 ) -> ComparisonPlot:
     """Return a panel for each of the series that changed most, in their own order."""
     series = one.shape[1]
@@ -141,20 +146,20 @@ def _curves(
     kept = np.sort(np.argsort(-changed, kind="stable")[:MOST_CURVES])
     points = int(np.clip(most // (len(kept) * POINT_BYTES), *POINTS))
     panels = []
-    for place in kept.tolist():
-        before = one[:, place]
-        after = None if other is None else other[:, place]
+    for number in kept.tolist():
+        before = one[:, number]
+        after = None if other is None else other[:, number]
         scale = scale_of([before] if after is None else [before, after], zero=False)
         panels.append(
             PlotPanel(
-                "" if series == 1 and not view.names else _name(view.names, place, "series"),
+                "" if series == 1 and not view.names else _name(view.names, number, "series"),
                 len(before),
                 curve_path(before, scale, points),
                 "" if after is None else curve_path(after, scale, points),
                 "" if after is None else change_path(after - before, points),
                 _bounds(view, scale),
                 bars=False,
-                words=_words(names, before, after, view, "step"),
+                words=_words(names, before, after, view, place),
             )
         )
     return ComparisonPlot(

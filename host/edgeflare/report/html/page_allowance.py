@@ -12,7 +12,7 @@ MOST = 24_000
 
 PLAYERS = 12_000_000
 """Bytes that all sounds of a page may weigh together; a third more once they are text. A second at
-16 kHz is 32 kB, and 96 kB for a finding: 125 of these have players."""
+16 kHz is 32 kB, and 96 kB for a finding: 124 of these have players."""
 
 
 @dataclass(slots=True)

@@ -31,6 +31,7 @@
     else if (button || event.target === lens) lens.close();
   });
   lens.addEventListener("keydown", (event) => {
+    if (event.target.matches("audio")) return;  // it moves within the sound
     if (event.key === "ArrowLeft") step(-1);
     else if (event.key === "ArrowRight") step(1);
   });
