@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from edgeflare.report.figure_lines import nearness_lines, unmutated_lines
 from edgeflare.report.input_words import input_words
 from edgeflare.report.junit_xml import junit_xml
 from edgeflare.report.markdown_summary import summary
+from edgeflare.report.nearness_figure import draw_nearness
 from edgeflare.report.run_terminal import print_run
 from edgeflare.run.run_document import RunDocument
 
@@ -70,6 +72,19 @@ def test_no_report_but_the_table_names_an_image(domain: str, replay: bool) -> No
         for word in ("image", "pixel", "gray"):
             assert word not in text.lower()
     assert "image" in csv_table(run).splitlines()[0], "stored names of columns stay"
+
+
+def test_the_figure_of_several_runs_names_what_they_share(tmp_path: Path) -> None:
+    sound, image = document({"domain": "audio"}), document({})
+    for runs, nearness, levels in (
+        ({"a": image}, "PSNR", "gray levels"),
+        ({"a": sound, "b": sound}, "signal-to-noise ratio", "levels"),
+        ({"a": sound, "b": image}, "PSNR", "levels"),
+    ):
+        draw_nearness(runs, tmp_path / "figure.svg")
+        drawn = (tmp_path / "figure.svg").read_text(encoding="utf-8")
+        assert f">{nearness} to the seed, dB" in drawn
+        assert f">L∞ to the seed, {levels}<" in drawn
 
 
 def test_a_failed_test_names_the_file_of_the_worst(tmp_path: Any) -> None:
