@@ -130,7 +130,7 @@ class RefinementPhase:
         refinement.strength = _strength(start, trigger)
         if plan.strengthen:
             trigger = yield from strengthen(
-                trigger, start, plan.strengthen, enough=plan.min_strength or 1.0
+                trigger, start, plan.strengthen, enough=plan.min_strength or None
             )
         if plan.shrink:
             kept = _strength_to_keep(plan, refinement.strength, _strength(start, trigger))

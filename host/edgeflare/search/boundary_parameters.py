@@ -17,6 +17,8 @@ from edgeflare.search.strategy_parameters import parameter
 class BoundaryParameters(Strategy):
     """The parameters that `boundary` and its ablation share."""
 
+    needs_choices = True
+
     first_leap: int = parameter(
         8,
         "Mutations in the first leap, doubled while the decision holds. 8 take 2.5 queries until"

@@ -42,6 +42,7 @@ class DonorBisection(Strategy):
 
     summary = "bisects towards a seed of another class; its triggers mix two inputs"
     draws_from_pool = False
+    needs_choices = True
 
     min_interval: float = parameter(
         2.0**-20,

@@ -80,9 +80,14 @@ def halve_change(refinement: TriggerRefinement) -> QueryGenerator[None]:
 
 
 def follow_boundary(refinement: TriggerRefinement) -> QueryGenerator[None]:
-    """Follow the first side's boundary to where it is nearest, and find a deviation there."""
+    """Follow the first side's boundary to where it is nearest, and find a deviation there.
+
+    There is none to follow where answers have no scores.
+    """
     seed = refinement.at_seed()
     classes = len(seed.first.scores)
+    if not classes:
+        return
     home = int(seed.first.scores.argmax())
     boundary = DecisionBoundary(home, tuple(k for k in range(classes) if k != home))
     estimate = GradientEstimate(refinement.start.seed, classes, refinement.start.space)

@@ -137,11 +137,14 @@ class Strategy(ABC):
         summary: one line that helps to choose among strategies.
         draws_from_pool: whether it draws from the run's operator pool, `Start.operators`; if not,
             it names its own operators.
+        needs_choices: whether it follows decisions, so that it cannot search where a task gives
+            values and nothing to choose from.
 
     """
 
     summary: ClassVar[str] = ""
     draws_from_pool: ClassVar[bool] = True
+    needs_choices: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         """Check the parameters; a subclass that overrides this calls it first.

@@ -25,7 +25,7 @@ ENTRY_POINTS = "edgeflare.strategies"
 
 DISPLAY_ORDER = (
     *("boundary", "boundary-mh", "dflare", "dflare-d", "dflare-r", "dflare-published"),
-    *("diffchaser", "donor", "random"),
+    *("diffchaser", "donor", "climb", "random"),
 )
 """The strategies that are shown first; those of other packages follow by name."""
 
@@ -63,6 +63,22 @@ class RegisteredStrategy:
         values = read_assignments(assignments, self.name, self.parameters)
         self.create(values)  # for what only a combination of values breaks
         return values
+
+    def require_choices(self, choices: int) -> None:
+        """Refuse a strategy that follows decisions where a task gives none to choose from.
+
+        Args:
+            choices: how many decisions there are; 0 where they cannot be counted.
+
+        Raises:
+            UserError: it needs some.
+
+        """
+        if self.strategy.needs_choices and not choices:
+            raise UserError(
+                f"the strategy {self.name} follows decisions, and the task of this pair compares "
+                "values: say --strategy climb"
+            )
 
     def create(self, values: Mapping[str, Value]) -> Strategy:
         """Return the strategy with these parameters; the others have their defaults.

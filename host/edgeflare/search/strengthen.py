@@ -2,12 +2,13 @@
 
 First the probabilities of all other classes are reduced, which no deviation between the two
 decisions can have. Then the strength is increased by evaluating one rounding of the input after the
-other, with the first arm's margin aimed slightly above its current one.
+other, with the first arm's margin aimed slightly above its current one. Where answers have no
+scores, blocks of the change are scaled instead.
 """
 
 from __future__ import annotations
 
-from math import log, sqrt
+from math import inf, log, sqrt
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from edgeflare.search.refining.between_boundaries import (
     partial_sidestep,
     sidestep,
 )
+from edgeflare.search.refining.block_strengthening import strengthen_blocks
 from edgeflare.search.refining.decision_boundary import DecisionBoundary
 from edgeflare.search.refining.gradient_estimate import GradientEstimate
 from edgeflare.search.refining.trigger_refinement import (
@@ -49,7 +51,7 @@ rounding does, which is a third as likely for each further step."""
 
 
 def strengthen(
-    trigger: Trigger, start: Start, budget: int, enough: float = 1.0
+    trigger: Trigger, start: Start, budget: int, enough: float | None = None
 ) -> QueryGenerator[Trigger]:
     """Make a trigger stronger with at most `budget` queries; return the strongest one.
 
@@ -57,13 +59,16 @@ def strengthen(
         trigger: the triggering input.
         start: its seed, what counts, and the generator.
         budget: the number of inputs that may be evaluated.
-        enough: the strength at which it ends.
+        enough: the strength at which it ends; None for the greatest, which is 1 for probabilities.
 
     """
     refinement = TriggerRefinement(trigger, start, budget)
     first, second = compared(start.goal, trigger.outcome)
     if first.decision is None or second.decision is None:
         return trigger
+    if not len(first.scores):
+        return (yield from strengthen_blocks(refinement, inf if enough is None else enough))
+    enough = 1.0 if enough is None else enough
     boundary = DecisionBoundary(first.decision, (second.decision,))
     estimate = GradientEstimate(start.seed, len(first.scores), start.space)
     found = refinement.at_trigger()
