@@ -24,6 +24,7 @@ def test_the_strategies_that_there_are() -> None:
         "dflare-published",
         "diffchaser",
         "donor",
+        "climb",
         "random",
     ]
     for name, entry in strategies().items():

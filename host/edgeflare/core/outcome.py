@@ -26,6 +26,13 @@ class Outcome:
         return self.answers[arm]
 
 
+def same_decisions(one: Outcome, other: Outcome) -> bool:
+    """Whether the same arms answered two times, and none of them decided differently."""
+    return one.answers.keys() == other.answers.keys() and not any(
+        answer.differs(other[arm]) for arm, answer in one.answers.items()
+    )
+
+
 def answers_by_arm(outcomes: Sequence[Outcome]) -> dict[Arm, list[Answer]]:
     """Return the answers of each arm that answered all of some outcomes, in their order."""
     return {

@@ -70,5 +70,6 @@ def _wrong_entry(place: str, entry: Finding, devices: set[str]) -> Iterator[str]
         yield f"{place}.device is {entry.device!r}, but devices has none of this name"
     for arm, label in entry.labels.items():
         classes = len(entry.probabilities.get(arm, ()))
-        if label is not None and label >= classes:
+        counted = classes or arm not in entry.probabilities  # values have no probabilities
+        if label is not None and label >= classes and counted:
             yield f"{place}.labels.{arm} is {label}, but {arm} has {classes} probabilities"

@@ -11,7 +11,7 @@ from edgeflare.core.arm import Arm
 from edgeflare.core.cause import cause
 from edgeflare.core.goal import Goal
 from edgeflare.core.nearness_measure import PSNR, NearnessMeasure
-from edgeflare.core.outcome import Outcome
+from edgeflare.core.outcome import Outcome, same_decisions
 from edgeflare.run.device_assignment import device_of
 from edgeflare.run.harm import harm_of
 from edgeflare.run.journal import Journal
@@ -183,8 +183,7 @@ def _labels(outcome: Outcome) -> Mapping[str, int | None]:
 
 
 def _reproduced(goal: Goal, kind: str, outcomes: Sequence[Outcome]) -> bool:
-    """Whether a finding showed in every repetition, of the same kind and with the same labels."""
+    """Whether a finding showed in every repetition, of its kind and with the same decisions."""
     return len(outcomes) >= REPETITIONS and all(
-        goal.met(outcome) == kind and _labels(outcome) == _labels(outcomes[0])
-        for outcome in outcomes
+        goal.met(outcome) == kind and same_decisions(outcome, outcomes[0]) for outcome in outcomes
     )

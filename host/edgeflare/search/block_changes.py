@@ -10,7 +10,7 @@ from edgeflare.core.input_space import InputSpace
 SMALLEST = 1 / 64
 """Share of an axis that a block has at least."""
 
-GROWTH = 2.0
+GROWTH = 4.0
 """Factor by which a change is scaled at most, either way."""
 
 Block = tuple[slice, ...]

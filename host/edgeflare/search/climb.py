@@ -28,9 +28,15 @@ class Climb(Strategy):
     summary = "increase the distance of the outputs, block by block"
 
     first_mutants: int = parameter(
-        40,
+        60,
         "Mutants of the seed that are compared before the best of them are changed.",
         at_least=1,
+    )
+    even_changes: int = parameter(
+        90,
+        "Changes after them that start from each of the elite alike: which of them leads farthest"
+        " shows only after some changes.",
+        at_least=0,
     )
     longest_mutation: int = parameter(
         3, "Operators that are applied in a row at most, to make a mutant.", at_least=1
@@ -40,4 +46,4 @@ class Climb(Strategy):
     def search(self, start: Start) -> SearchGenerator:
         """Search by climbing the distance."""
         climb = DistanceClimb(start, self.elite, self.longest_mutation)
-        return climb.run(self.first_mutants)
+        return climb.run(self.first_mutants, self.even_changes)

@@ -20,7 +20,7 @@ from edgeflare.search.surrogates.surrogate_choice import refinement_surrogates
 PATIENCE = 4
 """Times in a row that the device may contradict its surrogate before it is asked itself."""
 
-BEST = 0.5
+BEST = 0.8
 """Share of the changes that start from the best input, and not from another one of the elite."""
 
 
@@ -64,19 +64,32 @@ class DistanceClimb:
         self._tries = np.full(len(self._changes), 2.0)
         self._successes = np.ones(len(self._changes))
 
-    def run(self, first_mutants: int) -> SearchGenerator:
-        """Climb until a trigger is found; begin with some mutants of the seed."""
+    def run(self, first_mutants: int, even_changes: int) -> SearchGenerator:
+        """Climb until a trigger is found.
+
+        Args:
+            first_mutants: mutants of the seed to begin with.
+            even_changes: changes after them that start from each of the elite alike.
+
+        """
         try:
             for _ in range(first_mutants):
                 self._enter((yield from self._evaluate(self._mutate(self._seed))))
+            for _ in range(even_changes):
+                yield from self._change(0.0)
             while True:
-                yield from self._change()
+                yield from self._change(BEST)
         except TriggerFound as found:
             return found.trigger
 
-    def _change(self) -> QueryGenerator[None]:
-        """Change one of the elite, most often the best; what is farther takes its place."""
-        at = 0 if self._rng.random() < BEST else int(self._rng.integers(len(self._elite)))
+    def _change(self, best: float) -> QueryGenerator[None]:
+        """Change one of the elite; what is farther takes its place.
+
+        Args:
+            best: probability that it is the best, and not any of them.
+
+        """
+        at = 0 if self._rng.random() < best else int(self._rng.integers(len(self._elite)))
         rates = self._successes / self._tries
         chosen = int(self._rng.choice(len(rates), p=rates / rates.sum()))
         child = yield from self._evaluate(self._changes[chosen](self._elite[at]))
