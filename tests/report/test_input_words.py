@@ -58,8 +58,6 @@ def test_lines_name_the_inputs_of_the_domain(pair: dict[str, Any], one: str, nea
     run = document(pair)
     assert input_words(run.pair).one == one
     assert unmutated_lines(run)[1][0] == f"unmutated test {one}s"
-    assert nearness_lines(run)[1][0] == f"seeds within a {nearness} of"
-    assert f"{nearness} 31.5 dB" in junit_xml(run).decode()
 
 
 @pytest.mark.parametrize("replay", [False, True])
