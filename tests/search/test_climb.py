@@ -146,10 +146,10 @@ def test_strengthening_and_shrinking_take_answers_without_scores() -> None:
         return start.goal.strength(trigger.outcome) or 0.0
 
     whole = Trigger(found.input, found.kind, values.outcome(found.input), found.operators)
-    stronger = values.drive(strengthen(whole, start, 200), start, 200)
+    stronger = values.drive(strengthen(whole, start, 200), start, 400)
     assert strength(stronger) > 1.2 * strength(whole)
     assert stronger is not None
-    nearer = values.drive(shrink(stronger, start, 300), start, 300)
+    nearer = values.drive(shrink(stronger, start, 300), start, 600)
     assert nearer is not None
     assert strength(nearer) > 0.0
     space = start.space
