@@ -15,7 +15,7 @@ from edgeflare.diagnose.evidence import Evidence
 from edgeflare.diagnose.execution_modes import ExecutionMode, Vote
 from edgeflare.diagnose.seed_disagreement import Disagreement
 from edgeflare.diagnose.verdict import Name, Which, judge
-from edgeflare.models.tflite import Kernels
+from edgeflare.models.kernels import Kernels
 
 CLASSES = 4
 SETS: tuple[Kernels, ...] = ("xnnpack", "builtin", "reference")

@@ -17,7 +17,8 @@ from edgeflare.core.seeds import Seeds
 from edgeflare.core.tensor import quantize
 from edgeflare.domains.log_mel import LogMel
 from edgeflare.domains.sound_seeds import load_sound_seeds
-from edgeflare.models.tflite import Kernels, TFLiteModel, open_tflite
+from edgeflare.models.kernels import Kernels
+from edgeflare.models.tflite import TFLiteModel, open_tflite
 
 if sys.version_info >= (3, 11):
     import tomllib

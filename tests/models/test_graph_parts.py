@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from edgeflare.errors import UserError
 from edgeflare.models.graph_parts import crossing_tensors, extract, extract_tails, isolate
-from edgeflare.models.tflite import Kernels
+from edgeflare.models.kernels import Kernels
 from edgeflare.models.tflite_graph import Graph
 from networks import Kind, pair_of
 from tampering import (

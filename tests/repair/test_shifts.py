@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from edgeflare.core.tensor import Tensor
 from edgeflare.errors import UserError
+from edgeflare.models.kernels import Kernels
 from edgeflare.models.other_runtime import open_in_other_runtime
-from edgeflare.models.tflite import Kernels, TFLiteModel, open_tflite
+from edgeflare.models.tflite import TFLiteModel, open_tflite
 from edgeflare.repair.model_to_repair import ModelToRepair, read_model_to_repair
 from edgeflare.repair.shifts import MOST, STEP, Shifts, append, standalone
 from tampering import InterpreterProbe

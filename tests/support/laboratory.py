@@ -28,9 +28,9 @@ from edgeflare.devices.provenance import Telemetry
 from edgeflare.domains.preprocess import ImageEncoder, Preprocess
 from edgeflare.models.evaluator import Evaluator, Signature
 from edgeflare.models.in_process import InProcessModel
+from edgeflare.models.kernels import Kernels
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair
-from edgeflare.models.tflite import Kernels
 from edgeflare.run.begin_or_resume import begin_run, resume_run
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_header import RunHeader

@@ -12,8 +12,8 @@ from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from numpy.typing import NDArray
 
+from edgeflare.models.kernels import Kernels
 from edgeflare.models.model_probe import Values
-from edgeflare.models.tflite import Kernels
 from edgeflare.models.tflite_graph import Graph
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"

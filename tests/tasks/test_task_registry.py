@@ -16,5 +16,5 @@ def test_tasks_are_found_by_name() -> None:
 
 def test_a_task_is_constructed_with_its_keys() -> None:
     assert isinstance(find_task("regression", {"tolerance": 0.5}), Regression)
-    with pytest.raises(UserError, match="tolerance is 0.0; expected"):
+    with pytest.raises(UserError, match=r"tolerance is 0\.0; expected"):
         find_task("regression", {"tolerance": 0})

@@ -83,7 +83,7 @@ def note_held_out(journal: Journal, held_out: HeldOut | None, *, resumed: bool) 
     if before != now:
         how = f"with --test {begun['path']}" if begun else "without --test"
         raise UserError(
-            f"{journal.path.parent} was begun {how}, and with other images than now: repeat the"
+            f"{journal.path.parent} was begun {how}, and with other inputs than now: repeat the"
             " command that began it, with --resume"
         )
 

@@ -13,7 +13,7 @@ from edgeflare.run.journal_rows import Role
 from edgeflare.run.stored_answers import to_row
 
 _Inputs = list[tuple[int, int, Input]]
-"""Seed ids, repetitions and images of a batch."""
+"""Seed ids, repetitions and inputs of a batch."""
 
 
 def evaluate_inputs(
@@ -51,7 +51,7 @@ def evaluate_inputs(
             if context.stopped():
                 return
             inputs = [(seed_id, n, load(seed_id)) for seed_id, n in part]
-            queries = [Query(image, arms, members) for _, _, image in inputs]
+            queries = [Query(one, arms, members) for _, _, one in inputs]
             yield inputs, queries, [seed_id for seed_id, _ in part]
 
     pipeline: Pipeline[_Inputs] = context.pipeline()
@@ -59,7 +59,7 @@ def evaluate_inputs(
         answered = list(zip(batch.ticket, batch.evaluated, strict=True))
         with context.journal.transaction():
             context.journal.write_answers(
-                to_row(role, seed_id, n, image, one) for (seed_id, n, image), one in answered
+                to_row(role, seed_id, n, asked, one) for (seed_id, n, asked), one in answered
             )
             for (seed_id, _, _), one in answered:
                 record(seed_id, one)

@@ -17,7 +17,7 @@ from edgeflare.core.query import Query
 from edgeflare.errors import UserError
 from edgeflare.run.device_assignment import device_of
 from edgeflare.run.journal_rows import Role
-from edgeflare.run.stored_answers import from_rows, image_crc32, to_row
+from edgeflare.run.stored_answers import from_rows, input_crc32, to_row
 
 
 class JournaledPhase(ChainPhase, Protocol):
@@ -69,7 +69,7 @@ def replay_answers(context: CampaignContext, role: Role, chain: Chain) -> None:
     """Tell a new chain the answers that the journal holds of it.
 
     Raises:
-        UserError: the chain asks for other images than those that were answered.
+        UserError: the chain asks for other inputs than those that were answered.
 
     """
     rows = context.journal.steps(role, chain.seed_id)
@@ -77,7 +77,7 @@ def replay_answers(context: CampaignContext, role: Role, chain: Chain) -> None:
     while chain.steps < len(rows):
         asked = chain.strategy.ask()
         answered = slice(chain.steps, chain.steps + len(asked))
-        if not asked or [image_crc32(query.input) for query in asked] != [
+        if not asked or [input_crc32(query.input) for query in asked] != [
             row.image_crc32 for row in rows[answered]
         ]:
             raise UserError(

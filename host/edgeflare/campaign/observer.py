@@ -44,7 +44,7 @@ class Observer(Protocol):
         """See that so many of the seeds have been evaluated."""
 
     def tested(self, done: int, total: int) -> None:
-        """See that so many of the held-out images have been evaluated."""
+        """See that so many of the held-out inputs have been evaluated."""
 
     def searched(self, progress: Progress) -> None:
         """See how far the search is."""

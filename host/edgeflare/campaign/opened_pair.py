@@ -24,13 +24,18 @@ from edgeflare.devices.device import Device, connect
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.session import DeviceSession
 from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.models.compressed_model import (
+    CompressedModel,
+    OperatorMissing,
+    open_compressed,
+    open_member,
+)
 from edgeflare.models.evaluator import Evaluator, HostModel
 from edgeflare.models.inputs_before_outputs import InputsBeforeOutputs
+from edgeflare.models.kernels import Kernels
 from edgeflare.models.model_inputs import ModelInputs, model_rows
 from edgeflare.models.original import open_original
-from edgeflare.models.other_runtime import open_in_other_runtime
 from edgeflare.models.pair import Pair
-from edgeflare.models.tflite import Kernels, OperatorMissing, TFLiteModel, open_tflite
 from edgeflare.run.plan import Plan
 
 _INPUTS_IN_BATCH = 64
@@ -137,25 +142,21 @@ def open_pair(
             hosts[Arm.TWIN],
             evaluator=_as_read(
                 pair,
-                stack.enter_context(
-                    closing(open_tflite(pair.compressed, kernels, interface.invocation))
-                ),
+                stack.enter_context(closing(open_compressed(pair, kernels))),
             ),
         )
         for kernels in ensemble[1:]
     }
     for member in plan.elsewhere:
-        model = stack.enter_context(
-            open_in_other_runtime(pair.compressed, member, interface.invocation)
-        )
+        model = stack.enter_context(open_member(pair, member))
         members[member] = replace(hosts[Arm.TWIN], evaluator=_as_read(pair, model))
     panel = Panel(hosts, on_devices, members)
     return OpenedPair(pair, inputs, seeds, panel, devices, ensemble, time.monotonic() - begun)
 
 
-def _open_twin(pair: Pair, profile: Profile, kernels: Kernels) -> TFLiteModel:
+def _open_twin(pair: Pair, profile: Profile, kernels: Kernels) -> CompressedModel:
     try:
-        return open_tflite(pair.compressed, kernels, pair.interface.invocation)
+        return open_compressed(pair, kernels)
     except OperatorMissing as missing:
         raise UserError(f"{missing} (the host; {profile.name} {_runtime(profile)})") from None
 
@@ -170,7 +171,7 @@ def _runtime(profile: Profile) -> str:
     return f"has {there.runtime} {there.runtime_version}"
 
 
-def _open_on_device(pair: Pair, device: Device, twin: TFLiteModel) -> DeviceSession:
+def _open_on_device(pair: Pair, device: Device, twin: CompressedModel) -> DeviceSession:
     try:
         return device.open(pair.compressed, pair.interface.invocation)
     except UserError as refused:

@@ -10,8 +10,9 @@ from edgeflare.core.domain import Domain
 from edgeflare.core.goal import Find
 from edgeflare.core.seeds import Seeds
 from edgeflare.errors import UserError
+from edgeflare.models.compressed_model import compressed_bytes
+from edgeflare.models.kernels import Kernels
 from edgeflare.models.pair import Pair
-from edgeflare.models.tflite import Kernels, check_model_file
 from edgeflare.run.plan import Plan
 from edgeflare.search.operator_pool import pool_names
 
@@ -33,8 +34,7 @@ def default_ensemble(pair: Pair, find: Find) -> tuple[Kernels, ...]:
     """
     if find is not Find.KERNEL:
         return (TWIN_KERNELS,)
-    check_model_file(pair.compressed)
-    cheap = pair.compressed.stat().st_size <= CHEAP_MODEL_BYTES
+    cheap = compressed_bytes(pair) <= CHEAP_MODEL_BYTES
     return (TWIN_KERNELS, "reference" if cheap else "builtin")
 
 

@@ -121,12 +121,12 @@ class RefinementPhase:
     def _generate(self, refinement: _Refinement, start: Start) -> SearchGenerator:
         """Strengthen first, then shrink; nothing is refined that does not show again."""
         context, found, goal = self._context, refinement.found, start.goal
-        image = context.directory.load_input(found.image)
-        (outcome,) = yield (Query(image, context.panel.arms, context.panel.members),)
+        stored = context.directory.load_input(found.image)
+        (outcome,) = yield (Query(stored, context.panel.arms, context.panel.members),)
         if goal.met(outcome) != found.kind:
             return None
         plan = context.plan
-        trigger = Trigger(image, "deviation", outcome, found.operators)
+        trigger = Trigger(stored, "deviation", outcome, found.operators)
         refinement.strength = _strength(start, trigger)
         if plan.strengthen:
             trigger = yield from strengthen(

@@ -9,8 +9,8 @@ from typing import cast, get_args
 import typer
 
 from edgeflare.errors import UserError
+from edgeflare.models.kernels import Kernels
 from edgeflare.models.other_runtime import SEPARATOR, split_member
-from edgeflare.models.tflite import Kernels
 from edgeflare.run.plan import Default
 from edgeflare.search.operator_pool import BUILT_IN
 from edgeflare.search.strategy_parameters import Value

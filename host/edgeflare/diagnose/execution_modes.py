@@ -21,7 +21,8 @@ from edgeflare.devices.device import Device
 from edgeflare.errors import UserError
 from edgeflare.models.evaluator import Evaluator
 from edgeflare.models.invocation import ONCE, Invocation
-from edgeflare.models.tflite import Kernels, open_tflite
+from edgeflare.models.kernels import Kernels
+from edgeflare.models.tflite import open_tflite
 
 REPEATS = 3
 """Of the device in its own mode; a single answer could be chance. Other modes are asked twice."""

@@ -42,11 +42,12 @@ from edgeflare.domains.image import ImageDomain
 from edgeflare.errors import UserError
 from edgeflare.models.evaluator import Evaluator, HostModel
 from edgeflare.models.invocation import ONCE
+from edgeflare.models.kernels import Kernels
 from edgeflare.models.model_inputs import ModelInputs, model_rows
 from edgeflare.models.model_probe import HostProbe, Values
 from edgeflare.models.original import open_original
 from edgeflare.models.pair import Pair
-from edgeflare.models.tflite import Kernels, TFLiteModel, open_tflite
+from edgeflare.models.tflite import TFLiteModel, open_tflite
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.run.journal_rows import AnswerRow
 from edgeflare.run.run_directory import RunDirectory

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from edgeflare.diagnose.evidence import Evidence
 from edgeflare.diagnose.execution_modes import REPEATS, Vote
 from edgeflare.diagnose.seed_disagreement import Disagreement
-from edgeflare.models.tflite import Kernels
+from edgeflare.models.kernels import Kernels
 
 Name = Literal[
     "compression",

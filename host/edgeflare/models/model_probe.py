@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.errors import InfrastructureError, UserError
-from edgeflare.models.tflite import Kernels
+from edgeflare.models.kernels import Kernels
 from edgeflare_agent.runtime import IsolatedModel, ModelRejected, Options, TensorSpec, WorkerLost
 
 Values = NDArray[np.generic]

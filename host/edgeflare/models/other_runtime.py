@@ -16,7 +16,8 @@ from typing import cast, get_args
 from edgeflare.errors import UserError
 from edgeflare.models.agent_code import link_packages
 from edgeflare.models.invocation import ONCE, Invocation
-from edgeflare.models.tflite import Kernels, TFLiteModel, open_tflite
+from edgeflare.models.kernels import Kernels
+from edgeflare.models.tflite import TFLiteModel, open_tflite
 
 SEPARATOR = "@"
 """Between kernel set and interpreter: "builtin@/opt/old-board/bin/python"."""

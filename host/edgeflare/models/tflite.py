@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from edgeflare.core.tensor_rows import row_layout
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.evaluator import Signature
 from edgeflare.models.invocation import ONCE, Invocation
+from edgeflare.models.kernels import Kernels
 from edgeflare.suggestion import path_suggestion
 from edgeflare_agent.runtime import (
     IsolatedModel,
@@ -24,10 +24,6 @@ from edgeflare_agent.runtime import (
     TensorSpec,
     WorkerLost,
 )
-from edgeflare_agent.runtime import Kernels as AgentKernels
-
-Kernels: TypeAlias = AgentKernels
-"""A kernel set of the host: "xnnpack", "builtin" or "reference"."""
 
 
 class OperatorMissing(UserError):  # noqa: N818 - a fact about the runtime, like WorkerLost

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from edgeflare.errors import UserError
 from edgeflare.models.graph_parts import extract
+from edgeflare.models.kernels import Kernels
 from edgeflare.models.model_probe import HostProbe, ProbeFailed
-from edgeflare.models.tflite import Kernels
 from edgeflare.models.tflite_graph import Graph
 
 

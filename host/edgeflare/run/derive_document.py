@@ -1,4 +1,4 @@
-"""The document of a run, derived from its journal and its images."""
+"""The document of a run, derived from its journal and its inputs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def write_document(directory: RunDirectory, journal: Journal) -> RunDocument:
 
 
 def derive_document(directory: RunDirectory, journal: Journal) -> RunDocument:
-    """Derive the document of a run from its journal and its images."""
+    """Derive the document of a run from its journal and its inputs."""
     noted = journal.about()
     header = RunHeader.from_json(noted)
     measure = noted_measure(noted)

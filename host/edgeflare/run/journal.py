@@ -39,7 +39,7 @@ from edgeflare.suggestion import path_suggestion
 SCHEMA_VERSION = 2
 
 HELD_OUT_KEY = "test"
-"""The key of `about` under which the journal says what the held-out images are."""
+"""The key of `about` under which the journal says what the held-out inputs are."""
 
 CHECKPOINT_PAGES = 2500
 """Pages of 4 KiB that are written ahead before they go into the database: 10 MB on the disk beside
@@ -53,7 +53,7 @@ CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 -- What the arms answered. role: 'seed' (n = 0), 'step' (n = the query's number in its
 -- chain, from 1), 'refine' (the same in a refinement), 'verify' (n = the repetition, from 0),
 -- 'canary' (n = its number, from 1, negative where it was asked again) or 'test' (n = 0; seed_id
--- is the held-out image's position).
+-- is the held-out input's position).
 CREATE TABLE answers (
     role TEXT NOT NULL, seed_id INTEGER NOT NULL, n INTEGER NOT NULL,
     image_crc32 INTEGER NOT NULL,

@@ -24,7 +24,7 @@ class AnswerRow:
         role: what the input was.
         seed_id: the chain's seed.
         n: its number in that role; see the table in `journal`.
-        image_crc32: CRC-32 of the image's bytes.
+        image_crc32: CRC-32 of the input's bytes.
         original: raw output vector in the model's dtype, or None if the arm was not asked.
         twin: the same of the twin.
         device: the same of the device.
@@ -80,7 +80,7 @@ class TriggerRow:
         seed_id: the seed that it came from.
         kind: the kind of finding.
         operators: names of the mutation operators applied, in order.
-        image: path of the image, relative to the run directory.
+        image: path of the input, relative to the run directory.
         sha256: of that file.
         seed_image: path of the seed's image, relative to the run directory.
         l2: Euclidean distance to the seed, in levels.
@@ -116,8 +116,8 @@ class RefinementRow:
         twin_evaluations: invocations of the twin.
         member_evaluations: invocations of each member of the twin's ensemble.
         strength: before; None where the finding did not show again.
-        image: path of the image as the search found it, relative to the run directory.
-        l2: of that image, as for the finding; likewise linf, mean_abs and changed.
+        image: path of the input as the search found it, relative to the run directory.
+        l2: of that input, as for the finding; likewise linf, mean_abs and changed.
 
     """
 

@@ -104,7 +104,7 @@ def psnr(l2: float, values: int) -> float:
 
     Args:
         l2: Euclidean length of the change, in gray levels.
-        values: number of values of the image.
+        values: number of values of the input.
 
     """
     return decibels(255.0, l2, values)

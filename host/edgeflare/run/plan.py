@@ -12,7 +12,7 @@ from edgeflare.core.domain import Domain
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.input_space import InputSpace
 from edgeflare.errors import UserError
-from edgeflare.models.tflite import Kernels
+from edgeflare.models.kernels import Kernels
 from edgeflare.search.operator_pool import BUILT_IN
 
 STRENGTHEN = 300

@@ -38,14 +38,14 @@ class DroppedAnswers(NamedTuple):
         chains: searches that had ended.
         refinements: refinements that had ended, of findings that stay.
         answers: answers of searches and refinements that are open.
-        images: paths of the images that are no longer used, relative to the run directory.
+        inputs: paths of the inputs that are no longer used, relative to the run directory.
 
     """
 
     chains: int
     refinements: int
     answers: int
-    images: tuple[str, ...]
+    inputs: tuple[str, ...]
 
 
 def mark_reliable(db: sqlite3.Connection, mine: Mine, changed: Iterable[int]) -> None:
@@ -71,27 +71,27 @@ def drop_unreliable(
     """Drop what a device answered in searches and refinements since its last mark.
 
     All of its verifications go too, since they are cheap to repeat. A finding whose refinement is
-    dropped is again what the search found; where that image is gone, its search is dropped too.
+    dropped is again what the search found; where that input is gone, its search is dropped too.
 
     Args:
         db: the journal's database, inside a transaction.
         mine: the seeds of the device.
-        read: returns the content of a stored image, given its path in the run directory.
+        read: returns the content of a stored input, given its path in the run directory.
 
     """
     db.execute(_TABLE)
     chains = {seed_id for seed_id in _unmarked(db, "chains") if mine(seed_id)}
-    images: list[str] = []
+    inputs: list[str] = []
     undone = 0
     for seed_id in {seed_id for seed_id in _unmarked(db, "refinements") if mine(seed_id)} - chains:
         try:
-            images += _undo_refinement(db, seed_id, read)
+            inputs += _undo_refinement(db, seed_id, read)
             undone += 1
         except (OSError, UserError):
             chains.add(seed_id)
     answers = 0
     for seed_id in chains:
-        images += _drop_chain(db, seed_id)
+        inputs += _drop_chain(db, seed_id)
     for role, seed_id in db.execute(
         "SELECT DISTINCT role, seed_id FROM answers WHERE role IN ('step', 'refine', 'verify')"
     ).fetchall():
@@ -102,7 +102,7 @@ def drop_unreliable(
                 (role, seed_id),
             ).rowcount
             answers += dropped if role in _ROLES else 0
-    return DroppedAnswers(len(chains), undone, answers, tuple(images))
+    return DroppedAnswers(len(chains), undone, answers, tuple(inputs))
 
 
 def _answered(db: sqlite3.Connection, role: str, seed_id: int) -> int:
@@ -119,7 +119,7 @@ def _unmarked(db: sqlite3.Connection, table: str) -> Iterator[int]:
 def _undo_refinement(
     db: sqlite3.Connection, seed_id: int, read: Callable[[str], bytes]
 ) -> Iterable[str]:
-    """Make a finding again what it was before it was refined; return the image that goes."""
+    """Make a finding again what it was before it was refined; return the input that goes."""
     refined, found, *distance = db.execute(
         "SELECT triggers.image, refinements.image, refinements.l2, refinements.linf,"
         " refinements.mean_abs, refinements.changed"
@@ -138,7 +138,7 @@ def _undo_refinement(
 
 
 def _drop_chain(db: sqlite3.Connection, seed_id: int) -> Iterable[str]:
-    """Drop a chain that has ended and what came of it; return the images that go."""
+    """Drop a chain that has ended and what came of it; return the inputs that go."""
     stored = db.execute(
         "SELECT image FROM triggers WHERE seed_id = ?1 UNION SELECT seed_image FROM triggers"
         " WHERE seed_id = ?1 UNION SELECT image FROM refinements WHERE seed_id = ?1",
@@ -146,4 +146,4 @@ def _drop_chain(db: sqlite3.Connection, seed_id: int) -> Iterable[str]:
     ).fetchall()
     for table in ("chains", "triggers", "refinements", "marks"):
         db.execute(f"DELETE FROM {table} WHERE seed_id = ?", (seed_id,))  # noqa: S608 - a constant
-    return [image for (image,) in stored]
+    return [name for (name,) in stored]

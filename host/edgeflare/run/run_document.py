@@ -184,7 +184,7 @@ class HarmTotals(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Duplicates(msgspec.Struct, frozen=True, kw_only=True):
-    """How much of what was found is the same image, of `triggers` that were compared."""
+    """How much of what was found is the same input, of `triggers` that were compared."""
 
     triggers: int
     distinct: int
@@ -236,14 +236,14 @@ class LinfShare(msgspec.Struct, frozen=True):
 
 
 class Unmutated(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How often the compared arms deviate on the seeds, and on the images of `--test`."""
+    """How often the compared arms deviate on the seeds, and on the inputs of `--test`."""
 
     seeds: DeviationRate
     test: DeviationRate | None = None
 
 
 class DeviationRate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How often the arms deviate on images as they are, with the exact 95 % interval."""
+    """How often the arms deviate on inputs as they are, with the exact 95 % interval."""
 
     path: str | None = None
     images: int

@@ -15,7 +15,7 @@ from edgeflare.core.task import Decoder
 from edgeflare.run.journal_rows import AnswerRow, Role
 
 
-def to_row(role: Role, seed_id: int, n: int, image: Input, evaluated: EvaluatedQuery) -> AnswerRow:
+def to_row(role: Role, seed_id: int, n: int, asked: Input, evaluated: EvaluatedQuery) -> AnswerRow:
     """Return the row that records what was evaluated."""
     raw = evaluated.raw
     outcome = evaluated.outcome
@@ -24,7 +24,7 @@ def to_row(role: Role, seed_id: int, n: int, image: Input, evaluated: EvaluatedQ
         role=role,
         seed_id=seed_id,
         n=n,
-        image_crc32=image_crc32(image),
+        image_crc32=input_crc32(asked),
         original=raw.get(Arm.ORIGINAL),
         twin=raw.get(Arm.TWIN),
         device=raw.get(Arm.DEVICE),
@@ -55,9 +55,9 @@ def from_rows(reading: OutputDecoders, rows: Sequence[AnswerRow]) -> list[Evalua
     ]
 
 
-def image_crc32(image: Input) -> int:
+def input_crc32(one: Input) -> int:
     """Return the checksum by which a replayed chain is held to what it asked before."""
-    return zlib.crc32(image.tobytes())
+    return zlib.crc32(one.tobytes())
 
 
 def _read(

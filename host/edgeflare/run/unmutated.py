@@ -1,4 +1,4 @@
-"""How often the compared arms deviate on images as they are: the seeds, and held-out images.
+"""How often the compared arms deviate on inputs as they are: the seeds, and held-out ones.
 
 A search shows what can be found, these figures how often it happens by itself; so they stand above
 all that was mutated.
@@ -18,7 +18,7 @@ from edgeflare.run.stored_answers import from_rows
 
 
 def unmutated(journal: Journal, header: RunHeader) -> Unmutated:
-    """Return the figures of the seeds and, where there are some, of the held-out images."""
+    """Return the figures of the seeds and, where there are some, of the held-out inputs."""
     held_out = journal.about().get(HELD_OUT_KEY)
     return Unmutated(
         seeds=_rate(journal, header, "seed", header.labels),
@@ -42,13 +42,13 @@ def _rate(
         for row, one in zip(rows, from_rows(header.reading, rows), strict=True)
         if goal.met(one.outcome)
     ]
-    images, deviating = len(rows), len(harms)
-    low, high = exact_interval(deviating, images) if images else (0.0, 1.0)
+    inputs, deviating = len(rows), len(harms)
+    low, high = exact_interval(deviating, inputs) if inputs else (0.0, 1.0)
     return DeviationRate(
         path=path,
-        images=images,
+        images=inputs,
         deviating=deviating,
-        rate=deviating / max(1, images),
+        rate=deviating / max(1, inputs),
         low=low,
         high=high,
         harm=None if labels is None else count_harms(harms),

@@ -113,21 +113,21 @@ class DistanceClimb:
 
         """
         start, surrogate = self._start, self._surrogate
-        image = start.bounds.project(candidate.input, start.seed)
-        (outcome,) = yield (Query(image, surrogate.arms, surrogate.kernels),)
+        mutant = start.bounds.project(candidate.input, start.seed)
+        (outcome,) = yield (Query(mutant, surrogate.arms, surrogate.kernels),)
         distance = self._distance(outcome)
         if surrogate.decide(outcome):
             missing = tuple(arm for arm in start.goal.needed if arm not in outcome.answers)
             if missing:
-                (answered,) = yield (Query(image, missing, again=True),)
+                (answered,) = yield (Query(mutant, missing, again=True),)
                 outcome = Outcome({**outcome.answers, **answered.answers}, outcome.members)
             kind = start.goal.met(outcome)
             if kind is not None:
-                raise TriggerFound(Trigger(image, kind, outcome, candidate.operators))
+                raise TriggerFound(Trigger(mutant, kind, outcome, candidate.operators))
             self._contradicted += 1
             if self._contradicted == PATIENCE:
                 self._surrogate = self._surrogates[-1]  # the device itself
-        return ClimbedInput(image, distance, candidate.operators)
+        return ClimbedInput(mutant, distance, candidate.operators)
 
     def _distance(self, outcome: Outcome) -> float:
         first, second = self._surrogate.sides(outcome)

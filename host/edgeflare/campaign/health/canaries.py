@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.campaign.health.health_record import HealthRecord
@@ -31,7 +31,7 @@ from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.stored_answers import from_rows, to_row
 
 Ask = Callable[[int], EvaluatedQuery]
-"""Asks the device of a seed, given its id, about the seed's image, on its own."""
+"""Asks the device of a seed, given its id, about the seed, on its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Canaries:
         record: HealthRecord,
         thermometer: Thermometer,
         journal: Journal,
-        images: NDArray[np.uint8],
+        inputs: NDArray[Any],
     ) -> None:
         """Watch over the devices of a record; with none, nothing is watched.
 
@@ -68,13 +68,13 @@ class Canaries:
             record: where what is seen is kept.
             thermometer: read with each canary.
             journal: where their answers are written.
-            images: (seeds, H, W, C), the seeds of the campaign.
+            inputs: (seeds, *shape), the seeds of the campaign.
 
         """
         self._record = record
         self._thermometer = thermometer
         self._journal = journal
-        self._images = images
+        self._inputs = inputs
         self._asked: Counter[int] = Counter()
         self._references: dict[int, tuple[int, EvaluatedQuery]] = {}
         self._under_way: list[deque[tuple[list[_Canary], set[int]]]] = [
@@ -97,7 +97,8 @@ class Canaries:
             index = self._index(row.seed_id)
             if one.outcome[Arm.DEVICE].failure is None:
                 self._references.setdefault(index, (row.seed_id, one))
-        self._changed_seeds = set(range(len(self._images)))
+        self._decoder = reading.decoders[Arm.DEVICE]
+        self._changed_seeds = set(range(len(self._inputs)))
         self._count_asked()
         for index in self._references:
             every = self._record.devices[index].profile.canary_every
@@ -110,16 +111,14 @@ class Canaries:
             self._asked[self._index(seed_id)] += asked
 
     def _left_failing(self, index: int, reading: OutputDecoders) -> bool:
-        """Whether a canary's label has changed, and it was not seen to be right since."""
+        """Whether a canary's decision has changed, and it was not seen to be right since."""
         seed_id, reference = self._references[index]
         rows = self._journal.steps("canary", seed_id)
-        labels = {
-            row.n: _label(one) for row, one in zip(rows, from_rows(reading, rows), strict=True)
+        changed = {
+            row.n: _differs(one, reference)
+            for row, one in zip(rows, from_rows(reading, rows), strict=True)
         }
-        right = _label(reference)
-        return any(
-            n > 0 and right not in (label, labels.get(-n, "")) for n, label in labels.items()
-        )
+        return any(n > 0 and now and changed.get(-n, True) for n, now in changed.items())
 
     def due(
         self, queries: Sequence[Query], seed_ids: Sequence[int]
@@ -129,7 +128,7 @@ class Canaries:
         count = sum(Arm.DEVICE in query.arms for query in queries)
         due = self._due(index, count) if count and index in self._references else []
         self._under_way[index].append((due, set(seed_ids)))
-        asked = [Query(self._images[canary.seed_id], (Arm.DEVICE,)) for canary in due]
+        asked = [Query(self._inputs[canary.seed_id], (Arm.DEVICE,)) for canary in due]
         return asked, [canary.seed_id for canary in due]
 
     def record(self, seed_id: int, evaluated: Sequence[EvaluatedQuery]) -> None:
@@ -193,8 +192,8 @@ class Canaries:
                 self._fail(canary.index)
                 raise InfrastructureError(line)
             record.warn(
-                f"{name} answered its canary, seed {canary.seed_id}, with {_label(one)} instead of"
-                f" {_label(reference)} once, and rightly when asked again"
+                f"{name} answered its canary, seed {canary.seed_id}, with {self._decided(one)}"
+                f" instead of {self._decided(reference)} once, and rightly when asked again"
             )
         record.keep()
 
@@ -228,22 +227,30 @@ class Canaries:
             )
             record.keep()
         # After the transaction: what a kill leaves here, no row of the journal names.
-        for image in dropped.images:
-            directory.inside(image).unlink(missing_ok=True)
+        for name in dropped.inputs:
+            directory.inside(name).unlink(missing_ok=True)
 
     def _changed(self, canary: _Canary, reference: EvaluatedQuery, now: EvaluatedQuery) -> str:
         profile = self._record.devices[canary.index].profile
         before = (canary.n - 1) * profile.canary_every
         return (
             f"{profile.name}: its answer to seed {canary.seed_id} has changed from"
-            f" {_label(reference)} to {_label(now)}, somewhere after {before} device queries: what"
-            " it answered since then is not to be trusted; look after the device"
+            f" {self._decided(reference)} to {self._decided(now)}, somewhere after {before} device"
+            " queries: what it answered since then is not to be trusted; look after the device"
         )
+
+    def _decided(self, one: EvaluatedQuery) -> str:
+        answer = one.outcome[Arm.DEVICE]
+        if answer.failure is not None or answer.decision is None:
+            return answer.failure or "no decision"
+        if not self._decoder.choices:
+            return "certain values"
+        return f"class {self._decoder.describe(answer.decision)}"
 
     def _write(self, n: int, canary: _Canary, one: EvaluatedQuery) -> None:
         if canary.extra:
             return
-        row = to_row("canary", canary.seed_id, n, self._images[canary.seed_id], one)
+        row = to_row("canary", canary.seed_id, n, self._inputs[canary.seed_id], one)
         self._journal.write_answers([row])
 
     def _index(self, seed_id: int) -> int:
@@ -253,8 +260,3 @@ class Canaries:
 def _differs(one: EvaluatedQuery, other: EvaluatedQuery) -> bool:
     answer, before = one.outcome[Arm.DEVICE], other.outcome[Arm.DEVICE]
     return answer.differs(before) or answer.failure != before.failure
-
-
-def _label(one: EvaluatedQuery) -> str:
-    answer = one.outcome[Arm.DEVICE]
-    return answer.failure or f"class {answer.decision}"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.campaign.health.canaries import Canaries
@@ -31,7 +31,7 @@ class DeviceHealth:
     def of(
         cls,
         devices: Sequence[MonitoredDevice],
-        images: NDArray[np.uint8],
+        inputs: NDArray[Any],
         journal: Journal,
         sink: WarningSink,
         stopped: Callable[[], bool],
@@ -40,7 +40,7 @@ class DeviceHealth:
 
         Args:
             devices: the devices, in their order in the panel; with none, nothing is watched.
-            images: (seeds, H, W, C), the seeds of the campaign.
+            inputs: (seeds, *shape), the seeds of the campaign.
             journal: where what was seen is noted.
             sink: is told of pauses and of what looks wrong.
             stopped: whether the user wants to stop; ends a pause.
@@ -48,4 +48,4 @@ class DeviceHealth:
         """
         record = HealthRecord(devices, journal, sink)
         thermometer = Thermometer(record, stopped)
-        return cls(thermometer, Canaries(record, thermometer, journal, images))
+        return cls(thermometer, Canaries(record, thermometer, journal, inputs))

@@ -1,0 +1,69 @@
+"""The compressed model of a pair on the host: under a kernel set of its own, or another runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from edgeflare.models.evaluator import HostModel
+from edgeflare.models.kernels import Kernels
+from edgeflare.models.other_runtime import open_in_other_runtime
+from edgeflare.models.pair import Pair
+from edgeflare.models.tflite import OperatorMissing, check_model_file, open_tflite
+
+__all__ = [
+    "CompressedModel",
+    "OperatorMissing",
+    "compressed_bytes",
+    "open_compressed",
+    "open_member",
+]
+
+
+class CompressedModel(HostModel, Protocol):
+    """The compressed model on the host."""
+
+    @property
+    def runtime(self) -> str:
+        """Name and version of the runtime."""
+
+
+def open_compressed(pair: Pair, kernels: Kernels) -> CompressedModel:
+    """Open the compressed model of a pair, called as the pair says.
+
+    Args:
+        pair: whose.
+        kernels: the host's kernels that run it.
+
+    Raises:
+        OperatorMissing: the host's runtime lacks an operator that the model needs.
+        UserError: the file is none that the runtime takes.
+        InfrastructureError: no worker process can be started.
+
+    """
+    return open_tflite(pair.compressed, kernels, pair.interface.invocation)
+
+
+@contextmanager
+def open_member(pair: Pair, member: str) -> Iterator[CompressedModel]:
+    """Open it under the runtime of another Python, "KERNELS@PYTHON".
+
+    Raises:
+        UserError: see `open_in_other_runtime`.
+        InfrastructureError: no worker process can be started there.
+
+    """
+    with open_in_other_runtime(pair.compressed, member, pair.interface.invocation) as model:
+        yield model
+
+
+def compressed_bytes(pair: Pair) -> int:
+    """Return the size of its file.
+
+    Raises:
+        UserError: it is no model file.
+
+    """
+    check_model_file(pair.compressed)
+    return pair.compressed.stat().st_size
