@@ -1,0 +1,71 @@
+"""Pairs of real models with a state, with several inputs, and with tasks that read inputs."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from edgeflare.campaign.opened_pair import open_pair
+from edgeflare.core.arm import Arm
+from edgeflare.core.goal import Goal
+from edgeflare.devices.profile_lookup import find_profile
+from edgeflare.models.invocation import Invocation
+from edgeflare.models.pair import Pair
+from edgeflare.models.pair_input import PairInput
+from edgeflare.models.pair_interface import PairInterface
+from edgeflare.run.plan import Plan
+from graph_writer import GraphWriter, write_state_model
+
+PLAN = Plan("boundary", Goal(), ("emulated-builtin",), ensemble=("xnnpack",))
+STATE = Invocation(state={"state": "next"}, frames=5)
+FRAMES = PairInput("x", "array", {"lowest": -1.0, "highest": 1.0})
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Pair:
+    original = write_state_model(tmp_path / "original.tflite", "FLOAT32")
+    compressed = write_state_model(tmp_path / "compressed.tflite", "INT8")
+    clips = np.random.default_rng(0).uniform(-1, 1, (6, 5, 1, 3)).astype(np.float32)
+    np.savez(tmp_path / "seeds.npz", x=clips, labels=clips.sum(axis=1).argmax(axis=2).ravel())
+    interface = PairInterface((FRAMES,), task_settings={"output": "y"}, invocation=STATE)
+    return Pair("state", str(original), compressed, tmp_path / "seeds.npz", interface)
+
+
+def test_a_clip_is_handed_to_all_arms_frame_by_frame(pair: Pair) -> None:
+    with ExitStack() as stack:
+        opened = open_pair(pair, PLAN, [find_profile("emulated-builtin")], stack)
+        clips = opened.seeds.inputs
+        evaluated = list(opened.evaluate(list(clips), range(6), opened.panel.arms))
+    sums = clips.sum(axis=1).reshape(6, 3)
+    for one, expected in zip(evaluated, sums, strict=True):
+        answers = one.outcome.answers
+        np.testing.assert_allclose(
+            answers[Arm.ORIGINAL].probabilities, 1 / (1 + np.exp(-expected)), rtol=1e-5
+        )
+        for arm in (Arm.TWIN, Arm.DEVICE):
+            np.testing.assert_allclose(
+                answers[arm].probabilities, answers[Arm.ORIGINAL].probabilities, atol=0.1
+            )
+
+
+def test_a_reconstruction_is_compared_with_what_the_model_was_given(tmp_path: Path) -> None:
+    """The model is no autoencoder; that its output is no copy of its input is all that is used."""
+    graph = GraphWriter()
+    given, made = (graph.tensor(name, (1, 3), "FLOAT32") for name in ("x", "y"))
+    graph.operator("LOGISTIC", [given], [made], None, 1)
+    path = graph.save(tmp_path / "logistic.tflite", [given], [made])
+    x = np.random.default_rng(0).uniform(-1, 1, (6, 3)).astype(np.float32)
+    np.savez(tmp_path / "seeds.npz", x=x)
+    told = {"threshold": 0.5, "score": "reconstruction"}
+    interface = PairInterface((FRAMES,), task="threshold", task_settings=told)
+    pair = Pair("logistic", str(path), path, tmp_path / "seeds.npz", interface)
+    with ExitStack() as stack:
+        opened = open_pair(pair, PLAN, [find_profile("emulated-builtin")], stack)
+        evaluated = list(opened.evaluate(list(x), range(6), opened.panel.arms))
+    errors = ((1 / (1 + np.exp(-x)) - x) ** 2).mean(axis=1)
+    decisions = [one.outcome[Arm.DEVICE].decision for one in evaluated]
+    assert decisions == (errors >= 0.5).astype(int).tolist()
+    assert 0 < decisions.count(1) < 6

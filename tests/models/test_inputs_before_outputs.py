@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+from contextlib import closing
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.core.tensor import Tensor
+from edgeflare.core.tensor_rows import unpack_rows
+from edgeflare.models.evaluator import Signature
+from edgeflare.models.in_process import InProcessModel
+from edgeflare.models.inputs_before_outputs import InputsBeforeOutputs
+
+SIGNATURE = Signature((Tensor("x", (1, 3), "int8", 0.5),), (Tensor("y", (1, 2), "float32"),))
+
+
+def test_each_row_has_what_the_model_was_given() -> None:
+    def invoke(one: NDArray[np.generic]) -> NDArray[np.generic]:
+        if (one == 9).all():
+            raise ValueError("nines")
+        return np.array([[one.min(), one.max()]], np.float32)
+
+    with closing(InputsBeforeOutputs(InProcessModel(SIGNATURE, invoke))) as model:
+        inputs = np.array([[1, 2, 3], [9, 9, 9], [-4, 0, 4]], np.int8)
+        batch = model.submit(inputs).result()
+        given, made = unpack_rows(model.signature.outputs, batch.outputs)
+    np.testing.assert_array_equal(given.reshape(3, 3), inputs)
+    np.testing.assert_array_equal(made.reshape(3, 2), [[1, 3], [0, 0], [-4, 4]])
+    assert batch.failures == {1: "error"}
