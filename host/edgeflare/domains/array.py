@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from math import inf, isnan, prod
 from pathlib import Path
@@ -17,7 +16,7 @@ from edgeflare.core.seeds import Seeds
 from edgeflare.core.tensor import Tensor
 from edgeflare.domains.array_encoder import ArrayEncoder
 from edgeflare.domains.array_seeds import ARRAY_SUFFIXES, load_array_seeds
-from edgeflare.domains.npz_errors import NOT_AN_NPZ
+from edgeflare.domains.npz_file import decode_npz, encode_npz
 from edgeflare.domains.seed_files import seed_files
 from edgeflare.errors import UserError
 
@@ -109,19 +108,13 @@ class ArrayDomain(Domain):
     @staticmethod
     def encode_file(one: Input) -> bytes:
         """Return the `.npz` file of an array."""
-        buffer = io.BytesIO()
-        np.savez_compressed(buffer, array=one)
-        return buffer.getvalue()
+        return encode_npz("array", one)
 
     @staticmethod
     def decode_file(data: bytes) -> Input | None:
         """Return the array of an `.npz` file; None where it is none of a type of `DTYPES`."""
-        try:
-            with np.load(io.BytesIO(data), allow_pickle=False) as file:
-                one: Input = file["array"]
-        except NOT_AN_NPZ:
-            return None
-        return one if one.dtype.name in DTYPES else None
+        one = decode_npz("array", data)
+        return one if one is not None and one.dtype.name in DTYPES else None
 
     def fingerprint(self, one: Input) -> NDArray[np.float64]:
         """Return the array in levels, (values,)."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +19,7 @@ from edgeflare.domains.array_seeds import ARRAY_SUFFIXES, load_array_seeds
 from edgeflare.domains.image import TABLE_3, ImageDomain
 from edgeflare.domains.image_fingerprint import ImageFingerprint, count_near, fingerprint
 from edgeflare.domains.image_tensor import image_shape
-from edgeflare.domains.npz_errors import NOT_AN_NPZ
+from edgeflare.domains.npz_file import decode_npz, encode_npz
 from edgeflare.domains.preprocess import Channels, ImageEncoder
 from edgeflare.domains.seed_files import seed_files
 from edgeflare_operators import MutationOperator, operators
@@ -80,19 +79,13 @@ class FramesDomain(Domain):
     @staticmethod
     def encode_file(one: Frames) -> bytes:
         """Return the file of a clip: what `.npz` files are, with the array `frames`."""
-        buffer = io.BytesIO()
-        np.savez_compressed(buffer, frames=one)
-        return buffer.getvalue()
+        return encode_npz("frames", one)
 
     @staticmethod
     def decode_file(data: bytes) -> Input | None:
         """Return the clip of a file; None where it holds none."""
-        try:
-            with np.load(io.BytesIO(data), allow_pickle=False) as file:
-                one: Input = file["frames"]
-        except NOT_AN_NPZ:
-            return None
-        return one if one.dtype == np.uint8 and one.ndim == 4 else None
+        one = decode_npz("frames", data)
+        return one if one is not None and one.dtype == np.uint8 and one.ndim == 4 else None
 
     def view(self, one: Frames) -> PartsView:
         """Return the frames below each other."""
