@@ -343,8 +343,7 @@ def _message(document: RunDocument, path: Path, rate: float, allow: float, worst
         f"the worst: seed {worst.seed_id}"
         + (" itself" if not worst.queries else f" after {worst.queries} queries"),
     ]
-    for arm, label in worst.labels.items():
-        lines.append(f"  {arm:<9} {_answer(document, worst, arm, label)}")
+    lines += _answers(document, worst)
     strength = "" if worst.strength is None else f", strength {worst.strength:.3f}"
     harm = f", {worst.harm.replace('-', ' ')}" if worst.harm else ""
     lines += [
@@ -356,12 +355,21 @@ def _message(document: RunDocument, path: Path, rate: float, allow: float, worst
     return "\n".join(lines)
 
 
-def _answer(document: RunDocument, entry: Finding, arm: str, label: int | None) -> str:
-    if label is None:
-        return f"no answer ({entry.kind})"
-    classes = document.classes
-    name = classes[label] if label < len(classes) else f"class {label}"
-    return f"{name} ({entry.probabilities[arm][label]:.1%})"
+def _answers(document: RunDocument, entry: Finding) -> list[str]:
+    """Return a line for what each arm decided, or one for how far their values are apart."""
+    from edgeflare.report.answer_words import decided, decisions, distance_view  # noqa: PLC0415
+
+    if distance_view(entry) is not None:
+        return [f"  {decisions(document, entry)}"]
+    lines = []
+    for arm, label in entry.labels.items():
+        said = f"no answer ({entry.kind})" if label is None else decided(document, entry, arm)
+        given = entry.probabilities.get(arm)
+        if label is not None and given:
+            name = said if document.classes else f"class {label}"
+            said = f"{name} ({given[label]:.1%})"
+        lines.append(f"  {arm:<9} {said}")
+    return lines
 
 
 def _file_name(test: str) -> str:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from documents import finding
-from edgeflare.report.entry_names import class_name, decisions, number, sort
+from edgeflare.report.entry_names import class_name, number, sort
 
 
 @pytest.mark.parametrize(
@@ -25,19 +23,6 @@ def test_a_failure_is_sorted_by_its_kind(kind: str, cause: str | None, name: str
 
 def test_a_class_without_a_name_is_a_number() -> None:
     assert [class_name(["ant"], label) for label in (0, 1, None)] == ["ant", "1", "–"]
-
-
-@pytest.mark.parametrize(
-    ("labels", "said"),
-    [
-        ({"original": 0, "twin": 1, "device": 1}, "original: ant; twin, device: bee"),
-        ({"original": 1, "twin": 0, "device": 1}, "original, device: bee; twin: ant"),
-        ({"twin": 1, "device": None}, "twin: bee; device: hang"),
-        ({}, ""),
-    ],
-)
-def test_arms_that_agree_are_named_together(labels: dict[str, Any], said: str) -> None:
-    assert decisions(finding(labels=labels, kind="hang"), ["ant", "bee"]) == said
 
 
 def test_figures_are_rounded_to_be_read() -> None:

@@ -29,11 +29,11 @@ NEARNESS = {
     "area": 0.25,
 }
 CASES = [
-    ({}, "image", "PSNR"),
-    ({"domain": "image"}, "image", "PSNR"),
-    ({"domain": "audio"}, "sound", "signal-to-noise ratio"),
-    ({"domain": "array"}, "array", "PSNR"),
-    ({"domain": "smells"}, "input", "PSNR"),
+    ({}, "image"),
+    ({"domain": "image"}, "image"),
+    ({"domain": "audio"}, "sound"),
+    ({"domain": "array"}, "array"),
+    ({"domain": "smells"}, "input"),
 ]
 
 
@@ -53,8 +53,8 @@ def document(pair: dict[str, Any], **fields: Any) -> RunDocument:
     )
 
 
-@pytest.mark.parametrize(("pair", "one", "nearness"), CASES)
-def test_lines_name_the_inputs_of_the_domain(pair: dict[str, Any], one: str, nearness: str) -> None:
+@pytest.mark.parametrize(("pair", "one"), CASES)
+def test_lines_name_the_inputs_of_the_domain(pair: dict[str, Any], one: str) -> None:
     run = document(pair)
     assert input_words(run.pair).one == one
     assert unmutated_lines(run)[1][0] == f"unmutated test {one}s"
@@ -74,11 +74,7 @@ def test_no_report_but_the_table_names_an_image(domain: str, replay: bool) -> No
 
 def test_the_figure_of_several_runs_names_what_they_share(tmp_path: Path) -> None:
     sound, image = document({"domain": "audio"}), document({})
-    for runs, levels in (
-        ({"a": image}, "gray levels"),
-        ({"a": sound, "b": sound}, "levels"),
-        ({"a": image, "b": sound}, "levels"),
-    ):
+    for runs, levels in (({"a": image}, "gray levels"), ({"a": sound, "b": sound}, "levels")):
         draw_nearness(runs, tmp_path / "figure.svg")
         drawn = (tmp_path / "figure.svg").read_text(encoding="utf-8")
         assert f">L∞ to the seed, {levels}<" in drawn

@@ -59,12 +59,28 @@ def differences(published: Schema, typed: Schema, place: str = "run") -> Iterato
     elif "array" in held:
         one, other = of_kind(published, "array", PUBLISHED), of_kind(typed, "array", TYPED)
         yield from differences(one["items"], other["items"], f"{place}[]")
+    elif len(held_forms := _objects(typed, TYPED)) > 1:
+        published_forms = _objects(published, PUBLISHED)
+        if published_forms.keys() != held_forms.keys():
+            yield f"{place}: forms {sorted(published_forms)} and {sorted(held_forms)}"
+        for form in published_forms.keys() & held_forms.keys():
+            yield from _of_objects(published_forms[form], held_forms[form], f"{place}.{form}")
     elif "object" in held:
         one, other = of_kind(published, "object", PUBLISHED), of_kind(typed, "object", TYPED)
         if "properties" in other:
             yield from _of_objects(one, other, place)
         elif isinstance(other.get("additionalProperties"), Mapping):
             yield from _of_maps(one, other["additionalProperties"], place)
+
+
+def _objects(part: Schema, whole: Schema) -> dict[str, Schema]:
+    """The objects that may stand in one place, by the constant that tells them apart."""
+    found = [one for one in alternatives(part, whole) if "object" in kinds(one, whole)]
+    if len(found) < 2:
+        return {str(n): one for n, one in enumerate(found)}
+    tags = [one["properties"]["form"] for one in found]
+    forms = [tag.get("const") or tag["enum"][0] for tag in tags]
+    return dict(zip(forms, found, strict=True))
 
 
 def _of_objects(published: Schema, typed: Schema, place: str) -> Iterator[str]:
@@ -103,11 +119,13 @@ def test_the_types_are_those_of_the_schema() -> None:
         (("properties", "totals", "properties", "seeds"), {"type": "string"}),
         (("$defs", "finding", "properties"), {"another": {"type": "string"}}),
         (("$defs", "finding"), {"required": ["seed_id"]}),
+        (("$defs", "answer", "anyOf", 2, "properties", "size"), {"type": "string"}),
+        (("$defs", "answer", "anyOf", 0, "properties", "form"), {"const": "other"}),
         (("$defs", "readings", "additionalProperties", "properties", "min"), {"type": "null"}),
     ],
 )
 def test_a_schema_that_says_otherwise_is_noticed(
-    place: tuple[str, ...], change: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    place: tuple[Any, ...], change: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     changed = json.loads(json.dumps(PUBLISHED))
     at = changed

@@ -21,7 +21,8 @@ from edgeflare.campaign.recorded_campaign import run_recorded_campaign
 from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Goal
 from edgeflare.core.seeds import Seeds
-from edgeflare.core.tensor import Tensor
+from edgeflare.core.task import ModelOutputs
+from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.devices.device import Device
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.provenance import Telemetry
@@ -31,6 +32,7 @@ from edgeflare.models.in_process import InProcessModel
 from edgeflare.models.kernels import Kernels
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair
+from edgeflare.models.pair_interface import DEFAULT_TASK, PairInterface
 from edgeflare.run.begin_or_resume import begin_run, resume_run
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_header import RunHeader
@@ -117,7 +119,7 @@ class Laboratory:
     `more_devices` further devices, which share the seeds with the first; `recovered` are the
     places of those that were lost and brought back, which takes as long as `bring_back`, and fails
     where that raises. `monitored` are the devices whose health is
-    watched.
+    watched; `interface` says another task than classification.
     """
 
     folder: Path
@@ -125,6 +127,7 @@ class Laboratory:
     models: dict[Arm, Invoke]
     members: dict[Kernels, Invoke] = field(default_factory=dict)
     more_devices: tuple[Invoke, ...] = ()
+    interface: PairInterface = field(default_factory=PairInterface)
     recovered: list[int] = field(default_factory=list)
     bring_back: Callable[[], None] = lambda: None
     monitored: tuple[MonitoredDevice, ...] = ()
@@ -157,15 +160,17 @@ class Laboratory:
             arms = {}
             for arm, invoke in self.models.items():
                 model: Evaluator = stack.enter_context(closing(InProcessModel(SIGNATURE, invoke)))
-                arms[arm] = _arm_model(wrap_device(model) if arm is Arm.DEVICE else model)
+                arms[arm] = self._arm_model(wrap_device(model) if arm is Arm.DEVICE else model)
             members: dict[str, ArmModel] = {
-                kernels: _arm_model(stack.enter_context(closing(InProcessModel(SIGNATURE, invoke))))
+                kernels: self._arm_model(
+                    stack.enter_context(closing(InProcessModel(SIGNATURE, invoke)))
+                )
                 for kernels, invoke in self.members.items()
             }
             devices = [arms.pop(Arm.DEVICE)]
             for invoke in self.more_devices:
                 another = stack.enter_context(closing(InProcessModel(SIGNATURE, invoke)))
-                devices.append(_arm_model(wrap_device(another)))
+                devices.append(self._arm_model(wrap_device(another)))
             opened = self._opened(Panel(arms, devices, members), wanted)
             header = self._header(wanted, opened.panel)
             if resume:
@@ -197,7 +202,7 @@ class Laboratory:
             )
             for i in range(panel.devices)
         ]
-        pair = Pair("laboratory", None, self.folder, self.folder)
+        pair = Pair("laboratory", None, self.folder, self.folder, interface=self.interface)
         return OpenedPair(
             pair,
             ModelInputs(pair.interface, SIGNATURE.inputs, "laboratory"),
@@ -219,7 +224,7 @@ class Laboratory:
         }
         return RunHeader(
             version="test",
-            pair={"name": "laboratory", "fingerprint": "0"},
+            pair={"name": "laboratory", "fingerprint": "0", "task": self.interface.task},
             plan=plan,
             devices=tuple(
                 {"name": f"laboratory {number}", "provenance": provenance}
@@ -230,10 +235,14 @@ class Laboratory:
             labels=None,
         )
 
-
-def _arm_model(evaluator: Evaluator) -> ArmModel:
-    encoder = ImageEncoder(Preprocess(), SIGNATURE.input)
-    return ArmModel(evaluator, encoder, ClassDecoder(SIGNATURE.output, "logits"))
+    def _arm_model(self, evaluator: Evaluator) -> ArmModel:
+        encoder = ImageEncoder(Preprocess(), SIGNATURE.input)
+        if self.interface.task == DEFAULT_TASK:
+            return ArmModel(evaluator, encoder, ClassDecoder(SIGNATURE.output, "logits"))
+        told = ModelOutputs(
+            "laboratory", SIGNATURE.outputs, frozenset(), 0, (), lambda _: RawBatch(np.empty(0))
+        )
+        return ArmModel(evaluator, encoder, self.interface.opened_task.decoder(told))
 
 
 def untimed(document: Document) -> Document:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from edgeflare.core import answer
 from edgeflare.core.answer import Failure
+from edgeflare.core.answer_view import ClassesView
 from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.tasks.classification import (
     ClassDecoder,
@@ -20,6 +21,7 @@ from edgeflare.tasks.classification import (
     detect_outputs,
     softmax,
 )
+from edgeflare.tasks.heads_decoder import HeadsDecoder
 
 FLOAT = Tensor("out", (1, 4), "float32")
 SOFTMAX8 = Tensor("out", (1, 4), "int8", 1 / 256, -128)
@@ -141,3 +143,18 @@ def test_a_decoder_of_one_output_is_described_as_in_older_journals() -> None:
     decoder = Classification.decoder_from_json(fields)
     assert (decoder.tensor, decoder.outputs) == (SOFTMAX8, (SOFTMAX8,))
     assert json.dumps(decoder.to_json()) == json.dumps(fields)
+
+
+def test_each_head_is_shown_under_the_name_of_its_output() -> None:
+    kind, size = Tensor("kind", (1, 2), "float32"), Tensor("size", (1, 3), "float32")
+    both = (kind, size)
+    decoder = HeadsDecoder([ClassDecoder(one, "probabilities", both) for one in both])
+    rows = np.array([[0.9, 0.1, 0.2, 0.3, 0.5], [0.1, 0.9, 0.2, 0.3, 0.5]], np.float32)
+    one, other = decoder.read(RawBatch(rows))
+    views = decoder.views({"original": one, "device": other}, ("original", "device"))
+    assert [view.head for view in views] == ["kind", "size"]
+    assert all(isinstance(view, ClassesView) for view in views)
+    assert [view.decisions for view in views if isinstance(view, ClassesView)] == [
+        {"original": 0, "device": 1},
+        {"original": 2, "device": 2},
+    ]

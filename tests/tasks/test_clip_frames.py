@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 from edgeflare.core.answer import Answer
+from edgeflare.core.answer_view import ClassesView, RegressionView, ThresholdView
 from edgeflare.core.task import Decoder, ModelOutputs, Task
 from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.errors import UserError
-from edgeflare.tasks.classification import Classification
+from edgeflare.tasks.classification import ClassDecoder, Classification
+from edgeflare.tasks.clip_frames import MOST_SHOWN, ClipFrames
 from edgeflare.tasks.regression import Regression
 from edgeflare.tasks.threshold import Threshold
 
@@ -93,3 +95,46 @@ def test_rules_and_first_frames_that_do_not_go_are_refused() -> None:
         Threshold(threshold=0.5, first_frame=1)
     with pytest.raises(UserError, match="first_frame is 3, but a clip has 3 frames: give 0 to 2"):
         decoder(Regression(tolerance=0.5, frames="worst", first_frame=3), SCORE)
+
+
+COMPARED = ("original", "device")
+
+
+def test_the_frames_that_differ_are_shown() -> None:
+    task = Classification(outputs="logits", frames="any", first_frame=1)
+    one, other = answers(task, SCORES, ONE, OTHER)
+    (view,) = decoder(task, SCORES).views({"original": one, "device": other}, COMPARED)
+    assert isinstance(view, ClassesView)
+    assert (view.head, view.decisions) == ("frame 1", {"original": 1, "device": 0})
+    assert decoder(Classification(outputs="logits"), SCORES).views({"device": one}, COMPARED) == ()
+
+
+def test_a_score_is_shown_in_the_frame_whose_side_differs() -> None:
+    task = Threshold(threshold=1.0, spread=1.0, frames="any")
+    low, high = answers(task, SCORE, LOW, HIGH)
+    (view,) = decoder(task, SCORE).views({"original": low, "device": high}, COMPARED)
+    assert isinstance(view, ThresholdView)
+    assert (view.head, view.scores) == ("frame 1", {"original": 0.5, "device": 1.5})
+
+
+@pytest.mark.parametrize(("frames", "head"), [("last", ""), ("worst", "frame 1")])
+def test_values_are_shown_of_the_worst_frame(frames: str, head: str) -> None:
+    task = Regression(tolerance=0.5, frames=frames)  # type: ignore[arg-type]
+    low, high = answers(task, SCORE, LOW, HIGH)
+    (view,) = decoder(task, SCORE).views({"original": low, "device": high}, COMPARED)
+    assert isinstance(view, RegressionView)
+    assert view.head == head
+    assert view.values["device"] == ((1.5,) if head else (0.6,))
+
+
+def test_no_more_than_four_frames_are_shown() -> None:
+    count = 3 * MOST_SHOWN
+    frames = ClipFrames(count, "any")
+    clip = Tensor("scores", (count, 1, 2), "float32")
+    reader = ClassDecoder(clip, "logits", (clip,), frames)
+    rows = np.zeros((2, count, 1, 2), np.float32)
+    rows[0, ..., 0] = 50.0
+    rows[1, :, 0, 1] = np.arange(1, count + 1)
+    one, other = reader.read(RawBatch(rows.reshape(2, -1)))
+    views = reader.views({"original": one, "device": other}, COMPARED)
+    assert [view.head for view in views] == [f"frame {count - n}" for n in range(MOST_SHOWN, 0, -1)]

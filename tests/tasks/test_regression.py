@@ -16,7 +16,7 @@ from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.core.tensor_rows import pack_rows
 from edgeflare.errors import UserError
 from edgeflare.tasks.regression import Regression
-from edgeflare.tasks.value_decoder import STATE_VALUES
+from edgeflare.tasks.value_decoder import MOST_SHOWN_VALUES, STATE_VALUES
 from edgeflare.tasks.value_distance import DistanceName
 
 VALUES = Tensor("values", (1, 6), "float32")
@@ -168,3 +168,30 @@ def test_values_that_hardly_vary_are_warned_of() -> None:
     assert said.startswith("the compressed model's values are within the tolerance 0.5 of each")
     assert task().warnings(apart, apart, None) == []
     assert len(task().warnings(alike, alike, None)) == 2
+
+
+def test_the_values_that_differ_most_are_shown() -> None:
+    wide = Tensor("mask", (1, 300), "float32")
+    decoder = Regression(tolerance=0.5, distance="mean-absolute").decoder(outputs(wide))
+    first = np.zeros(300, np.float32)
+    second = first.copy()
+    changed = np.arange(40, 300, 17)[:MOST_SHOWN_VALUES]
+    second[changed] = 2.0
+    one, other = decoder.read(RawBatch(np.stack([first, second])))
+    (view,) = decoder.views({"original": one, "device": other}, ("original", "device"))
+    assert view.measure == "mean-absolute distance"
+    assert view.distance == pytest.approx(one.distance(other))
+    assert (view.tolerance, view.size) == (0.5, 300)
+    assert view.names == tuple(f"value {place}" for place in changed)
+    assert view.values == {"original": (0.0,) * len(changed), "device": (2.0,) * len(changed)}
+
+
+def test_an_arm_that_failed_has_no_values_to_show() -> None:
+    decoder = task().decoder(outputs(VALUES))
+    (one,) = decoder.read(RawBatch(np.ones((1, 6), np.float32)))
+    (failed,) = decoder.read(RawBatch(np.ones((1, 6), np.float32), {0: "hang"}))
+    (view,) = decoder.views({"original": one, "device": failed}, ("original", "device"))
+    assert view.distance is None
+    assert view.values == {"original": (1.0,) * 6, "device": None}
+    (view,) = decoder.views({"original": failed, "device": failed}, ("original", "device"))
+    assert (view.size, view.names) == (0, ())

@@ -148,3 +148,15 @@ def test_a_model_that_always_decides_the_same_is_warned_of() -> None:
     assert task.warnings(mixed, mixed, None) == []
     assert "near chance" not in str(task.warnings(mixed, mixed, np.array([0, 1] * 5)))
     assert "right on only" in str(task.warnings(mixed, mixed, np.array([1, 0] * 5)))
+
+
+def test_scores_are_shown_with_their_sides() -> None:
+    task = Threshold(threshold=0.25, spread=1.0, above="wake", below="quiet")
+    decoder = task.decoder(model(FLOAT))
+    original, device = read(decoder, 0.5, 0.125)
+    (failed,) = decoder.read(RawBatch(np.zeros((1, 1), np.float32), {0: "crash"}))
+    arms = {"original": original, "twin": failed, "device": device}
+    (view,) = decoder.views(arms, ("original", "device"))
+    assert (view.head, view.sides, view.threshold) == ("", ("quiet", "wake"), 0.25)
+    assert view.scores == {"original": 0.5, "twin": None, "device": 0.125}
+    assert view.decisions == {"original": 1, "twin": None, "device": 0}

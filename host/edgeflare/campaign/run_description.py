@@ -8,6 +8,7 @@ from typing import Any
 from edgeflare import __version__
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.campaign.plan_defaults import settle_plan
+from edgeflare.core.arm import Arm
 from edgeflare.models.host_description import describe_host
 from edgeflare.models.pair import Pair
 from edgeflare.python_callable import is_callable
@@ -32,7 +33,7 @@ def describe_run(opened: OpenedPair, plan: Plan) -> RunHeader:
             for device in opened.devices
         ),
         arms=opened.panel.reading.decoders,
-        classes=opened.pair.classes,
+        classes=opened.pair.classes or opened.panel.reading.decoders[Arm.DEVICE].names,
         labels=None if labels is None else tuple(labels.tolist()),
         host=describe_host(opened.pair.original),
         names=opened.seeds.names if opened.pair.seeds.is_dir() else (),

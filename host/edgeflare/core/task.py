@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer
+from edgeflare.core.answer_view import AnswerView
 from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.errors import UserError
 
@@ -70,6 +71,23 @@ class Decoder(ABC):
     @abstractmethod
     def to_json(self) -> Mapping[str, Any]:
         """Return what `Task.decoder_from_json` takes: the tensors, and how they are read."""
+
+    def views(
+        self,
+        answers: Mapping[str, Answer],  # noqa: ARG002 - decisions and probabilities need no more
+        compared: tuple[str, str],  # noqa: ARG002
+    ) -> tuple[AnswerView, ...]:
+        """Return how the answers to one input are shown, one view for each head.
+
+        They are kept with each entry of a run, so they have to be small. Empty where the decisions
+        and their probabilities say it all.
+
+        Args:
+            answers: by arm; not of every arm, and some of them failed.
+            compared: the two arms in whose difference a deviation lies.
+
+        """
+        return ()
 
     def describe(self, decision: int) -> str:
         """Return a decision as people read it, where the user has not named the decisions."""

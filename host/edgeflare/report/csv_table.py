@@ -6,8 +6,10 @@ import csv
 import io
 from typing import Any
 
+from edgeflare.core.answer_view import RegressionView, ThresholdView
 from edgeflare.core.nearness_measure import PSNR
-from edgeflare.report.entry_names import ARMS, class_name
+from edgeflare.report.answer_words import decision_name, distance_view
+from edgeflare.report.entry_names import ARMS
 from edgeflare.run.harm import rank
 from edgeflare.run.nearness import measure_name
 from edgeflare.run.run_document import Finding, RunDocument, to_json
@@ -52,11 +54,26 @@ _COPIED = (
 )  # fmt: skip
 
 
+_SCORES = ("threshold", *(f"{arm}_score" for arm in ARMS))
+_DISTANCES = ("distance", "tolerance", "measure")
+
+
 def columns(document: RunDocument) -> tuple[str, ...]:
-    """Return the names of the columns: those of images, or with another measure than PSNR."""
-    if measure_name(document) == PSNR.name:
-        return COLUMNS
-    return tuple("nearness_db" if name == "psnr" else name for name in COLUMNS)
+    """Return the names of the columns: those of classified images, or of another domain and task.
+
+    Scores and distances follow the labels of the arms.
+    """
+    views = [view for some in document.lists.values() for one in some for view in one.answers or ()]
+    forms = {type(view) for view in views}
+    names = list(COLUMNS)
+    at = names.index("device_name")
+    names[at:at] = [
+        *(_SCORES if ThresholdView in forms else ()),
+        *(_DISTANCES if RegressionView in forms else ()),
+    ]
+    if measure_name(document) != PSNR.name:
+        names[names.index("psnr")] = "nearness_db"
+    return tuple(names)
 
 
 def _row(document: RunDocument, entry: Finding, name: str) -> dict[str, Any]:
@@ -72,10 +89,24 @@ def _row(document: RunDocument, entry: Finding, name: str) -> dict[str, Any]:
         "strength_before": refined and refined.strength_before,
         "l2_before": refined and refined.distortion_before.l2,
     }
-    for arm, label in entry.labels.items():
-        row[arm] = label
-        row[f"{arm}_tied"] = entry.tied.get(arm)
-        if label is not None:
-            row[f"{arm}_class"] = class_name(document.classes, label)
-            row[f"{arm}_probability"] = entry.probabilities[arm][label]
+    row |= _answers(document, entry)
     return {key: for_csv(value) if isinstance(value, str) else value for key, value in row.items()}
+
+
+def _answers(document: RunDocument, entry: Finding) -> dict[str, Any]:
+    """Return what the arms answered; of values, which decide nothing, the distance alone."""
+    view = distance_view(entry)
+    if view is not None:
+        return {key: getattr(view, key) for key in _DISTANCES}
+    row: dict[str, Any] = {}
+    for arm, label in entry.labels.items():
+        row |= {arm: label, f"{arm}_tied": entry.tied.get(arm)}
+        if label is not None:
+            row[f"{arm}_class"] = decision_name(document, entry, arm)
+            if given := entry.probabilities.get(arm):
+                row[f"{arm}_probability"] = given[label]
+    scores = [one for one in entry.answers or () if isinstance(one, ThresholdView)]
+    if len(scores) == 1:  # of several frames, no score is that of the clip
+        row["threshold"] = scores[0].threshold
+        row |= {f"{arm}_score": score for arm, score in scores[0].scores.items()}
+    return row

@@ -1,4 +1,4 @@
-"""How every report names what an entry of a run is: its classes, its sort, and who decided what."""
+"""How every report names what an entry of a run is: its class, its sort and its seed."""
 
 from __future__ import annotations
 
@@ -36,12 +36,6 @@ def worst_first(entries: Iterable[Finding]) -> list[Finding]:
     )
 
 
-def order_of(entries: Iterable[Finding]) -> str:
-    """Return in words how `worst_first` orders entries."""
-    labelled = any(entry.harm for entry in entries)
-    return "the most harmful first" if labelled else "the strongest first"
-
-
 def show_nearness(entry: Finding) -> str:
     """Return how near an entry is to its seed in dB; a seed that deviates itself is at ∞."""
     value = nearness_db(entry)
@@ -76,17 +70,6 @@ def class_name(classes: Sequence[str], label: int | None) -> str:
     if label is None:
         return "–"
     return classes[label] if 0 <= label < len(classes) else str(label)
-
-
-def decisions(entry: Finding, classes: Sequence[str]) -> str:
-    """Say who decided what: "original: Sneaker; twin, device: Sandal"."""
-    arms: dict[str, list[str]] = {}
-    for arm in ARMS:
-        if arm in entry.labels:
-            label = entry.labels[arm]
-            said = entry.kind if label is None else class_name(classes, label)
-            arms.setdefault(said, []).append(arm)
-    return "; ".join(f"{', '.join(names)}: {said}" for said, names in arms.items())
 
 
 def last_parts(path: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from edgeflare.report.entry_names import with_article
 from edgeflare.report.input_words import input_words
 from edgeflare.run.exact_interval import exact_interval
+from edgeflare.run.harm import UNLABELLED
 from edgeflare.run.nearness import counts, measure_name
 from edgeflare.run.run_document import DeviationRate, Finding, RunDocument, Totals
 
@@ -49,9 +50,10 @@ def nearness_lines(document: RunDocument) -> Lines:
 
 
 def harm_lines(document: RunDocument) -> Lines:
-    """Return who was right on the findings; nothing where no seed has a label."""
+    """Return who was right on the findings; nothing where no seed has a label that says it."""
     harm = document.totals.harm
-    return [("by their labels", harms_in_words(harm.findings))] if harm and harm.findings else []
+    known = harm and harm.findings
+    return [("by their labels", harms_in_words(known))] if known and _labelled(known) else []
 
 
 def duplicate_lines(totals: Totals) -> Lines:
@@ -83,7 +85,12 @@ def _rate(figures: DeviationRate) -> str:
         f"{figures.deviating:,} of {figures.images:,} deviate ({figures.rate:.2%}, "
         f"95 % interval {figures.low:.2%} to {figures.high:.2%})"
     )
-    return f"{line}: {harms_in_words(figures.harm)}" if figures.harm else line
+    known = figures.harm
+    return f"{line}: {harms_in_words(known)}" if known and _labelled(known) else line
+
+
+def _labelled(harms: Mapping[str, int]) -> bool:
+    return not harms.keys() <= {UNLABELLED}
 
 
 def _what_counts(plan: Mapping[str, Any]) -> str:

@@ -16,7 +16,6 @@ class InputWords:
         many: inputs.
         levels: the steps that distances are counted in.
         cells: what is counted of an input where it differs from its seed.
-        nearness: the distance to a seed that is given in dB.
         unchanged: how a difference is read, in a sentence.
 
     """
@@ -25,7 +24,6 @@ class InputWords:
     many: str = "inputs"
     levels: str = "levels"
     cells: str = "cells"
-    nearness: str = "PSNR"
     unchanged: str = ""
 
 
@@ -43,10 +41,9 @@ _WORDS = {
         "sounds",
         "levels",
         "samples",
-        "signal-to-noise ratio",
-        "A difference is the trigger less its seed; waveform and player of it are magnified by the"
-        " factor beside it, and its spectrogram is not. The spectrograms of a finding share their"
-        " colours: the brightest is its loudest cell, the darkest 80 dB below that.",
+        unchanged="A difference is the trigger less its seed; waveform and player of it are"
+        " magnified by the factor beside it, and its spectrogram is not. The spectrograms of a"
+        " finding share their colours: the brightest is its loudest cell, the darkest 80 dB below.",
     ),
     "array": InputWords(
         "array",

@@ -15,8 +15,9 @@ from pathlib import PurePath
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from edgeflare.report.answer_words import decisions
 from edgeflare.report.arm_lines import details
-from edgeflare.report.entry_names import decisions, number, sort
+from edgeflare.report.entry_names import number, sort
 from edgeflare.report.figure_lines import unmutated_lines
 from edgeflare.run.harm import rank
 from edgeflare.run.nearness import counts, measure_name, nearness_db
@@ -156,7 +157,7 @@ def _held_against(document: RunDocument) -> dict[str, Any]:
 def _add_failure(case: Element, document: RunDocument, title: str, entry: Finding) -> None:
     """Say what deviates, in a line and in full."""
     case.set("time", _seconds(entry.seconds))
-    said = decisions(entry, document.classes)
+    said = decisions(document, entry)
     harm = f", {entry.harm.replace('-', ' ')}" if entry.harm else ""
     message = f"{title}{sort(entry)}{harm}: {said} (strength {number(entry.strength, 4)})"
     failure = SubElement(case, "failure", message=for_xml(message), type=sort(entry))

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from edgeflare.report.answer_words import answer_cell, answer_columns, answer_words, table_title
 from edgeflare.report.arm_lines import arm_lines
 from edgeflare.report.entry_names import (
-    ARMS,
     SORTS,
-    class_name,
     number,
-    order_of,
     seed_of,
     show_nearness,
     sort,
@@ -46,7 +44,7 @@ def summary(document: RunDocument) -> str:
     parts.append(_table(("", ""), _replay_facts(document, replay) if replay else _facts(document)))
     for key, title in (_REPLAY_TITLES if replay else _TITLES).items():
         if entries := document.lists[key]:
-            named = f"{title}, {order_of(entries)}" if key == "findings" else title
+            named = for_markdown(table_title(document, key, title))
             parts += [f"### {named}", _entries(document, entries)]
     ran = [
         (one.arm, *(for_markdown(part) or "–" for part in (one.what, one.where, one.how)))
@@ -122,15 +120,16 @@ def _verdict(document: RunDocument) -> str:
     """Say the result in a sentence."""
     totals = document.totals
     arms = "twin and device" if document.find == "kernel" else "original and device"
+    differ = answer_words(document.pair).differ
     if not totals.findings and not totals.deviating_seeds:
-        return f"✅ No input was found on which {arms} decide differently."
+        return f"✅ No input was found on which {arms} {differ}."
     searched = totals.seeds - totals.deviating_seeds
     counted = any(map(counts, document.deviations))
     otherwise = "" if counted else " None of it is as near and as strong as was asked for."
     mark = "❌" if counted else "✅"
     return (
         f"{mark} **{totals.findings:,} of {searched:,} seeds** led to an input on which {arms} "
-        f"decide differently; {totals.deviating_seeds:,} deviate as they are.{otherwise}"
+        f"{differ}; {totals.deviating_seeds:,} deviate as they are.{otherwise}"
     )
 
 
@@ -138,11 +137,11 @@ def _entries(document: RunDocument, entries: Sequence[Finding]) -> str:
     """Return a table of the entries that matter most."""
     labelled = any(entry.harm for entry in entries)
     searched = document.replay is None
-    arms = [arm for arm in ARMS if any(arm in entry.labels for entry in entries)]
+    answers = answer_columns(entries)
     rows = [
         (
             for_markdown(seed_of(entry)),
-            *(for_markdown(_decided(document, entry, arm)) for arm in arms),
+            *(for_markdown(answer_cell(document, entry, name)) for name in answers),
             sort(entry),
             *([who_was_right(entry) or "–"] if labelled else []),
             number(entry.strength, 3),
@@ -152,17 +151,9 @@ def _entries(document: RunDocument, entries: Sequence[Finding]) -> str:
         for entry in worst_first(entries)[:ROWS]
     ]
     right, queries = ["right"] if labelled else [], ["queries"] if searched else []
-    table = _table(("seed", *arms, "cause", *right, "strength", *queries, "dB"), rows)
+    table = _table(("seed", *answers, "cause", *right, "strength", *queries, "dB"), rows)
     rest = len(entries) - len(rows)
     return f"{table}\n\nand {rest:,} more" if rest else table
-
-
-def _decided(document: RunDocument, entry: Finding, arm: str) -> str:
-    """Return what an arm decided, or how it failed."""
-    if arm not in entry.labels:
-        return "–"
-    label = entry.labels[arm]
-    return entry.kind if label is None else class_name(document.classes, label)
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

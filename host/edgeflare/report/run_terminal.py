@@ -13,9 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from edgeflare.campaign.dry_run import DryRun
+from edgeflare.report.answer_words import answer_cell, answer_columns, table_title
 from edgeflare.report.entry_names import (
-    class_name,
-    order_of,
     seed_of,
     show_nearness,
     sort,
@@ -36,8 +35,6 @@ from edgeflare.run.run_header import RunHeader
 from edgeflare.run.undelegated_devices import undelegated
 from edgeflare.untrusted_text import printable
 
-ARMS = ("original", "twin", "device")
-
 ROWS = 12
 """Findings that a table lists; the rest is a line that says where to find them."""
 
@@ -54,8 +51,7 @@ def print_run(console: Console, document: RunDocument, where: str) -> None:
     parts += [*_warnings(document), totals]
     for key, title in (REPLAY_TITLES if replay else _TITLES).items():
         if entries := document.lists[key]:
-            named = f"{title}, {order_of(entries)}" if key == "findings" else title
-            parts.append(_findings(document, entries, named))
+            parts.append(_findings(document, entries, table_title(document, key, title)))
     parts.append(Text(f"Everything is in {where}.", style="dim"))
     console.print(Group(*parts))
 
@@ -104,7 +100,7 @@ def _looked(look: DryRun) -> list[str]:
         lines.append(
             f"of the first {look.seeds} seeds {look.labelled} are labelled; right on them: {shares}"
         )
-    lines.append(f"{look.deviating} of the first {look.seeds} seeds already give different labels")
+    lines.append(f"{look.deviating} of the first {look.seeds} seeds already deviate")
     return lines
 
 
@@ -199,11 +195,11 @@ def _findings(document: RunDocument, entries: Sequence[Finding], title: str) -> 
         show_edge=False, padding=(0, 1, 0, 0),
     )  # fmt: skip
     numbers = _numbers(_provenances(document))
-    arms = [arm for arm in ARMS if any(arm in entry.labels for entry in entries)]
+    answers = answer_columns(entries)
     table.add_column("seed", overflow="fold", max_width=16)
     labelled = any(entry.harm for entry in entries)
-    for arm in arms:
-        table.add_column(arm, overflow="fold", min_width=len(arm))
+    for name in answers:
+        table.add_column(name, overflow="fold", min_width=len(name))
     if numbers:
         table.add_column("on", no_wrap=True)
     table.add_column("cause", no_wrap=True)
@@ -215,7 +211,8 @@ def _findings(document: RunDocument, entries: Sequence[Finding], title: str) -> 
     for entry in shown:
         table.add_row(
             Text(seed_of(entry)),
-            *(_label(document, entry, arm) for arm in arms),
+            # As text, since names may read as markup.
+            *(Text(answer_cell(document, entry, name)) for name in answers),
             *([numbers[entry.device]] if numbers else []),
             sort(entry),
             *([who_was_right(entry) or "–"] if labelled else []),
@@ -228,11 +225,6 @@ def _findings(document: RunDocument, entries: Sequence[Finding], title: str) -> 
         table.caption = f"and {len(entries) - len(shown)} more"
         table.caption_justify = "left"
     return table
-
-
-def _label(document: RunDocument, entry: Finding, arm: str) -> Text:
-    """Return a label's name as it is, also where it would read as markup."""
-    return Text(class_name(document.classes, entry.labels.get(arm)))
 
 
 def _counted(values: Iterable[str]) -> str:

@@ -14,6 +14,8 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from edgeflare.core.answer_view import AnswerView
+
 SCHEMA = "edgeflare.run/v1"
 
 Number = int | float
@@ -85,9 +87,11 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """A stored input: a finding, verified or not, or a seed that deviates itself.
 
     Attributes:
-        labels: top-1 label by arm; None where the arm failed.
-        tied: whether the two largest raw outputs are equal, by arm.
-        probabilities: that of each class, by arm.
+        labels: decision by arm, such as the top-1 label; None where the arm failed.
+        tied: whether the decision hangs on a tie of raw outputs, by arm.
+        probabilities: that of each class, by arm; empty where `answers` say it.
+        answers: how the answers are shown, one view for each head; absent where labels and
+            probabilities say it all, as of a classifier with one head.
         harm: one of `harm.HARMS`; None where that is not known.
         refined: None where it was not refined.
         image: path relative to the run directory, as `seed_image` is.
@@ -111,6 +115,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     labels: Mapping[str, int | None]
     tied: Mapping[str, bool]
     probabilities: Mapping[str, tuple[Number, ...]]
+    answers: tuple[AnswerView, ...] | UnsetType = UNSET
     cause: str | None
     device_sides_with_original: bool | None
     strength: Number | None

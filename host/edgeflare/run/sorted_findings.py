@@ -7,9 +7,14 @@ from dataclasses import dataclass, field, replace
 from math import inf, isfinite
 from typing import Any
 
+from msgspec import UNSET
+
+from edgeflare.core.answer import Answer
+from edgeflare.core.answer_view import AnswerView
 from edgeflare.core.arm import Arm
 from edgeflare.core.cause import cause
 from edgeflare.core.goal import Goal
+from edgeflare.core.joint_answer import JointAnswer
 from edgeflare.core.nearness_measure import PSNR, NearnessMeasure
 from edgeflare.core.outcome import Outcome, same_decisions
 from edgeflare.run.device_assignment import device_of
@@ -96,6 +101,7 @@ def _finding(
     """Return a stored input as the document has it; `distance` has the fields of its nearness."""
     outcome = outcomes[0] if outcomes else None
     plan, answers = header.plan, {} if outcome is None else outcome.answers
+    labels, views = labels_of(outcomes), _views(header, answers)
     label = header.seed_label(trigger.seed_id)
     found = None if outcome is None else cause(outcome, plan.goal.find)
     confidence = None if outcome is None else plan.goal.strength(outcome)
@@ -108,12 +114,13 @@ def _finding(
         queries=0 if chain is None else chain.queries,
         device_queries=0 if chain is None else chain.device_queries,
         seconds=0.0 if chain is None else chain.seconds,
-        labels={} if outcome is None else _labels(outcome),
+        labels=labels[0] if labels else {},
         tied={arm.value: answer.tied for arm, answer in answers.items()},
         probabilities={
-            arm.value: tuple(round(p, 9) for p in answer.probabilities.tolist())
+            arm.value: () if views else tuple(round(p, 9) for p in answer.probabilities.tolist())
             for arm, answer in answers.items()
         },
+        answers=views or UNSET,
         cause=found,
         device_sides_with_original=_sides_with_original(outcome) if found == "kernel" else None,
         strength=confidence,
@@ -125,7 +132,7 @@ def _finding(
         sha256=trigger.sha256,
         seed_image=trigger.seed_image,
         verified=_reproduced(plan.goal, trigger.kind, outcomes),
-        seen=tuple(map(_labels, outcomes)),
+        seen=labels,
         strong=is_strong(plan, confidence),
         **distance,
     )
@@ -178,8 +185,28 @@ def _sides_with_original(outcome: Outcome | None) -> bool | None:
     return not original.differs(outcome[Arm.DEVICE])
 
 
-def _labels(outcome: Outcome) -> Mapping[str, int | None]:
-    return {arm.value: answer.decision for arm, answer in outcome.answers.items()}
+def _views(header: RunHeader, answers: Mapping[Arm, Answer]) -> tuple[AnswerView, ...]:
+    """Return how answers are shown, by the compressed model's decoder."""
+    if not answers:
+        return ()
+    first, second = header.plan.goal.compared
+    by_arm = {arm.value: answer for arm, answer in answers.items()}
+    return header.arms[Arm.DEVICE].views(by_arm, (first.value, second.value))
+
+
+def labels_of(outcomes: Sequence[Outcome]) -> tuple[Mapping[str, int | None], ...]:
+    """Return the decisions of each repetition.
+
+    Joint decisions that are too many to be told apart by scores are numbered as they first appear.
+    """
+    numbers: dict[int, int] = {}
+
+    def label(answer: Answer) -> int | None:
+        if answer.decision is None or not isinstance(answer, JointAnswer) or len(answer.scores):
+            return answer.decision
+        return numbers.setdefault(answer.decision, len(numbers))
+
+    return tuple({arm.value: label(one) for arm, one in o.answers.items()} for o in outcomes)
 
 
 def _reproduced(goal: Goal, kind: str, outcomes: Sequence[Outcome]) -> bool:

@@ -12,12 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer, Failure
+from edgeflare.core.answer_view import ClassesView, classes_view
 from edgeflare.core.joint_answer import in_runs, joint_answer, split_decision
 from edgeflare.core.task import Decoder, ModelOutputs, Task
 from edgeflare.core.tensor import RawBatch, Tensor, dequantize
 from edgeflare.errors import UserError
 from edgeflare.tasks.classification_warnings import classification_warnings
-from edgeflare.tasks.clip_frames import NO_CLIP, ClipFrames, FrameRule, require_frame_keys
+from edgeflare.tasks.clip_frames import (
+    NO_CLIP,
+    ClipFrames,
+    FrameRule,
+    frames_to_show,
+    require_frame_keys,
+)
 from edgeflare.tasks.heads_decoder import HeadsDecoder
 from edgeflare.tasks.output_choice import chosen_output, is_numeric, one_frame, open_outputs
 from edgeflare.tasks.output_values import output_values, row_fields, row_from_json, tensor_from_json
@@ -102,6 +109,15 @@ class ClassDecoder(Decoder):
         """Return a class by its number; of frames, the classes in their order, such as 3×20 7."""
         labels = split_decision(decision, (self._classes,) * self._frames.answers)
         return in_runs(map(str, labels))
+
+    def views(
+        self, answers: Mapping[str, Answer], compared: tuple[str, str]
+    ) -> tuple[ClassesView, ...]:
+        """Return the frames that differ; of a single answer nothing, as the document has it all."""
+        if self._frames.answers == 1:
+            return ()
+        shown = frames_to_show(self._frames, answers, compared)
+        return tuple(classes_view(head, frame) for head, frame in shown)
 
     def decode(self, batch: RawBatch) -> Decoded:
         """Read a batch.

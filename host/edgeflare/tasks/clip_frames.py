@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Any, Literal
@@ -10,6 +10,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.core.answer import Answer
+from edgeflare.core.joint_answer import JointAnswer
 from edgeflare.errors import UserError
 
 FrameRule = Literal["last", "any", "mean", "worst"]
@@ -80,6 +82,15 @@ class ClipFrames:
         values = self.values(real)
         return values.mean(axis=1, keepdims=True) if self.rule == "mean" else values
 
+    def frame_name(self, place: int) -> str:
+        """Return the name of a frame that counts; empty where it is the only one.
+
+        Args:
+            place: its position among those that count.
+
+        """
+        return "" if not self.count or self.rule == "last" else f"frame {self.first + place}"
+
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values, none where an input is no clip."""
         if not self.count:
@@ -88,6 +99,35 @@ class ClipFrames:
 
 
 NO_CLIP = ClipFrames()
+
+MOST_SHOWN = 4
+"""Frames that are shown of a clip whose frames are answered each by itself."""
+
+
+def frames_to_show(
+    frames: ClipFrames, answers: Mapping[str, Answer], compared: tuple[str, str]
+) -> Iterator[tuple[str, dict[str, Answer]]]:
+    """Yield the frames in which the compared arms differ most: a name, and the answers by arm.
+
+    Args:
+        frames: of the clip that count.
+        answers: by arm; where the frames are not answered each by itself, they are yielded alone.
+        compared: the two arms.
+
+    """
+    if frames.answers == 1:
+        yield "", dict(answers)
+        return
+    joint = {arm: one.parts for arm, one in answers.items() if isinstance(one, JointAnswer)}
+    each = [dict(zip(joint, parts, strict=True)) for parts in zip(*joint.values(), strict=True)]
+
+    def strength(at: int) -> float:
+        first, second = (each[at].get(arm) for arm in compared)
+        return 0.0 if first is None or second is None else first.strength_against(second) or 0.0
+
+    strongest = sorted(range(len(each)), key=strength, reverse=True)[:MOST_SHOWN]
+    for at in sorted([at for at in strongest if strength(at) > 0.0] or strongest[:1]):
+        yield frames.frame_name(at), each[at]
 
 
 def require_frame_keys(task: str, rule: str, first_frame: int, rules: tuple[str, ...]) -> None:

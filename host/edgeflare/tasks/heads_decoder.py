@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from typing import Any
 
+from msgspec import structs
+
 from edgeflare.core.answer import Answer
-from edgeflare.core.joint_answer import MOST_SCORES, joint_answer, split_decision
+from edgeflare.core.answer_view import AnswerView, classes_view
+from edgeflare.core.joint_answer import MOST_SCORES, JointAnswer, joint_answer, split_decision
 from edgeflare.core.task import Decoder
 from edgeflare.core.tensor import RawBatch
 from edgeflare.errors import UserError
@@ -40,6 +43,20 @@ class HeadsDecoder(Decoder):
     def read(self, batch: RawBatch) -> Iterator[Answer]:
         """Yield the classes of all heads of each row."""
         return map(joint_answer, zip(*(head.read(batch) for head in self._heads), strict=True))
+
+    def views(
+        self, answers: Mapping[str, Answer], compared: tuple[str, str]
+    ) -> tuple[AnswerView, ...]:
+        """Return the classes of each head, under the name of its output."""
+        joint = {arm: one for arm, one in answers.items() if isinstance(one, JointAnswer)}
+        views: list[AnswerView] = []
+        for place, head in enumerate(self._heads):
+            parts = {arm: one.parts[place] for arm, one in joint.items()}
+            name = head.tensor.name
+            shown = head.views(parts, compared)
+            views += [structs.replace(one, head=f"{name}, {one.head}") for one in shown]
+            views += [] if shown else [classes_view(name, parts)]
+        return tuple(views)
 
     def to_json(self) -> dict[str, Any]:
         """Return the description of each head."""

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer, Failure
+from edgeflare.core.answer_view import ThresholdView
 from edgeflare.core.joint_answer import in_runs, joint_answer, split_decision
 from edgeflare.core.task import Decoder
 from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.tasks.classification import softmax
-from edgeflare.tasks.clip_frames import ClipFrames
+from edgeflare.tasks.clip_frames import ClipFrames, frames_to_show
 from edgeflare.tasks.output_values import output_values, row_fields, row_from_json, tensor_from_json
 
 MARGIN = 5.0
@@ -136,6 +137,13 @@ class ThresholdDecoder(Decoder):
         labels = split_decision(decision, (2,) * self._frames.answers)
         return in_runs([self._sides[label] for label in labels])
 
+    def views(
+        self, answers: Mapping[str, Answer], compared: tuple[str, str]
+    ) -> tuple[ThresholdView, ...]:
+        """Return the scores and the threshold; of a clip, those of the frames that differ."""
+        shown = frames_to_show(self._frames, answers, compared)
+        return tuple(self._view(head, frame) for head, frame in shown)
+
     def to_json(self) -> dict[str, Any]:
         """Return the tensors, the threshold, and how the score is read."""
         return {
@@ -161,6 +169,15 @@ class ThresholdDecoder(Decoder):
             ClipFrames.from_json(fields),
             fields["source"],
         )
+
+    def _view(self, head: str, answers: Mapping[str, Answer]) -> ThresholdView:
+        scores = {
+            arm: None if one.failure else float(f"{one.score:.9g}")
+            for arm, one in answers.items()
+            if isinstance(one, ScoreAnswer)
+        }
+        decisions = {arm: one.decision for arm, one in answers.items()}
+        return ThresholdView(head, self._sides, self._threshold, scores, decisions)
 
     def _answer(self, score: float, failure: Failure | None) -> ScoreAnswer:
         if failure is not None:

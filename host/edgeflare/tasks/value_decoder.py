@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer
+from edgeflare.core.answer_view import RegressionView
 from edgeflare.core.task import Decoder
 from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.tasks.clip_frames import ClipFrames
@@ -20,6 +21,9 @@ from edgeflare.tasks.value_distance import DISTANCES, Values, normalized
 
 STATE_VALUES = 64
 """Values of a state at most: those of an answer, averaged in as many groups."""
+
+MOST_SHOWN_VALUES = 16
+"""Values of each arm that are kept to be shown: the reports of thousands of findings stay small."""
 
 _NOTHING = np.empty(0)
 
@@ -42,6 +46,12 @@ class Measure:
     points: tuple[int, ...] = ()
     point_size: int = 2
     mean: bool = False
+
+    @property
+    def words(self) -> str:
+        """What the distance is."""
+        name = f"{self.distance} distance"
+        return f"mean over the frames of the {name}" if self.mean else name
 
     @cached_property
     def between(self) -> Callable[[Values, Values], Values]:
@@ -94,9 +104,12 @@ class ValueAnswer(Answer):
     def distance(self, other: Answer) -> float:
         """Return the distance, in its own units; of a clip, over the frames."""
         assert isinstance(other, ValueAnswer)  # noqa: S101 - all answers are of one task
-        a, b = self.values.astype(np.float64), other.values.astype(np.float64)
-        each = self.measure.between(a, b)
+        each = self._each(other)
         return float(each.mean() if self.measure.mean else each.max())
+
+    def worst_frame(self, other: ValueAnswer) -> int:
+        """Return the position of the frame with the greatest distance, among those that count."""
+        return int(self._each(other).argmax())
 
     def state(self) -> NDArray[np.float64]:
         """Return at most 64 values, each the mean of as many of the answer's."""
@@ -107,6 +120,10 @@ class ValueAnswer(Answer):
         """Whether both arms gave the same values."""
         assert isinstance(other, ValueAnswer)  # noqa: S101 - all answers are of one task
         return np.array_equal(self.values, other.values) and self.failure == other.failure
+
+    def _each(self, other: ValueAnswer) -> Values:
+        a, b = self.values.astype(np.float64), other.values.astype(np.float64)
+        return self.measure.between(a, b)
 
 
 class ValueDecoder(Decoder):
@@ -146,6 +163,34 @@ class ValueDecoder(Decoder):
                 measure=self._measure,
             )
 
+    def views(
+        self, answers: Mapping[str, Answer], compared: tuple[str, str]
+    ) -> tuple[RegressionView, ...]:
+        """Return the distance, and the values that differ most; of a clip, in its worst frame."""
+        given = {arm: one for arm, one in answers.items() if isinstance(one, ValueAnswer)}
+        known = {arm: one.values for arm, one in given.items() if one.failure is None}
+        size = max((one.shape[1] for one in known.values()), default=0)
+        distance, frame, change = None, 0, np.zeros(size)
+        if all(arm in known for arm in compared):
+            first, second = (given[arm] for arm in compared)
+            distance = float(f"{first.distance(second):.9g}")
+            frame = first.worst_frame(second)
+            change = np.abs(first.values[frame] - second.values[frame])
+        places = np.sort(np.argsort(-change, kind="stable")[:MOST_SHOWN_VALUES])
+        view = RegressionView(
+            head=self._frames.frame_name(frame),
+            measure=self._measure.words,
+            distance=distance,
+            tolerance=self._measure.tolerance,
+            compared=compared,
+            size=size,
+            names=tuple(f"value {place}" for place in places.tolist()),
+            values={
+                arm: _rounded(known[arm][frame, places]) if arm in known else None for arm in given
+            },
+        )
+        return (view,)
+
     def to_json(self) -> dict[str, Any]:
         """Return the tensors, and how their values are compared."""
         measure = asdict(self._measure)
@@ -167,3 +212,8 @@ class ValueDecoder(Decoder):
             Measure(**measure),
             ClipFrames.from_json(fields),
         )
+
+
+def _rounded(values: NDArray[np.float32]) -> tuple[float, ...]:
+    """Return values with the digits that a float32 has."""
+    return tuple(float(f"{value:.7g}") for value in values.tolist())

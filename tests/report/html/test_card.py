@@ -57,7 +57,7 @@ def test_it_names_the_decisions(directory: RunDirectory) -> None:
     assert made.title == "ant → cat"
     assert made.words == "original: ant; twin: bee; device: cat"
     assert made.seed_class == "bee"
-    assert made.labels == (0, 1, 2)
+    assert made.labels == {0: "ant", 1: "bee", 2: "cat"}
     assert made.sort == "mixed"
 
 
@@ -93,7 +93,7 @@ def test_an_arm_that_failed_has_no_column(directory: RunDirectory) -> None:
     assert table(made).arms == ("original", "twin")
     assert made.title == "ant → crash"
     assert made.sort == "crash"
-    assert made.labels == (0,)
+    assert made.labels == {0: "ant"}
 
 
 def test_repeated_operators_are_counted_in_order(directory: RunDirectory) -> None:
@@ -105,6 +105,6 @@ def test_an_entry_that_was_not_verified_has_nothing_but_its_pictures(
     directory: RunDirectory,
 ) -> None:
     made = card(directory, labels={}, probabilities={}, cause=None, strength=None)
-    assert (made.title, made.words, made.answers, made.labels) == ("deviation", "", (), ())
+    assert (made.title, made.words, made.answers, made.labels) == ("deviation", "", (), {})
     (group,) = made.shots
     assert len(group.shots) == 1

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
+import numpy as np
+
 from edgeflare.core.answer_view import AnswerView, ClassesView, RegressionView, ThresholdView
 from edgeflare.core.input_view import ValuesView
 from edgeflare.report.entry_names import ARMS, class_name
@@ -84,14 +86,15 @@ class ScoreLine:
 
 @dataclass(frozen=True, slots=True)
 class DistanceBlock:
-    """Values of the compared arms side by side, and their distance against the tolerance.
+    """The values of the compared arms that differ most, and the distance against the tolerance.
 
     Attributes:
         head: of the model; empty where it has only one.
-        words: distance, tolerance, and how many times the one is the other.
+        words: what the line and the mark are; or that the distance is not known.
         length: of the distance's bar, in percent of the line.
         tolerance: the place of the tolerance on it, in percent.
-        plot: the values of the two arms, or of the one that answered; None where neither did.
+        plot: these values of the two arms, or of the one that answered; None where neither did.
+        of: how many values there are in all, in words; empty where all are shown.
 
     """
 
@@ -101,6 +104,7 @@ class DistanceBlock:
     length: float | None
     tolerance: float
     plot: ComparisonPlot | None
+    of: str
 
 
 AnswerBlock: TypeAlias = ClassTable | ScoreLine | DistanceBlock
@@ -156,7 +160,7 @@ def score_line(view: ThresholdView) -> ScoreLine:
     def row(arm: str, score: float | None) -> ScoreRow:
         if score is None:
             return ScoreRow(arm, "–", "no answer", None)
-        side = "above" if score > view.threshold else "below" if score < view.threshold else "equal"
+        side = class_name(view.sides, view.decisions.get(arm))
         return ScoreRow(arm, figure(score), side, place(score))
 
     rows = tuple(row(arm, view.scores[arm]) for arm in _in_order(view.scores))
@@ -164,25 +168,27 @@ def score_line(view: ThresholdView) -> ScoreLine:
 
 
 def distance_block(view: RegressionView) -> DistanceBlock:
-    """Return the values of the compared arms, and their distance against the tolerance."""
+    """Return the distance of the compared arms against the tolerance, and their values."""
     known = {arm: one for arm in view.compared if (one := view.values.get(arm)) is not None}
-    views = [ValuesView(one.ravel(), view.names) for one in known.values()]
-    if len({one.values.shape for one in views}) > 1:
-        views, known = [], {}
+    views = [ValuesView(np.array(one), view.names) for one in known.values()]
     plot = comparison_plot(tuple(known), views, PLOT_BYTES) if views else None
+    shown = len(view.names)
+    of = "" if shown == view.size else f"The {shown} of {view.size:,} values that differ most."
     if view.distance is None:
-        words = f"{view.measure}: not known, tolerance {figure(view.tolerance)}"
-        return DistanceBlock(view.head, words, None, 0.0, plot)
+        words = f"the {view.measure} is not known"
+        return DistanceBlock(view.head, words, None, 0.0, plot, of)
     longest = max(view.distance, view.tolerance) or 1.0
-    words = f"{view.measure} {figure(view.distance)}, tolerance {figure(view.tolerance)}"
-    if view.tolerance:
-        words += f": {figure(view.distance / view.tolerance)} times"
+    words = (
+        f"{view.measure} {figure(view.distance)}, {figure(view.distance / view.tolerance)} times "
+        f"the tolerance {figure(view.tolerance)}, which is the mark"
+    )
     return DistanceBlock(
         view.head,
         words,
         round(100 * view.distance / longest, 1),
         round(100 * view.tolerance / longest, 1),
         plot,
+        of,
     )
 
 

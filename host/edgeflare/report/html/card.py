@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from edgeflare.core.answer_view import AnswerView, ClassesView
-from edgeflare.report.entry_names import class_name, decisions, seed_of, sort
+from edgeflare.report.answer_words import (
+    answer_views,
+    decided,
+    decision_name,
+    decisions,
+    distance_view,
+)
+from edgeflare.report.entry_names import class_name, seed_of, sort
 from edgeflare.report.html.answer_blocks import AnswerBlock, answer_blocks
 from edgeflare.report.html.divergence_plot import Divergence, divergence_of
 from edgeflare.report.html.explanation_view import ExplanationView
@@ -34,7 +40,7 @@ class Card:
         title: the decisions of the compared arms, "Sneaker → Sandal".
         words: who decided what.
         seed_class: the name of the seed's own label, or None.
-        labels: the classes that an arm decided on.
+        labels: the names of the classes that an arm decided on, by their numbers.
         answers: what the arms answered, a block for each head of the model.
         operators: those applied, in order, repetitions counted.
         shots: its inputs, a group for each of the model's.
@@ -52,7 +58,7 @@ class Card:
     title: str
     words: str
     seed_class: str | None
-    labels: tuple[int, ...]
+    labels: Mapping[int, str]
     answers: tuple[AnswerBlock, ...]
     operators: tuple[str, ...]
     shots: tuple[ShotGroup, ...]
@@ -77,7 +83,6 @@ def make_card(
         explanation: why it deviates, where that was looked for.
 
     """
-    classes = document.classes
     return Card(
         entry=entry,
         sort=sort(entry),
@@ -86,10 +91,10 @@ def make_card(
         counts=counts(entry),
         seed=seed_of(entry),
         title=_title(document, entry),
-        words=decisions(entry, classes),
-        seed_class=(None if entry.seed_label is None else class_name(classes, entry.seed_label)),
-        labels=tuple(sorted({label for label in entry.labels.values() if label is not None})),
-        answers=answer_blocks(_answer_views(document, entry)),
+        words=decisions(document, entry),
+        seed_class=_seed_class(document, entry),
+        labels=_labels(document, entry),
+        answers=answer_blocks(answer_views(document, entry)),
         operators=_counted(entry.operators),
         shots=shot_groups(stored_views(directory, entry, document.pair), allowance),
         explanation=explanation,
@@ -98,19 +103,32 @@ def make_card(
 
 
 def _title(document: RunDocument, entry: Finding) -> str:
-    """Return what the two compared arms decided."""
+    """Return what the two compared arms decided, or how far their values are apart."""
     if not entry.labels:
         return str(entry.kind)
+    view = distance_view(entry)
+    if view is not None and view.distance is not None:
+        return f"{view.distance / view.tolerance:.3g} times the tolerance"
     first = "twin" if document.find == "kernel" else "original"
-    decided = [entry.labels.get(arm) for arm in (first, "device")]
-    return " → ".join(
-        entry.kind if label is None else class_name(document.classes, label) for label in decided
-    )
+    return " → ".join(decided(document, entry, arm) for arm in (first, "device"))
 
 
-def _answer_views(document: RunDocument, entry: Finding) -> tuple[AnswerView, ...]:
-    """Return how the answers are shown that a document keeps of an entry: those of a classifier."""
-    return (ClassesView("", document.classes, entry.probabilities, entry.labels),)
+def _seed_class(document: RunDocument, entry: Finding) -> str | None:
+    """Return the name of the seed's label; None where there is none, or answers are values."""
+    if entry.seed_label is None or distance_view(entry) is not None:
+        return None
+    return class_name(document.classes, entry.seed_label)
+
+
+def _labels(document: RunDocument, entry: Finding) -> Mapping[int, str]:
+    """Return the names of what an arm decided on, by number; of values none."""
+    if distance_view(entry) is not None:
+        return {}
+    return {
+        label: decision_name(document, entry, arm)
+        for arm, label in sorted(entry.labels.items(), key=lambda one: one[1] or 0)
+        if label is not None
+    }
 
 
 def _counted(operators: Sequence[str]) -> tuple[str, ...]:

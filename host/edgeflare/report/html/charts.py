@@ -192,7 +192,7 @@ def _distance(document: RunDocument) -> Chart | None:
             color=COLOURS[tone], edgecolors=COLOURS["panel"],
         )  # fmt: skip
     panel.set(xlabel=f"L2 to the seed, {level_name(document)}", ylabel="strength")
-    panel.set_xlim(left=0)
+    panel.set_xlim(0, 1.05 * max(x for some in spots.values() for x, _ in some) or 1.0)
     if len(spots) > 1:
         _legend(panel)
     found = [spot for tone in HATCHES for spot in spots.get(tone, ())]

@@ -126,7 +126,7 @@ def comparison_plot(
         "" if other is None else change_path(other - one, len(one)),
         _bounds(first, scale),
         bars=True,
-        words=_words(names, one, other, first, "value"),
+        words=_words(names, one, other, first),
     )
     rows, more = _rows(first.names, one, other)
     return ComparisonPlot(names, (panel,), rows, more)
@@ -159,7 +159,7 @@ def _curves(
                 "" if after is None else change_path(after - before, points),
                 _bounds(view, scale),
                 bars=False,
-                words=_words(names, before, after, view, place),
+                words=_words(names, before, after, view, f"{place} {{}}"),
             )
         )
     return ComparisonPlot(
@@ -207,9 +207,18 @@ def _words(
     one: Values,
     other: Values | None,
     view: CurvesView | ValuesView,
-    place: str,
+    place: str = "",
 ) -> str:
-    """Say what a panel shows: ranges, the largest change, and bounds."""
+    """Say what a panel shows: ranges, the largest change, and bounds.
+
+    Args:
+        names: what the two are called, or the one.
+        one: the values of the first.
+        other: those of the second, or None.
+        view: the form of the first.
+        place: what a position is called, such as "step {}"; by default by the names of values.
+
+    """
     said = [
         f"{name} {figure(float(values.min()))} to {figure(float(values.max()))}"
         for name, values in zip(names, (one, other), strict=False)
@@ -218,8 +227,9 @@ def _words(
     if other is not None:
         change = np.abs(other - one)
         at = int(change.argmax())
-        largest = figure(float(change[at]))
-        said.append(f"largest change {largest} at {place} {at}" if change[at] else "no change")
+        where = place.format(at) if place else _name(view.names, at, "value")
+        largest = f"largest change {figure(float(change[at]))} at {where}"
+        said.append(largest if change[at] else "no change")
     known = [
         f"{word} {figure(bound)}"
         for word, bound in (("from", view.lowest), ("to", view.highest))

@@ -12,8 +12,9 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from edgeflare.report.answer_words import answer_words
 from edgeflare.report.arm_lines import arm_lines, details
-from edgeflare.report.entry_names import SORTS, class_name, number, worst_first
+from edgeflare.report.entry_names import SORTS, number, worst_first
 from edgeflare.report.figure_lines import nearness_lines, unmutated_lines
 from edgeflare.report.html.card import Card, make_card
 from edgeflare.report.html.charts import charts_of
@@ -80,8 +81,9 @@ def render_page(
         figures={} if document.unmutated is None else to_json(document.unmutated),
         lists=lists,
         inputs=input_words(document.pair),
+        answers=answer_words(document.pair),
         sounds=_sounds(lists),
-        choices=_choices(document, lists["findings"]),
+        choices=_choices(lists["findings"]),
         style=_packaged("style.css"),
         script=script,
         script_hash=b64encode(sha256(script.encode()).digest()).decode(),
@@ -123,18 +125,17 @@ def _sounds(lists: Mapping[str, Sequence[Card]]) -> tuple[int, int]:
     return sum(players), len(players)
 
 
-def _choices(document: RunDocument, cards: Sequence[Card]) -> dict[str, Any]:
+def _choices(cards: Sequence[Card]) -> dict[str, Any]:
     """Return what the findings can be filtered by."""
     sorts = Counter(card.sort for card in cards)
     labels = Counter(label for card in cards for label in card.labels)
+    names = {label: name for card in cards for label, name in card.labels.items()}
     devices = Counter(card.entry.device for card in cards)
     harms = count_harms(card.entry.harm for card in cards)
     strengths = [card.entry.strength for card in cards if card.entry.strength is not None]
     return {
         "sorts": [(name, sorts[name]) for name in SORTS if sorts[name]],
-        "labels": [
-            (label, class_name(document.classes, label), labels[label]) for label in sorted(labels)
-        ],
+        "labels": [(label, names[label], labels[label]) for label in sorted(labels)],
         "harms": [] if harms.keys() <= {UNLABELLED} else list(harms.items()),
         "devices": sorted(devices.items()),
         "strongest": max(strengths, default=0.0),

@@ -63,7 +63,7 @@
   const apply = () => {
     const sort = field["sort-of"].value;
     const harm = field.harm ? field.harm.value : "";
-    const label = field.class.value;
+    const label = field.class ? field.class.value : "";
     const device = field.device ? field.device.value : "";
     const baseline = field.baseline ? field.baseline.value : "";
     const least = (field.strength.value / 100) * field.strength.dataset.most;
