@@ -178,7 +178,7 @@ def test_a_dry_run_opens_everything_and_writes_nothing(
     said = call("rank", *asked.options, "--out", tmp_path / "out", "--dry-run")
     assert said.code == 0
     assert f"pruned85: {SEEDS} seeds, opens on emulated-xnnpack" in said.out
-    assert f"{SEEDS} labelled images" in said.out
+    assert f"{SEEDS} labelled inputs" in said.out
     assert "would make 3 runs of dflare-published" in said.out
     assert not (tmp_path / "out").exists()
 

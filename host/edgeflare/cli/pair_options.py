@@ -37,7 +37,8 @@ Seeds = Annotated[
     str | None,
     typer.Option(
         metavar="PATH",
-        help="An .npz with images (uint8, NHWC) and maybe labels, or a folder of image files.",
+        help="An .npz with inputs (of images uint8, NHWC) and maybe labels, or a folder of files, "
+        "such as images or sounds.",
         rich_help_panel=_PAIR,
     ),
 ]
@@ -45,7 +46,7 @@ Test = Annotated[
     Path | None,
     typer.Option(
         metavar="PATH",
-        help="Further images, given as seeds are, that are only evaluated: how many deviate as "
+        help="Further inputs, given as seeds are, that are only evaluated: how many deviate as "
         "they are.",
         rich_help_panel=_PAIR,
     ),

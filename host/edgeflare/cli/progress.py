@@ -58,8 +58,8 @@ class ProgressDisplay(ABC):
         self.worked("seeds", done, total)
 
     def tested(self, done: int, total: int) -> None:
-        """Show how many held-out images have been evaluated."""
-        self.worked("test images", done, total)
+        """Show how many held-out inputs have been evaluated."""
+        self.worked("test inputs", done, total)
 
     def searched(self, progress: Progress) -> None:
         """Show how far the search is."""

@@ -62,7 +62,7 @@ Labelled = Annotated[
     Path | None,
     typer.Option(
         metavar="NPZ",
-        help="Labelled images, such as the test set, for accuracy and deviation rate: seeds are "
+        help="Labelled inputs, such as the test set, for accuracy and deviation rate: seeds are "
         "often chosen so that all models are right on them.",
     ),
 ]
@@ -210,8 +210,8 @@ def _try(
 ) -> None:
     """Open what a ranking would open, and say what it would do."""
     if labelled is not None:
-        images = check_labelled(models[0], labelled)
-        say(console, f"{images} labelled image{'s' * (images != 1)}")
+        inputs = check_labelled(models[0], labelled)
+        say(console, f"{inputs} labelled input{'s' * (inputs != 1)}")
     for pair in models:
         with ExitStack() as stack:
             seeds = len(open_grid_pair(grid, pair, stack).seeds)

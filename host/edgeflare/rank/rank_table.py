@@ -18,10 +18,10 @@ from edgeflare.untrusted_text import printable
 LEGEND = (
     "Mean queries: what a search made until it found something or its budget was spent; in "
     "brackets the 95 % interval of a bootstrap over the seeds. Found: searches that did. Area: "
-    "under the curve of the share of all seeds that have a deviating input within a PSNR, from "
-    f"{PSNR.curve[0]:g} to {PSNR.curve[1]:g} dB; 0 to 1, less is better. Dev.: other "
-    "labels than the original's, unmutated. Right: accuracy. Set: the labelled one. KB: the "
-    "file. ms: median of single inputs on the device, without the link."
+    "under the curve of the share of all seeds that have a deviating input within a nearness in "
+    f"dB, of images a PSNR from {PSNR.curve[0]:g} to {PSNR.curve[1]:g} dB; 0 to 1, less is better. "
+    "Dev.: other decisions than the original's, unmutated. Right: accuracy. Set: the labelled "
+    "one. KB: the file. ms: median of single inputs on the device, without the link."
 )
 
 _Tell = Callable[[Ranked], str]

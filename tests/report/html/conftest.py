@@ -11,6 +11,9 @@ from typing import Any
 import pytest
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.ui import WebDriverWait
 
 from documents import Document
 from edgeflare.report.html.explanation_view import ExplanationView
@@ -75,6 +78,30 @@ for (const node of document.querySelectorAll("body *")) {
 return worst;
 """
 
+DRAWN = """
+const done = arguments[arguments.length - 1];
+const opaque = async (image) => {
+  image.loading = "eager";
+  await image.decode();
+  const canvas = document.createElement("canvas");
+  [canvas.width, canvas.height] = [image.naturalWidth, image.naturalHeight];
+  const context = canvas.getContext("2d");
+  context.drawImage(image, 0, 0);
+  const bytes = context.getImageData(0, 0, canvas.width, canvas.height).data;
+  const colours = new Set();
+  let marked = 0;
+  for (let at = 0; at < bytes.length; at += 4) {
+    marked += bytes[at + 3] > 128;
+    colours.add(bytes.slice(at, at + 3).join());
+  }
+  return [image.className, marked / (canvas.width * canvas.height), colours.size];
+};
+Promise.all([...document.images].map(opaque)).then(done, (error) => done(String(error)));
+"""
+
+PLAY_BUTTON = 20
+"""Pixels from the left edge of Chromium's controls to the middle of the button."""
+
 
 @dataclass(frozen=True)
 class Browser:
@@ -107,6 +134,22 @@ class Browser:
         """Return the contrast of texts to their ground, the least of each kind of element."""
         found: dict[str, float] = self.run(CONTRAST)
         return found
+
+    def drawn_images(self) -> list[tuple[str, float, int]]:
+        """Return of each image its class, the share of it that is opaque, and its colours."""
+        found: list[tuple[str, float, int]] = self.driver.execute_async_script(DRAWN)
+        return found
+
+    def play(self, audio: WebElement) -> bool | str:
+        """Click a player's button; return True where it came to its end, or its error."""
+        self.run("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", audio)
+        button = PLAY_BUTTON - audio.size["width"] // 2
+        moved = ActionChains(self.driver).move_to_element_with_offset(audio, button, 0)
+        moved.click().perform()
+        state = "const [one] = arguments; return one.error?.message ?? one.ended"
+        WebDriverWait(self.driver, 60).until(lambda _: self.run(state, audio))
+        ended: bool | str = self.run(state, audio)
+        return ended
 
     def logged(self, log: str) -> list[dict[str, Any]]:
         """Return what came into a log since it was last read."""

@@ -115,13 +115,28 @@ def _encoded(image: Image, most: int) -> tuple[str, bytes]:
     if len(exact[1]) <= most:
         return exact
     while True:
-        for quality in QUALITIES:
-            data = _webp(image, quality)
-            if len(data) <= most:
-                return "webp", data
+        best = _best_quality(image, most)
+        if best is not None:
+            return "webp", best
         if max(image.shape[:2]) <= 32:
-            return "webp", data
+            return "webp", _webp(image, QUALITIES[-1])
         image = _within(image, max(image.shape[:2]) * 3 // 4)
+
+
+def _best_quality(image: Image, most: int) -> bytes | None:
+    """Return an image in the highest quality that is within the allowance; None if none is.
+
+    Sizes fall with the quality, so three of the five are tried at most.
+    """
+    best, low, high = None, 0, len(QUALITIES)
+    while low < high:
+        middle = (low + high) // 2
+        data = _webp(image, QUALITIES[middle])
+        if len(data) <= most:
+            best, high = data, middle
+        else:
+            low = middle + 1
+    return best
 
 
 def _within(image: Image, side: int) -> Image:

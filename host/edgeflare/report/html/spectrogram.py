@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import cv2
@@ -64,9 +65,16 @@ def spectrogram_image(decibels: NDArray[np.float64], loudest: float) -> Image:
 
     """
     shares = np.clip((decibels - loudest) / RANGE_DB + 1.0, 0.0, 1.0)
-    gray = np.ascontiguousarray(np.rint(255 * shares[::-1]).astype(np.uint8))
-    colours = cv2.applyColorMap(gray, cv2.COLORMAP_MAGMA)
-    return np.asarray(cv2.cvtColor(colours, cv2.COLOR_BGR2RGB), np.uint8)
+    colours: Image = _magma()[np.rint(255 * shares[::-1]).astype(np.uint8)]
+    return colours
+
+
+@cache
+def _magma() -> Image:
+    """Return the colours from dark to bright: (256, RGB). OpenCV makes them anew for each image."""
+    levels = np.arange(256, dtype=np.uint8)[:, np.newaxis]
+    colours = cv2.applyColorMap(levels, cv2.COLORMAP_MAGMA)
+    return np.asarray(cv2.cvtColor(colours, cv2.COLOR_BGR2RGB), np.uint8)[:, 0]
 
 
 def waveform_image(wave: Samples, most: float) -> Image:
