@@ -9,7 +9,12 @@ from edgeflare.search.refining.dct_basis import DCTBasis
 
 IMAGES = st.tuples(st.integers(1, 40), st.integers(1, 40), st.sampled_from([1, 3, 4]))
 OF_ONE_AXIS = st.tuples(st.integers(1, 900)) | st.tuples(st.integers(1, 300), st.integers(1, 20))
-SHAPES = st.tuples(IMAGES, st.just(2)) | st.tuples(OF_ONE_AXIS, st.just(1))
+CLIPS = st.tuples(st.integers(1, 9), st.integers(1, 12), st.integers(1, 12), st.integers(1, 3))
+SHAPES = (
+    st.tuples(IMAGES, st.just(2))
+    | st.tuples(OF_ONE_AXIS, st.just(1))
+    | st.tuples(CLIPS, st.just(3))
+)
 """Shapes of inputs, and how many of their axes number cells."""
 
 
@@ -44,7 +49,13 @@ def test_the_lowest_frequency_is_the_mean_and_differences_between_channels_are_n
 
 @pytest.mark.parametrize(
     ("shape", "cell_axes", "count"),
-    [((28, 30, 3), 2, 768), ((16_000,), 1, 256), ((7,), 1, 7), ((300, 6), 1, 1536)],
+    [
+        ((28, 30, 3), 2, 768),
+        ((16_000,), 1, 256),
+        ((7,), 1, 7),
+        ((300, 6), 1, 1536),
+        ((9, 8, 7, 2), 3, 432),
+    ],
 )
 def test_inputs_of_every_shape_have_their_lowest_cosines(
     shape: tuple[int, ...], cell_axes: int, count: int

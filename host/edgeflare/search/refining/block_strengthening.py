@@ -56,5 +56,6 @@ def _changed(refinement: TriggerRefinement) -> Input:
     if rng.random() < 0.5:
         other = grown(space, start.seed, one, rng)
     else:
-        other = space.nearest(space.levels(one) + rng.normal(0.0, NOISE, one.shape))
+        levels = space.levels(one)
+        other = space.nearest(levels + rng.normal(0.0, NOISE, levels.shape))
     return with_block(one, other, random_block(space.cells(one.shape), rng))

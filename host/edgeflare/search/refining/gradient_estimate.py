@@ -80,7 +80,7 @@ class GradientEstimate:
         """
         self._space = space
         self._seed = space.levels(seed)
-        self._cosines = DCTBasis(seed.shape, space.cell_axes)
+        self._cosines = DCTBasis(self._seed.shape, space.cell_axes)
         self._prior = 1.0 / (1.0 + (self._cosines.frequencies / SMOOTH) ** 4)
         self._order = np.argsort(self._cosines.frequencies, kind="stable")
         self._next, self._round = 0, FIRST_PROBES
