@@ -274,6 +274,7 @@ def _search(
     from edgeflare.campaign.opened_pair import open_pair  # noqa: PLC0415
     from edgeflare.campaign.recorded_campaign import run_recorded_campaign  # noqa: PLC0415
     from edgeflare.campaign.run_description import describe_run  # noqa: PLC0415
+    from edgeflare.campaign.search_checks import require_searchable  # noqa: PLC0415
     from edgeflare.devices.profile_lookup import find_profiles  # noqa: PLC0415
     from edgeflare.errors import UserError  # noqa: PLC0415
     from edgeflare.models.pair import load_pair  # noqa: PLC0415
@@ -291,6 +292,7 @@ def _search(
                 f"total_queries={plan.total_queries} is less than one for each of {count} seeds:"
                 " raise it, or take fewer seeds with limit"
             )
+        require_searchable(opened, plan)
         header = describe_run(opened, plan)
         _, journal = begin_run(path, header, count, overwrite=True)
         stack.callback(journal.close)

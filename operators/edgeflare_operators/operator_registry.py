@@ -41,12 +41,14 @@ class MutationOperator:
         domain: what it mutates.
         apply: from an input and the only source of randomness that it may use, to a new input of
             the same shape and dtype. It leaves its input as it was.
+        require: raises OperatorError where a library that it needs is not installed.
 
     """
 
     name: str
     domain: str
     apply: Mutation
+    require: Callable[[], object] = lambda: None
 
     @property
     def package(self) -> str:
@@ -77,8 +79,16 @@ class MutationOperator:
 _registered: dict[tuple[str, str], MutationOperator] = {}
 
 
-def operator(name: str, *, domain: str = "image") -> Callable[[Mutation], MutationOperator]:
+def operator(
+    name: str, *, domain: str = "image", require: Callable[[], object] = lambda: None
+) -> Callable[[Mutation], MutationOperator]:
     """Make the decorated function an operator, known to `operators` by its name.
+
+    Args:
+        name: as reports and users write it.
+        domain: what it mutates.
+        require: called before a search that may draw it; raises OperatorError where a library that
+            it needs is not installed.
 
     Raises:
         OperatorError: the domain has another operator of that name.
@@ -90,7 +100,7 @@ def operator(name: str, *, domain: str = "image") -> Callable[[Mutation], Mutati
             raise OperatorError(
                 f"there are two {domain} operators named '{name}'; give one another name"
             )
-        made = MutationOperator(name, domain, apply)
+        made = MutationOperator(name, domain, apply, require)
         _registered[domain, name] = made
         return made
 

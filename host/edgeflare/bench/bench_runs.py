@@ -12,6 +12,7 @@ from edgeflare.campaign.observer import Observer
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
 from edgeflare.campaign.recorded_campaign import run_recorded_campaign
 from edgeflare.campaign.run_description import describe_run
+from edgeflare.campaign.search_checks import require_searchable
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
@@ -54,6 +55,8 @@ def run_grid(
             return
         with ExitStack() as stack:
             opened = open_grid_pair(grid, pair, stack)
+            for cell in grid.cells(pair):
+                require_searchable(opened, cell.plan)
             for cell in grid.cells(pair):
                 if interrupt.asked():
                     return

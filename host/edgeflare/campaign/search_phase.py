@@ -11,7 +11,6 @@ from edgeflare.campaign.chain import Chain, chain_generator
 from edgeflare.campaign.journaled_chains import replay_answers, run_journaled_chains
 from edgeflare.campaign.observer import Progress
 from edgeflare.campaign.trigger_files import store_trigger
-from edgeflare.core.arm import Arm
 from edgeflare.core.outcome import Outcome
 from edgeflare.run.journal_rows import ChainRow, Ended, Role
 from edgeflare.search.operator_pool import domain_operators
@@ -35,9 +34,7 @@ class SearchPhase:
         context.health.canaries.load_references(context.panel.reading)
         self._context = context
         self._seeds = seeds
-        strategy = find_strategy(context.plan.strategy)
-        strategy.require_choices(context.panel.reading.decoders[Arm.DEVICE].choices)
-        self._strategy = strategy.create(context.plan.parameters)
+        self._strategy = find_strategy(context.plan.strategy).create(context.plan.parameters)
         self._donors = tuple(Donor(context.seeds.inputs[i], seeds[i]) for i in sorted(seeds))
         pool = domain_operators(context.domain.name, context.plan.operators)
         self._operators = tuple(map(context.domain.bound, pool))

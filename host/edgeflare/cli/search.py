@@ -16,6 +16,7 @@ from edgeflare.campaign.held_out import HeldOut, note_held_out
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
 from edgeflare.campaign.recorded_campaign import run_recorded_campaign
 from edgeflare.campaign.run_description import describe_run
+from edgeflare.campaign.search_checks import require_searchable
 from edgeflare.cli import pair_options, run_options, search_options
 from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
@@ -111,6 +112,7 @@ def search(
             f"opening {escape(printable(loaded.name))} on {escape(', '.join(plan.devices))}"
         ):
             opened = open_pair(loaded, plan, profiles, stack)
+        require_searchable(opened, plan)
         header = describe_run(opened, plan)
         if fail_on is run_options.FailOn.HARMFUL:
             require_labels(header.labels, header.arms[Arm.DEVICE].choices)

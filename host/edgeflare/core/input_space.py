@@ -118,6 +118,11 @@ class InputSpace:
         return np.dtype(self.dtype).kind in "iu"
 
     @property
+    def ordered(self) -> bool:
+        """Whether values are quantities, so that the size of a change says something."""
+        return True
+
+    @property
     def is_limited(self) -> bool:
         """Whether the type has values beyond the limits."""
         limits = np.iinfo(self.dtype) if self.whole else np.finfo(self.dtype)

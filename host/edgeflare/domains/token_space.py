@@ -40,6 +40,11 @@ class TokenSpace(InputSpace):
         return cls("int32", 0, size - 1, cell_axes=1)
 
     @property
+    def ordered(self) -> bool:
+        """Return False: ids are names."""
+        return False
+
+    @property
     def vocabulary(self) -> int:
         """Return the number of ids."""
         return int(self.highest) + 1

@@ -69,6 +69,7 @@ class DFlare(NoveltyParameters):
 
     summary = "DFlare, Algorithms 1 and 2 as the paper writes them"
     draws_from_pool = False
+    needs_paper_operators = True
 
     def search(self, start: Start) -> SearchGenerator:
         """Search as the paper's Algorithms 1 and 2 do."""
@@ -82,6 +83,7 @@ class DFlareD(Strategy):
 
     summary = "DFlare without state novelty (the paper's ablation)"
     draws_from_pool = False
+    needs_paper_operators = True
 
     def search(self, start: Start) -> SearchGenerator:
         """Search as the paper's ablation does."""
@@ -96,6 +98,7 @@ class DFlareR(NoveltyParameters):
 
     summary = "DFlare with operators drawn uniformly (the paper's ablation)"
     draws_from_pool = False
+    needs_paper_operators = True
 
     def search(self, start: Start) -> SearchGenerator:
         """Search as the paper's ablation does."""

@@ -57,6 +57,7 @@ class DFlarePublished(Strategy):
 
     summary = "DFlare as its published code behaves"
     draws_from_pool = False
+    needs_paper_operators = True
 
     distance_tolerance: float = parameter(
         DISTANCE_TOLERANCE,

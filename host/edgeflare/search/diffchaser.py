@@ -65,6 +65,7 @@ class DiffChaser(Strategy):
 
     summary = "a genetic baseline after DiffChaser's description"
     draws_from_pool = False
+    needs_paper_operators = True
     needs_choices = True
 
     population: int = parameter(

@@ -137,6 +137,8 @@ class Strategy(ABC):
         summary: one line that helps to choose among strategies.
         draws_from_pool: whether it draws from the run's operator pool, `Start.operators`; if not,
             it names its own operators.
+        needs_paper_operators: whether it draws from the operators of a paper, so that it cannot
+            search inputs of a domain that has none.
         needs_choices: whether it follows decisions, so that it cannot search where a task gives
             values and nothing to choose from.
 
@@ -144,6 +146,7 @@ class Strategy(ABC):
 
     summary: ClassVar[str] = ""
     draws_from_pool: ClassVar[bool] = True
+    needs_paper_operators: ClassVar[bool] = False
     needs_choices: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

@@ -19,6 +19,7 @@ from edgeflare.search.strategy_parameters import (
     read_assignments,
 )
 from edgeflare.suggestion import suggestion
+from edgeflare_operators import MutationOperator
 
 ENTRY_POINTS = "edgeflare.strategies"
 """The group of entry points under which a package offers the classes of strategies."""
@@ -78,6 +79,26 @@ class RegisteredStrategy:
             raise UserError(
                 f"the strategy {self.name} follows decisions, and the task of this pair compares "
                 "values: say --strategy climb"
+            )
+
+    def require_paper_operators(self, domain: str, operators: Sequence[MutationOperator]) -> None:
+        """Refuse a strategy that draws from a paper's operators where a domain has none.
+
+        Args:
+            domain: name of the domain of the inputs.
+            operators: the paper's for such inputs.
+
+        Raises:
+            UserError: it needs some.
+
+        """
+        if self.strategy.needs_paper_operators and not operators:
+            others = [
+                name for name, one in strategies().items() if not one.strategy.needs_paper_operators
+            ]
+            raise UserError(
+                f"the strategy {self.name} draws from the operators of its paper, which has none"
+                f" for the domain {domain}: take one of the strategies {', '.join(others)}"
             )
 
     def create(self, values: Mapping[str, Value]) -> Strategy:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from edgeflare_operators.audio.audio_library import Wave, transformed
+from edgeflare_operators.audio.audio_library import Wave, audio_library, transformed
 from edgeflare_operators.operator_registry import operator
 
 LOW_PASS_HZ = (150.0, 7_500.0)
@@ -19,21 +19,21 @@ ROLLOFFS_DB = (12, 18, 24)
 """Decibels an octave beyond the cut-off, each as likely."""
 
 
-@operator("low-pass", domain="audio")
+@operator("low-pass", domain="audio", require=audio_library)
 def low_pass(wave: Wave, rng: np.random.Generator) -> Wave:
     """Take away high frequencies."""
     cutoff, rolloff = _even_in_mel(LOW_PASS_HZ, rng), _rolloff(rng)
     return transformed(wave, "LowPassFilter", cutoff_freq=cutoff, rolloff=rolloff)
 
 
-@operator("high-pass", domain="audio")
+@operator("high-pass", domain="audio", require=audio_library)
 def high_pass(wave: Wave, rng: np.random.Generator) -> Wave:
     """Take away low frequencies."""
     cutoff, rolloff = _even_in_mel(HIGH_PASS_HZ, rng), _rolloff(rng)
     return transformed(wave, "HighPassFilter", cutoff_freq=cutoff, rolloff=rolloff)
 
 
-@operator("band-pass", domain="audio")
+@operator("band-pass", domain="audio", require=audio_library)
 def band_pass(wave: Wave, rng: np.random.Generator) -> Wave:
     """Keep one band of frequencies."""
     center, rolloff = _even_in_mel(BAND_CENTER_HZ, rng), _rolloff(rng)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from edgeflare_operators.audio.audio_library import Wave, transformed
+from edgeflare_operators.audio.audio_library import Wave, audio_library, transformed
 from edgeflare_operators.operator_registry import operator
 
 RATES = (0.8, 1.25)
@@ -20,20 +20,20 @@ MOST_SHIFT = 0.5
 """How far a sound is moved, as a share of its length."""
 
 
-@operator("time-stretch", domain="audio")
+@operator("time-stretch", domain="audio", require=audio_library)
 def time_stretch(wave: Wave, rng: np.random.Generator) -> Wave:
     """Play faster or slower at the same pitch; cut the end, or fill it up with silence."""
     return transformed(wave, "TimeStretch", rate=rng.uniform(*RATES))
 
 
-@operator("pitch-shift", domain="audio")
+@operator("pitch-shift", domain="audio", require=audio_library)
 def pitch_shift(wave: Wave, rng: np.random.Generator) -> Wave:
     """Raise or lower the pitch at the same speed."""
     semitones = rng.uniform(-MOST_SEMITONES, MOST_SEMITONES)
     return transformed(wave, "PitchShift", num_semitones=semitones)
 
 
-@operator("time-shift", domain="audio")
+@operator("time-shift", domain="audio", require=audio_library)
 def time_shift(wave: Wave, rng: np.random.Generator) -> Wave:
     """Move forwards or backwards; what leaves at one end enters at the other, faded for 5 ms."""
     return transformed(wave, "Shift", shift_amount=rng.uniform(-MOST_SHIFT, MOST_SHIFT))

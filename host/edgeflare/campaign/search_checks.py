@@ -1,0 +1,62 @@
+"""Checks that a search can be made on an opened pair, before anything of it is written."""
+
+from __future__ import annotations
+
+from edgeflare.campaign.opened_pair import OpenedPair
+from edgeflare.core.arm import Arm
+from edgeflare.core.domain import Domain
+from edgeflare.errors import UserError
+from edgeflare.run.plan import Plan
+from edgeflare.search.operator_pool import domain_operators, pool_names
+from edgeflare.search.strategy_registry import RegisteredStrategy, find_strategy
+from edgeflare_operators import MutationOperator, OperatorError
+
+
+def require_searchable(opened: OpenedPair, plan: Plan) -> None:
+    """Refuse a search whose strategy, operators or bounds the pair has nothing for.
+
+    Args:
+        opened: the pair.
+        plan: of the search, settled or not.
+
+    Raises:
+        UserError: the strategy needs decisions or operators that there are not, a library that an
+            operator needs is not installed, or the inputs have no distance to be bounded.
+
+    """
+    domain = opened.pair.interface.domain
+    strategy = find_strategy(plan.strategy)
+    strategy.require_choices(opened.panel.reading.decoders[Arm.DEVICE].choices)
+    strategy.require_paper_operators(domain.name, domain.paper_operators())
+    for operator in _drawn(strategy, domain, plan):
+        try:
+            operator.require()
+        except OperatorError as error:
+            raise UserError(str(error)) from error
+    _require_bounds(domain, plan)
+
+
+def _drawn(strategy: RegisteredStrategy, domain: Domain, plan: Plan) -> list[MutationOperator]:
+    """Return the operators that a search may draw."""
+    if strategy.strategy.needs_paper_operators:
+        return [*domain.paper_operators(), *domain.published_operators()]
+    if not strategy.strategy.draws_from_pool:
+        return []
+    pool = domain_operators(domain.name, pool_names(domain.name, plan.operators))
+    if not pool:
+        raise UserError(
+            f"the strategy {strategy.name} needs operators, and EdgeFlare has none for the domain"
+            f" {domain.name}: say --operators all, or name those of the package that brings it"
+        )
+    return list(pool)
+
+
+def _require_bounds(domain: Domain, plan: Plan) -> None:
+    """Refuse bounds of the change of values that are no quantities."""
+    for option, bound in (("--max-linf", plan.max_linf), ("--max-l2", plan.max_l2)):
+        if isinstance(bound, (int, float)) and not domain.space.ordered:
+            raise UserError(
+                f"{option} {bound:g}: values of the domain {domain.name} are names and no"
+                " quantities, so their change has no size: leave the option out, or bound the"
+                " distance with --within"
+            )
