@@ -115,6 +115,7 @@ class EdgeFlare:
         total_time: float | None = None,
         limit: int | None = None,
         find: Literal["any", "compression", "kernel"] = "any",
+        strategy: str = "boundary",
         min_strength: float = 0.0,
         within: float | Literal["default"] | None = "default",
         shrink: int | None = None,
@@ -130,6 +131,7 @@ class EdgeFlare:
             total_time: seconds that the search may take; None for no bound.
             limit: take the first so many seeds only.
             find: which deviations count.
+            strategy: name of the search strategy; models of values need one such as climb.
             min_strength: deviations weaker than this do not count, once they are strengthened.
             within: deviations farther from their seed than this PSNR in dB (of sounds SNR) do not
                 count, once they are shrunk; None for any distance. By default 30 for images; each
@@ -159,7 +161,7 @@ class EdgeFlare:
         _check("shrink", shrink, 0, MOST, whole=True)
         _check_choice("find", find, [one.value for one in Find])
         plan = Plan(
-            strategy="boundary",
+            strategy=strategy,
             goal=Goal(Find(find)),
             devices=(),
             rng_seed=rng_seed,

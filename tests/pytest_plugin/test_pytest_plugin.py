@@ -17,6 +17,7 @@ from edgeflare.errors import UserError
 from edgeflare.pytest_plugin import EdgeFlare, Result, assert_decides_alike
 from edgeflare.report.entry_names import worst_first
 from edgeflare.run.run_document import from_json, to_json
+from small_pairs import write_score_pair
 
 pytestmark = pytest.mark.slow
 
@@ -335,3 +336,39 @@ def test_a_search_draws_from_the_operators_that_are_named(tmp_path: Path) -> Non
     assert document["plan"]["operators"] == ["median-blur", "pixel-change"]
     with pytest.raises(UserError, match="'median-blurr'; did you mean median-blur"):
         edgeflare.search(pair, operators=["median-blurr"], **budget)
+
+
+GATE_OF_OTHERS = """
+from edgeflare.pytest_plugin import assert_decides_alike
+
+def test_words(edgeflare):
+    result = edgeflare.search({words!r}, limit=3, total_queries=300, within=None, shrink=0)
+    assert_decides_alike(result)
+
+def test_values(edgeflare):
+    result = edgeflare.search(
+        {values!r}, strategy="climb", total_queries=200, within=None, shrink=0
+    )
+    assert_decides_alike(result)
+
+def test_values_have_no_boundary(edgeflare):
+    edgeflare.search({values!r})
+"""
+
+
+def test_sounds_and_values_are_gated_as_images_are(tmp_path: Path) -> None:
+    words = str(ROOT / "examples" / "spoken_words")
+    described = '[inputs.values]\ndomain = "array"\narray = "inputs"\nlowest = -4.0\n'
+    task = 'highest = 4.0\n[task]\nname = "regression"\ntolerance = 0.3\n'
+    values = str(write_score_pair(tmp_path / "values", described + task))
+    gate = GATE_OF_OTHERS.format(words=words, values=values)
+    (tmp_path / "test_gate.py").write_text(gate)
+
+    said = run_pytest(tmp_path, "--edgeflare-out", "runs")
+
+    assert said.returncode == 1
+    assert "spoken-words decides differently on emulated-builtin: 100.0% of 3" in said.stdout
+    assert "  sound: " in said.stdout
+    assert "values decides differently on emulated-builtin" in said.stdout
+    assert "boundary follows decisions, and the task of this pair compares values" in said.stdout
+    assert "  device    values" in said.stdout
