@@ -103,7 +103,8 @@ def partial_sidestep(
     step = np.where(chosen, rng.normal(0.0, PARTIAL_STEP_STD, gradient.shape), 0.0)
     change = _towards_margin(boundary, np.where(chosen, gradient, 0.0), point, aim, step)
     dithered = space.dithered(space.levels(point.input) + change, rng)
-    return np.where(chosen, dithered, point.input)
+    cells = mask.reshape(space.cell_mask(point.input.shape))  # an input may have fewer axes
+    return np.where(cells, dithered, point.input)
 
 
 def _towards_margin(
