@@ -4,8 +4,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
+from edgeflare.core.seeds import Seeds
 from edgeflare.errors import UserError
 from edgeflare.replay import replay_run
 from edgeflare.run.journal import Journal
@@ -17,7 +19,9 @@ def copy(name: str, run: Path) -> None:
     past: Any = SimpleNamespace(
         suite=[{}], files=lambda _: {name: b"theirs"}, directory=RunDirectory(run.parent / "past")
     )
-    replay_run._copy_inputs(past, RunDirectory(run), Journal.create(run / "run.db", {}))
+    seeds = Seeds(np.empty(0), None, ())
+    journal = Journal.create(run / "run.db", {})
+    replay_run._copy_inputs(past, seeds, RunDirectory(run), journal)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from itertools import takewhile
@@ -18,7 +18,7 @@ from edgeflare.core.evaluated_query import EvaluatedQuery
 from edgeflare.core.input import Input
 from edgeflare.core.query import Query
 from edgeflare.core.seeds import Seeds
-from edgeflare.core.task import ModelOutputs
+from edgeflare.core.task import Decoder, ModelOutputs
 from edgeflare.core.tensor import RawBatch
 from edgeflare.devices.device import Device, connect
 from edgeflare.devices.profile import Profile
@@ -100,6 +100,7 @@ def open_pair(
     profiles: Sequence[Profile],
     stack: ExitStack,
     seeds_for: SeedSource | None = None,
+    before: Mapping[Arm, Decoder] | None = None,
 ) -> OpenedPair:
     """Open a pair's models and its seeds, and the devices; `stack` closes them.
 
@@ -110,6 +111,7 @@ def open_pair(
         profiles: the devices, at least one; they share the seeds out.
         stack: closes what is opened.
         seeds_for: returns the seeds; by default the pair's own, up to the plan's limit.
+        before: how the outputs were read in the run that is evaluated again; None for none.
 
     Raises:
         UserError: a model, the seeds or a profile is not what it should be.
@@ -118,6 +120,7 @@ def open_pair(
     """
     require_original(pair, plan.goal.find)
     begun = time.monotonic()
+    earlier = before or {}
     interface = pair.interface
     ensemble = plan.ensemble or default_ensemble(pair, plan.goal.find)
     twin = stack.enter_context(closing(_open_twin(pair, profiles[0], ensemble[0])))
@@ -129,8 +132,12 @@ def open_pair(
     hosts: dict[Arm, ArmModel] = {}
     if original is not None:
         theirs = ModelInputs(interface, original.signature.inputs, str(pair.original), like=inputs)
-        hosts[Arm.ORIGINAL] = host_arm(pair, str(pair.original), original, theirs, seeds)
-    hosts[Arm.TWIN] = host_arm(pair, str(pair.compressed), twin, inputs, seeds)
+        hosts[Arm.ORIGINAL] = host_arm(
+            pair, str(pair.original), original, theirs, seeds, earlier.get(Arm.ORIGINAL)
+        )
+    hosts[Arm.TWIN] = host_arm(
+        pair, str(pair.compressed), twin, inputs, seeds, earlier.get(Arm.TWIN)
+    )
     require_comparable(pair, hosts)
     devices = tuple(stack.enter_context(connect(profile)) for profile in profiles)
     on_devices = [
@@ -179,7 +186,12 @@ def _open_on_device(pair: Pair, device: Device, twin: CompressedModel) -> Device
 
 
 def host_arm(
-    pair: Pair, name: str, model: HostModel, inputs: ModelInputs, seeds: Seeds
+    pair: Pair,
+    name: str,
+    model: HostModel,
+    inputs: ModelInputs,
+    seeds: Seeds,
+    before: Decoder | None = None,
 ) -> ArmModel:
     """Return a model of the host as an arm of its pair.
 
@@ -189,6 +201,8 @@ def host_arm(
         model: runs it.
         inputs: what it takes.
         seeds: what the task may look at to know how its outputs are to be read.
+        before: how they were read in the run that is evaluated again; kept where the model has the
+            same outputs.
 
     Raises:
         UserError: the pair's task does not fit the model's outputs.
@@ -210,7 +224,10 @@ def host_arm(
         operators=model.operators,
         sample=sample,
         inputs=len(model.signature.inputs) if task.reads_inputs else 0,
+        before=before,
     )
+    if before is not None and before.outputs == described.outputs:
+        return ArmModel(evaluator, encoder, before, fixed)
     return ArmModel(evaluator, encoder, task.decoder(described), fixed)
 
 

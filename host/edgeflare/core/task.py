@@ -30,6 +30,8 @@ class ModelOutputs:
         sample: runs the model on the first so many seeds; on fewer where there are fewer.
         inputs: how many of the leading tensors are the model's inputs as it was given them; 0 but
             for a task that reads inputs.
+        before: the decoder of the model in whose place this one is evaluated again, whose measured
+            units are kept; None elsewhere.
 
     """
 
@@ -40,6 +42,7 @@ class ModelOutputs:
     operators: tuple[str, ...]
     sample: Callable[[int], RawBatch]
     inputs: int = 0
+    before: Decoder | None = None
 
 
 class Decoder(ABC):
@@ -92,6 +95,19 @@ class Decoder(ABC):
     def describe(self, decision: int) -> str:
         """Return a decision as people read it, where the user has not named the decisions."""
         return self.names[decision] if decision < len(self.names) else str(decision)
+
+    def describe_answer(self, answer: Answer, classes: Sequence[str] = ()) -> str:
+        """Return an answer as people read it.
+
+        Args:
+            answer: one that this decoder read.
+            classes: the user's names of the decisions; empty where there are none.
+
+        """
+        if answer.decision is None:
+            return "nothing"
+        named = answer.decision < len(classes)
+        return classes[answer.decision] if named else self.describe(answer.decision)
 
 
 class Task(ABC):

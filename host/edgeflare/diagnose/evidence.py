@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from edgeflare.core.answer import Answer
+from edgeflare.core.task import Decoder
 from edgeflare.diagnose.execution_modes import Vote
 from edgeflare.diagnose.seed_disagreement import Disagreement
 
@@ -33,6 +35,7 @@ class Evidence:
         kernel_in_layer: whether some operator, given the same inputs, has other outputs on the
             device than on the twin; None where the layers could not be observed.
         classes: names of the classes; empty where there are none.
+        decoder: describes answers; None where nothing but their labels is known.
 
     """
 
@@ -48,20 +51,56 @@ class Evidence:
     compression_in_layer: bool | None = None
     kernel_in_layer: bool | None = None
     classes: tuple[str, ...] = ()
+    decoder: Decoder | None = None
 
     def named(self, label: int | None) -> str:
         """Return the name of a class, or its number where it has none."""
         if label is None:
             return "nothing"
-        return self.classes[label] if label < len(self.classes) else str(label)
+        if label < len(self.classes):
+            return self.classes[label]
+        return str(label) if self.decoder is None else self.decoder.describe(label)
+
+    def said(self, vote: Vote) -> str:
+        """Return what a mode answered, in a word or two."""
+        if vote.is_of_values and vote.failure is None:
+            return next((f"the {arm}'s values" for arm, one in self._arms if one is vote), "others")
+        if self.decoder is None or vote.answer is None:
+            return self.named(vote.label)
+        return self.decoder.describe_answer(vote.answer, self.classes)
+
+    @property
+    def _arms(self) -> list[tuple[str, Vote | None]]:
+        return [("original", self.original), ("twin", self.twin), ("device", self.device)]
+
+    def reference(self) -> tuple[str, Vote]:
+        """Return the arm from which the distances of values are measured, and its answer."""
+        return ("twin", self.twin) if self.original is None else ("original", self.original)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values."""
         votes = [self.original, *self.host, self.device, *self.others]
         return {
-            "votes": [vote.to_json() for vote in votes if vote is not None],
+            "votes": [self._vote(vote) for vote in votes if vote is not None],
             "recorded": list(self.recorded),
             "same_runtime": self.same_runtime,
             "same_machine": self.same_machine,
             "seeds": {name: found.to_json() for name, found in self.seeds.items()},
         }
+
+    def _vote(self, vote: Vote) -> dict[str, Any]:
+        fields = vote.to_json()
+        if text := self.described(vote):
+            fields["described"] = text
+        return fields
+
+    def described(self, vote: Vote) -> str | None:
+        """Return an answer in full, where a label says too little; None where it says it all."""
+        if self.decoder is None or vote.answer is None or vote.failure is not None:
+            return None
+        if type(vote.answer) is Answer:
+            return None
+        text = self.decoder.describe_answer(vote.answer, self.classes)
+        name, reference = self.reference()
+        apart = None if vote is reference else vote.distance(reference)
+        return text if apart is None else f"{text}; {apart:.4g} from the {name}"

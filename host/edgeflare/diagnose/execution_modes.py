@@ -78,6 +78,7 @@ class Vote:
         tied: whether the two largest raw outputs were equal, the first time.
         failure: why there was no answer, the first time; None where there was one.
         probabilities: of each class, the first time; empty where it failed.
+        answer: the first answer itself; None where only its label is known.
 
     """
 
@@ -87,6 +88,7 @@ class Vote:
     tied: bool = False
     failure: str | None = None
     probabilities: tuple[float, ...] = ()
+    answer: Answer | None = None
 
     @property
     def label(self) -> int | None:
@@ -97,6 +99,26 @@ class Vote:
     def steady(self) -> bool:
         """Whether all answers are the same, to the bit."""
         return len(set(self.labels)) <= 1 and len(set(self.outputs)) <= 1
+
+    @property
+    def is_of_values(self) -> bool:
+        """Whether the answers are values, of which labels say nothing."""
+        return self.answer is not None and not self.answer.chooses
+
+    def agrees(self, other: Vote) -> bool:
+        """Whether two modes answered alike, as the task compares answers; or failed alike."""
+        if self.failure is not None or other.failure is not None:
+            return self.failure == other.failure
+        if self.answer is None or other.answer is None:
+            return self.label == other.label
+        return not self.answer.differs(other.answer)
+
+    def distance(self, other: Vote) -> float | None:
+        """Return how far two modes' values are apart; None of labels, and where one failed."""
+        if not self.is_of_values or self.failure is not None or other.failure is not None:
+            return None
+        assert self.answer is not None and other.answer is not None  # noqa: S101, PT018
+        return self.answer.distance(other.answer)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values."""
@@ -237,4 +259,5 @@ def _vote(mode: ExecutionMode, answers: Sequence[Answer], checksums: Sequence[in
         tied=first.tied,
         failure=first.failure,
         probabilities=() if first.failure else tuple(float(p) for p in first.probabilities),
+        answer=first,
     )

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.core.answer import Answer
 from edgeflare.core.arm import Arm
 from edgeflare.core.seeds import Seeds
 from edgeflare.devices.device import Device
@@ -34,6 +35,7 @@ from edgeflare.diagnose.seed_disagreement import (
     Labels,
     Probabilities,
     disagreement,
+    disagreement_of_values,
     explained,
     readings,
 )
@@ -210,6 +212,7 @@ class _Explainer:
                 same_machine=_architecture(platform.machine()) == _architecture(provenance.machine),
                 seeds=self._seeds,
                 classes=self._run.header.classes,
+                decoder=decoder,
             )
             for at in range(len(findings))
         ]
@@ -241,22 +244,31 @@ class _Explainer:
         if len(outcomes) < _LEAST_SEEDS:
             return {}
         arms = [arm for arm in Arm if all(arm in outcome.answers for outcome in outcomes)]
-        labels: dict[Arm, Labels] = {
-            arm: [outcome[arm].decision for outcome in outcomes] for arm in arms
-        }
-        spread = {
-            arm: np.stack([outcome[arm].probabilities for outcome in outcomes]) for arm in arms
-        }
-        found: dict[str, Disagreement] = {}
+        answers = {arm: [outcome[arm] for outcome in outcomes] for arm in arms}
         pairs = [(Arm.ORIGINAL, Arm.TWIN, True), (Arm.TWIN, Arm.DEVICE, self._same_device)]
-        for first, second, known in pairs:
-            if known and first in labels and second in labels:
-                both = (spread[first], spread[second])
-                one = disagreement(labels[first], labels[second], both)
-                # Other preprocessing is tried on the twin, also in place of the device.
-                wanted = spread[first] if second is Arm.TWIN else spread[second]
-                found[f"{first}-{second}"] = self._explained(one, wanted)
-        return found
+        return {
+            f"{first}-{second}": self._between(second, answers[first], answers[second])
+            for first, second, known in pairs
+            if known and first in answers and second in answers
+        }
+
+    def _between(
+        self, second: Arm, theirs: Sequence[Answer], its: Sequence[Answer]
+    ) -> Disagreement:
+        """Return how two arms disagree on the seeds, by the answers of the first and the second."""
+        if not its[0].chooses:
+            return disagreement_of_values(theirs, its)
+        labels: tuple[Labels, Labels] = (
+            [one.decision for one in theirs],
+            [one.decision for one in its],
+        )
+        spread = (
+            np.stack([one.probabilities for one in theirs]),
+            np.stack([one.probabilities for one in its]),
+        )
+        # Other preprocessing is tried on the twin, also in place of the device.
+        wanted = spread[0] if second is Arm.TWIN else spread[1]
+        return self._explained(disagreement(*labels, spread), wanted)
 
     def _explained(self, found: Disagreement, wanted: Probabilities) -> Disagreement:
         """Try other preprocessing on the twin, with which it agrees with the other arm."""

@@ -77,7 +77,7 @@ def _votes(one: Explanation, classes: Sequence[str]) -> Table:
         if vote is not None:
             table.add_row(
                 Text(str(vote.mode)),
-                Text(_label(vote, classes)),
+                Text(evidence.described(vote) or _label(vote, classes)),
                 str(len(vote.labels)),
                 f"{vote.outputs[0]:08x}" if vote.steady else "varies",
             )

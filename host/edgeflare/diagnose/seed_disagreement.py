@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.core.answer import Answer
 from edgeflare.domains.preprocess import PRESETS, ImageEncoder, Preprocess
 from edgeflare.models.evaluator import Evaluator
 from edgeflare_operators.operator_registry import Image
@@ -48,9 +49,11 @@ class Disagreement:
 
     Attributes:
         rate: share of the seeds on which their labels differ.
-        classes: share of the classes, by the first arm's labels, with at least one such seed.
+        classes: share of the classes, by the first arm's labels, with at least one such seed; 0 of
+            values, which have no classes.
         varied: whether the second arm's labels vary: no label is given to nearly all seeds.
-        distance: mean over the seeds of the total variation between their probabilities, 0 to 1.
+        distance: mean over the seeds of the total variation between their probabilities, 0 to 1; of
+            values, of their distance over the tolerance, at most 1 of each seed.
         explained: another preprocessing of the second arm's input with which the two agree; None
             where none was found, or none was tried.
 
@@ -91,6 +94,22 @@ def disagreement(
         varied=commonest < _NEARLY_ALL * len(pairs),
         distance=_distance(*probabilities),
     )
+
+
+def disagreement_of_values(first: Sequence[Answer], second: Sequence[Answer]) -> Disagreement:
+    """Compare two arms' values of the same seeds, at least one."""
+    pairs = list(zip(first, second, strict=True))
+    return Disagreement(
+        rate=sum(one.differs(other) for one, other in pairs) / len(pairs),
+        classes=0.0,
+        varied=any(one.differs(second[0]) for one in second[1:]),
+        distance=float(np.mean([_over_tolerance(*pair) for pair in pairs])),
+    )
+
+
+def _over_tolerance(one: Answer, other: Answer) -> float:
+    strength = one.strength_against(other)
+    return 1.0 if strength is None else min(1.0, strength + 1.0)
 
 
 def explained(

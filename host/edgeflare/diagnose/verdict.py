@@ -82,7 +82,7 @@ def judge(evidence: Evidence) -> Verdict:
     if len(evidence.device.labels) < REPEATS:
         raise ValueError(f"no verdict without {REPEATS} answers of the device")
     return (
-        _unstable(evidence) or _wrong_input(evidence) or _failing(evidence) or _by_labels(evidence)
+        _unstable(evidence) or _wrong_input(evidence) or _failing(evidence) or _by_answers(evidence)
     )
 
 
@@ -135,28 +135,52 @@ def _failing(evidence: Evidence) -> Verdict | None:
     return Verdict("kernel", f"the device fails ({device.failure}); {why}", which)
 
 
-def _by_labels(evidence: Evidence) -> Verdict:
+def _by_answers(evidence: Evidence) -> Verdict:
     twin, device = evidence.twin, evidence.device
     original = evidence.original
     shares = _shares(evidence)
-    f = None if original is None else original.label
-    h, g = twin.label, device.label
-    first, second, third = map(evidence.named, (f, h, g))
-    if h == g and (original is None or f == g):
-        return Verdict("none", "all arms give the same label")
-    if h == g:
-        return Verdict(
-            "compression", f"twin and device both give {third}, the original {first}", shares=shares
-        )
+    agree = twin.agrees(device)
+    if agree and (original is None or original.agrees(device)):
+        same = "no arm's values deviate" if device.is_of_values else "all arms give the same label"
+        return Verdict("none", same)
+    if agree:
+        return Verdict("compression", _against_the_original(evidence), shares=shares)
     which, why = _which(evidence)
-    if original is not None and f not in (h, g):
-        reason = f"original, twin and device give {first}, {second} and {third}"
-        return Verdict("several", f"{reason}; {why}", which, shares)
-    if original is not None and f != g and twin.tied:
+    if original is not None and not (original.agrees(twin) or original.agrees(device)):
+        return Verdict("several", f"{_all_apart(evidence)}; {why}", which, shares)
+    if original is not None and not original.agrees(device) and twin.tied:
         return Verdict("several", f"compression brought the twin to a tie; {why}", which, shares)
     if suspicion := _host_suspect(evidence):
         return Verdict("host-suspect", suspicion, shares=shares)
     return Verdict("kernel", why, which, shares)
+
+
+def _against_the_original(evidence: Evidence) -> str:
+    """Say that twin and device agree, and that the original does not."""
+    original, twin, device = evidence.original, evidence.twin, evidence.device
+    assert original is not None  # noqa: S101 - where there is none, nothing deviates
+    far, near = device.distance(original), device.distance(twin)
+    if far is None or near is None:
+        said, theirs = evidence.said(device), evidence.said(original)
+        if evidence.said(twin) != said:
+            said = f"{evidence.said(twin)} and {said}"
+            return f"twin and device give {said}, the original {theirs}"
+        return f"twin and device both give {said}, the original {theirs}"
+    return f"the device's values are {far:.4g} from the original's, and {near:.4g} from the twin's"
+
+
+def _all_apart(evidence: Evidence) -> str:
+    """Say that no two arms agree."""
+    original, twin, device = evidence.original, evidence.twin, evidence.device
+    assert original is not None  # noqa: S101 - asked only where there is one
+    by_compression, by_kernels = twin.distance(original), device.distance(twin)
+    if by_compression is None or by_kernels is None:
+        first, second, third = map(evidence.said, (original, twin, device))
+        return f"original, twin and device give {first}, {second} and {third}"
+    return (
+        f"the twin's values are {by_compression:.4g} from the original's, and the device's"
+        f" {by_kernels:.4g} from the twin's"
+    )
 
 
 def _host_suspect(evidence: Evidence) -> str | None:
@@ -164,16 +188,16 @@ def _host_suspect(evidence: Evidence) -> str | None:
     shaky = [vote for vote in evidence.host if not vote.steady]
     if shaky:
         return f"{shaky[0].mode} differs from one time to the next"
-    g = evidence.device.label
-    everywhere = [evidence.device, *evidence.others]
+    device = evidence.device
+    everywhere = [device, *evidence.others]
     # Equal outputs of the same kernels; equal labels alone may be chance.
-    alike = {(vote.mode.ran, vote.outputs[:1]) for vote in everywhere if vote.label == g}
+    alike = {(vote.mode.ran, vote.outputs[:1]) for vote in everywhere if vote.agrees(device)}
     siding = [vote for vote in evidence.host if (vote.mode.ran, vote.outputs[:1]) in alike]
-    sets = {vote.mode.ran for vote in everywhere if vote.label == g}
-    unanimous = len(sets) > 1 and all(vote.label == g for vote in everywhere)
+    sets = {vote.mode.ran for vote in everywhere if vote.agrees(device)}
+    unanimous = len(sets) > 1 and all(vote.agrees(device) for vote in everywhere)
     if siding and unanimous and evidence.twin.mode.ran in sets:
         return (
-            f"the device gives {evidence.named(g)} under all its kernels, and so does "
+            f"the device gives {_as_it_does(evidence)} under all its kernels, and so does "
             f"{siding[0].mode}, but not {evidence.twin.mode}"
         )
     return None
@@ -184,25 +208,25 @@ def _which(evidence: Evidence) -> tuple[Which, str]:
     device, twin = evidence.device, evidence.twin
 
     def said(vote: Vote) -> str:
-        return vote.failure or evidence.named(vote.label)
+        return vote.failure or evidence.said(vote)
 
     for other in evidence.others:
         threads = other.mode.kernels == device.mode.kernels and (
             other.mode.threads != device.mode.threads
         )
-        if threads and _answer(other) != _answer(device):
+        if threads and not other.agrees(device):
             return "thread count", f"the device gives {said(other)} with {_threads(other)}"
     if device.mode.kernels == twin.mode.ran and device.mode.ran != twin.mode.ran:
         which: Which = "delegate" if evidence.same_runtime else "runtime version"
         return which, "the device's runtime delegated nothing, the host's did"
     same = [vote for vote in evidence.host if vote.mode.ran == device.mode.ran]
-    if device.mode.ran != twin.mode.ran and any(_answer(vote) == _answer(device) for vote in same):
+    if device.mode.ran != twin.mode.ran and any(vote.agrees(device) for vote in same):
         alone = _standing_alone(evidence)
         why = f"the host too gives {said(device)} with {device.mode.ran} kernels"
         return _KERNELS[alone], f"{why}; {_whose(evidence, alone)}"
     if only_on_device := _only_on_device(evidence):
         return only_on_device
-    changed = [vote for vote in evidence.others if _answer(vote) == _answer(twin)]
+    changed = [vote for vote in evidence.others if vote.agrees(twin)]
     if changed and changed[0].mode.ran != device.mode.ran:
         which = _KERNELS[device.mode.ran]
         why = f"the device gives {said(twin)} with {changed[0].mode.ran} kernels"
@@ -223,11 +247,7 @@ def _standing_alone(evidence: Evidence) -> Kernels | None:
     """Return which of the host's kernel sets the others contradict: the twin's or the device's."""
     twin_kernels, device_kernels = evidence.twin.mode.ran, evidence.device.mode.ran
     third = [vote for vote in evidence.host if vote.mode.ran not in (twin_kernels, device_kernels)]
-    return (
-        twin_kernels
-        if any(_answer(vote) == _answer(evidence.device) for vote in third)
-        else device_kernels
-    )
+    return twin_kernels if any(vote.agrees(evidence.device) for vote in third) else device_kernels
 
 
 def _whose(evidence: Evidence, alone: Kernels | None) -> str:
@@ -246,8 +266,11 @@ def _shares(evidence: Evidence) -> tuple[float, float] | None:
     """Return the shares of compression and kernels in the change of the margin.
 
     The margin is the probability of the original's label less that of the device's. Compression
-    changes it from original to twin, the kernels from twin to device.
+    changes it from original to twin, the kernels from twin to device. Of values, their distances
+    are the changes.
     """
+    if evidence.device.is_of_values:
+        return _shares_of_distance(evidence)
     arms = (evidence.original, evidence.twin, evidence.device)
     margins = []
     for arm in arms:
@@ -266,8 +289,19 @@ def _shares(evidence: Evidence) -> tuple[float, float] | None:
     return compression, 1.0 - compression
 
 
-def _answer(vote: Vote) -> tuple[int | None, str | None]:
-    return vote.label, vote.failure
+def _shares_of_distance(evidence: Evidence) -> tuple[float, float] | None:
+    if evidence.original is None:
+        return None
+    by_compression = evidence.twin.distance(evidence.original)
+    by_kernels = evidence.device.distance(evidence.twin)
+    if by_compression is None or by_kernels is None or not by_compression + by_kernels:
+        return None
+    compression = by_compression / (by_compression + by_kernels)
+    return compression, 1.0 - compression
+
+
+def _as_it_does(evidence: Evidence) -> str:
+    return "the same values" if evidence.device.is_of_values else evidence.said(evidence.device)
 
 
 def _threads(vote: Vote) -> str:

@@ -13,6 +13,7 @@ from edgeflare.campaign.opened_pair import OpenedPair, open_pair
 from edgeflare.campaign.recorded_campaign import run_recorded_campaign
 from edgeflare.campaign.reevaluation import evaluate_again
 from edgeflare.campaign.run_description import describe_run
+from edgeflare.core.seeds import Seeds
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
@@ -62,7 +63,9 @@ def open_replay(past: PastRun, pair: Pair, profiles: Sequence[Profile], stack: E
         shrink=0,
     )
     twin_alone = replace(plan, ensemble=plan.ensemble[:1], elsewhere=())
-    opened = open_pair(pair, twin_alone, profiles, stack, seeds_for=past.seeds)
+    opened = open_pair(
+        pair, twin_alone, profiles, stack, seeds_for=past.seeds, before=past.header.arms
+    )
     header = replace(describe_run(opened, plan), labels=past.header.labels, names=past.header.names)
     return Replay(past, opened, header)
 
@@ -87,7 +90,7 @@ def begin_replay(
         [_trigger(entry) for entry in past.suite],
         [_nothing_spent(entry.seed_id) for entry in past.suite if entry.seed_id in past.searched],
     )
-    _copy_inputs(past, directory, journal)
+    _copy_inputs(replay.past, replay.opened.seeds, directory, journal)
     return directory, journal
 
 
@@ -102,7 +105,7 @@ def resume_replay(
     """
     require_same_replay(path, replay.past, baseline)
     directory, journal = resume_run(path, replay.header)
-    _copy_inputs(replay.past, directory, journal)
+    _copy_inputs(replay.past, replay.opened.seeds, directory, journal)
     return directory, journal
 
 
@@ -128,9 +131,12 @@ def run_replay(
     )
 
 
-def _copy_inputs(past: PastRun, directory: RunDirectory, journal: Journal) -> None:
+def _copy_inputs(past: PastRun, seeds: Seeds, directory: RunDirectory, journal: Journal) -> None:
     """Copy the inputs of a run; where that fails, leave the replay resumable."""
     try:
+        for at, seed_id in enumerate(seeds.ids if seeds.fixed else ()):
+            fixed = {name: rows[at] for name, rows in seeds.fixed.items()}
+            directory.store_fixed(seed_id, fixed)
         for entry in past.suite:
             for name, data in past.files(entry).items():
                 if PurePosixPath(name).parts[0] not in INPUT_FOLDERS:

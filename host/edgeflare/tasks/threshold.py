@@ -98,10 +98,13 @@ class Threshold(Task):
         frames = ClipFrames.of_model(model.frames, self._rule, self._first, model.name)
         at, source = self._places(model)
         self._require_range(model, at)
+        known = self._spread
+        if not known and isinstance(model.before, ThresholdDecoder):
+            known = model.before.spread
         decoder = ThresholdDecoder(
-            model.outputs, at, self._threshold, self._spread or 1.0, self._names, frames, source
+            model.outputs, at, self._threshold, known or 1.0, self._names, frames, source
         )
-        return decoder if self._spread else decoder.with_spread(self._measured(model, decoder))
+        return decoder if known else decoder.with_spread(self._measured(model, decoder))
 
     @classmethod
     def decoder_from_json(cls, fields: Mapping[str, Any]) -> ThresholdDecoder:

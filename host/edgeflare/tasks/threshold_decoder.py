@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -65,7 +65,12 @@ class ScoreAnswer(Answer):
 
 
 class ThresholdDecoder(Decoder):
-    """Reads one score, or how far an output is from the input that it reconstructs."""
+    """Reads one score, or how far an output is from the input that it reconstructs.
+
+    Attributes:
+        spread: the interquartile range of the seeds' scores.
+
+    """
 
     def __init__(
         self,
@@ -96,7 +101,8 @@ class ThresholdDecoder(Decoder):
         self._sides = names
         self.meaning = "a score" if source is None else "a reconstruction"
         self._at, self._source, self._frames = at, source, frames
-        self._threshold, self._spread = threshold, spread
+        self.spread = spread
+        self._threshold = threshold
         rule_keeps_grid = source is None and frames.rule != "mean"
         quantized = rule_keeps_grid and not self.tensor.dtype.startswith("float")
         self._nearly = TIE_STEPS * self.tensor.scale if quantized else 0.0
@@ -144,12 +150,19 @@ class ThresholdDecoder(Decoder):
         shown = frames_to_show(self._frames, answers, compared)
         return tuple(self._view(head, frame) for head, frame in shown)
 
+    def describe_answer(self, answer: Answer, classes: Sequence[str] = ()) -> str:
+        """Return the side of an answer, and its score where it is one."""
+        side = super().describe_answer(answer, classes)
+        if not isinstance(answer, ScoreAnswer) or answer.failure is not None:
+            return side
+        return f"{side} ({answer.score:.4g})"
+
     def to_json(self) -> dict[str, Any]:
         """Return the tensors, the threshold, and how the score is read."""
         return {
             "tensor": asdict(self.tensor),
             "threshold": self._threshold,
-            "spread": self._spread,
+            "spread": self.spread,
             "names": list(self._sides),
             "at": self._at,
             "source": self._source,
@@ -186,7 +199,7 @@ class ThresholdDecoder(Decoder):
             )
         beyond = score - self._threshold
         tied = abs(beyond) <= self._nearly
-        excess = 0.0 if tied else beyond / self._spread
+        excess = 0.0 if tied else beyond / self.spread
         scores = np.array([-excess, excess]) * (MARGIN / 2)
         return ScoreAnswer(
             int(excess >= 0.0), tied, softmax(scores[None])[0], scores, score=score, excess=excess

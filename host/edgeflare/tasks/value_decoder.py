@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from math import inf
@@ -24,6 +24,9 @@ STATE_VALUES = 64
 
 MOST_SHOWN_VALUES = 16
 """Values of each arm that are kept to be shown: the reports of thousands of findings stay small."""
+
+MOST_SHOWN = 4
+"""Values of an answer that are shown."""
 
 _NOTHING = np.empty(0)
 
@@ -190,6 +193,14 @@ class ValueDecoder(Decoder):
             },
         )
         return (view,)
+
+    def describe_answer(self, answer: Answer, classes: Sequence[str] = ()) -> str:
+        """Return the first values of an answer, and of how many they are."""
+        if not isinstance(answer, ValueAnswer) or answer.failure is not None:
+            return super().describe_answer(answer, classes)
+        values = answer.values.ravel()
+        first = ", ".join(f"{value:.4g}" for value in values[:MOST_SHOWN])
+        return first if values.size <= MOST_SHOWN else f"{first}, … ({values.size} values)"
 
     def to_json(self) -> dict[str, Any]:
         """Return the tensors, and how their values are compared."""

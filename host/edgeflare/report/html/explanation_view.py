@@ -166,6 +166,8 @@ def _voter(vote: Mapping[str, Any]) -> str:
 
 
 def _vote(vote: Mapping[str, Any], classes: Sequence[str]) -> str:
+    if "described" in vote:
+        return f"{vote['described']} ({len(vote['labels'])} times)"
     labels = [
         vote["failure"] or "nothing" if label is None else class_name(classes, label)
         for label in dict.fromkeys(vote["labels"])

@@ -1,0 +1,130 @@
+"""What follows a search, for models with a state and several inputs, and tasks without classes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+
+from edgeflare.diagnose import explain_document
+from state_pairs import REGRESSION, THRESHOLD, write_state_pair
+
+pytestmark = pytest.mark.slow
+
+Call = Callable[..., Any]
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Searched:
+    """A run, and the pair that it searched."""
+
+    task: str
+    pair: Path
+    run: Path
+
+
+@pytest.fixture(scope="module", params=["regression", "threshold"])
+def whole(
+    request: pytest.FixtureRequest, start: Call, tmp_path_factory: pytest.TempPathFactory
+) -> Searched:
+    folder = tmp_path_factory.mktemp("state")
+    values = request.param == "regression"
+    task = REGRESSION if values else THRESHOLD
+    pair = write_state_pair(folder / "pair", task, 3 if values else 1)
+    options = ("--limit", "4", "--max-queries", "100", "--device", "emulated-builtin")
+    strategy = ("--strategy", "climb" if values else "boundary")
+    ended = start(
+        *("search", pair, "--out", folder / "run", "--fail-on", "none"), *options, *strategy
+    )
+    assert ended.code == 0, ended.err
+    return Searched(request.param, pair, folder / "run")
+
+
+@pytest.fixture
+def searched(whole: Searched, tmp_path: Path) -> Searched:
+    """A run of which the test may write into the folder."""
+    return Searched(whole.task, whole.pair, shutil.copytree(whole.run, tmp_path / "run"))
+
+
+def document(run: Path) -> Document:
+    read: Document = json.loads((run / "run.json").read_bytes())
+    return read
+
+
+def deviations(run: Path) -> dict[int, Document]:
+    read = document(run)
+    return {entry["seed_id"]: entry for entry in (*read["findings"], *read["deviating_seeds"])}
+
+
+def test_explain_compares_answers_as_the_task_does(searched: Searched, call: Call) -> None:
+    assert call("explain", searched.run).code == 0
+    written = json.loads((searched.run / "explain.json").read_bytes())
+    schema = Path(explain_document.__file__).with_name("explain.schema.json").read_bytes()
+    jsonschema.Draft202012Validator(json.loads(schema)).validate(written)
+    found = deviations(searched.run)
+    assert found
+    for seed_id, one in written["findings"].items():
+        assert one["verdict"]["name"] == "compression"
+        votes = one["evidence"]["votes"]
+        original = next(vote for vote in votes if vote["arm"] == "original")
+        device = next(vote for vote in votes if vote["arm"] == "device")
+        if searched.task == "threshold":
+            names = ("below", "above")
+            labels = found[int(seed_id)]["labels"]
+            assert original["described"].startswith(f"{names[labels['original']]} (0.")
+            assert device["described"] in one["verdict"]["why"]
+        else:
+            apart = float(one["verdict"]["why"].split()[4])
+            assert apart / 0.03 - 1 == pytest.approx(found[int(seed_id)]["strength"], abs=1e-2)
+            assert device["described"].endswith(f"{apart:.4g} from the original")
+
+
+def test_a_finding_is_shown_in_values_or_sides(searched: Searched, call: Call) -> None:
+    seed_id = min(deviations(searched.run))
+    said = call("explain", searched.run, seed_id)
+    assert said.code == 0
+    wanted = "values)" if searched.task == "regression" else "above (0."
+    assert wanted in said.out
+
+
+def test_a_replay_can_be_replayed(searched: Searched, call: Call, tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    for of, to in ((searched.run, first), (first, second)):
+        assert call("replay", of, "--out", to).code == 1  # all of it still deviates
+    assert document(second)["replay"]["mended"] == []
+    for seed_id, entry in deviations(second).items():
+        assert entry["strength"] == deviations(searched.run)[seed_id]["strength"]
+        name = f"seeds/{seed_id:06d}.fixed.npz"
+        before, now = (np.load(run / name)["offset"] for run in (searched.run, second))
+        assert np.array_equal(before, now)
+
+
+@pytest.mark.parametrize("whole", ["threshold"], indirect=True)
+def test_a_new_model_is_replayed_on_as_little_as_one_finding(
+    searched: Searched, call: Call, tmp_path: Path
+) -> None:
+    path = searched.run / "run.json"
+    read = document(searched.run)
+    read["findings"] = read["findings"][:1]
+    path.write_text(json.dumps(read))
+    mended = ("--compressed", searched.pair / "original.tflite")
+    assert call("replay", searched.run, *mended, "--out", tmp_path / "replay").code == 0
+    assert len(document(tmp_path / "replay")["replay"]["mended"]) == 1
+
+
+def test_a_lost_fixed_input_is_one_line(searched: Searched, call: Call, tmp_path: Path) -> None:
+    seed_id = min(deviations(searched.run))
+    (searched.run / f"seeds/{seed_id:06d}.fixed.npz").unlink()
+    for command in ("explain", "replay"):
+        options = ("--out", tmp_path / "out") if command == "replay" else (seed_id,)
+        said = call(command, searched.run, *options)
+        assert said.code == 2
+        assert said.err.splitlines()[-1].endswith("it held offset of that seed")
