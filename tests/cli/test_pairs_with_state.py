@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
+import subprocess
+import sys
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,6 +109,49 @@ def test_a_replay_can_be_replayed(searched: Searched, call: Call, tmp_path: Path
         name = f"seeds/{seed_id:06d}.fixed.npz"
         before, now = (np.load(run / name)["offset"] for run in (searched.run, second))
         assert np.array_equal(before, now)
+
+
+def reproduced(archive: Path, python: str | Path) -> subprocess.CompletedProcess[str]:
+    folder = archive.with_suffix("")
+    with zipfile.ZipFile(archive) as packed:
+        packed.extractall(folder)
+    return subprocess.run(
+        [python, "-I", "reproduce.py"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def test_an_export_feeds_all_inputs_and_the_state(
+    searched: Searched, call: Call, tmp_path: Path
+) -> None:
+    for seed_id, entry in deviations(searched.run).items():
+        archive = tmp_path / f"{seed_id}.zip"
+        assert call("export", searched.run, seed_id, "--out", archive).code == 0
+        shown = reproduced(archive, sys.executable)
+        assert shown.returncode == 0, shown.stderr
+        if searched.task == "threshold":
+            for arm, label in entry["labels"].items():
+                assert f"{arm}: [[{bool(label)}]] here, {label} when it was found" in shown.stdout
+        else:
+            here = re.search(r"^(\S+) apart here, (\S+) when", shown.stdout, re.MULTILINE)
+            assert here
+            for apart in map(float, here.groups()):
+                assert apart / 0.03 - 1 == pytest.approx(entry["strength"], abs=1e-4)
+
+
+@pytest.mark.old_board
+def test_an_export_runs_on_the_other_runtime(
+    searched: Searched, call: Call, tmp_path: Path, old_board_python: Path
+) -> None:
+    seed_id = min(deviations(searched.run))
+    assert call("export", searched.run, seed_id, "--out", tmp_path / "one.zip").code == 0
+    shown = reproduced(tmp_path / "one.zip", old_board_python)
+    assert shown.returncode in (0, 1), shown.stderr
+    assert ("It deviates here too." in shown.stdout) == (shown.returncode == 0)
 
 
 @pytest.mark.parametrize("whole", ["threshold"], indirect=True)

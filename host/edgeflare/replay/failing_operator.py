@@ -72,6 +72,13 @@ def saved(values: NDArray[Any]) -> bytes:
     return file.getvalue()
 
 
+def saved_together(arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """Return arrays as the contents of an `.npz` file, the same for the same arrays."""
+    file = io.BytesIO()
+    np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+    return file.getvalue()
+
+
 def _before(
     graph: Graph,
     operator: int,

@@ -11,15 +11,22 @@ from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from edgeflare.core.arm import Arm
+from edgeflare.core.seeds import Seeds
+from edgeflare.core.tensor import Tensor
+from edgeflare.core.tensor_rows import unpack_rows
 from edgeflare.diagnose.explain_document import Document as Explained
 from edgeflare.errors import UserError
-from edgeflare.models.model_inputs import ModelInputs
+from edgeflare.models.evaluator import HostModel
+from edgeflare.models.invocation import ONCE, Invocation
+from edgeflare.models.model_inputs import ModelInputs, model_rows
 from edgeflare.models.original import open_original
 from edgeflare.models.pair import Pair
 from edgeflare.models.tflite import open_tflite
 from edgeflare.python_callable import is_callable
-from edgeflare.replay.failing_operator import cut_out, saved, where_it_begins
+from edgeflare.replay.failing_operator import cut_out, saved, saved_together, where_it_begins
 from edgeflare.replay.past_run import PastRun
 from edgeflare.report.arm_lines import PLACES
 from edgeflare.run.run_directory import write_atomically
@@ -28,6 +35,10 @@ from edgeflare.untrusted_text import printable
 
 SCHEMA = "edgeflare.reproduction/v1"
 SCRIPT = "reproduce.py"
+"""Of a classifier with one input and one output; in the archive the other one has this name too."""
+
+TENSORS_SCRIPT = "reproduce_tensors.py"
+"""Of all other models: it knows frames, states, and the tasks of ours."""
 
 _OP_RESOLVERS: dict[str, str] = {
     "xnnpack": "AUTO",
@@ -80,31 +91,31 @@ def export(
     """
     entry = _entry(past, seed_id)
     stored = past.files(entry)
-    image = past.directory.load_input(entry.image)
+    simple = _is_simple(past, pair)
     files = {
-        SCRIPT: Path(__file__).with_name(SCRIPT).read_bytes(),
+        SCRIPT: Path(__file__).with_name(SCRIPT if simple else TENSORS_SCRIPT).read_bytes(),
         f"input{PurePath(entry.image).suffix}": stored[entry.image],
         f"seed{PurePath(entry.seed_image).suffix}": stored[entry.seed_image],
     }
-    arms: dict[str, Any] = {}
     kernels = past.header.plan.ensemble[0]
-    interface = pair.interface
-    with closing(open_tflite(pair.compressed, kernels, interface.invocation)) as twin:
-        inputs = ModelInputs(interface, twin.signature.inputs, str(pair.compressed))
-        encoded = inputs.encoder().encode(image[np.newaxis])
-        files["compressed_input.npy"] = saved(encoded)
-        if "original" in entry.labels and pair.original is not None:
-            with closing(open_original(pair, inputs)) as original:
-                theirs = ModelInputs(
-                    interface, original.signature.inputs, pair.original, like=inputs
-                )
-                files["original_input.npy"] = saved(theirs.encoder().encode(image[np.newaxis]))
-            arms["original"] = _original(past, pair, entry)
+    given = _given(past, pair, entry)
+    encoded = given["compressed"].rows
+    arms: dict[str, Any] = {}
+    if "original" in given:
+        arms["original"] = _original(past, pair, entry)
     arms["twin"] = _compressed(past, entry, "twin")
     arms["device"] = _compressed(past, entry, "device")
+    for model, one in given.items():
+        files[f"{model}_input.{'npy' if simple else 'npz'}"] = one.file(simple=simple)
+    if not simple:
+        for name, arm in arms.items():
+            model = "original" if name == "original" else "compressed"
+            decoder = dict(past.header.arms[Arm(name)].to_json())
+            called = {**given[model].called(), "input": f"{model}_input.npz", "decoder": decoder}
+            arms[name] = {**arm, **called}
     explanation = _explanation(explanations, entry)
     operator = None if explanation is None else where_it_begins(explanation)
-    if operator is not None:
+    if operator is not None and simple:
         cut = cut_out(pair.compressed.read_bytes(), operator["operator"], kernels, encoded)
         operator = {**operator, "kernels": kernels, "files": sorted(cut)} if cut else None
         files |= cut
@@ -125,6 +136,78 @@ def export(
     files["finding.json"] = json.dumps(whole, indent=1, ensure_ascii=False).encode()
     write_atomically(path, _zipped(files))
     return Reproduction(files, operator)
+
+
+@dataclass(frozen=True, slots=True)
+class _GivenInputs:
+    """What a model is given for a finding: a row of its inputs, and how it is called on them."""
+
+    rows: NDArray[np.generic]
+    tensors: tuple[Tensor, ...]
+    invocation: Invocation
+
+    def file(self, *, simple: bool) -> bytes:
+        """Return the row as an `.npy`, or each input as an array of an `.npz`, in their order."""
+        if simple:
+            return saved(self.rows)
+        arrays = unpack_rows(self.tensors, self.rows)
+        return saved_together({f"input_{n}": array[0] for n, array in enumerate(arrays)})
+
+    def called(self) -> dict[str, Any]:
+        """Return how the script calls the model."""
+        return {
+            "inputs": [tensor.name for tensor in self.tensors],
+            "frames": self.invocation.frames,
+            "state": dict(self.invocation.state),
+            "shapes": {name: list(shape) for name, shape in self.invocation.shapes.items()},
+        }
+
+
+def _given(past: PastRun, pair: Pair, entry: Finding) -> dict[str, _GivenInputs]:
+    """Return what each model is given, by "compressed" and "original"."""
+    image = past.directory.load_input(entry.image)[np.newaxis]
+    interface, ids = pair.interface, (entry.seed_id,)
+
+    def given(model: HostModel, inputs: ModelInputs) -> _GivenInputs:
+        fixed = past.directory.load_fixed(ids, inputs.fixed_names)
+        beside = inputs.fixed(Seeds(image, None, (), fixed, ids))
+        rows = model_rows(inputs.encoder(), beside, image, ids)
+        return _GivenInputs(rows, model.signature.inputs, model.invocation)
+
+    kernels = past.header.plan.ensemble[0]
+    with closing(open_tflite(pair.compressed, kernels, interface.invocation)) as twin:
+        inputs = ModelInputs(interface, twin.signature.inputs, str(pair.compressed))
+        found = {"compressed": given(twin, inputs)}
+        if "original" in entry.labels and pair.original is not None:
+            with closing(open_original(pair, inputs)) as original:
+                theirs = ModelInputs(
+                    interface, original.signature.inputs, pair.original, like=inputs
+                )
+                found["original"] = given(original, theirs)
+    return found
+
+
+def _is_simple(past: PastRun, pair: Pair) -> bool:
+    """Whether both models are classifiers with one input and one output, run once on an input.
+
+    Raises:
+        UserError: the script can run the models in no way.
+
+    """
+    interface = pair.interface
+    if interface.task not in ("classification", "threshold", "regression"):
+        raise UserError(
+            f"the task {interface.task} is of another package, which the script of an export cannot"
+            " import: pass on the run directory and the pair instead"
+        )
+    if interface.invocation.signature:
+        raise UserError(
+            "the script of an export runs a model's first graph, and this pair names the signature"
+            f" {interface.invocation.signature!r}: pass on the run directory and the pair instead"
+        )
+    one_output = all(len(decoder.outputs) == 1 for decoder in past.header.arms.values())
+    called_once = interface.invocation == ONCE and len(interface.inputs) == 1
+    return interface.task == "classification" and one_output and called_once
 
 
 def _entry(past: PastRun, seed_id: int) -> Finding:

@@ -1,0 +1,130 @@
+"""Show a deviation with nothing but numpy and a TFLite runtime: python reproduce.py."""
+
+import json
+import os
+import sys
+from typing import Any
+
+import numpy as np
+
+try:
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+except ImportError:
+    from tflite_runtime.interpreter import Interpreter, OpResolverType
+
+
+def real(raw: Any, tensor: Any) -> Any:
+    """Return real numbers for the raw values of a tensor."""
+    scale, zero_point = tensor["quantization"]
+    values = raw.astype(np.float32)
+    return (values - np.float32(zero_point)) * np.float32(scale) if scale else values
+
+
+def raw(values: Any, tensor: Any) -> Any:
+    """Return the raw values of a tensor for real numbers."""
+    scale, zero_point = tensor["quantization"]
+    if scale:
+        bounds = np.iinfo(tensor["dtype"])
+        values = np.round(values / np.float32(scale) + np.float32(zero_point))
+        values = np.clip(values, bounds.min, bounds.max)
+    return values.reshape(tensor["shape"]).astype(tensor["dtype"])
+
+
+def run(arm: Any) -> Any:
+    """Run a model, frame by frame; return its tensors by name, (frames, values) real numbers."""
+    ops, threads = OpResolverType[arm["op_resolver"]], arm["threads"]
+    model = Interpreter(arm["model"], experimental_op_resolver_type=ops, num_threads=threads)
+    for tensor in model.get_input_details():
+        if tensor["name"] in arm["shapes"]:
+            model.resize_tensor_input(tensor["index"], arm["shapes"][tensor["name"]])
+    model.allocate_tensors()
+    takes = {tensor["name"]: tensor for tensor in model.get_input_details()}
+    gives = {tensor["name"]: tensor for tensor in model.get_output_details()}
+    steps, stored = max(1, arm["frames"]), np.load(arm["input"])
+    given = {name: stored[f"input_{n}"].reshape(steps, -1) for n, name in enumerate(arm["inputs"])}
+    state = {name: np.zeros(takes[name]["shape"], np.float32) for name in arm["state"]}
+    seen: dict[str, Any] = {name: [] for name in (*given, *gives)}
+    for frame in range(steps):
+        for name, rows in given.items():
+            values = rows[frame].reshape(takes[name]["shape"])
+            model.set_tensor(takes[name]["index"], values)
+            seen[name].append(real(values, takes[name]).ravel())
+        for name, values in state.items():
+            model.set_tensor(takes[name]["index"], raw(values, takes[name]))
+        model.invoke()
+        made = {name: real(model.get_tensor(one["index"]), one) for name, one in gives.items()}
+        state = {name: made[output] for name, output in arm["state"].items()}
+        for name, values in made.items():
+            seen[name].append(values.ravel())
+    return {name: np.stack(rows).astype(float) for name, rows in seen.items()}
+
+
+def read(tensors: Any, decoder: Any) -> Any:
+    """Return what counts of an output: classes, the side of a score, or values."""
+    frames = decoder.get("frames", {"rule": "last", "first": 0})
+    first = -1 if frames["rule"] == "last" else frames["first"]
+    values = tensors[decoder["tensor"]["name"]][first:]
+    if "measure" in decoder:
+        return values
+    if "threshold" not in decoder:
+        return (values.mean(0)[None] if frames["rule"] == "mean" else values).argmax(1).tolist()
+    if decoder["source"] is not None:
+        values = (values - tensors[decoder["row"][decoder["source"]]["name"]][first:]) ** 2
+    scores = values.mean(1)
+    if frames["rule"] in ("worst", "mean"):
+        scores = (
+            scores.max(keepdims=True) if frames["rule"] == "worst" else scores.mean(keepdims=True)
+        )
+    return (scores >= decoder["threshold"] - 1e-5 * decoder["tensor"]["scale"]).tolist()
+
+
+def distance(a: Any, b: Any, measure: Any) -> Any:
+    """Return how far values are apart; see docs/tasks.md of EdgeFlare."""
+    norms, apart = [np.linalg.norm(one, axis=1) for one in (a, b)], np.linalg.norm(a - b, axis=1)
+    if measure["distance"] == "normalized":
+        a, b = (one.reshape(len(one), -1, measure["point_size"]) for one in (a, b))
+        begin, end = measure["points"]
+        unit = sum(np.linalg.norm(one[:, begin] - one[:, end], axis=1) for one in (a, b)) / 2
+        each = np.linalg.norm(a - b, axis=2).mean(1) / np.maximum(unit, np.finfo(np.float32).tiny)
+    elif measure["distance"] == "cosine":
+        product = norms[0] * norms[1]
+        each = 1 - (a * b).sum(1) / np.where(product > 0, product, 1)
+        each = np.where((a == b).all(1), 0, each)
+    elif measure["distance"] == "relative":
+        larger = np.maximum(*norms)
+        each = apart / np.where(larger > 0, larger, 1)
+    elif measure["distance"] == "mean-absolute":
+        each = np.abs(a - b).mean(1)
+    else:
+        each = apart if measure["distance"] == "l2" else np.abs(a - b).max(1)
+    return each.mean() if measure["mean"] else each.max()
+
+
+os.chdir(os.path.dirname(os.path.abspath(__file__)))
+with open("finding.json", encoding="utf-8") as file:
+    told = json.load(file)
+answers = {}
+for name, arm in told["arms"].items():
+    if not arm["model"] or not os.path.isfile(arm["model"]):
+        print(f"{name}: not run here ({arm['ran_on']})")
+        continue
+    tensors, decoders = run(arm), arm["decoder"].get("heads", [arm["decoder"]])
+    answers[name] = [read(tensors, decoder) for decoder in decoders]
+    if "measure" in arm["decoder"]:
+        print(f"{name}: {answers[name][0].size} values here ({arm['ran_on']})")
+    else:
+        print(f"{name}: {answers[name]} here, {arm['label']} when it was found ({arm['ran_on']})")
+if not all(name in answers for name in told["compared"]):
+    print("put the models that are missing here (sha256 in finding.json)", file=sys.stderr)
+    sys.exit(2)
+one, other = (answers[name] for name in told["compared"])
+measure = told["arms"][told["compared"][1]]["decoder"].get("measure")
+if measure is None:
+    deviates = one != other
+else:
+    apart, tolerance = distance(one[0], other[0], measure), measure["tolerance"]
+    before = (told["finding"]["strength"] + 1) * tolerance
+    deviates = apart > tolerance
+    print(f"{apart:.6g} apart here, {before:.6g} when it was found; tolerance {tolerance:g}")
+print("It deviates here too." if deviates else "It does not deviate here.")
+sys.exit(0 if deviates else 1)
