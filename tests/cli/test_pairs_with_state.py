@@ -175,3 +175,44 @@ def test_a_lost_fixed_input_is_one_line(searched: Searched, call: Call, tmp_path
         said = call(command, searched.run, *options)
         assert said.code == 2
         assert said.err.splitlines()[-1].endswith("it held offset of that seed")
+
+
+def test_repair_says_what_it_is_for(searched: Searched, call: Call, tmp_path: Path) -> None:
+    said = call("repair", searched.run, "--out", tmp_path / "out")
+    assert said.code == 2
+    assert said.complaint().startswith(
+        "repair moves the boundaries between the classes of images, and "
+        f"{searched.run} is of several inputs and the task {searched.task}"
+    )
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("whole", ["regression"], indirect=True)
+def test_a_strategy_of_decisions_is_refused_before_a_run_is_begun(
+    whole: Searched, call: Call, tmp_path: Path
+) -> None:
+    for options in ((), ("--dry-run",)):
+        said = call(
+            "search", whole.pair, "--strategy", "donor", "--out", tmp_path / "run", *options
+        )
+        assert said.code == 2
+        assert "say --strategy climb" in said.complaint()
+        assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("whole", ["threshold"], indirect=True)
+def test_pairs_of_other_domains_or_tasks_are_no_bench_and_no_rank(
+    whole: Searched, example: Path, call: Call, tmp_path: Path
+) -> None:
+    values = write_state_pair(tmp_path / "values")
+    (values / "pair.toml").write_text(
+        (values / "pair.toml").read_text().replace('name = "state"', 'name = "values"')
+    )
+    for other, what in ((example, "different domains"), (values, "different tasks")):
+        said = call("bench", whole.pair, other, "--out", tmp_path / "out")
+        assert said.code == 2
+        assert what in said.complaint()
+        said = call("rank", whole.pair, other, "--out", tmp_path / "out")
+        assert said.code == 2
+        assert "different originals" in said.complaint()
+    assert not (tmp_path / "out").exists()

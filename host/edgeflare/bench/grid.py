@@ -103,13 +103,24 @@ class Grid:
 
 
 def check_pairs(pairs: Sequence[Pair]) -> None:
-    """Refuse pairs whose runs would be in one folder.
+    """Refuse pairs whose runs would be in one folder, or cannot be compared.
 
     Raises:
-        UserError: two pairs have the same name.
+        UserError: two pairs have the same name, or another domain or task.
 
     """
     _check_once("pairs by the name", [pair.folder_name for pair in pairs])
+    first, *others = pairs
+    for pair in others:
+        for what, one, other in (
+            ("domains", first.interface.domain_name, pair.interface.domain_name),
+            ("tasks", first.interface.task, pair.interface.task),
+        ):
+            if one != other:
+                raise UserError(
+                    f"{first.name} and {pair.name} have different {what}, {one} and {other}, whose"
+                    " figures cannot be compared: bench them apart"
+                )
 
 
 def _check_once(what: str, values: Sequence[object]) -> None:

@@ -1,4 +1,4 @@
-"""Options that give the new paths of a run's models."""
+"""Options that give the new paths of a run's models, and name its code again."""
 
 from __future__ import annotations
 
@@ -18,4 +18,12 @@ Original = Annotated[
 Compressed = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Where the compressed model is now, if it was moved."),
+]
+FrontEnd = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MODULE:FUNCTION",
+        help="The Python function that makes the features of RUN's sounds, if its pair has one, "
+        "which is never imported because a run names it.",
+    ),
 ]

@@ -33,6 +33,7 @@ from edgeflare.repair.repaired_search import (
     search_again,
     search_comparison,
 )
+from edgeflare.repair.run_to_repair import require_images_and_classes
 from edgeflare.replay.past_run import PastRun
 from edgeflare.trust.asking import decided_by_user
 
@@ -131,6 +132,7 @@ def repair(
     wanted = RepairRequest(rounds, _mixture(mixture), test)
     _check_folder(out)
     past = PastRun.open(run)
+    require_images_and_classes(past)
     pair = past.pair(original, compressed)
     whole = require_same_seeds(past, pair) if again else pair
     if again:

@@ -19,6 +19,8 @@ from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair
+from edgeflare.models.pair_input import DEFAULT_DOMAIN
+from edgeflare.models.pair_interface import DEFAULT_TASK
 from edgeflare.repair.fold_assignment import FOLDS
 from edgeflare.repair.repair_samples import Labels, Samples
 from edgeflare.replay.past_run import PastRun
@@ -135,6 +137,26 @@ def open_run_to_repair(
     twin_alone = replace(plan, goal=Goal(Find.ANY), ensemble=plan.ensemble[:1], elsewhere=())
     opened = open_pair(pair, twin_alone, profiles, stack, seeds_for=load)
     return RunToRepair(past, opened, entries, images["seed_image"], images["image"])
+
+
+def require_images_and_classes(past: PastRun) -> None:
+    """Refuse a run that is not of a classifier of images.
+
+    Raises:
+        UserError: its inputs are no images, or the task is another one.
+
+    """
+    said = past.header.pair
+    task, domain = said.get("task", DEFAULT_TASK), said.get("domain", DEFAULT_DOMAIN)
+    several = len(said.get("inputs", ())) > 1
+    if task == DEFAULT_TASK and domain == DEFAULT_DOMAIN and not several:
+        return
+    given = "several inputs" if several else f"the domain {domain}"
+    raise UserError(
+        f"repair moves the boundaries between the classes of images, and {past.directory.path} is"
+        f" of {given} and the task {task}: convert or train the compressed model anew, and try it"
+        " with replay --compressed"
+    )
 
 
 def require_enough(triggers: int, where: str) -> None:

@@ -88,6 +88,7 @@ class PastRun:
         original: str | None = None,
         compressed: Path | None = None,
         instead: Path | None = None,
+        front_end: str | None = None,
     ) -> Pair:
         """Return its pair, with the seeds that the run stored: of its deviations.
 
@@ -99,6 +100,7 @@ class PastRun:
                 is; it is held to what it was.
             compressed: where the compressed model lies now, likewise.
             instead: another compressed model in its place, whose outputs may be of another kind.
+            front_end: the Python function that makes its features, named again.
 
         Raises:
             UserError: a model is gone, or is another than it was; or the run names as a model what
@@ -107,7 +109,7 @@ class PastRun:
         """
         said = self.header.pair
         interface = PairInterface.from_json(said)
-        self._refuse_functions(interface)
+        self._refuse_functions(interface, front_end)
         kinds = {decoder.to_json().get("outputs") for decoder in self.header.arms.values()}
         known = kinds.pop() if len(kinds) == 1 else None
         pair = Pair(
@@ -130,13 +132,14 @@ class PastRun:
                 )
         return pair
 
-    def _refuse_functions(self, interface: PairInterface) -> None:
+    def _refuse_functions(self, interface: PairInterface, named: str | None) -> None:
         for one in interface.inputs:
-            if function := front_end_function(one.settings):
+            function = front_end_function(one.settings)
+            if function is not None and function != named:
                 raise UserError(
                     f"{self.directory.path} names the Python function {function} as the front end"
-                    f" of its input {one.name}, and no code is imported because a run names it:"
-                    " search again with the pair, or use a front end of ours"
+                    f" of its input {one.name}, and no code is imported because a run names it: if"
+                    f" you trust it, name it again with --front-end {shlex.quote(function)}"
                 )
 
     def _recorded(self, model: str, *suffixes: str) -> str | None:

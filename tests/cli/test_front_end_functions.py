@@ -1,0 +1,108 @@
+"""Runs of a pair whose front end is a Python function, imported only where the user names it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from graph_writer import GraphWriter
+
+pytestmark = pytest.mark.slow
+
+Call = Callable[..., Any]
+SAMPLES = 60
+
+FRONT_END = """
+import numpy as np
+from pathlib import Path
+
+Path(__file__).with_name("imported").touch()
+
+def features(wave):
+    return (wave.reshape(3, -1).mean(axis=1) / 8000.0)[None]
+"""
+
+TOML = """
+name = "features"
+original = "original.tflite"
+compressed = "compressed.tflite"
+seeds = "seeds.npz"
+
+[task]
+name = "regression"
+tolerance = 0.001
+
+[inputs.x]
+domain = "audio"
+sample_rate = 8000
+samples = 60
+
+[inputs.x.front_end]
+name = "front.py:features"
+"""
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("pair")
+    for name, dtype in (("original", "FLOAT32"), ("compressed", "INT8")):
+        quantized = dtype == "INT8"
+        graph = GraphWriter()
+        x = graph.tensor("x", (1, 3), dtype, (0.02, 7) if quantized else None)
+        y = graph.tensor("y", (1, 3), dtype, (1 / 256, -128) if quantized else None)
+        graph.operator("LOGISTIC", [x], [y], None, 2 if quantized else 1)
+        graph.save(folder / f"{name}.tflite", [x], [y])
+    waves = np.random.default_rng(6).integers(-9000, 9000, (3, SAMPLES), np.int16)
+    np.savez(folder / "seeds.npz", waves=waves, sample_rate=np.int64(8000))
+    (folder / "front.py").write_text(FRONT_END)
+    (folder / "pair.toml").write_text(TOML)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def run(pair: Path, start: Call) -> Path:
+    options = ("--strategy", "climb", "--max-queries", "10", "--device", "emulated-builtin")
+    run = pair.with_name("run")
+    ended = start("search", pair, "--trust", *options, "--fail-on", "none", "--out", run)
+    assert ended.code == 0, ended.err
+    return run
+
+
+def test_a_search_needs_trust(pair: Path, start: Call, tmp_path: Path) -> None:
+    other = Path(shutil.copytree(pair, tmp_path / "other"))
+    (other / "imported").unlink(missing_ok=True)
+    (other / "front.py").write_text(f"{FRONT_END}\n# {tmp_path}, which nobody has trusted yet\n")
+    said = start("search", other, "--strategy", "climb", "--out", tmp_path / "run")
+    assert said.code == 2
+    assert f"names the Python function {other / 'front.py'}:features" in said.complaint()
+    assert not (other / "imported").exists()
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("command", ["replay", "explain", "export"])
+def test_what_a_run_names_is_imported_only_when_named_again(
+    run: Path, pair: Path, start: Call, tmp_path: Path, command: str
+) -> None:
+    function = f"{pair / 'front.py'}:features"
+    options: tuple[Any, ...] = {
+        "replay": ("--out", tmp_path / "replay"),
+        "explain": (),
+        "export": ("0", "--out", tmp_path / "0.zip"),
+    }[command]
+    (pair / "imported").unlink(missing_ok=True)
+
+    refused = start(command, run, *options)
+
+    assert refused.code == 2
+    assert refused.complaint().endswith(f"name it again with --front-end {function}")
+    other = start(command, run, *options, "--front-end", "elsewhere.py:features")
+    assert other.code == 2
+    assert not (pair / "imported").exists()
+    named = start(command, run, *options, "--front-end", function)
+    assert named.code == (1 if command == "replay" else 0), named.err
+    assert (pair / "imported").exists()
