@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from typing import get_args
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,6 +17,7 @@ from edgeflare.diagnose.execution_modes import ExecutionMode, Vote
 from edgeflare.diagnose.seed_disagreement import Disagreement
 from edgeflare.diagnose.verdict import Name, Which, judge
 from edgeflare.models.kernels import Kernels
+from edgeflare.tasks.value_decoder import Measure, ValueAnswer
 
 CLASSES = 4
 SETS: tuple[Kernels, ...] = ("xnnpack", "builtin", "reference")
@@ -306,3 +308,40 @@ def test_labels_are_only_names(evidence: Evidence, names: list[int]) -> None:
         recorded=tuple(None if label is None else names[label] for label in evidence.recorded),
     )
     assert said(other) == said(evidence)
+
+
+def of_value(arm: Arm, value: float, kernels: Kernels | None = None, times: int = 2) -> Vote:
+    nothing = np.empty(0)
+    answer = ValueAnswer(
+        *(0, False, nothing, nothing),
+        values=np.array([[value]], np.float32),
+        measure=Measure(0.1, "absolute"),
+    )
+    mode = ExecutionMode(arm, kernels, 1)
+    return Vote(mode, (0,) * times, (int(value * 1000),) * times, answer=answer)
+
+
+def of_values(original: float, host: dict[Kernels, float], device: float) -> Evidence:
+    twins = tuple(of_value(Arm.TWIN, value, kernels) for kernels, value in host.items())
+    asked = of_value(Arm.DEVICE, device, "builtin", 3)
+    return Evidence(of_value(Arm.ORIGINAL, original), twins[0], twins, asked, recorded=(0,) * 3)
+
+
+def test_values_are_compared_by_their_distance() -> None:
+    alike: dict[Kernels, float] = {"xnnpack": 1.0, "builtin": 1.0, "reference": 1.0}
+    assert said(of_values(0.95, alike, 1.0)) == ("none", None)
+    compression = judge(of_values(0.5, alike, 1.0))
+    assert compression.name == "compression"
+    assert compression.shares == (1.0, 0.0)
+    assert compression.why == (
+        "the device's values are 0.5 from the original's, and 0 from the twin's"
+    )
+    delegate: dict[Kernels, float] = {"xnnpack": 1.0, "builtin": 1.5, "reference": 1.5}
+    kernel = judge(of_values(1.0, delegate, 1.5))
+    assert (kernel.name, kernel.which) == ("kernel", "delegate")
+    assert kernel.why.startswith("the host too gives the device's values with builtin kernels")
+    several = judge(of_values(0.5, delegate, 1.5))
+    assert (several.name, several.shares) == ("several", (0.5, 0.5))
+    assert several.why.startswith(
+        "the twin's values are 0.5 from the original's, and the device's 0.5 from the twin's"
+    )

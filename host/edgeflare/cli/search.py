@@ -40,7 +40,6 @@ from edgeflare.run.plan import (
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDocument
 from edgeflare.search.operator_pool import BUILT_IN, pool_names
-from edgeflare.search.strategy_registry import find_strategy
 from edgeflare.trust.asking import decided_by_user
 from edgeflare.untrusted_text import printable
 
