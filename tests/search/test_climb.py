@@ -105,7 +105,7 @@ def test_it_repeats_with_the_generator() -> None:
     assert all(np.array_equal(a, b) for a, b in zip(*asked, strict=True))
 
 
-def test_it_goes_farther_than_a_random_walk() -> None:
+def test_it_goes_a_quarter_farther_than_a_random_walk() -> None:
     farthest: dict[str, list[float]] = {"climb": [], "random": []}
     for seed in range(5):
         for name, strategy in (("climb", Climb()), ("random", RandomWalk())):
@@ -113,7 +113,7 @@ def test_it_goes_farther_than_a_random_walk() -> None:
             start = values.start(seed)
             assert values.drive(strategy.search(start), start, 300) is None
             farthest[name].append(values.farthest())
-    assert median(farthest["climb"]) > median(farthest["random"])
+    assert median(farthest["climb"]) > 1.25 * median(farthest["random"])
 
 
 def test_a_device_that_contradicts_its_twin_is_asked_itself() -> None:

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import numpy as np
 
+from edgeflare.core.bounds import Bounds
 from edgeflare.core.input import Input
-from edgeflare.core.input_space import InputSpace
+from edgeflare.core.input_space import InputSpace, Real
 
 SMALLEST = 1 / 64
 """Share of an axis that a block has at least."""
 
 GROWTH = 4.0
 """Factor by which a change is scaled at most, either way."""
+
+LEAST_WAVE = 1 / 8
+"""Height of the lowest waves, as a share of the highest."""
+
+UNBOUNDED_WAVE = 128.0
+"""Height of the highest waves in levels where nothing bounds it: half the span of an image."""
 
 Block = tuple[slice, ...]
 """The part of an input that is changed, along the axes of its cells."""
@@ -39,3 +48,42 @@ def grown(space: InputSpace, seed: Input, one: Input, rng: np.random.Generator) 
     origin = space.levels(seed)
     factor = GROWTH ** rng.uniform(-1.0, 1.0)
     return space.dithered(origin + factor * (space.levels(one) - origin), rng)
+
+
+def with_wave(
+    space: InputSpace, bounds: Bounds, one: Input, block: Block, rng: np.random.Generator
+) -> Input:
+    """Return an input with a wave added in one block.
+
+    The highest waves are as high as the bounds allow of a change of the block alone. Cells of
+    several values get the wave in a random direction of theirs, such as a colour.
+    """
+    levels = space.levels(one)
+    wave = random_wave(tuple(part.stop - part.start for part in block), rng)
+    wave = np.multiply.outer(wave, rng.normal(size=levels.shape[len(block) :]))
+    allowed = _most_height(space, bounds, wave)
+    levels[block] += wave * (allowed * LEAST_WAVE ** rng.random())
+    return space.dithered(levels, rng)
+
+
+def random_wave(cells: tuple[int, ...], rng: np.random.Generator) -> Real:
+    """Return a cosine of random phase, and of a random period along each axis.
+
+    The periods reach from 2 cells to 4 times the block, where the wave is a slope or a constant;
+    long ones are as likely as short ones.
+    """
+    phase = np.full(cells, 2.0 * np.pi * rng.random())
+    for axis, size in enumerate(cells):
+        period = 2.0 * (2.0 * size) ** rng.random()
+        turns = np.arange(size) / (period * rng.choice((-1.0, 1.0)))
+        phase += 2.0 * np.pi * turns.reshape(-1, *(1 for _ in cells[axis + 1 :]))
+    return np.asarray(np.cos(phase))
+
+
+def _most_height(space: InputSpace, bounds: Bounds, wave: Real) -> float:
+    """Return the factor of a wave with which it is as high as the bounds and the space allow."""
+    highest = min(inf if bounds.max_linf is None else bounds.max_linf, space.span / 2)
+    highest = UNBOUNDED_WAVE if highest == inf else highest
+    longest = inf if bounds.max_l2 is None else bounds.max_l2
+    length = max(float(np.linalg.norm(wave)), 1e-9)
+    return min(highest / max(float(np.abs(wave).max()), 1e-9), longest / length)

@@ -11,7 +11,7 @@ from edgeflare.core.input import Input
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.query import Query
 from edgeflare.core.trigger import Trigger
-from edgeflare.search.block_changes import grown, random_block, with_block
+from edgeflare.search.block_changes import grown, random_block, with_block, with_wave
 from edgeflare.search.boundary_search import TriggerFound
 from edgeflare.search.mutation import mutated
 from edgeflare.search.strategy import QueryGenerator, SearchGenerator, Start
@@ -60,36 +60,30 @@ class DistanceClimb:
             self._cross_block,
             self._grow,
             self._grow_block,
+            self._add_wave,
         )
         self._tries = np.full(len(self._changes), 2.0)
         self._successes = np.ones(len(self._changes))
 
-    def run(self, first_mutants: int, even_changes: int) -> SearchGenerator:
+    def run(self, first_mutants: int) -> SearchGenerator:
         """Climb until a trigger is found.
 
         Args:
-            first_mutants: mutants of the seed to begin with.
-            even_changes: changes after them that start from each of the elite alike.
+            first_mutants: changes of the seed to begin with, mutations and waves in turns.
 
         """
         try:
-            for _ in range(first_mutants):
-                self._enter((yield from self._evaluate(self._mutate(self._seed))))
-            for _ in range(even_changes):
-                yield from self._change(0.0)
+            for number in range(first_mutants):
+                change = (self._mutate, self._add_wave)[number % 2]
+                self._enter((yield from self._evaluate(change(self._seed))))
             while True:
-                yield from self._change(BEST)
+                yield from self._change()
         except TriggerFound as found:
             return found.trigger
 
-    def _change(self, best: float) -> QueryGenerator[None]:
-        """Change one of the elite; what is farther takes its place.
-
-        Args:
-            best: probability that it is the best, and not any of them.
-
-        """
-        at = 0 if self._rng.random() < best else int(self._rng.integers(len(self._elite)))
+    def _change(self) -> QueryGenerator[None]:
+        """Change one of the elite; what is farther takes its place."""
+        at = 0 if self._rng.random() < BEST else int(self._rng.integers(len(self._elite)))
         rates = self._successes / self._tries
         chosen = int(self._rng.choice(len(rates), p=rates / rates.sum()))
         child = yield from self._evaluate(self._changes[chosen](self._elite[at]))
@@ -160,6 +154,13 @@ class DistanceClimb:
         """Scale the change of the seed in one block."""
         whole = grown(self._start.space, self._start.seed, parent.input, self._rng)
         return self._with_block(parent, whole, (*parent.operators, "grow"))
+
+    def _add_wave(self, parent: ClimbedInput) -> ClimbedInput:
+        """Add a wave in one block."""
+        start = self._start
+        block = random_block(start.space.cells(parent.input.shape), self._rng)
+        whole = with_wave(start.space, start.bounds, parent.input, block, self._rng)
+        return ClimbedInput(whole, 0.0, (*parent.operators, "wave"))
 
     def _with_block(
         self, parent: ClimbedInput, other: Input, operators: tuple[str, ...]
