@@ -71,8 +71,10 @@ def test_what_cannot_be_used_is_said_in_one_line(value: str, complaint: str, kno
 def test_of_one_name_that_of_this_package_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     entries = [
         EntryPoint("image", "a_package:Theirs", "edgeflare.domains"),
-        EntryPoint("image", "edgeflare.domains.image:ImageDomain", "edgeflare.domains"),
+        EntryPoint(
+            "image", "edgeflare.domains.image.image_domain:ImageDomain", "edgeflare.domains"
+        ),
     ]
     monkeypatch.setattr(installed_classes, "entry_points", lambda **_group: entries)
     found = InstalledClasses[object]("edgeflare.domains", "domain", object).find("image")
-    assert found.__module__ == "edgeflare.domains.image"
+    assert found.__module__ == "edgeflare.domains.image.image_domain"

@@ -33,7 +33,7 @@ from synthesize import (
     spoken_clips,
 )
 
-from edgeflare.domains.log_mel import LogMel
+from edgeflare.domains.audio.log_mel import LogMel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

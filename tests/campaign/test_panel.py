@@ -16,7 +16,7 @@ from edgeflare.campaign.pipeline import Pipeline
 from edgeflare.core.arm import Arm
 from edgeflare.core.query import Query
 from edgeflare.core.tensor import RawBatch
-from edgeflare.domains.preprocess import ImageEncoder, Preprocess
+from edgeflare.domains.image.preprocess import ImageEncoder, Preprocess
 from edgeflare.models.evaluator import Evaluator, Signature
 from edgeflare.models.in_process import InProcessModel
 from edgeflare.tasks.classification import ClassDecoder

@@ -19,7 +19,7 @@ from edgeflare.core.arm import Arm
 from edgeflare.core.tensor import RawBatch
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.provenance import Telemetry
-from edgeflare.domains.preprocess import ImageEncoder, Preprocess
+from edgeflare.domains.image.preprocess import ImageEncoder, Preprocess
 from edgeflare.errors import InfrastructureError
 from edgeflare.models.evaluator import Evaluator
 from edgeflare.run.load_document import load_document

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from edgeflare.domains.audio import signal_to_noise_db
-from edgeflare.domains.wav_file import decode_wav
+from edgeflare.domains.audio.audio_domain import signal_to_noise_db
+from edgeflare.domains.audio.wav_file import decode_wav
 from edgeflare.run.run_directory import RunDirectory
 
 pytestmark = pytest.mark.slow

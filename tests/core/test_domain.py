@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from edgeflare.core.domain import Domain
 from edgeflare.core.nearness_measure import PSNR, SNR
-from edgeflare.domains.array import ArrayDomain
-from edgeflare.domains.audio import AudioDomain, signal_to_noise_db
-from edgeflare.domains.image import ImageDomain
+from edgeflare.domains.array.array_domain import ArrayDomain
+from edgeflare.domains.audio.audio_domain import AudioDomain, signal_to_noise_db
+from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.run.nearness import psnr
 
 SEEDS = st.integers(0, 2**32 - 1)

@@ -18,7 +18,7 @@ from edgeflare.diagnose.seed_disagreement import (
     explained,
     readings,
 )
-from edgeflare.domains.preprocess import ImageEncoder, Preprocess, preset
+from edgeflare.domains.image.preprocess import ImageEncoder, Preprocess, preset
 from edgeflare.models.evaluator import Signature
 from edgeflare.models.in_process import InProcessModel
 from edgeflare.tasks.classification import softmax

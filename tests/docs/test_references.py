@@ -20,7 +20,7 @@ from edgeflare.devices.profile_keys import COMMON_KEYS
 from edgeflare.devices.provenance import Provenance
 from edgeflare.devices.transports.transport_registry import transports
 from edgeflare.domains.domain_registry import DOMAINS
-from edgeflare.domains.preprocess import PRESETS
+from edgeflare.domains.image.preprocess import PRESETS
 from edgeflare.models.pair_file import Settings
 from edgeflare.search.strategy_registry import strategies
 from edgeflare_operators import built_in_operators

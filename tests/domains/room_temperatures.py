@@ -15,8 +15,8 @@ from edgeflare.core.input import Input
 from edgeflare.core.input_space import InputSpace
 from edgeflare.core.seeds import Seeds
 from edgeflare.core.tensor import Tensor
-from edgeflare.domains.array_encoder import ArrayEncoder
-from edgeflare.domains.array_seeds import load_array_seeds
+from edgeflare.domains.array.array_encoder import ArrayEncoder
+from edgeflare.domains.array.array_seeds import load_array_seeds
 from edgeflare_operators import operator
 
 

@@ -8,7 +8,7 @@ from edgeflare import installed_classes
 from edgeflare.core.domain import Domain
 from edgeflare.domains import domain_registry
 from edgeflare.domains.domain_registry import DOMAINS, decoder_of_file, find_domain
-from edgeflare.domains.image import ImageDomain
+from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.errors import UserError
 from edgeflare.installed_classes import InstalledClasses
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from edgeflare.core.seeds import Seeds
 from edgeflare.core.tensor import quantize
-from edgeflare.domains.log_mel import LogMel
-from edgeflare.domains.sound_seeds import load_sound_seeds
+from edgeflare.domains.audio.log_mel import LogMel
+from edgeflare.domains.audio.sound_seeds import load_sound_seeds
 from edgeflare.models.kernels import Kernels
 from edgeflare.models.tflite import TFLiteModel, open_tflite
 

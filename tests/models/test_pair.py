@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from edgeflare.core.seeds import Seeds
-from edgeflare.domains.preprocess import PRESETS, ImageEncoder, Preprocess
+from edgeflare.domains.image.preprocess import PRESETS, ImageEncoder, Preprocess
 from edgeflare.errors import UserError
 from edgeflare.models.evaluator import HostModel
 from edgeflare.models.model_inputs import ModelInputs

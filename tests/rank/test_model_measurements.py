@@ -10,7 +10,7 @@ import pytest
 
 from edgeflare.core.goal import Goal
 from edgeflare.core.tensor import dequantize
-from edgeflare.domains.preprocess import ImageEncoder, preset
+from edgeflare.domains.image.preprocess import ImageEncoder, preset
 from edgeflare.errors import UserError
 from edgeflare.models.tflite import open_tflite
 from edgeflare.rank.model_measurements import (

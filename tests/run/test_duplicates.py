@@ -18,8 +18,8 @@ from rich.console import Console
 
 from documents import Document, as_json
 from edgeflare.core.arm import Arm
-from edgeflare.domains import image_fingerprint
-from edgeflare.domains.image import ImageDomain
+from edgeflare.domains.image import image_fingerprint
+from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.report.figure_lines import duplicate_lines
 from edgeflare.report.html.page import render_page
 from edgeflare.report.markdown_summary import summary

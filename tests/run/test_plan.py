@@ -11,9 +11,9 @@ from edgeflare.core.bounds import Bounds
 from edgeflare.core.domain import Domain
 from edgeflare.core.goal import Goal
 from edgeflare.core.input_space import EIGHT_BIT
-from edgeflare.domains.array import ArrayDomain
-from edgeflare.domains.audio import AudioDomain
-from edgeflare.domains.image import ImageDomain
+from edgeflare.domains.array.array_domain import ArrayDomain
+from edgeflare.domains.audio.audio_domain import AudioDomain
+from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.errors import UserError
 from edgeflare.run.plan import Plan
 from edgeflare.search.operator_pool import pool_names

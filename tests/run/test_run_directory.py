@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from edgeflare.domains.image import ImageDomain
+from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.errors import EdgeFlareError, InfrastructureError, UserError
 from edgeflare.run.run_directory import RunDirectory, write_atomically
 from edgeflare_operators.operator_registry import Image

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from edgeflare.domains.audio import AudioDomain
+from edgeflare.domains.audio.audio_domain import AudioDomain
 from edgeflare.errors import UserError
 from edgeflare.run.run_domain import run_domain
 

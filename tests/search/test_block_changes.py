@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from edgeflare.core.bounds import UNBOUNDED, Bounds
 from edgeflare.core.input import Input
 from edgeflare.core.input_space import EIGHT_BIT, InputSpace
-from edgeflare.domains.audio import PCM_16
-from edgeflare.domains.token_space import TokenSpace
+from edgeflare.domains.audio.audio_domain import PCM_16
+from edgeflare.domains.tokens.token_space import TokenSpace
 from edgeflare.search.block_changes import (
     LEAST_WAVE,
     random_block,

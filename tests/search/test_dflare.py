@@ -9,7 +9,7 @@ import pytest
 
 from driving import BeginSearch
 from edgeflare.core.goal import Find, Goal
-from edgeflare.domains.image import TABLE_3
+from edgeflare.domains.image.image_domain import TABLE_3
 from edgeflare.search.dflare import DFlare, DFlareD, DFlareR
 from edgeflare_operators import operators
 

@@ -12,7 +12,7 @@ from edgeflare.core.arm import Arm
 from edgeflare.core.bounds import Bounds
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.outcome import Outcome
-from edgeflare.domains.image import TABLE_3, ImageDomain
+from edgeflare.domains.image.image_domain import TABLE_3, ImageDomain
 from edgeflare.search.diffchaser import (
     CROSSOVER,
     Breeding,

@@ -13,8 +13,8 @@ from edgeflare.core.bounds import Bounds
 from edgeflare.core.domain import Domain
 from edgeflare.core.goal import Goal
 from edgeflare.core.input import Input
-from edgeflare.domains.array import ArrayDomain
-from edgeflare.domains.audio import AudioDomain
+from edgeflare.domains.array.array_domain import ArrayDomain
+from edgeflare.domains.audio.audio_domain import AudioDomain
 from edgeflare.search.operator_pool import built_in_pool
 from edgeflare.search.shrink import shrink
 from edgeflare.search.strategy import (

@@ -16,7 +16,7 @@ from edgeflare.core.input import Input
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.query import Query
 from edgeflare.core.trigger import Trigger
-from edgeflare.domains.image import ImageDomain
+from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.search.operator_pool import built_in_pool
 from edgeflare.search.strategy import AskTellSearch, Donor, SearchGenerator, Start
 

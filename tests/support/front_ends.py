@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.domains.log_mel import LogMel
+from edgeflare.domains.audio.log_mel import LogMel
 
-VECTORS = Path(__file__).parents[1] / "domains" / "front_end_vectors.npz"
+VECTORS = Path(__file__).parents[1] / "domains" / "audio" / "front_end_vectors.npz"
 
 SMALL = LogMel(8_000, 20, 10, 32, 4, 100.0, 3_000.0)
 

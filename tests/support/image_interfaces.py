@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from edgeflare.domains.image import ImageDomain
-from edgeflare.domains.preprocess import Preprocess
+from edgeflare.domains.image.image_domain import ImageDomain
+from edgeflare.domains.image.preprocess import Preprocess
 from edgeflare.models.pair import Pair
 from edgeflare.models.pair_input import PairInput
 from edgeflare.models.pair_interface import PairInterface

@@ -26,7 +26,7 @@ from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.devices.device import Device
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.provenance import Telemetry
-from edgeflare.domains.preprocess import ImageEncoder, Preprocess
+from edgeflare.domains.image.preprocess import ImageEncoder, Preprocess
 from edgeflare.models.evaluator import Evaluator, Signature
 from edgeflare.models.in_process import InProcessModel
 from edgeflare.models.kernels import Kernels

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from calibration import recalibrated
 from edgeflare.core.tensor import dequantize
-from edgeflare.domains.preprocess import ImageEncoder, preset
+from edgeflare.domains.image.preprocess import ImageEncoder, preset
 from edgeflare.models.tflite import open_tflite
 from edgeflare.models.tflite_graph import Graph
 from example_compressions import EXAMPLE

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer
 from edgeflare.core.tensor import RawBatch, Tensor
-from edgeflare.domains.image_seeds import load_image_seeds
-from edgeflare.domains.preprocess import ImageEncoder, Preprocess
+from edgeflare.domains.image.image_seeds import load_image_seeds
+from edgeflare.domains.image.preprocess import ImageEncoder, Preprocess
 from edgeflare.models.pair import load_pair
 from edgeflare.models.tflite import open_tflite
 from edgeflare.tasks.classification import ClassDecoder, detect_outputs

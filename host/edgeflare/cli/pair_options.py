@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from edgeflare.cli.option_values import read_numbers
-from edgeflare.domains.preprocess import PRESETS
+from edgeflare.domains.image.preprocess import PRESETS
 from edgeflare.models.pair_file import Settings
 
 _PAIR = "The pair (these override pair.toml)"

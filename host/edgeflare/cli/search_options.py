@@ -13,7 +13,7 @@ from edgeflare.cli.completion import complete_device, complete_parameter, comple
 from edgeflare.cli.option_values import read_bound, require_finite
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.nearness_measure import PSNR
-from edgeflare.domains.image import DEFAULT_LINF, DEFAULT_RMS
+from edgeflare.domains.image.image_domain import DEFAULT_LINF, DEFAULT_RMS
 from edgeflare.run.json_file import MOST
 from edgeflare.run.plan import MAX_QUERIES, STRENGTHEN, TIME_LIMIT_SECONDS, Plan
 from edgeflare.search.strategy_registry import find_strategy, pool_strategies, strategies

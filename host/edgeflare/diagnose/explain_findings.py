@@ -40,7 +40,7 @@ from edgeflare.diagnose.seed_disagreement import (
     readings,
 )
 from edgeflare.diagnose.verdict import Verdict, judge
-from edgeflare.domains.image import ImageDomain
+from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.errors import UserError
 from edgeflare.models.evaluator import Evaluator, HostModel
 from edgeflare.models.invocation import ONCE

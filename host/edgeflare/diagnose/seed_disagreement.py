@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer
-from edgeflare.domains.preprocess import PRESETS, ImageEncoder, Preprocess
+from edgeflare.domains.image.preprocess import PRESETS, ImageEncoder, Preprocess
 from edgeflare.models.evaluator import Evaluator
 from edgeflare_operators.operator_registry import Image
 

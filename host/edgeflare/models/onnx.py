@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from edgeflare.core.tensor import Tensor
-from edgeflare.domains.image_tensor import CHANNELS
+from edgeflare.domains.image.image_tensor import CHANNELS
 from edgeflare.errors import UserError
 from edgeflare.models.evaluator import Signature
 from edgeflare.models.in_process import InProcessModel

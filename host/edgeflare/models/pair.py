@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from edgeflare.domains.preprocess import PRESETS, Preprocess, preset
+from edgeflare.domains.image.preprocess import PRESETS, Preprocess, preset
 from edgeflare.errors import UserError
 from edgeflare.models.invocation import Invocation
 from edgeflare.models.pair_file import FILE, Settings, front_end_function, read_settings

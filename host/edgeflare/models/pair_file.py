@@ -13,7 +13,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-from edgeflare.domains.preprocess import PRESETS, Channels, Resize
+from edgeflare.domains.image.preprocess import PRESETS, Channels, Resize
 from edgeflare.errors import UserError
 from edgeflare.python_callable import is_callable
 from edgeflare.regular_file import read_regular

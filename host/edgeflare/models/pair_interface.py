@@ -8,7 +8,7 @@ from typing import Any
 
 from edgeflare.core.domain import Domain
 from edgeflare.core.task import Task
-from edgeflare.domains.image import ImageDomain
+from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.errors import UserError
 from edgeflare.models.invocation import Invocation
 from edgeflare.models.pair_input import DEFAULT_DOMAIN, PairInput

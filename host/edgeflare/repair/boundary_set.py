@@ -30,7 +30,7 @@ from edgeflare.core.evaluated_query import EvaluatedQuery
 from edgeflare.core.goal import Goal
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.query import Query
-from edgeflare.domains.image import ImageDomain
+from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.repair.boundary_crossing import cross_boundary
 from edgeflare.repair.repair_samples import Samples
 from edgeflare.repair.run_to_repair import ARMS, RunInputs, RunToRepair

@@ -20,7 +20,7 @@ from documents import Document, as_json
 from edgeflare.campaign.health.canaries import Canaries
 from edgeflare.core.arm import Arm
 from edgeflare.core.tensor import RawBatch
-from edgeflare.domains.preprocess import ImageEncoder, Preprocess
+from edgeflare.domains.image.preprocess import ImageEncoder, Preprocess
 from edgeflare.errors import InfrastructureError
 from edgeflare.models.evaluator import Evaluator
 from edgeflare.run.journal import Journal

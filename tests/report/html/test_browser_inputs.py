@@ -11,8 +11,8 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from edgeflare.domains.array import ArrayDomain
-from edgeflare.domains.audio import AudioDomain
+from edgeflare.domains.array.array_domain import ArrayDomain
+from edgeflare.domains.audio.audio_domain import AudioDomain
 from edgeflare.report.html.page import render_page
 from stored_runs import chirp, noisy, stored_run
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from documents import Document, finding, run_document
-from edgeflare.domains.image import ImageDomain
+from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.report.html.answer_blocks import CardRow, ClassTable
 from edgeflare.report.html.card import Card, make_card
 from edgeflare.report.html.page_allowance import PageAllowance

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from edgeflare.core.answer_view import ClassesView, RegressionView, ThresholdView
-from edgeflare.domains.array import ArrayDomain
-from edgeflare.domains.audio import AudioDomain
+from edgeflare.domains.array.array_domain import ArrayDomain
+from edgeflare.domains.audio.audio_domain import AudioDomain
 from edgeflare.report.html import card, page_allowance
 from edgeflare.report.html.page import render_page
 from edgeflare.report.html.page_allowance import PageAllowance

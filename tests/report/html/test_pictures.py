@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from documents import REFINED, Document, finding
-from edgeflare.domains.image import ImageDomain
+from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.report.html.page_allowance import BUDGET, MOST, allowance
 from edgeflare.report.html.pictures import GAINS, SIDE, Picture, difference, pictures_of
 from edgeflare.report.html.stored_views import stored_views

@@ -17,8 +17,8 @@ from edgeflare.core.input_view import (
     SoundView,
     ValuesView,
 )
-from edgeflare.domains.array import ArrayDomain
-from edgeflare.domains.audio import AudioDomain
+from edgeflare.domains.array.array_domain import ArrayDomain
+from edgeflare.domains.audio.audio_domain import AudioDomain
 from edgeflare.report.html.comparison_plot import ComparisonPlot
 from edgeflare.report.html.page_allowance import PageAllowance
 from edgeflare.report.html.pictures import Picture

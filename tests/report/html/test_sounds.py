@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from edgeflare.core.input_view import SoundView
-from edgeflare.domains.wav_file import DecodedWav, decode_wav
+from edgeflare.domains.audio.wav_file import DecodedWav, decode_wav
 from edgeflare.report.html.page_allowance import PageAllowance
 from edgeflare.report.html.pictures import GAINS
 from edgeflare.report.html.sounds import SoundFigure, gain_of, sounds_of

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.input_view import SoundView
-from edgeflare.domains.wav_file import encode_wav
+from edgeflare.domains.audio.wav_file import encode_wav
 from edgeflare.report.html.page_allowance import PageAllowance
 from edgeflare.report.html.pictures import GAINS, image_uri
 from edgeflare.report.html.spectrogram import (

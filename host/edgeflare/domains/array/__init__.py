@@ -1,0 +1,1 @@
+"""The domain of arrays: numbers of sensors, tables and features."""

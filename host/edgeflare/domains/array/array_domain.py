@@ -1,0 +1,160 @@
+"""The domain of arrays: numbers of sensors, tables and features, between bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf, isnan, prod
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.core.domain import Domain
+from edgeflare.core.input import Input
+from edgeflare.core.input_space import InputSpace
+from edgeflare.core.seeds import Seeds
+from edgeflare.core.tensor import Tensor
+from edgeflare.domains.array.array_encoder import ArrayEncoder
+from edgeflare.domains.array.array_seeds import ARRAY_SUFFIXES, load_array_seeds
+from edgeflare.domains.npz_file import decode_npz, encode_npz
+from edgeflare.domains.seed_files import seed_files
+from edgeflare.errors import UserError
+
+DTYPES = ("float32", "int8", "uint8", "int16", "uint16", "int32")
+"""Types that arrays may have: float32, and the integers that float64 computes with exactly."""
+
+LEVELS = 255.0
+"""Levels from the lower bound to the upper one, as many as an image has."""
+
+MOST_RMS = 2.0
+"""Levels, root mean square, between two arrays that are near duplicates, at most."""
+
+
+class ArrayDomain(Domain):
+    """Arrays of shape (time, channels) or (values,), stored as `.npz`."""
+
+    name = "array"
+    suffix = ".npz"
+
+    def __init__(
+        self,
+        dtype: str = "float32",
+        lowest: float = -inf,
+        highest: float = inf,
+        level: float | None = None,
+        mean: tuple[float, ...] | float = 0.0,
+        std: tuple[float, ...] | float = 1.0,
+    ) -> None:
+        """Take arrays of one type between bounds.
+
+        Args:
+            dtype: one of `DTYPES`.
+            lowest: the least that a value may be, in its own unit; -inf for no bound, which for an
+                integer type is the type's.
+            highest: the most; likewise.
+            level: the step that a search counts in, in the values' unit; unless given, `LEVELS` of
+                them lie between the bounds, and it is 1 where there is no bound.
+            mean: what the model wants subtracted from the values; one number, or one for each value
+                along the last axis.
+            std: what it wants them divided by then, likewise.
+
+        Raises:
+            UserError: the type is none of these, the bounds are in the wrong order or have nothing
+                of the type between them, or the level or std is not above 0.
+
+        """
+        if dtype not in DTYPES:
+            raise UserError(f"dtype has to be one of {', '.join(DTYPES)}, not {dtype!r}")
+        lowest, highest = _bounds_within(dtype, lowest, highest)
+        if level is None:
+            spread = highest - lowest
+            level = spread / LEVELS if np.isfinite(spread) else 1.0
+        if not (np.isfinite(level) and level > 0):
+            raise UserError(f"level has to be a finite number above 0, not {level}")
+        self._mean, self._std = np.asarray(mean, np.float64), np.asarray(std, np.float64)
+        if not (np.isfinite(self._mean).all() and np.isfinite(self._std).all()):
+            raise UserError("mean and std have to be finite numbers")
+        if not (self._std > 0).all():
+            raise UserError(f"std has to be above 0, not {std}")
+        self.space = InputSpace(dtype, lowest, highest, cell_axes=1, level=level)
+
+    @staticmethod
+    def input_shape(tensor: Tensor, model: str = "the model") -> tuple[int, ...]:
+        """Return the tensor's own shape, without a batch dimension of 1."""
+        if prod(tensor.shape) < 1:
+            raise UserError(f"{model}: input {tensor.name!r} has no values, {tensor.shape}")
+        return (tensor.shape[1:] if tensor.shape[:1] == (1,) else tensor.shape) or (1,)
+
+    @staticmethod
+    def seed_files(path: Path) -> list[Path]:
+        """Return an `.npz` itself, or the `.npy` files of a folder."""
+        return seed_files(path, ARRAY_SUFFIXES) if path.is_dir() else [path]
+
+    def load_seeds(
+        self, path: Path, shape: tuple[int, ...], array: str = "", limit: int | None = None
+    ) -> Seeds:
+        """Load arrays: the array `inputs` of an `.npz` unless told otherwise, or a folder."""
+        return load_array_seeds(path, self.space, shape, limit, array or "inputs")
+
+    def encoder(self, tensor: Tensor) -> ArrayEncoder:
+        """Return what scales arrays, and quantizes them.
+
+        Raises:
+            UserError: mean or std does not fit the model's input.
+
+        """
+        return ArrayEncoder(self._mean, self._std, tensor)
+
+    @staticmethod
+    def encode_file(one: Input) -> bytes:
+        """Return the `.npz` file of an array."""
+        return encode_npz("array", one)
+
+    @staticmethod
+    def decode_file(data: bytes) -> Input | None:
+        """Return the array of an `.npz` file; None where it is none of a type of `DTYPES`."""
+        one = decode_npz("array", data)
+        return one if one is not None and one.dtype.name in DTYPES else None
+
+    def fingerprint(self, one: Input) -> NDArray[np.float64]:
+        """Return the array in levels, (values,)."""
+        return self.space.levels(one).ravel()
+
+    @staticmethod
+    def count_near(fingerprints: Sequence[NDArray[np.float64]]) -> int:
+        """Return how many arrays another one is near to, or equals; all are of one shape."""
+        if not fingerprints:
+            return 0
+        every = np.stack(fingerprints)
+        most = MOST_RMS**2 * every.shape[1]
+        return sum(
+            int(np.count_nonzero(np.square(every - one).sum(1) <= most) > 1)
+            for one in every  # each is near to itself
+        )
+
+
+def _bounds_within(dtype: str, lowest: float, highest: float) -> tuple[float, float]:
+    """Return bounds, those of an integer type where there are none.
+
+    Raises:
+        UserError: nothing lies between them, or they are no bounds of the type.
+
+    """
+    limits = np.finfo(dtype) if dtype == "float32" else np.iinfo(dtype)
+    if dtype != "float32":
+        lowest = float(limits.min) if lowest == -inf else lowest
+        highest = float(limits.max) if highest == inf else highest
+        if any(float(bound) != np.rint(bound) for bound in (lowest, highest) if not isnan(bound)):
+            raise UserError(
+                f"the bounds of {dtype} have to be whole numbers, not {lowest:g} and {highest:g}"
+            )
+    if not lowest < highest:
+        raise UserError(
+            f"the lower bound has to be below the upper one, not {lowest:g} and {highest:g}"
+        )
+    if any(np.isfinite(b) and not limits.min <= b <= limits.max for b in (lowest, highest)):
+        raise UserError(
+            f"the bounds {lowest:g} and {highest:g} are beyond what {dtype} holds, "
+            f"{limits.min} to {limits.max}: give another dtype or other bounds"
+        )
+    return lowest, highest

@@ -1,0 +1,200 @@
+"""The domain of sound: mono PCM of 16 bits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import inf, log10, prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from edgeflare.core.domain import Domain
+from edgeflare.core.input_space import InputSpace
+from edgeflare.core.input_view import SoundView
+from edgeflare.core.nearness_measure import SNR, NearnessMeasure
+from edgeflare.core.seeds import Seeds
+from edgeflare.core.tensor import Tensor
+from edgeflare.domains.audio.audio_fingerprint import (
+    AudioFingerprint,
+    audio_fingerprint,
+    count_alike,
+)
+from edgeflare.domains.audio.front_end import open_front_end
+from edgeflare.domains.audio.sound_encoder import SoundEncoder
+from edgeflare.domains.audio.sound_seeds import SOUND_SUFFIXES, Fit, load_sound_seeds
+from edgeflare.domains.audio.wav_file import Wave, decode_wav, encode_wav
+from edgeflare.domains.seed_files import seed_files
+from edgeflare.errors import UserError
+from edgeflare_operators import MutationOperator, operators
+
+DEFAULT_SAMPLE_RATE = 16_000
+"""Hz. That of models of speech and of sounds on devices, unless a pair says otherwise."""
+
+LEVEL = 16.0
+"""PCM steps of a level. In levels of 16, the root mean square of recorded speech is 54 to 141
+(medians of three sets); the contrast of images is 54 to 83 gray levels."""
+
+PCM_16 = InputSpace("int16", -32_768, 32_767, cell_axes=1, level=LEVEL)
+"""Whole numbers from -32,768 to 32,767, in samples."""
+
+DEFAULT_LINF = 2100.0
+"""Levels. The 90th percentile of the published loop's findings is 2,120 (the spoken words that are
+shipped) and 2,740 (MLPerf Tiny's keyword spotting)."""
+
+DEFAULT_RMS = 320.0
+"""Levels, root mean square over a sound's samples. The 90th percentile of the published loop's
+findings is 333 and 536, on the same two pairs."""
+
+PAPER = ("time-stretch", "pitch-shift", "time-shift", "gain")
+"""Names of the operators of DFlare's paper (section 6.1)."""
+
+
+class AudioDomain(Domain):
+    """Mono sounds of 16 bits, stored as WAV."""
+
+    name = "audio"
+    suffix = ".wav"
+    space = PCM_16
+    default_linf = DEFAULT_LINF
+    default_rms = DEFAULT_RMS
+
+    def __init__(
+        self,
+        sample_rate: int = DEFAULT_SAMPLE_RATE,
+        samples: int | None = None,
+        fit: Fit = "none",
+        front_end: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Take sounds of one sample rate and length.
+
+        Args:
+            sample_rate: in Hz, which stored files say; a wave itself has none.
+            samples: of each sound; unless given, as many as the model takes, which it has to take
+                as they are, then.
+            fit: what is done with seeds of another length.
+            front_end: what makes features of sounds, `name` and its settings; see
+                `open_front_end`. None where the model takes the samples themselves, divided by
+                32,768.
+
+        Raises:
+            UserError: the sample rate is none, or the length, or there is no such front end.
+
+        """
+        if not 1 <= sample_rate < 1 << 31:
+            raise UserError(
+                f"sample_rate has to be a number of Hz, such as {DEFAULT_SAMPLE_RATE}, not "
+                f"{sample_rate}"
+            )
+        if samples is not None and samples < 1:
+            raise UserError(f"samples has to be 1 or more, not {samples}")
+        if samples is None and front_end is not None:
+            raise UserError("samples is missing: say how many samples a sound of the model has")
+        self.sample_rate = sample_rate
+        self._samples, self._fit = samples, fit
+        self._front_end = None if front_end is None else open_front_end(front_end, sample_rate)
+
+    def paper_operators(self) -> tuple[MutationOperator, ...]:
+        """Return those of section 6.1."""
+        return operators("audio", PAPER)
+
+    def input_shape(self, tensor: Tensor, model: str = "the model") -> tuple[int, ...]:
+        """Return (samples,).
+
+        Raises:
+            UserError: the model's input takes another number of values than a sound has, or than
+                the front end makes of it.
+
+        """
+        takes = prod(tensor.shape)
+        samples = takes if self._samples is None else self._samples
+        front_end = self._front_end
+        makes = (samples,) if front_end is None else front_end.shape(samples)
+        if prod(makes) != takes:
+            what = "a sound has" if front_end is None else "the front end makes of a sound"
+            raise UserError(
+                f"{model}: input {tensor.name!r} has shape {tensor.shape}, which are {takes}"
+                f" values, but {what} {' x '.join(map(str, makes))}: check samples"
+                + ("" if front_end is None else " and the settings of the front end")
+            )
+        return (samples,)
+
+    @staticmethod
+    def seed_files(path: Path) -> list[Path]:
+        """Return an `.npz` itself, or the sound files of a folder."""
+        return seed_files(path, SOUND_SUFFIXES) if path.is_dir() else [path]
+
+    def load_seeds(
+        self, path: Path, shape: tuple[int, ...], array: str = "", limit: int | None = None
+    ) -> Seeds:
+        """Load sounds: the array `waves` of an `.npz` unless told otherwise, or a folder."""
+        return load_sound_seeds(
+            path, self.sample_rate, shape[0], self._fit, limit, array or "waves"
+        )
+
+    def encoder(self, tensor: Tensor) -> SoundEncoder:
+        """Return what makes features of sounds, and quantizes them."""
+        self.input_shape(tensor)
+        return SoundEncoder(self._front_end, tensor)
+
+    def encode_file(self, one: Wave) -> bytes:
+        """Return the WAV file of a sound."""
+        return encode_wav(one, self.sample_rate)
+
+    @staticmethod
+    def decode_file(data: bytes) -> Wave | None:
+        """Return the sound of a WAV file, whatever its sample rate; None where it is none."""
+        decoded = decode_wav(data)
+        return None if decoded is None else decoded.wave
+
+    def view(self, one: Wave) -> SoundView:
+        """Return the sound at the sample rate of the domain."""
+        return SoundView(one, self.sample_rate)
+
+    @staticmethod
+    def view_file(data: bytes) -> SoundView | None:
+        """Return the sound at the sample rate of its file; None where it is none."""
+        decoded = decode_wav(data)
+        return None if decoded is None else SoundView(decoded.wave, decoded.sample_rate)
+
+    @staticmethod
+    def fingerprint(one: Wave) -> AudioFingerprint:
+        """Return the coarse log-spectrogram of a sound."""
+        return audio_fingerprint(one)
+
+    @staticmethod
+    def count_near(fingerprints: Sequence[AudioFingerprint]) -> int:
+        """Return how many sounds resemble another one."""
+        return count_alike(fingerprints)
+
+    @property
+    def nearness_measure(self) -> NearnessMeasure:
+        """SNR, since how loud a sound is has little to do with the range of its samples."""
+        return SNR
+
+    @staticmethod
+    def nearness_db(one: Wave, seed: Wave) -> float:
+        """Return the SNR of a sound to its seed, in dB."""
+        return signal_to_noise_db(one, seed)
+
+
+def signal_to_noise_db(one: Wave, seed: Wave) -> float:
+    """Return how near a sound is to its seed: 10 log10 of the seed's energy over the change's.
+
+    It is infinite where the two are equal, and -infinite where a silent seed was changed.
+
+    Args:
+        one: (samples,), int16.
+        seed: as many samples.
+
+    """
+    change = np.subtract(one, seed, dtype=np.int64)
+    noise, signal = int(change @ change), _energy(seed)
+    if not noise:
+        return inf
+    return 10.0 * log10(signal / noise) if signal else -inf
+
+
+def _energy(wave: Wave) -> int:
+    wide = wave.astype(np.int64)
+    return int(wide @ wide)

@@ -1,0 +1,39 @@
+"""What stands between sounds and a model's input: the front end, and quantization."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.core.tensor import Tensor, quantize
+from edgeflare.domains.audio.front_end import FrontEnd
+
+FULL_SCALE = np.float32(32_768.0)
+"""What samples are divided by where there is no front end."""
+
+
+class SoundEncoder:
+    """Encodes sounds as a model's input."""
+
+    def __init__(self, front_end: FrontEnd | None, tensor: Tensor) -> None:
+        """Take a front end, or None where the model takes samples of -1 to 1."""
+        self._front_end, self._tensor = front_end, tensor
+        self._row = tensor.shape[1:] if tensor.shape[:1] == (1,) else tensor.shape
+
+    def encode(self, inputs: NDArray[np.int16]) -> NDArray[np.generic]:
+        """Encode sounds.
+
+        Args:
+            inputs: (batch, samples), int16.
+
+        Returns:
+            (batch, *input shape without a batch dimension of 1), C-contiguous, in the input's
+            dtype.
+
+        """
+        if self._front_end is None:
+            features = inputs.astype(np.float32) / FULL_SCALE
+        else:
+            features = self._front_end.features(inputs)
+        made = quantize(features.reshape(len(inputs), *self._row), self._tensor)
+        return np.ascontiguousarray(made)

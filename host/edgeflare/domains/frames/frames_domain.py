@@ -1,0 +1,123 @@
+"""The domain of clips: frames of images, which a model is given one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.core.domain import Domain
+from edgeflare.core.input import Input
+from edgeflare.core.input_space import InputSpace
+from edgeflare.core.input_view import PartsView
+from edgeflare.core.seeds import Seeds
+from edgeflare.core.tensor import Tensor
+from edgeflare.domains.array.array_seeds import ARRAY_SUFFIXES, load_array_seeds
+from edgeflare.domains.image.image_domain import TABLE_3, ImageDomain
+from edgeflare.domains.image.image_fingerprint import ImageFingerprint, count_near, fingerprint
+from edgeflare.domains.image.image_tensor import image_shape
+from edgeflare.domains.image.preprocess import Channels, ImageEncoder
+from edgeflare.domains.npz_file import decode_npz, encode_npz
+from edgeflare.domains.seed_files import seed_files
+from edgeflare_operators import MutationOperator, operators
+
+Frames = NDArray[np.uint8]
+"""A clip: (frames, H, W, C), uint8, with 1, 3 or 4 channels."""
+
+
+class FramesDomain(Domain):
+    """Clips of images of 8 bits, stored as an archive of numpy's."""
+
+    name = "frames"
+    suffix = ".frames"
+    space = InputSpace("uint8", 0, 255, cell_axes=3)
+
+    @staticmethod
+    def paper_operators() -> tuple[MutationOperator, ...]:
+        """Return those of Table 3, which the paper has for images."""
+        return operators("frames", TABLE_3)
+
+    def __init__(
+        self,
+        scale: float | None = None,
+        mean: tuple[float, ...] | float | None = None,
+        std: tuple[float, ...] | float | None = None,
+        channels: Channels | None = None,
+        preset: str = "unit",
+    ) -> None:
+        """Take clips whose frames are preprocessed as images are; see `ImageDomain`.
+
+        Raises:
+            UserError: see `ImageDomain`.
+
+        """
+        self._image = ImageDomain(scale, mean, std, None, channels, preset)
+
+    @staticmethod
+    def input_shape(tensor: Tensor, model: str = "the model") -> tuple[int, ...]:
+        """Return (frames, height, width, channels)."""
+        return (tensor.shape[0], *image_shape(_of_frame(tensor), model))
+
+    @staticmethod
+    def seed_files(path: Path) -> list[Path]:
+        """Return an `.npz` itself, or the `.npy` files of a folder."""
+        return seed_files(path, ARRAY_SUFFIXES) if path.is_dir() else [path]
+
+    def load_seeds(
+        self, path: Path, shape: tuple[int, ...], array: str = "", limit: int | None = None
+    ) -> Seeds:
+        """Load clips: the array `clips` of an `.npz` unless told otherwise, or a folder."""
+        return load_array_seeds(path, self.space, shape, limit, array or "clips")
+
+    def encoder(self, tensor: Tensor) -> ClipEncoder:
+        """Return what preprocesses and quantizes the frames."""
+        return ClipEncoder(self._image.encoder(_of_frame(tensor)), tensor)
+
+    @staticmethod
+    def encode_file(one: Frames) -> bytes:
+        """Return the file of a clip: what `.npz` files are, with the array `frames`."""
+        return encode_npz("frames", one)
+
+    @staticmethod
+    def decode_file(data: bytes) -> Input | None:
+        """Return the clip of a file; None where it holds none."""
+        one = decode_npz("frames", data)
+        return one if one is not None and one.dtype == np.uint8 and one.ndim == 4 else None
+
+    def view(self, one: Frames) -> PartsView:
+        """Return the frames below each other."""
+        return PartsView({f"frame {n}": self._image.view(frame) for n, frame in enumerate(one)})
+
+    @staticmethod
+    def fingerprint(one: Frames) -> ImageFingerprint:
+        """Return the perceptual hashes of the frames, one behind the other, and their means."""
+        each = [fingerprint(frame) for frame in one]
+        return ImageFingerprint(
+            np.concatenate([frame.signs for frame in each]),
+            tuple(mean for frame in each for mean in frame.colour),
+        )
+
+    @staticmethod
+    def count_near(fingerprints: Sequence[ImageFingerprint]) -> int:
+        """Return how many clips look like another one; all have as many frames."""
+        return count_near(fingerprints)
+
+
+class ClipEncoder:
+    """Encodes clips as a model takes them: each frame as an image."""
+
+    def __init__(self, frames: ImageEncoder, tensor: Tensor) -> None:
+        """Take the encoder of a frame, and the input of a whole clip."""
+        self._frames, self._row = frames, tensor.shape
+
+    def encode(self, inputs: Frames) -> NDArray[np.generic]:
+        """Encode clips: (batch, frames, H, W, C) to (batch, frames, *shape of one frame)."""
+        encoded = self._frames.encode(inputs.reshape(-1, *inputs.shape[2:]))
+        return encoded.reshape(len(inputs), *self._row)
+
+
+def _of_frame(tensor: Tensor) -> Tensor:
+    return replace(tensor, shape=tensor.shape[1:])

@@ -1,0 +1,1 @@
+"""The domain of tokens: ids of a vocabulary."""

@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from edgeflare.domains.image.image_seeds import load_image_seeds, resized
+
+Refusal = Callable[..., str]
+
+IMAGES = np.random.default_rng(0).integers(0, 256, (6, 8, 10, 3)).astype(np.uint8)
+
+
+def save(path: Path, **arrays: object) -> Path:
+    np.savez(path, **arrays)  # type: ignore[arg-type]
+    return path
+
+
+def test_npz_with_labels(tmp_path: Path) -> None:
+    path = save(tmp_path / "seeds.npz", images=IMAGES, labels=np.arange(6, dtype=np.uint8))
+    seeds = load_image_seeds(path, (8, 10, 3))
+    np.testing.assert_array_equal(seeds.inputs, IMAGES)
+    assert seeds.labels is not None
+    assert seeds.labels.dtype == np.int64
+    assert seeds.labels.tolist() == [0, 1, 2, 3, 4, 5]
+    assert seeds.names == ("0", "1", "2", "3", "4", "5")
+    first = load_image_seeds(path, (8, 10, 3), limit=2)
+    assert len(first) == len(first.names) == 2
+    np.testing.assert_array_equal(first.inputs, IMAGES[:2])
+
+
+def test_npz_of_gray_images_without_channels(tmp_path: Path) -> None:
+    seeds = load_image_seeds(save(tmp_path / "s.npz", images=IMAGES[..., 0]), (8, 10, 1))
+    np.testing.assert_array_equal(seeds.inputs, IMAGES[..., :1])
+    assert seeds.labels is None
+
+
+def test_folder_in_the_order_of_names_as_rgb(tmp_path: Path) -> None:
+    for index, name in enumerate(("b.png", "a.bmp", "c.PNG", ".hidden.png")):
+        cv2.imwrite(str(tmp_path / name), IMAGES[index][..., ::-1])
+    (tmp_path / "notes.txt").write_text("not an image")
+    seeds = load_image_seeds(tmp_path, (8, 10, 3))
+    assert seeds.names == ("a.bmp", "b.png", "c.PNG")
+    np.testing.assert_array_equal(seeds.inputs, IMAGES[[1, 0, 2]])
+    assert load_image_seeds(tmp_path, (8, 10, 3), limit=1).names == ("a.bmp",)
+
+
+@pytest.mark.parametrize("suffix", ["jpg", "webp"])
+def test_lossy_files_come_near(tmp_path: Path, suffix: str) -> None:
+    flat = np.full((8, 10, 3), (200, 100, 20), np.uint8)
+    cv2.imwrite(str(tmp_path / f"flat.{suffix}"), flat[..., ::-1])
+    seeds = load_image_seeds(tmp_path, (8, 10, 3))
+    assert np.abs(seeds.inputs[0].astype(int) - flat).max() <= 6
+
+
+def test_folder_for_models_with_one_and_four_channels(tmp_path: Path) -> None:
+    gray, rgba = np.zeros((2, 2, 3), np.uint8) + 90, np.dstack([IMAGES[0], IMAGES[1][..., 0]])
+    cv2.imwrite(str(tmp_path / "1.png"), gray)
+    assert (load_image_seeds(tmp_path, (2, 2, 1)).inputs == 90).all()
+    (tmp_path / "1.png").unlink()
+    cv2.imwrite(str(tmp_path / "2.png"), rgba[..., [2, 1, 0, 3]])
+    cv2.imwrite(str(tmp_path / "3.png"), IMAGES[2][..., ::-1])
+    images = load_image_seeds(tmp_path, (8, 10, 4)).inputs
+    np.testing.assert_array_equal(images[0], rgba)
+    np.testing.assert_array_equal(images[1], np.dstack([IMAGES[2], np.full((8, 10), 255)]))
+
+
+def test_stretching_keeps_the_whole_and_cropping_the_centre(tmp_path: Path) -> None:
+    wide = np.zeros((4, 12, 3), np.uint8)
+    wide[:, 4:8] = 255
+    path = save(tmp_path / "s.npz", images=wide[None])
+    cropped = load_image_seeds(path, (4, 4, 3), "center-crop").inputs[0]
+    assert (cropped == 255).all()
+    stretched = load_image_seeds(path, (4, 6, 3), "stretch").inputs[0]
+    assert (stretched[:, 2:4] == 255).all()
+    assert not stretched[:, [0, 1, 4, 5]].any()
+
+
+@pytest.mark.parametrize("size", [(3, 7), (20, 9), (1, 1), (8, 10)])
+@pytest.mark.parametrize("channels", [1, 3, 4])
+def test_resizing_gives_the_size_asked_for(size: tuple[int, int], channels: int) -> None:
+    image: NDArray[np.uint8] = np.full((8, 10, channels), 77, np.uint8)
+    for how in ("stretch", "center-crop"):
+        out = resized(image, *size, how)
+        assert out.shape == (*size, channels)
+        assert (out == 77).all()
+
+
+def test_refuses_images_of_another_shape(tmp_path: Path, refusal: Refusal) -> None:
+    path = save(tmp_path / "s.npz", images=IMAGES)
+    message = refusal(load_image_seeds, path, (28, 28, 3))
+    assert "(8, 10, 3)" in message
+    assert "(28, 28, 3)" in message
+    assert "resize" in message
+    message = refusal(load_image_seeds, path, (28, 28, 1), "stretch")
+    assert "gray, 1-channel" in message
+    cv2.imwrite(str(tmp_path / "a.png"), IMAGES[0])
+    assert "a.png" in refusal(load_image_seeds, tmp_path, (28, 28, 3))
+
+
+@pytest.mark.parametrize(
+    ("arrays", "words"),
+    [
+        ({"pictures": IMAGES, "labels": np.zeros(6, int)}, ["pictures", "labels"]),
+        ({}, ["no arrays at all"]),
+        ({"images": IMAGES / 255.0}, ["float64", "* 255", "uint8"]),
+        ({"images": IMAGES.astype(np.int64)}, ["int64", "uint8"]),
+        ({"images": IMAGES[:0]}, ["no images"]),
+        ({"images": IMAGES[0, 0]}, ["(10, 3)"]),
+        ({"images": IMAGES[..., :2]}, ["(6, 8, 10, 2)"]),
+        ({"images": IMAGES, "labels": np.zeros(5, int)}, ["labels", "(5,)", "6"]),
+        ({"images": IMAGES, "labels": np.zeros(6)}, ["labels", "float64"]),
+        ({"images": np.array([None, {}])}, ["seeds.npz"]),
+    ],
+)
+def test_refuses_npz_that_are_no_seeds(
+    tmp_path: Path, refusal: Refusal, arrays: dict[str, object], words: list[str]
+) -> None:
+    path = save(tmp_path / "seeds.npz", **arrays)
+    message = refusal(load_image_seeds, path, (8, 10, 3))
+    for word in ("seeds.npz", *words):
+        assert word in message
+
+
+def test_refuses_what_is_no_npz_and_no_folder(tmp_path: Path, refusal: Refusal) -> None:
+    assert "lost.npz" in refusal(load_image_seeds, tmp_path / "lost.npz", (8, 10, 3))
+    whole = save(tmp_path / "whole.npz", images=IMAGES).read_bytes()
+    for name, content in {
+        "empty.npz": b"",
+        "text.npz": b"hello",
+        "cut.npz": whole[: len(whole) // 2],
+        "bits.npz": whole[:200] + bytes(50) + whole[250:],
+        "photo.png": b"",
+        "array.npz": bytes_of_npy(),
+    }.items():
+        (tmp_path / name).write_bytes(content)
+        assert name in refusal(load_image_seeds, tmp_path / name, (8, 10, 3))
+
+
+def test_refuses_folders_without_images_and_files_that_are_none(
+    tmp_path: Path, refusal: Refusal
+) -> None:
+    assert "no image files" in refusal(load_image_seeds, tmp_path, (8, 10, 3))
+    for content in (b"", b"not an image"):
+        (tmp_path / "broken.png").write_bytes(content)
+        assert "broken.png" in refusal(load_image_seeds, tmp_path, (8, 10, 3))
+
+
+def bytes_of_npy() -> bytes:
+    file = io.BytesIO()
+    np.save(file, IMAGES)
+    return file.getvalue()

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import ROUND_HALF_UP, Decimal
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from edgeflare.core.tensor import Tensor, dequantize, quantize
+from edgeflare.domains.image.preprocess import PRESETS, Channels, ImageEncoder, Preprocess, preset
+
+positive = st.floats(0.01, 300.0)
+dtypes = st.sampled_from(["int8", "uint8"])
+
+
+@st.composite
+def preprocessings(draw: st.DrawFn, channels: int) -> Preprocess:
+    values = st.one_of(st.just(1), st.just(channels))
+    mean = draw(values.flatmap(lambda n: st.tuples(*[st.floats(-5, 5)] * n)))
+    std = draw(values.flatmap(lambda n: st.tuples(*[positive] * n)))
+    order: Channels = draw(st.sampled_from(["rgb", "bgr"]))
+    return Preprocess(draw(positive), mean, std, channels=order)
+
+
+@given(st.data(), st.sampled_from([1, 3, 4]), dtypes)
+def test_encoding_is_the_formula(data: st.DataObject, channels: int, dtype: str) -> None:
+    preprocess = data.draw(preprocessings(channels))
+    images = data.draw(arrays(np.uint8, (2, 3, 2, channels)))
+    ordered = images
+    if preprocess.channels == "bgr" and channels > 1:
+        ordered = images[..., [2, 1, 0, 3][:channels]]
+    inputs = (ordered.astype(np.float64) / preprocess.scale - preprocess.mean) / preprocess.std
+
+    real = Tensor("image", (1, 3, 2, channels), "float32")
+    encoded = ImageEncoder(preprocess, real).encode(images)
+    assert encoded.dtype == np.float32
+    assert encoded.flags.c_contiguous
+    np.testing.assert_array_equal(encoded, inputs.astype(np.float32))
+
+    zero_point = 3 if dtype == "int8" else 131
+    quantized = Tensor("image", (1, 3, 2, channels), dtype, 0.02, zero_point)
+    encoded = ImageEncoder(preprocess, quantized).encode(images)
+    assert encoded.dtype == np.dtype(dtype)
+    np.testing.assert_array_equal(encoded, quantize(inputs.astype(np.float32), quantized))
+
+
+@given(st.floats(2**-13, 2.0, width=32), st.integers(-128, 127), dtypes, st.data())
+def test_quantizing_and_back_is_half_a_step_off_at_most(
+    scale: float, zero_point: int, dtype: str, data: st.DataObject
+) -> None:
+    if dtype == "uint8":
+        zero_point += 128
+    tensor = Tensor("x", (1, 2, 2, 1), dtype, scale, zero_point)
+    limits = np.iinfo(dtype)
+    low, high = (limits.min - zero_point) * scale, (limits.max - zero_point) * scale
+    x = np.float32(data.draw(st.floats(low, high)))
+    back = dequantize(quantize(np.array([x], np.float32), tensor), tensor)[0]
+    assert abs(back - x) <= scale / 2 * (1 + 1e-4)
+
+
+@given(st.integers(-600, 600), dtypes, st.integers(0, 100))
+def test_halves_round_away_from_zero_and_what_is_outside_is_clipped(
+    halves: int, dtype: str, zero_point: int
+) -> None:
+    tensor = Tensor("x", (1, 2, 2, 1), dtype, 0.25, zero_point)
+    expected = int((Decimal(halves) / 2).to_integral_value(ROUND_HALF_UP)) + zero_point
+    limits = np.iinfo(dtype)
+    raw = quantize(np.array([halves * 0.125], np.float32), tensor)
+    assert raw[0] == min(max(expected, limits.min), limits.max)
+
+
+@given(arrays(np.int8, (7,)), st.floats(2**-13, 2.0, width=32), st.integers(-128, 127))
+def test_dequantizing_and_back_changes_nothing(
+    raw: np.ndarray[tuple[int], np.dtype[np.int8]], scale: float, zero_point: int
+) -> None:
+    tensor = Tensor("x", (1, 7), "int8", scale, zero_point)
+    real = dequantize(raw, tensor).astype(np.float32)
+    np.testing.assert_array_equal(quantize(real, tensor), raw)
+
+
+def test_an_integer_input_without_quantization_takes_the_rounded_values() -> None:
+    tensor = Tensor("image", (1, 1, 4, 1), "uint8")
+    images = np.array([0, 7, 200, 255], np.uint8).reshape(1, 1, 4, 1)
+    np.testing.assert_array_equal(ImageEncoder(preset("raw"), tensor).encode(images), images)
+
+
+def test_an_input_without_a_channel_dimension_takes_gray_images() -> None:
+    encoder = ImageEncoder(Preprocess(), Tensor("image", (1, 2, 3), "float32"))
+    assert encoder.encode(np.full((4, 2, 3, 1), 255, np.uint8)).shape == (4, 2, 3)
+    assert encoder.encode(np.empty((0, 2, 3, 1), np.uint8)).shape == (0, 2, 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "black", "white"),
+    [
+        ("unit", [0, 0, 0], [1, 1, 1]),
+        ("raw", [0, 0, 0], [255, 255, 255]),
+        ("signed", [-1, -1, -1], [1, 1, 1]),
+        ("imagenet", [-2.1179, -2.0357, -1.8044], [2.2489, 2.4286, 2.64]),
+        ("caffe", [-103.939, -116.779, -123.68], [151.061, 138.221, 131.32]),
+    ],
+)
+def test_presets(name: str, black: list[float], white: list[float]) -> None:
+    table = preset(name).table(3)
+    np.testing.assert_allclose(table[[0, 255]], [black, white], atol=1e-4)
+    assert name in PRESETS
+
+
+def test_refuses_what_does_not_fit(refusal: Callable[..., str]) -> None:
+    gray, color = (Tensor("image", (1, 4, 5, c), "float32") for c in (1, 3))
+    message = refusal(ImageEncoder(Preprocess(), color).encode, np.zeros((2, 8, 9, 3), np.uint8))
+    assert "(4, 5, 3)" in message
+    assert "(8, 9, 3)" in message
+    assert "resize" in message
+    assert "mean has 3 values" in refusal(ImageEncoder, preset("imagenet"), gray)
+    assert "std" in refusal(Preprocess, std=(0.0,))
+    assert "scale" in refusal(Preprocess, scale=0.0)
+    assert "mean" in refusal(Preprocess, mean=(float("nan"),))
+    assert "did you mean 'imagenet'" in refusal(preset, "imagnet")
