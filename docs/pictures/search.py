@@ -99,14 +99,14 @@ def most_telling(searches: Iterator[Sequence[SearchStep]]) -> Sequence[SearchSte
 
 def search(opened: OpenedPair, plan: Plan, seed_id: int) -> Sequence[SearchStep]:
     """Search from a seed; return it and all that was looked at, unless it deviates itself."""
-    image = opened.seeds.images[seed_id]
+    image = opened.seeds.inputs[seed_id]
     outcome = _evaluate(opened, Query(image, opened.panel.arms))
     if plan.goal.met(outcome) is not None:
         return []
     steps = [SearchStep("seed", image, outcome)]
     rng = chain_generator(plan.rng_seed, seed_id)
     settled = describe_run(opened, plan).plan
-    pool = domain_operators(opened.pair.domain, settled.operators)
+    pool = domain_operators(opened.pair.interface.domain_name, settled.operators)
     start = Start(image, outcome, plan.goal, rng, settled.bounds, operators=pool)
     generator = Boundary().search(start)
     asked = next(generator)

@@ -108,7 +108,7 @@ def _title(document: RunDocument, entry: Finding) -> str:
         return str(entry.kind)
     view = distance_view(entry)
     if view is not None and view.distance is not None:
-        return f"{view.distance / view.tolerance:.3g} times the tolerance"
+        return f"{view.distance / view.tolerance:.4g} times the tolerance"
     first = "twin" if document.find == "kernel" else "original"
     return " → ".join(decided(document, entry, arm) for arm in (first, "device"))
 
