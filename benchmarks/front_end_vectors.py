@@ -2,7 +2,8 @@
 
     python -m venv /tmp/reference
     /tmp/reference/bin/pip install tensorflow-cpu librosa
-    /tmp/reference/bin/python benchmarks/front_end_vectors.py tests/domains/audio/front_end_vectors.npz
+    cd tests/domains/audio
+    /tmp/reference/bin/python ../../../benchmarks/front_end_vectors.py front_end_vectors.npz
 
 Needs neither EdgeFlare nor its environment. The sounds are made here: a rising tone in noise,
 with silence before it.

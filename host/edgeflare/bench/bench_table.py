@@ -32,7 +32,7 @@ COLUMNS = (
 
 LEGEND = (
     "In brackets: 95 % bootstrap intervals over the seeds. Queries, device queries, L2 (median, "
-    "gray levels) and strength (median) are of findings. × baseline: mean queries over {baseline}'s"
+    "levels) and strength (median) are of findings. × baseline: mean queries over {baseline}'s"
     ", where both found. s evaluation: evaluation time of a finding's own search; s wall: wall time"
     " of the campaign over its findings. ties: deviations by a tie, in all searches."
 )

@@ -56,7 +56,7 @@ def search(
     limit: pair_options.Limit = None,
     device: search_options.Devices = ["emulated-builtin"],  # noqa: B006 - never changed
     find: search_options.FindWhat = Find.ANY,
-    strategy: search_options.StrategyName = "boundary",
+    strategy: search_options.StrategyName = None,
     parameters: search_options.SetParameters = None,
     rng_seed: search_options.RngSeed = 0,
     limits: search_options.SearchLimits,
@@ -89,6 +89,8 @@ def search(
     profiles = find_profiles(device, decided)
     kernels, elsewhere = read_ensemble(ensemble)
     devices = tuple(profile.name for profile in profiles)
+    loaded = load_pair(pair, given, decided)
+    strategy = strategy or loaded.interface.opened_task.strategy
     plan = replace(
         make_plan(strategy, find, devices, limit, limits, bounds, parameters or ()),
         rng_seed=rng_seed,
@@ -102,7 +104,6 @@ def search(
         within=read_within("--within", within),
         operators=read_operators(operators, [strategy]),
     )
-    loaded = load_pair(pair, given, decided)
     plan = replace(plan, operators=pool_names(loaded.interface.domain_name, plan.operators))
     path = folder.choose(loaded.folder_name)
     console = Console(stderr=True)

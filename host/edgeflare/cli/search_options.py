@@ -125,12 +125,13 @@ Within = Annotated[
     ),
 ]
 StrategyName = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--strategy",
         metavar="NAME",
         autocompletion=complete_strategy,
-        help="; ".join(f"{entry.name}: {entry.summary}" for entry in strategies().values()) + ".",
+        help="; ".join(f"{entry.name}: {entry.summary}" for entry in strategies().values())
+        + ". Unless given, boundary where outputs are decisions, and climb where they are values.",
         rich_help_panel=_HOW,
     ),
 ]

@@ -128,6 +128,7 @@ class Task(ABC):
     Attributes:
         name: as users write it.
         expects: the output that it reads, as messages say it, such as "one score for each class".
+        strategy: name of the search strategy that is taken where the user names none.
         reads_inputs: whether its decoders read the model's inputs too, which the rows then have
             before the outputs.
 
@@ -135,6 +136,7 @@ class Task(ABC):
 
     name: ClassVar[str]
     expects: ClassVar[str]
+    strategy: ClassVar[str] = "boundary"
     reads_inputs: bool = False
 
     @classmethod

@@ -39,7 +39,7 @@ def worst_first(entries: Iterable[Finding]) -> list[Finding]:
 def show_nearness(entry: Finding) -> str:
     """Return how near an entry is to its seed in dB; a seed that deviates itself is at ∞."""
     value = nearness_db(entry)
-    return "–" if value is None else "∞" if value == inf else f"{value:.0f}"
+    return "–" if value is None else "∞" if value == inf else f"{round(value)}"
 
 
 def level_name(document: RunDocument) -> str:

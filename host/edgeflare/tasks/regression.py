@@ -29,6 +29,7 @@ class Regression(Task):
     """Values; two models deviate where their distance is greater than the tolerance."""
 
     name = "regression"
+    strategy = "climb"
     expects = "real numbers of any shape"
 
     def __init__(
