@@ -107,7 +107,8 @@ def search(opened: OpenedPair, plan: Plan, seed_id: int) -> Sequence[SearchStep]
     rng = chain_generator(plan.rng_seed, seed_id)
     settled = describe_run(opened, plan).plan
     pool = domain_operators(opened.pair.interface.domain_name, settled.operators)
-    start = Start(image, outcome, plan.goal, rng, settled.bounds, operators=pool)
+    bounds = settled.bounds(opened.pair.interface.domain.space)
+    start = Start(image, outcome, plan.goal, rng, bounds, operators=pool)
     generator = Boundary().search(start)
     asked = next(generator)
     while len(steps) <= MOST:
