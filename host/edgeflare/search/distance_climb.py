@@ -18,7 +18,7 @@ from edgeflare.search.strategy import QueryGenerator, SearchGenerator, Start
 from edgeflare.search.surrogates.surrogate_choice import refinement_surrogates
 
 PATIENCE = 4
-"""Times in a row that the device may contradict its surrogate before it is asked itself."""
+"""Times that the device may contradict its surrogate before it is asked itself."""
 
 BEST = 0.8
 """Share of the changes that start from the best input, and not from another one of the elite."""
