@@ -153,7 +153,6 @@ def _bad_models(folder: Path) -> None:
     (folder / "text.tflite").write_text("no model at all")
     (folder / "future.tflite").write_bytes(edited(_convolution(99)))
     (folder / "two-inputs.tflite").write_bytes(edited(_second_input))
-    (folder / "two-outputs.tflite").write_bytes(edited(_second_output))
 
 
 def edited(change: Callable[[Any], None]) -> bytes:
@@ -203,13 +202,6 @@ def _second_input(model: Any) -> None:
     mask.name, mask.shape, mask.type = "mask", [1, 4], schema.TensorType.FLOAT32
     graph.tensors.append(mask)
     graph.inputs = [*graph.inputs, len(graph.tensors) - 1]
-
-
-def _second_output(model: Any) -> None:
-    (graph,) = model.subgraphs
-    features = int(graph.operators[0].outputs[0])
-    graph.tensors[features].name = "features"
-    graph.outputs = [*graph.outputs, features]
 
 
 def _bad_seeds(folder: Path) -> None:

@@ -55,7 +55,6 @@ BAD: dict[str, tuple[str, tuple[str, ...]]] = {
         ("no model file", "did you mean '{e}/compressed.tflite'"),
     ),
     "several inputs": ("{e} --compressed {m}/two-inputs.tflite", ("has 2 inputs", "'mask'")),
-    "several outputs": ("{e} --compressed {m}/two-outputs.tflite", ("2 outputs", "'features'")),
     "an operator of the future": (
         "{e} --compressed {m}/future.tflite",
         (

@@ -111,5 +111,6 @@ def test_a_model_with_a_single_class_is_refused(
     run = tmp_path / "run"
     said = call("search", example, "--original", tmp_path / "one.onnx", *SHORT, "--out", run)
     assert said.code == 2
-    assert "a classifier needs at least two classes" in said.complaint()
+    assert "one score for each of at least two classes" in said.complaint()
+    assert "'score' (1, 1) (fits regression or threshold)" in said.complaint()
     assert not run.exists()

@@ -14,6 +14,7 @@ from edgeflare.core import answer
 from edgeflare.core.answer import Failure
 from edgeflare.core.answer_view import ClassesView
 from edgeflare.core.tensor import RawBatch, Tensor
+from edgeflare.core.tensor_rows import pack_rows
 from edgeflare.tasks.classification import (
     ClassDecoder,
     Classification,
@@ -149,8 +150,9 @@ def test_each_head_is_shown_under_the_name_of_its_output() -> None:
     kind, size = Tensor("kind", (1, 2), "float32"), Tensor("size", (1, 3), "float32")
     both = (kind, size)
     decoder = HeadsDecoder([ClassDecoder(one, "probabilities", both) for one in both])
-    rows = np.array([[0.9, 0.1, 0.2, 0.3, 0.5], [0.1, 0.9, 0.2, 0.3, 0.5]], np.float32)
-    one, other = decoder.read(RawBatch(rows))
+    kinds = np.array([[0.9, 0.1], [0.1, 0.9]], np.float32)
+    sizes = np.array([[0.2, 0.3, 0.5]] * 2, np.float32)
+    one, other = decoder.read(RawBatch(pack_rows(both, [kinds, sizes])))
     views = decoder.views({"original": one, "device": other}, ("original", "device"))
     assert [view.head for view in views] == ["kind", "size"]
     assert all(isinstance(view, ClassesView) for view in views)
