@@ -276,6 +276,8 @@ class _Explainer:
         ids = sorted(self._run.seed_rows)[:MOST_SEEDS]
         if source is None or not isinstance(domain, ImageDomain):
             return found
+        if len(self._twin.signature.inputs) > 1:
+            return found
         try:
             seeds = self._twin_inputs.load(source, ids[-1] + 1)
         except UserError:
