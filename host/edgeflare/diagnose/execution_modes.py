@@ -20,6 +20,7 @@ from edgeflare.core.task import Decoder
 from edgeflare.devices.device import Device
 from edgeflare.errors import UserError
 from edgeflare.models.evaluator import Evaluator
+from edgeflare.models.inputs_before_outputs import as_read_by
 from edgeflare.models.invocation import ONCE, Invocation
 from edgeflare.models.kernels import Kernels
 from edgeflare.models.tflite import open_tflite
@@ -158,6 +159,7 @@ def ask(
         InfrastructureError: the model or its device was lost.
 
     """
+    evaluator = as_read_by(decoder, evaluator)
     answers: list[list[Answer]] = []
     checksums: list[list[int]] = []
     for _ in range(times):

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.core.task import Decoder
 from edgeflare.core.tensor import RawBatch
 from edgeflare.models.evaluator import Evaluator, Signature
 
@@ -27,13 +28,13 @@ class InputsBeforeOutputs:
         before = _bytes(inputs)
 
         def put_together(done: Future[RawBatch]) -> None:
-            error = done.exception()
-            if error is not None:
+            try:
+                batch = done.result()
+                rows = np.concatenate([before, _bytes(batch.outputs)], axis=1)
+            except Exception as error:  # else whoever waits for the batch waits forever
                 whole.set_exception(error)
-                return
-            batch = done.result()
-            rows = np.concatenate([before, _bytes(batch.outputs)], axis=1)
-            whole.set_result(replace(batch, outputs=rows))
+            else:
+                whole.set_result(replace(batch, outputs=rows))
 
         self._evaluator.submit(inputs).add_done_callback(put_together)
         return whole
@@ -41,6 +42,12 @@ class InputsBeforeOutputs:
     def close(self) -> None:
         """Close the evaluator."""
         self._evaluator.close()
+
+
+def as_read_by(decoder: Decoder, evaluator: Evaluator) -> Evaluator:
+    """Return an evaluator whose rows have all that a decoder reads."""
+    reads_inputs = len(decoder.outputs) > len(evaluator.signature.outputs)
+    return InputsBeforeOutputs(evaluator) if reads_inputs else evaluator
 
 
 def _bytes(rows: NDArray[np.generic]) -> NDArray[np.uint8]:
