@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer
 from edgeflare.core.arm import Arm
+from edgeflare.core.joint_answer import JointAnswer
 from edgeflare.core.seeds import Seeds
 from edgeflare.devices.device import Device
 from edgeflare.diagnose.compression_error import CompressionError
@@ -206,7 +207,7 @@ class _Explainer:
                 host=tuple(votes[at] for votes in host.values()),
                 device=own[at],
                 others=tuple(votes[at] for votes in others.values()),
-                recorded=_recorded(findings[at]) if self._same_device else (),
+                recorded=_recorded(findings[at], own[at]) if self._same_device else (),
                 same_runtime=self._twin.runtime
                 == f"{provenance.runtime} {provenance.runtime_version}",
                 same_machine=_architecture(platform.machine()) == _architecture(provenance.machine),
@@ -379,7 +380,13 @@ def _one(model: Evaluator, inputs: ModelInputs, image: NDArray[Any]) -> Values:
     return inputs.encoder().encode(image).reshape(model.signature.input.shape)
 
 
-def _recorded(finding: Finding) -> tuple[int | None, ...]:
+def _recorded(finding: Finding, now: Vote) -> tuple[int | None, ...]:
+    """Return the device's labels in the run; none where they are not those of `Vote`.
+
+    Joint decisions that are too many to have scores are numbered anew in each finding.
+    """
+    if isinstance(now.answer, JointAnswer) and not len(now.answer.scores):
+        return ()
     return tuple(seen.get(Arm.DEVICE.value) for seen in finding.seen)
 
 
