@@ -44,6 +44,7 @@ from edgeflare.diagnose.verdict import Verdict, judge
 from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.errors import UserError
 from edgeflare.models.evaluator import Evaluator, HostModel
+from edgeflare.models.inputs_before_outputs import as_read_by
 from edgeflare.models.invocation import ONCE
 from edgeflare.models.kernels import Kernels
 from edgeflare.models.model_inputs import ModelInputs, model_rows
@@ -286,8 +287,11 @@ class _Explainer:
         if len(seeds) <= ids[-1]:
             return found
 
+        decoder = header.arms[Arm.TWIN]
+        twin = as_read_by(decoder, self._twin)
+
         def answer(inputs: NDArray[np.generic]) -> Probabilities:
-            answers = header.arms[Arm.TWIN].read(self._twin.submit(inputs).result())
+            answers = decoder.read(twin.submit(inputs).result())
             return np.stack([one.probabilities for one in answers])
 
         others = readings(self._twin, domain.preprocess, answer)
