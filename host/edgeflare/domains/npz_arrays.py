@@ -33,6 +33,8 @@ def read_npz(path: Path, wanted: Sequence[str]) -> dict[str, NDArray[np.generic]
         raise UserError(
             f"seeds {path}: expected an array named {wanted[0]}, but the file has {found}"
         )
+    if not read[wanted[0]].ndim:
+        raise UserError(f"seeds {path}: {wanted[0]} is one value, expected one row for each seed")
     return read
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from edgeflare.core.input_space import InputSpace
 from edgeflare.core.seeds import Seeds
 from edgeflare.domains.npz_arrays import labels_of, read_npz
+from edgeflare.domains.npz_errors import NOT_AN_NPZ
 from edgeflare.domains.seed_files import require_seeds, seed_files
 from edgeflare.errors import UserError
 
@@ -61,7 +62,7 @@ def load_array_seeds(
 def _read(file: Path) -> NDArray[Any]:
     try:
         return np.asarray(np.load(file, allow_pickle=False))
-    except (OSError, ValueError, EOFError) as error:
+    except NOT_AN_NPZ as error:
         raise UserError(
             f"seeds: {file} is no .npy file of numbers: correct or remove it"
         ) from error
@@ -88,12 +89,14 @@ def _held(path: Path, inputs: NDArray[Any], space: InputSpace) -> NDArray[Any]:
         raise UserError(
             f"seeds {path}: seed {where} has values that are not finite: correct or remove it"
         )
-    outside = (inputs < space.lowest) | (inputs > space.highest)
+    limits = np.iinfo(space.dtype) if space.whole else np.finfo(space.dtype)
+    lowest, highest = max(space.lowest, limits.min), min(space.highest, limits.max)
+    outside = (inputs < lowest) | (inputs > highest)
     if outside.any():
         where = int(np.argwhere(outside)[0][0])
         raise UserError(
-            f"seeds {path}: seed {where} has values beyond the bounds {space.lowest:g} and "
-            f"{space.highest:g}: widen lowest and highest, or remove it"
+            f"seeds {path}: seed {where} has values beyond the bounds {lowest:g} and "
+            f"{highest:g}: widen lowest and highest, or remove it"
         )
     held = inputs.astype(space.dtype)
     if np.dtype(space.dtype).kind in "iu" and (held != inputs).any():
