@@ -228,8 +228,10 @@ def match_inputs(
         )
     names = [tensor.name for tensor in tensors]
     found: dict[str, int] = {}
+    named = {one.tensor_name for one in described}
+    free = [(n, tensor) for n, tensor in enumerate(tensors) if tensor.name not in named]
     for one in described:
-        alike = [n for n, tensor in enumerate(tensors) if like and _alike(tensor, like[one.name])]
+        alike = [n for n, tensor in free if like and _alike(tensor, like[one.name])]
         if one.tensor_name in names:
             found[one.name] = names.index(one.tensor_name)
         elif len(alike) == 1:
@@ -241,8 +243,14 @@ def match_inputs(
                 f"{model} has no input {one.tensor_name!r}: its inputs are {known}; say which it is"
                 f' with tensor = "…" under [inputs.{one.name}]'
             )
+    if len(set(found.values())) < len(found):
+        both = ", ".join(found)
+        raise UserError(
+            f"{model} has {len(tensors)} inputs ({known}), and two of {both} are the same one: say"
+            ' which each is with tensor = "…"'
+        )
     missing = [names[n] for n in range(len(names)) if n not in found.values()]
-    if missing or len(set(found.values())) < len(found):
+    if missing:
         raise UserError(
             f"{model} has {len(tensors)} inputs ({known}), of which {', '.join(missing)} is not"
             " given: write an [inputs.NAME] for it into pair.toml, or a [state]"

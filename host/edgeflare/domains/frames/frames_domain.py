@@ -59,7 +59,8 @@ class FramesDomain(Domain):
     @staticmethod
     def input_shape(tensor: Tensor, model: str = "the model") -> tuple[int, ...]:
         """Return (frames, height, width, channels)."""
-        return (tensor.shape[0], *image_shape(_of_frame(tensor), model))
+        height, width, channels = image_shape(_of_frame(tensor), model)
+        return tensor.shape[0], height, width, channels
 
     @staticmethod
     def seed_files(path: Path) -> list[Path]:
