@@ -58,10 +58,20 @@ class ModelInputs:
         self._shapes = [one.opened.input_shape(self.tensor(one), model) for one in self._searched]
         self._sizes = [prod(shape) for shape in self._shapes]
         self.shape = self._shapes[0] if len(self._shapes) == 1 else (sum(self._sizes),)
+        for one, size in zip(self._searched, self._sizes, strict=True):
+            if like is not None and size != like.size(one):
+                raise UserError(
+                    f"{model}: input {self.tensor(one).name!r} takes {size} values, but that of the"
+                    f" other model {like.size(one)}: both models have to take inputs of one size"
+                )
 
     def tensor(self, one: PairInput) -> Tensor:
         """Return the model's input that is one of the pair's."""
         return self._tensors[self._at[one.name]]
+
+    def size(self, one: PairInput) -> int:
+        """Return how many values one of the searched inputs has."""
+        return self._sizes[self._searched.index(one)]
 
     @property
     def tensors(self) -> Mapping[str, Tensor]:
