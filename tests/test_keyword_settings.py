@@ -33,7 +33,7 @@ def test_values_are_taken_in_the_types_of_the_annotations() -> None:
             "[sieve]: unknown key hole (did you mean 'holes'?); keys are holes, mesh, kind",
         ),
         ({"holes": "3"}, "[sieve]: holes is '3': expected `int`, got `str`"),
-        ({"holes": 3, "kind": "odd"}, "[sieve]: kind is 'odd': invalid enum value 'odd'"),
+        ({"holes": 3, "kind": "odd"}, "[sieve]: kind is 'odd': expected 'fine' or 'coarse'"),
         ({"holes": 0}, "[sieve]: holes has to be 1 or more, not 0"),
     ],
 )

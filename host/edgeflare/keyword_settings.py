@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -55,7 +55,8 @@ def checked(made: Callable[..., Any], settings: Mapping[str, Any], where: str) -
         try:
             values[key] = msgspec.convert(value, known[key][0])
         except msgspec.ValidationError as error:
-            raise UserError(f"{where}: {key} is {value!r}: {_lowered(str(error))}") from None
+            why = _choices(known[key][0]) or _lowered(str(error)).replace("`object", "`table")
+            raise UserError(f"{where}: {key} is {value!r}: {why}") from None
     return values
 
 
@@ -67,6 +68,15 @@ def _arguments(made: Callable[..., Any]) -> dict[str, tuple[Any, bool]]:
         for name, one in inspect.signature(made).parameters.items()
         if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)
     }
+
+
+def _choices(annotation: Any) -> str:
+    """Return what a value may be where that is one of a few; empty elsewhere."""
+    inner = [one for one in get_args(annotation) if get_origin(one) is Literal]
+    literal = inner[0] if inner else annotation
+    if get_origin(literal) is not Literal:
+        return ""
+    return f"expected {' or '.join(map(repr, get_args(literal)))}"
 
 
 def _lowered(message: str) -> str:
