@@ -159,8 +159,12 @@ def _text(value: object) -> str | None:
 
 
 def _number(value: object) -> float | None:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return float(value) if is_number else None  # type: ignore[arg-type]
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        return None
+    try:
+        return float(value)
+    except OverflowError:  # a whole number of more digits than a float has
+        return None
 
 
 def _numbers(value: object) -> tuple[float, ...] | None:
