@@ -60,14 +60,23 @@ class Pair:
     def fingerprint(self) -> str:
         """Return the sha256 that identifies the pair: models, seeds, and how they are read.
 
-        Moving or renaming files does not change it; class names do not count.
+        Moving or renaming files does not change it; class names do not count. The file of a front
+        end that is a Python function counts; what it imports does not.
 
         Raises:
             UserError: a file cannot be read.
 
         """
         digest = hashlib.sha256()
-        digest.update(json.dumps(self.interface.to_json(), sort_keys=True).encode())
+        described = json.dumps(self.interface.to_json(), sort_keys=True)
+        functions = [front_end_function(one.settings) for one in self.interface.inputs]
+        for function in filter(None, functions):
+            name = function.rpartition(":")[2]
+            described = described.replace(json.dumps(function), json.dumps(name))
+        digest.update(described.encode())
+        for function in filter(None, functions):
+            file = callable_file(function)
+            digest.update(b"" if file is None else _sha256(file))
         for part in (self._original_files(), [self.compressed], self._seed_files()):
             for file in part:
                 digest.update(_sha256(file))

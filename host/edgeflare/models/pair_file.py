@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -217,11 +218,15 @@ def _placed(path: Path, source: str) -> str:
 
 
 def _with_function_placed(path: Path, table: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return an input's table with the path of the Python file that its front end names."""
+    """Return an input's table with the absolute path of the Python file of its front end.
+
+    A run keeps the table, and is opened from other folders.
+    """
     function = front_end_function(table)
-    if function is None:
+    if function is None or is_callable_module(function):
         return table
-    return {**table, "front_end": {**table["front_end"], "name": _placed(path, function)}}
+    name = os.path.abspath(_placed(path, function))
+    return {**table, "front_end": {**table["front_end"], "name": name}}
 
 
 _TEXT = (_text, 'text, such as "…"')
