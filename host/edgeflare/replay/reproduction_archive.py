@@ -24,6 +24,8 @@ from edgeflare.models.invocation import ONCE, Invocation
 from edgeflare.models.model_inputs import ModelInputs, model_rows
 from edgeflare.models.original import open_original
 from edgeflare.models.pair import Pair
+from edgeflare.models.pair_file import front_end_function
+from edgeflare.models.pair_interface import PairInterface
 from edgeflare.models.tflite import open_tflite
 from edgeflare.python_callable import is_callable
 from edgeflare.replay.failing_operator import cut_out, saved, saved_together, where_it_begins
@@ -115,8 +117,9 @@ def export(
             arms[name] = {**arm, **called}
     explanation = _explanation(explanations, entry)
     operator = None if explanation is None else where_it_begins(explanation)
-    if operator is not None and simple:
-        cut = cut_out(pair.compressed.read_bytes(), operator["operator"], kernels, encoded)
+    if operator is not None:
+        content = pair.compressed.read_bytes()
+        cut = cut_out(content, operator["operator"], kernels, encoded) if simple else {}
         operator = {**operator, "kernels": kernels, "files": sorted(cut)} if cut else None
         files |= cut
     if with_models:
@@ -226,11 +229,16 @@ def _entry(past: PastRun, seed_id: int) -> Finding:
 def _run(past: PastRun) -> dict[str, Any]:
     """Return what run it was; of the user's paths, which are nobody's business, the last part."""
     whole = to_json(past.document)
+    described = json.dumps(whole["pair"])
+    for one in PairInterface.from_json(past.header.pair).inputs:
+        if function := front_end_function(one.settings):
+            last = PurePath(function).name
+            described = described.replace(json.dumps(function), json.dumps(last))
     keys = ("edgeflare", "host", "devices", "plan", "classes")
     kept = {key: whole[key] for key in keys if key in whole}
     pair = {
         key: PurePath(value).name if key in PLACES and value else value
-        for key, value in past.document.pair.items()
+        for key, value in json.loads(described).items()
     }
     return {**kept, "pair": pair}
 
