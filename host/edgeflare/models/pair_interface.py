@@ -75,7 +75,7 @@ class PairInterface:
         fields: dict[str, Any] = {"outputs": task.pop("outputs", None)}
         if self.task != DEFAULT_TASK or task:
             fields |= {"task": self.task, "task_settings": dict(self.task_settings)}
-        if isinstance(self.domain, ImageDomain):
+        if self.domain_name == DEFAULT_DOMAIN and isinstance(self.domain, ImageDomain):
             fields["preprocess"] = asdict(self.domain.preprocess)
         else:
             (first, *_) = self.searched
