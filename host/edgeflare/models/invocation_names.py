@@ -14,8 +14,8 @@ from edgeflare.models.tflite_graph import Graph, GraphTensor
 def invocation_of(invocation: Invocation, model: Path, compressed: Path) -> Invocation:
     """Return how a model is called, given how the compressed model of its pair is.
 
-    An input or output that has another name in it is the one of the same shape, where there is only
-    one of that shape.
+    An input or output is the one of its name. Where that has another shape, or there is none of the
+    name, it is the one of the same shape, if there is only one.
 
     Args:
         invocation: with the names of the compressed model.
@@ -50,12 +50,12 @@ def _found(
     ours: Sequence[GraphTensor],
     model: Path,
 ) -> str:
-    if name in {tensor.name for tensor in theirs}:
-        return name
     shapes = [_shape(tensor) for tensor in ours if tensor.name == name]
     alike = [tensor.name for tensor in theirs if _shape(tensor) in shapes]
-    if len(alike) == 1:
+    if len(alike) == 1 and name not in alike:
         return alike[0]
+    if name in {tensor.name for tensor in theirs}:
+        return name
     known = ", ".join(f"{tensor.name!r} {tensor.shape}" for tensor in theirs)
     raise UserError(
         f"{model} has no {role} {name!r}, and its shape does not tell which it is: its {role}s are"
