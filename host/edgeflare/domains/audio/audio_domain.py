@@ -117,6 +117,13 @@ class AudioDomain(Domain):
                 f" values, but {what} {' x '.join(map(str, makes))}: check samples"
                 + ("" if front_end is None else " and the settings of the front end")
             )
+        made, taken = ([n for n in shape if n != 1] for shape in (makes, tensor.shape))
+        if made != taken and sorted(made) == sorted(taken):
+            raise UserError(
+                f"{model}: input {tensor.name!r} has shape {tensor.shape}, and the front end makes"
+                f" {' x '.join(map(str, makes))} of a sound: name a Python function as the front"
+                " end that gives them in the model's order"
+            )
         return (samples,)
 
     @staticmethod

@@ -118,7 +118,10 @@ class FunctionFrontEnd:
             raise UserError(f"{self._source} failed on a sound: {reason(error)}") from error
 
     def _one(self, wave: NDArray[np.int16]) -> NDArray[np.float32]:
-        return np.asarray(self._function(wave)).astype(np.float32)
+        made = np.asarray(self._function(wave)).astype(np.float32)
+        if not np.isfinite(made).all():
+            raise ValueError("it returned values that are not finite")
+        return made
 
 
 def _mfcc(settings: Mapping[str, Any], where: str) -> Mfcc:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.tensor import Tensor, quantize
 from edgeflare.domains.audio.front_end import FrontEnd
+from edgeflare.errors import UserError
 
 FULL_SCALE = np.float32(32_768.0)
 """What samples are divided by where there is no front end."""
@@ -30,10 +33,18 @@ class SoundEncoder:
             (batch, *input shape without a batch dimension of 1), C-contiguous, in the input's
             dtype.
 
+        Raises:
+            UserError: a user's front end makes other features of a sound than of silence.
+
         """
         if self._front_end is None:
             features = inputs.astype(np.float32) / FULL_SCALE
         else:
             features = self._front_end.features(inputs)
+        if features.size != len(inputs) * prod(self._row):
+            raise UserError(
+                f"the front end made {features.shape[1:]} of a sound, but input"
+                f" {self._tensor.name!r} takes {self._row}: of all sounds it has to be as many"
+            )
         made = quantize(features.reshape(len(inputs), *self._row), self._tensor)
         return np.ascontiguousarray(made)
