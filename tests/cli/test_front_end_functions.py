@@ -106,3 +106,14 @@ def test_what_a_run_names_is_imported_only_when_named_again(
     named = start(command, run, *options, "--front-end", function)
     assert named.code == (1 if command == "replay" else 0), named.err
     assert (pair / "imported").exists()
+
+
+def test_a_front_end_that_changed_since_is_refused(run: Path, pair: Path, start: Call) -> None:
+    function = f"{pair / 'front.py'}:features"
+    (pair / "front.py").write_text(FRONT_END.replace("8000.0", "9000.0"))
+    try:
+        said = start("explain", run, "--front-end", function)
+    finally:
+        (pair / "front.py").write_text(FRONT_END)
+    assert said.code == 2
+    assert "the code of the front end" in said.complaint()

@@ -109,3 +109,11 @@ def test_what_cannot_be_searched_together_is_refused(refusal: Refusal) -> None:
     )
     none = PairInput("means", "array", BOUNDS, search=False)
     assert "search is false for every input" in refusal(PairInterface, (none,))
+
+
+def test_a_limit_hides_no_missing_seeds(refusal: Refusal, seeds: Path, tmp_path: Path) -> None:
+    inputs = ModelInputs(LEFT, COMPRESSED, "q.tflite")
+    some = inputs.load(seeds, 2)
+    assert (len(some), len(some.fixed["worst"]), some.names) == (2, 2, ("0", "1"))
+    np.savez(tmp_path / "uneven.npz", means=np.zeros((4, 2), "f4"), worst=np.zeros((3, 3), "f4"))
+    assert "different numbers of seeds" in refusal(inputs.load, tmp_path / "uneven.npz", 2)

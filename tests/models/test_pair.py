@@ -172,6 +172,10 @@ def test_callables_of_a_file_are_found_beside_it(folder: Path) -> None:
         (BASE + '[inputs.x]\ndomain = "array"' + PREPROCESS, "write it under [inputs.NAME]"),
         (BASE + '[inputs.x]\nsearch = "no"', "expected true or false"),
         (BASE + "shapes = {x = [0]}" + PREPROCESS, "with dynamic dimensions"),
+        (
+            BASE + 'frames = 3\nstate = {x = "y"}\n[inputs.x]\ndomain = "array"',
+            "[state] feeds the input x, which [inputs] describes too",
+        ),
         (BASE + 'resize = "none"' + PREPROCESS + 'resize = "stretch"', "given twice"),
         (BASE + '[preprocess]\npreset = "unitt"', "did you mean 'unit'"),
     ],

@@ -157,3 +157,14 @@ def test_a_pipe_is_refused_and_a_huge_file_is_not_read(tmp_path: Path) -> None:
         file.truncate(2**40)
     with pytest.raises(UserError, match="1,099,511,627,776 bytes"):
         RunDirectory(tmp_path).load_input("huge.png")
+
+
+def test_fixed_inputs_are_kept_whatever_they_are_called(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path)
+    for seed_id in (4, 7):
+        directory.store_fixed(seed_id, {"file": np.full((2, 3), seed_id), "x": np.ones(1)})
+    loaded = directory.load_fixed((7, 4), ("file", "x"))
+    assert loaded["file"].shape == (2, 2, 3)
+    assert loaded["file"][:, 0, 0].tolist() == [7, 4]
+    with pytest.raises(UserError, match="is gone or damaged: it held x of that seed"):
+        directory.load_fixed((5,), ("x",))

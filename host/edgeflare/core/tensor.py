@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,7 +56,7 @@ def dequantize(raw: NDArray[np.generic], tensor: Tensor) -> NDArray[np.float64]:
     return (real - tensor.zero_point) * tensor.scale
 
 
-def quantize(inputs: NDArray[np.float32], tensor: Tensor) -> NDArray[np.generic]:
+def quantize(inputs: NDArray[np.floating[Any]], tensor: Tensor) -> NDArray[np.generic]:
     """Quantize as TFLite's reference Quantize does: divide in float32, halves away from zero, clip.
 
     An integer tensor without quantization takes the rounded values themselves.
@@ -63,7 +64,8 @@ def quantize(inputs: NDArray[np.float32], tensor: Tensor) -> NDArray[np.generic]
     if tensor.dtype == "float32":
         return inputs
     limits = np.iinfo(tensor.dtype)
-    steps = (inputs / np.float32(tensor.scale or 1.0)).astype(np.float64)
+    steps = inputs if not tensor.scale else inputs / np.float32(tensor.scale)
+    steps = steps.astype(np.float64)
     rounded = np.copysign(np.floor(np.abs(steps) + 0.5), steps) + tensor.zero_point
     quantized: NDArray[np.generic] = np.clip(rounded, limits.min, limits.max).astype(tensor.dtype)
     return quantized

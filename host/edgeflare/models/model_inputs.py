@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -99,7 +99,8 @@ class ModelInputs:
 
         def loaded(one: PairInput, shape: tuple[int, ...]) -> Seeds:
             array = one.array or (one.name if one.domain == "array" or several else "")
-            return one.opened.load_seeds(path, shape, array, limit)
+            # Of several arrays each is read whole, so that unlike numbers of seeds are noticed.
+            return one.opened.load_seeds(path, shape, array, None if several else limit)
 
         parts = [
             loaded(one, shape) for one, shape in zip(self._searched, self._shapes, strict=True)
@@ -118,7 +119,13 @@ class ModelInputs:
             return parts[0]
         whole = [part.inputs.reshape(len(part), -1) for part in parts]
         inputs = parts[0].inputs if len(parts) == 1 else np.concatenate(whole, axis=1)
-        return replace(parts[0], inputs=inputs, fixed=fixed)
+        labels = parts[0].labels
+        return Seeds(
+            inputs[:limit],
+            None if labels is None else labels[:limit],
+            parts[0].names[:limit],
+            {name: rows[:limit] for name, rows in fixed.items()},
+        )
 
     def encoder(self) -> Encoder:
         """Return what encodes searched inputs: for the only input, or rows of all searched ones."""

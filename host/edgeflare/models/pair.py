@@ -74,9 +74,7 @@ class Pair:
             name = function.rpartition(":")[2]
             described = described.replace(json.dumps(function), json.dumps(name))
         digest.update(described.encode())
-        for function in filter(None, functions):
-            file = callable_file(function)
-            digest.update(b"" if file is None else _sha256(file))
+        digest.update("".join(self.front_end_hashes()).encode())
         for part in (self._original_files(), [self.compressed], self._seed_files()):
             for file in part:
                 digest.update(_sha256(file))
@@ -84,6 +82,17 @@ class Pair:
         if self.original is not None and is_callable(self.original):
             digest.update(self.original.rpartition(":")[2].encode())
         return digest.hexdigest()
+
+    def front_end_hashes(self) -> list[str]:
+        """Return the sha256 of the files of front ends that are Python functions, in their order.
+
+        Raises:
+            UserError: a file cannot be read.
+
+        """
+        functions = [front_end_function(one.settings) for one in self.interface.inputs]
+        files = [callable_file(function) for function in functions if function is not None]
+        return [_sha256(file).hex() for file in files if file is not None]
 
     def model_hashes(self) -> dict[str, str | None]:
         """Return the sha256 of both models' files; None for a model that has none.
@@ -215,6 +224,13 @@ def _interface(said: Settings, file: Path | None) -> PairInterface:
             "a model with a state is run frame by frame: say both, frames = the steps of one clip,"
             " and [state] with the output that feeds each input of the next frame"
         )
+    for name in invocation.state:
+        if said.inputs and any(
+            name in (own, one.get("tensor")) for own, one in said.inputs.items()
+        ):
+            raise UserError(
+                f"[state] feeds the input {name}, which [inputs] describes too: remove its table"
+            )
     inputs = _only_input(said, file) if said.inputs is None else _inputs(said, said.inputs)
     return PairInterface(inputs, task, settings, invocation)
 

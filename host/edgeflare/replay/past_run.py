@@ -120,6 +120,11 @@ class PastRun:
             interface=interface if instead else interface.with_outputs(known),
             classes=self.header.classes,
         )
+        if pair.front_end_hashes() != said.get("front_ends", []):
+            raise UserError(
+                f"the code of the front end of {self.directory.path} is another than it was: put"
+                " that file back, or search again with the pair"
+            )
         try:
             hashes = pair.model_hashes()
         except UserError as error:

@@ -178,7 +178,9 @@ class RunDirectory:
     def store_fixed(self, seed_id: int, fixed: Mapping[str, NDArray[Any]]) -> None:
         """Store what the models take beside the inputs of a seed, by its names in the pair."""
         buffer = io.BytesIO()
-        np.savez_compressed(buffer, **fixed)  # type: ignore[arg-type]
+        # A prefix, since numpy has arguments of its own that a name could be.
+        arrays: dict[str, Any] = {f"input {name}": row for name, row in fixed.items()}
+        np.savez_compressed(buffer, **arrays)
         write_atomically(self.inside(_fixed_name(seed_id)), buffer.getvalue())
 
     def load_fixed(
@@ -197,7 +199,7 @@ class RunDirectory:
                     io.BytesIO(self.read(_fixed_name(seed_id))), allow_pickle=False
                 ) as arrays:
                     for name, row in rows.items():
-                        row.append(arrays[name])
+                        row.append(arrays[f"input {name}"])
             except (*NOT_AN_NPZ, OSError):
                 raise UserError(
                     f"{self.path / _fixed_name(seed_id)} is gone or damaged: it held"

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
+from edgeflare.core.tensor import Tensor
 from edgeflare.domains.domain_registry import decoder_of_file, find_domain
 from edgeflare.domains.tokens.tokens_domain import TokensDomain
 from edgeflare.errors import UserError
@@ -105,3 +106,19 @@ def test_near_duplicates_differ_in_few_ids() -> None:
     assert TokensDomain.count_near([*seeds]) == 0
     assert TokensDomain.count_near([*seeds, near, far]) == 2
     assert TokensDomain.count_near([]) == 0
+
+
+def test_nearness_counts_the_ids_that_stayed() -> None:
+    domain = TokensDomain(vocabulary=10_000)
+    seed = np.arange(100, dtype=np.int32)
+    one, half = seed.copy(), seed.copy()
+    one[3], half[:50] = 9_999, 0
+    assert domain.nearness_db(one, seed) == pytest.approx(20.0)
+    assert domain.nearness_db(half, seed) < 3.2
+    assert domain.nearness_db(seed, seed) == np.inf
+
+
+def test_ids_reach_the_model_to_the_last_digit() -> None:
+    ids = np.array([[20_000_001, 3]], np.int32)
+    encoder = TokensDomain(vocabulary=2**31 - 1).encoder(Tensor("ids", (1, 2), "int32"))
+    assert encoder.encode(ids).tolist() == ids.tolist()

@@ -43,5 +43,7 @@ class ArrayEncoder:
 
         """
         rows = inputs.reshape(len(inputs), *self._row)
-        scaled = ((rows - self._mean) / self._std).astype(np.float32)
+        scaled = (rows - self._mean) / self._std
+        if self._tensor.dtype == "float32" or self._tensor.scale:
+            scaled = scaled.astype(np.float32)  # as TFLite quantizes; else float32 loses digits
         return np.ascontiguousarray(quantize(scaled, self._tensor))

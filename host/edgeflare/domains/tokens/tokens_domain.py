@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from inspect import signature
-from math import prod
+from math import inf, log10, prod
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from edgeflare.core.domain import Domain
 from edgeflare.core.input import Input
+from edgeflare.core.nearness_measure import NearnessMeasure
 from edgeflare.core.seeds import Seeds
 from edgeflare.core.tensor import Tensor
 from edgeflare.domains.array.array_encoder import ArrayEncoder
@@ -33,6 +34,9 @@ INT32 = np.iinfo(np.int32)
 
 MOST_IDS = int(INT32.max)
 """The largest vocabulary."""
+
+KEPT_TOKENS = NearnessMeasure("kept tokens", within=7.0, curve=(0.0, 30.0))
+"""All ids over those that differ: 7 dB are a fifth of the ids, 20 dB a hundredth."""
 
 TOKEN_SUFFIXES = (".json",)
 """Suffixes of files that are read as lists of ids; other files are ignored."""
@@ -133,6 +137,16 @@ class TokensDomain(Domain):
     def encoder(tensor: Tensor) -> ArrayEncoder:
         """Return what hands ids over as they are."""
         return ArrayEncoder(np.zeros(()), np.ones(()), tensor)
+
+    @property
+    def nearness_measure(self) -> NearnessMeasure:
+        """The measure of `nearness_db`."""
+        return KEPT_TOKENS
+
+    def nearness_db(self, one: Input, seed: Input) -> float:
+        """Return 10 log10 of all ids over those that differ; infinite where none does."""
+        differing = int(np.count_nonzero(one != seed))
+        return 10.0 * log10(one.size / differing) if differing else inf
 
     @staticmethod
     def encode_file(one: Input) -> bytes:
