@@ -107,7 +107,7 @@ def test_a_replay_can_be_replayed(searched: Searched, call: Call, tmp_path: Path
     for seed_id, entry in deviations(second).items():
         assert entry["strength"] == deviations(searched.run)[seed_id]["strength"]
         name = f"seeds/{seed_id:06d}.fixed.npz"
-        before, now = (np.load(run / name)["offset"] for run in (searched.run, second))
+        before, now = (np.load(run / name)["input offset"] for run in (searched.run, second))
         assert np.array_equal(before, now)
 
 

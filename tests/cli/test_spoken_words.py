@@ -66,7 +66,7 @@ def test_the_dry_run_says_what_it_understood(
     assert said.code == 0
     assert "input sound: audio, sample_rate 8000, samples 8000, front_end log-mel" in words
     assert "task: classification" in words
-    assert "0 of the first 8 seeds already give different labels" in words
+    assert "0 of the first 8 seeds already deviate" in words
     assert list(tmp_path.iterdir()) == []
 
 
