@@ -243,36 +243,51 @@ def match_inputs(
             f"{model} has {len(tensors)} inputs ({known}), and the pair describes one: write an"
             " [inputs.NAME] for each into pair.toml, and [state] for those that an output feeds"
         )
-    names = [tensor.name for tensor in tensors]
-    found: dict[str, int] = {}
     named = {one.tensor_name for one in described}
-    free = [(n, tensor) for n, tensor in enumerate(tensors) if tensor.name not in named]
+    free = [n for n, tensor in enumerate(tensors) if tensor.name not in named]
+    found: dict[str, int] = {}
     for one in described:
-        alike = [n for n, tensor in free if like and _alike(tensor, like[one.name])]
-        if one.tensor_name in names:
-            found[one.name] = names.index(one.tensor_name)
-        elif len(alike) == 1:
-            found[one.name] = alike[0]
-        elif len(described) == len(tensors) == 1:
-            found[one.name] = 0
-        else:
+        fitting = _fitting(one, tensors, free, like)
+        if len(described) == len(tensors) == 1:
+            fitting = [0]
+        if len(fitting) != 1:
             raise UserError(
                 f"{model} has no input {one.tensor_name!r}: its inputs are {known}; say which it is"
                 f' with tensor = "…" under [inputs.{one.name}]'
             )
+        found[one.name] = fitting[0]
+    _require_each_once(
+        found, [tensor.name for tensor in tensors], f"{model} has {len(tensors)} inputs ({known})"
+    )
+    return found
+
+
+def _fitting(
+    one: PairInput,
+    tensors: Sequence[Tensor],
+    free: Sequence[int],
+    like: Mapping[str, Tensor] | None,
+) -> list[int]:
+    """Return the positions that a described input may have: of its name, else of its shape."""
+    by_name = [n for n, tensor in enumerate(tensors) if tensor.name == one.tensor_name]
+    if by_name or not like:
+        return by_name[:1]
+    return [n for n in free if _alike(tensors[n], like[one.name])]
+
+
+def _require_each_once(found: Mapping[str, int], names: Sequence[str], has: str) -> None:
+    """Refuse two descriptions of one input, and inputs that are not described."""
     if len(set(found.values())) < len(found):
-        both = ", ".join(found)
         raise UserError(
-            f"{model} has {len(tensors)} inputs ({known}), and two of {both} are the same one: say"
-            ' which each is with tensor = "…"'
+            f"{has}, and two of {', '.join(found)} are the same one: say which each is with"
+            ' tensor = "…"'
         )
-    missing = [names[n] for n in range(len(names)) if n not in found.values()]
+    missing = [name for n, name in enumerate(names) if n not in found.values()]
     if missing:
         raise UserError(
-            f"{model} has {len(tensors)} inputs ({known}), of which {', '.join(missing)} is not"
-            " given: write an [inputs.NAME] for it into pair.toml, or a [state]"
+            f"{has}, of which {', '.join(missing)} is not given: write an [inputs.NAME] for it into"
+            " pair.toml, or a [state]"
         )
-    return found
 
 
 def _alike(one: Tensor, other: Tensor) -> bool:
