@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,6 +46,11 @@ class RawBatch:
     outputs: NDArray[np.generic]
     failures: Mapping[int, str] = field(default_factory=dict)
     busy_seconds: float = 0.0
+
+
+def without_ones(shape: Sequence[int]) -> tuple[int, ...]:
+    """Return a shape without its dimensions of 1, in which tensors of one content may differ."""
+    return tuple(size for size in shape if size != 1)
 
 
 def dequantize(raw: NDArray[np.generic], tensor: Tensor) -> NDArray[np.float64]:

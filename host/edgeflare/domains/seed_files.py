@@ -1,4 +1,4 @@
-"""The files of a folder of seeds, and what is said where there are no seeds."""
+"""The files of which seeds consist, and what is said where there are no seeds."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from edgeflare.errors import UserError
 from edgeflare.suggestion import path_suggestion
 
 
-def seed_files(folder: Path, suffixes: Collection[str]) -> list[Path]:
-    """Return the files of a folder that have one of some suffixes, sorted by name."""
+def seed_files(path: Path, suffixes: Collection[str]) -> list[Path]:
+    """Return a file itself, or the files of a folder that have one of some suffixes, by name."""
+    if not path.is_dir():
+        return [path]
     return sorted(
         file
-        for file in folder.iterdir()
+        for file in path.iterdir()
         if file.suffix.lower() in suffixes and not file.name.startswith(".") and file.is_file()
     )
 

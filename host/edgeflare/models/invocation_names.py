@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from edgeflare.core.tensor import without_ones
 from edgeflare.errors import UserError
 from edgeflare.models.invocation import Invocation
 from edgeflare.models.tflite_graph import Graph, GraphTensor
@@ -50,8 +51,8 @@ def _found(
     ours: Sequence[GraphTensor],
     model: Path,
 ) -> str:
-    shapes = [_shape(tensor) for tensor in ours if tensor.name == name]
-    alike = [tensor.name for tensor in theirs if _shape(tensor) in shapes]
+    shapes = [without_ones(tensor.shape) for tensor in ours if tensor.name == name]
+    alike = [tensor.name for tensor in theirs if without_ones(tensor.shape) in shapes]
     if len(alike) == 1 and name not in alike:
         return alike[0]
     if name in {tensor.name for tensor in theirs}:
@@ -65,7 +66,3 @@ def _found(
 
 def _at(graph: Graph, indexes: Sequence[int]) -> list[GraphTensor]:
     return [graph.tensors[index] for index in indexes]
-
-
-def _shape(tensor: GraphTensor) -> tuple[int, ...]:
-    return tuple(size for size in tensor.shape if size != 1)

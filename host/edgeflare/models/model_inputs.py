@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from edgeflare.core.encoder import Encoder
 from edgeflare.core.seeds import Seeds
-from edgeflare.core.tensor import Tensor
+from edgeflare.core.tensor import Tensor, without_ones
 from edgeflare.core.tensor_rows import pack_rows, unpack_rows
 from edgeflare.errors import UserError
 from edgeflare.models.pair_input import PairInput
@@ -272,7 +272,8 @@ def _fitting(
     by_name = [n for n, tensor in enumerate(tensors) if tensor.name == one.tensor_name]
     if by_name or not like:
         return by_name[:1]
-    return [n for n in free if _alike(tensors[n], like[one.name])]
+    shape = without_ones(like[one.name].shape)
+    return [n for n in free if without_ones(tensors[n].shape) == shape]
 
 
 def _require_each_once(found: Mapping[str, int], names: Sequence[str], has: str) -> None:
@@ -288,7 +289,3 @@ def _require_each_once(found: Mapping[str, int], names: Sequence[str], has: str)
             f"{has}, of which {', '.join(missing)} is not given: write an [inputs.NAME] for it into"
             " pair.toml, or a [state]"
         )
-
-
-def _alike(one: Tensor, other: Tensor) -> bool:
-    return [n for n in one.shape if n != 1] == [n for n in other.shape if n != 1]

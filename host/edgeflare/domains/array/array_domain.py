@@ -14,6 +14,7 @@ from edgeflare.core.input import Input
 from edgeflare.core.input_space import InputSpace
 from edgeflare.core.seeds import Seeds
 from edgeflare.core.tensor import Tensor
+from edgeflare.core.tensor_rows import row_layout
 from edgeflare.domains.array.array_encoder import ArrayEncoder
 from edgeflare.domains.array.array_seeds import ARRAY_SUFFIXES, load_array_seeds
 from edgeflare.domains.npz_file import decode_npz, encode_npz
@@ -83,12 +84,13 @@ class ArrayDomain(Domain):
         """Return the tensor's own shape, without a batch dimension of 1."""
         if prod(tensor.shape) < 1:
             raise UserError(f"{model}: input {tensor.name!r} has no values, {tensor.shape}")
-        return (tensor.shape[1:] if tensor.shape[:1] == (1,) else tensor.shape) or (1,)
+        shape, _ = row_layout([tensor])
+        return shape or (1,)
 
     @staticmethod
     def seed_files(path: Path) -> list[Path]:
         """Return an `.npz` itself, or the `.npy` files of a folder."""
-        return seed_files(path, ARRAY_SUFFIXES) if path.is_dir() else [path]
+        return seed_files(path, ARRAY_SUFFIXES)
 
     def load_seeds(
         self, path: Path, shape: tuple[int, ...], array: str = "", limit: int | None = None

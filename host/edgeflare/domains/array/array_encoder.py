@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.tensor import Tensor, quantize
+from edgeflare.core.tensor_rows import row_layout
 from edgeflare.errors import UserError
 
 
@@ -21,7 +22,7 @@ class ArrayEncoder:
             UserError: they are neither.
 
         """
-        self._row = tensor.shape[1:] if tensor.shape[:1] == (1,) else tensor.shape
+        self._row, _ = row_layout([tensor])
         last = self._row[-1] if self._row else 1
         for key, values in (("mean", mean), ("std", std)):
             if values.ndim and values.shape != (last,):

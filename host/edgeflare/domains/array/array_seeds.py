@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from edgeflare.core.input_space import InputSpace
 from edgeflare.core.seeds import Seeds
+from edgeflare.core.tensor import without_ones
 from edgeflare.domains.npz_arrays import labels_of, read_npz
 from edgeflare.domains.npz_errors import NOT_AN_NPZ
 from edgeflare.domains.seed_files import require_seeds, seed_files
@@ -71,7 +72,7 @@ def _read(file: Path) -> NDArray[Any]:
 def _shaped(what: str, arrays: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
     if not len(arrays):
         raise UserError(f"seeds {what}: there are none in it, {arrays.shape}")
-    if [n for n in arrays.shape[1:] if n != 1] != [n for n in shape if n != 1]:
+    if without_ones(arrays.shape[1:]) != without_ones(shape):
         raise UserError(
             f"seeds {what}: one has shape {arrays.shape[1:]}, but the model takes {shape}: give "
             "seeds of that shape"

@@ -14,7 +14,7 @@ from edgeflare.core.input_space import InputSpace
 from edgeflare.core.input_view import SoundView
 from edgeflare.core.nearness_measure import SNR, NearnessMeasure
 from edgeflare.core.seeds import Seeds
-from edgeflare.core.tensor import Tensor
+from edgeflare.core.tensor import Tensor, without_ones
 from edgeflare.domains.audio.audio_fingerprint import (
     AudioFingerprint,
     audio_fingerprint,
@@ -117,7 +117,7 @@ class AudioDomain(Domain):
                 f" values, but {what} {' x '.join(map(str, makes))}: check samples"
                 + ("" if front_end is None else " and the settings of the front end")
             )
-        made, taken = ([n for n in shape if n != 1] for shape in (makes, tensor.shape))
+        made, taken = map(without_ones, (makes, tensor.shape))
         if made != taken and sorted(made) == sorted(taken):
             raise UserError(
                 f"{model}: input {tensor.name!r} has shape {tensor.shape}, and the front end makes"
@@ -129,7 +129,7 @@ class AudioDomain(Domain):
     @staticmethod
     def seed_files(path: Path) -> list[Path]:
         """Return an `.npz` itself, or the sound files of a folder."""
-        return seed_files(path, SOUND_SUFFIXES) if path.is_dir() else [path]
+        return seed_files(path, SOUND_SUFFIXES)
 
     def load_seeds(
         self, path: Path, shape: tuple[int, ...], array: str = "", limit: int | None = None

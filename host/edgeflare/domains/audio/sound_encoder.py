@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.tensor import Tensor, quantize
+from edgeflare.core.tensor_rows import row_layout
 from edgeflare.domains.audio.front_end import FrontEnd
 from edgeflare.errors import UserError
 
@@ -21,7 +22,7 @@ class SoundEncoder:
     def __init__(self, front_end: FrontEnd | None, tensor: Tensor) -> None:
         """Take a front end, or None where the model takes samples of -1 to 1."""
         self._front_end, self._tensor = front_end, tensor
-        self._row = tensor.shape[1:] if tensor.shape[:1] == (1,) else tensor.shape
+        self._row, _ = row_layout([tensor])
 
     def encode(self, inputs: NDArray[np.int16]) -> NDArray[np.generic]:
         """Encode sounds.

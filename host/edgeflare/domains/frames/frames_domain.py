@@ -35,11 +35,6 @@ class FramesDomain(Domain):
     suffix = ".frames"
     space = InputSpace("uint8", 0, 255, cell_axes=3)
 
-    @staticmethod
-    def paper_operators() -> tuple[MutationOperator, ...]:
-        """Return those of Table 3, which the paper has for images."""
-        return operators("frames", TABLE_3)
-
     def __init__(
         self,
         scale: float | None = None,
@@ -57,6 +52,11 @@ class FramesDomain(Domain):
         self._image = ImageDomain(scale, mean, std, None, channels, preset)
 
     @staticmethod
+    def paper_operators() -> tuple[MutationOperator, ...]:
+        """Return those of Table 3, which the paper has for images."""
+        return operators("frames", TABLE_3)
+
+    @staticmethod
     def input_shape(tensor: Tensor, model: str = "the model") -> tuple[int, ...]:
         """Return (frames, height, width, channels)."""
         height, width, channels = image_shape(_of_frame(tensor), model)
@@ -65,7 +65,7 @@ class FramesDomain(Domain):
     @staticmethod
     def seed_files(path: Path) -> list[Path]:
         """Return an `.npz` itself, or the `.npy` files of a folder."""
-        return seed_files(path, ARRAY_SUFFIXES) if path.is_dir() else [path]
+        return seed_files(path, ARRAY_SUFFIXES)
 
     def load_seeds(
         self, path: Path, shape: tuple[int, ...], array: str = "", limit: int | None = None

@@ -113,7 +113,7 @@ class ImageDomain(Domain):
     @staticmethod
     def seed_files(path: Path) -> list[Path]:
         """Return an `.npz` itself, or the image files of a folder."""
-        return image_files(path) if path.is_dir() else [path]
+        return image_files(path)
 
     def load_seeds(
         self, path: Path, shape: tuple[int, ...], array: str = "", limit: int | None = None

@@ -119,9 +119,9 @@ def _from_folder(
     return Seeds(np.stack(images), None, tuple(file.name for file in files))
 
 
-def image_files(folder: Path) -> list[Path]:
-    """Return the image files of a folder, sorted by name."""
-    return seed_files(folder, SUFFIXES)
+def image_files(path: Path) -> list[Path]:
+    """Return a file itself, or the image files of a folder, sorted by name."""
+    return seed_files(path, SUFFIXES)
 
 
 def _decode(file: Path, channels: int) -> NDArray[np.uint8]:

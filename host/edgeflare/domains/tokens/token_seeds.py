@@ -13,6 +13,9 @@ from edgeflare.domains.npz_arrays import labels_of, read_npz
 from edgeflare.domains.seed_files import require_seeds, seed_files
 from edgeflare.errors import UserError
 
+TOKEN_SUFFIXES = (".json",)
+"""Suffixes of files that are read as lists of ids; other files are ignored."""
+
 
 def load_token_seeds(
     path: Path, vocabulary: int, length: int, limit: int | None = None, array: str = "tokens"
@@ -35,7 +38,7 @@ def load_token_seeds(
     require_seeds(path, "JSON files")
     labels = None
     if path.is_dir():
-        files = seed_files(path, (".json",))[:limit]
+        files = seed_files(path, TOKEN_SUFFIXES)[:limit]
         if not files:
             raise UserError(f"seeds {path}: the folder has no JSON files")
         ids = np.array([_read(file, length) for file in files], np.int64)

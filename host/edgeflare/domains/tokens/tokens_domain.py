@@ -20,7 +20,7 @@ from edgeflare.core.seeds import Seeds
 from edgeflare.core.tensor import Tensor
 from edgeflare.domains.array.array_encoder import ArrayEncoder
 from edgeflare.domains.seed_files import seed_files
-from edgeflare.domains.tokens.token_seeds import load_token_seeds
+from edgeflare.domains.tokens.token_seeds import TOKEN_SUFFIXES, load_token_seeds
 from edgeflare.domains.tokens.token_space import TokenSpace
 from edgeflare.errors import UserError
 from edgeflare_operators import MutationOperator
@@ -37,9 +37,6 @@ MOST_IDS = int(INT32.max)
 
 KEPT_TOKENS = NearnessMeasure("kept tokens", within=7.0, curve=(0.0, 30.0))
 """All ids over those that differ: 7 dB are a fifth of the ids, 20 dB a hundredth."""
-
-TOKEN_SUFFIXES = (".json",)
-"""Suffixes of files that are read as lists of ids; other files are ignored."""
 
 MOST_DIFFERING = 0.05
 """The share of ids that differ between two inputs that are near duplicates, at most."""
@@ -125,7 +122,7 @@ class TokensDomain(Domain):
     @staticmethod
     def seed_files(path: Path) -> list[Path]:
         """Return an `.npz` itself, or the JSON files of a folder."""
-        return seed_files(path, TOKEN_SUFFIXES) if path.is_dir() else [path]
+        return seed_files(path, TOKEN_SUFFIXES)
 
     def load_seeds(
         self, path: Path, shape: tuple[int, ...], array: str = "", limit: int | None = None
