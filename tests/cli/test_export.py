@@ -7,9 +7,7 @@ import importlib
 import json
 import re
 import shutil
-import subprocess
 import sys
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,6 +20,7 @@ from ai_edge_litert.interpreter import Interpreter
 from ai_edge_litert.interpreter import OpResolverType as Resolver
 
 from edgeflare.replay.reproduction_archive import Reproduction
+from reproductions import reproduce, unpacked
 
 Call = Callable[..., Any]
 
@@ -32,25 +31,6 @@ MOST_LINES = 30
 def seeds_of(run: Path) -> list[int]:
     document = json.loads((run / "run.json").read_bytes())
     return [entry["seed_id"] for entry in document["findings"]]
-
-
-def unpacked(archive: Path, folder: Path) -> Path:
-    with zipfile.ZipFile(archive) as packed:
-        packed.extractall(folder)
-    return folder
-
-
-def reproduce(
-    folder: Path, python: str | Path = sys.executable
-) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [python, "-I", "reproduce.py"],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
 
 
 def test_it_shows_the_deviation_by_itself(finished: Any, call: Call, tmp_path: Path) -> None:

@@ -5,9 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
-import sys
-import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +15,7 @@ import numpy as np
 import pytest
 
 from edgeflare.diagnose import explain_document
+from reproductions import reproduce, unpacked
 from state_pairs import REGRESSION, THRESHOLD, write_state_pair
 
 pytestmark = pytest.mark.slow
@@ -111,27 +109,13 @@ def test_a_replay_can_be_replayed(searched: Searched, call: Call, tmp_path: Path
         assert np.array_equal(before, now)
 
 
-def reproduced(archive: Path, python: str | Path) -> subprocess.CompletedProcess[str]:
-    folder = archive.with_suffix("")
-    with zipfile.ZipFile(archive) as packed:
-        packed.extractall(folder)
-    return subprocess.run(
-        [python, "-I", "reproduce.py"],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-
-
 def test_an_export_feeds_all_inputs_and_the_state(
     searched: Searched, call: Call, tmp_path: Path
 ) -> None:
     for seed_id, entry in deviations(searched.run).items():
         archive = tmp_path / f"{seed_id}.zip"
         assert call("export", searched.run, seed_id, "--out", archive).code == 0
-        shown = reproduced(archive, sys.executable)
+        shown = reproduce(unpacked(archive, archive.with_suffix("")))
         assert shown.returncode == 0, shown.stderr
         if searched.task == "threshold":
             for arm, label in entry["labels"].items():
@@ -149,7 +133,7 @@ def test_an_export_runs_on_the_other_runtime(
 ) -> None:
     seed_id = min(deviations(searched.run))
     assert call("export", searched.run, seed_id, "--out", tmp_path / "one.zip").code == 0
-    shown = reproduced(tmp_path / "one.zip", old_board_python)
+    shown = reproduce(unpacked(tmp_path / "one.zip", tmp_path / "one"), old_board_python)
     assert shown.returncode in (0, 1), shown.stderr
     assert ("It deviates here too." in shown.stdout) == (shown.returncode == 0)
 

@@ -46,7 +46,7 @@ def test_it_says_what_the_models_take(name: str) -> None:
     taken = {one.name: one for one in interface.inputs}
     assert taken.keys() == SHAPES[name].keys()
     for key, shape in SHAPES[name].items():
-        assert prod(taken[key].opened.input_shape(Tensor(key, shape, "float32"), name)) > 0
+        assert prod(taken[key].opened_domain.input_shape(Tensor(key, shape, "float32"), name)) > 0
     frames = interface.invocation.frames
     assert all(not frames or shape[0] == frames for shape in SHAPES[name].values())
 
@@ -55,7 +55,9 @@ def test_it_says_what_the_models_take(name: str) -> None:
 def test_another_number_of_features_is_refused(name: str, refusal: Callable[..., str]) -> None:
     (one,) = described(name).inputs
     shape = (SHAPES[name][one.name][0] + 1, *SHAPES[name][one.name][1:-1], 63)
-    said = refusal(one.opened.input_shape, Tensor(one.name, shape, "float32"), "model.tflite")
+    said = refusal(
+        one.opened_domain.input_shape, Tensor(one.name, shape, "float32"), "model.tflite"
+    )
     assert "check samples and the settings of the front end" in said
 
 

@@ -30,8 +30,8 @@ from edgeflare.models.compressed_model import (
     open_compressed,
     open_member,
 )
-from edgeflare.models.evaluator import Evaluator, HostModel
-from edgeflare.models.inputs_before_outputs import InputsBeforeOutputs
+from edgeflare.models.evaluator import HostModel
+from edgeflare.models.inputs_before_outputs import InputsBeforeOutputs, as_read_by
 from edgeflare.models.kernels import Kernels
 from edgeflare.models.model_inputs import ModelInputs, model_rows
 from edgeflare.models.original import open_original
@@ -139,24 +139,24 @@ def open_pair(
         pair, str(pair.compressed), twin, inputs, seeds, earlier.get(Arm.TWIN)
     )
     require_comparable(pair, hosts)
+    decoder = hosts[Arm.TWIN].decoder
     devices = tuple(stack.enter_context(connect(profile)) for profile in profiles)
     on_devices = [
-        replace(hosts[Arm.TWIN], evaluator=_as_read(pair, _open_on_device(pair, device, twin)))
+        replace(hosts[Arm.TWIN], evaluator=as_read_by(decoder, _open_on_device(pair, device, twin)))
         for device in devices
     ]
     members: dict[str, ArmModel] = {
         kernels: replace(
             hosts[Arm.TWIN],
-            evaluator=_as_read(
-                pair,
-                stack.enter_context(closing(open_compressed(pair, kernels))),
+            evaluator=as_read_by(
+                decoder, stack.enter_context(closing(open_compressed(pair, kernels)))
             ),
         )
         for kernels in ensemble[1:]
     }
     for member in plan.elsewhere:
         model = stack.enter_context(open_member(pair, member))
-        members[member] = replace(hosts[Arm.TWIN], evaluator=_as_read(pair, model))
+        members[member] = replace(hosts[Arm.TWIN], evaluator=as_read_by(decoder, model))
     panel = Panel(hosts, on_devices, members)
     return OpenedPair(pair, inputs, seeds, panel, devices, ensemble, time.monotonic() - begun)
 
@@ -210,7 +210,7 @@ def host_arm(
     """
     task = pair.interface.opened_task
     encoder, fixed = inputs.encoder(), inputs.fixed(seeds)
-    evaluator = _as_read(pair, model)
+    evaluator = InputsBeforeOutputs(model) if task.reads_inputs else model
 
     def sample(count: int) -> RawBatch:
         ids = seeds.ids[:count] or range(min(count, len(seeds)))
@@ -229,9 +229,3 @@ def host_arm(
     if before is not None and before.outputs == described.outputs:
         return ArmModel(evaluator, encoder, before, fixed)
     return ArmModel(evaluator, encoder, task.decoder(described), fixed)
-
-
-def _as_read(pair: Pair, evaluator: Evaluator) -> Evaluator:
-    """Return an evaluator whose outputs have all that the pair's task reads."""
-    reads_inputs = pair.interface.opened_task.reads_inputs
-    return InputsBeforeOutputs(evaluator) if reads_inputs else evaluator

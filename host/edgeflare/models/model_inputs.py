@@ -55,7 +55,9 @@ class ModelInputs:
         self._at = match_inputs(interface.inputs, tensors, model, shapes)
         self._searched = interface.searched
         self._fixed = tuple(one for one in interface.inputs if not one.search)
-        self._shapes = [one.opened.input_shape(self.tensor(one), model) for one in self._searched]
+        self._shapes = [
+            one.opened_domain.input_shape(self.tensor(one), model) for one in self._searched
+        ]
         self._sizes = [prod(shape) for shape in self._shapes]
         self.shape = self._shapes[0] if len(self._shapes) == 1 else (sum(self._sizes),)
         for one, size in zip(self._searched, self._sizes, strict=True):
@@ -100,13 +102,13 @@ class ModelInputs:
         def loaded(one: PairInput, shape: tuple[int, ...]) -> Seeds:
             array = one.array or (one.name if one.domain == "array" or several else "")
             # Of several arrays each is read whole, so that unlike numbers of seeds are noticed.
-            return one.opened.load_seeds(path, shape, array, None if several else limit)
+            return one.opened_domain.load_seeds(path, shape, array, None if several else limit)
 
         parts = [
             loaded(one, shape) for one, shape in zip(self._searched, self._shapes, strict=True)
         ]
         fixed = {
-            one.name: loaded(one, one.opened.input_shape(self.tensor(one))).inputs
+            one.name: loaded(one, one.opened_domain.input_shape(self.tensor(one))).inputs
             for one in self._fixed
         }
         counts = {len(part.inputs) for part in parts} | {len(rows) for rows in fixed.values()}
@@ -129,7 +131,7 @@ class ModelInputs:
 
     def encoder(self) -> Encoder:
         """Return what encodes searched inputs: for the only input, or rows of all searched ones."""
-        encoders = [one.opened.encoder(self.tensor(one)) for one in self._searched]
+        encoders = [one.opened_domain.encoder(self.tensor(one)) for one in self._searched]
         if len(encoders) == 1:
             return encoders[0]
         tensors = [self.tensor(one) for one in self._searched]
@@ -143,7 +145,9 @@ class ModelInputs:
         if len(self._at) == 1:
             return None
         encoded = {
-            self._at[one.name]: one.opened.encoder(self.tensor(one)).encode(seeds.fixed[one.name])
+            self._at[one.name]: one.opened_domain.encoder(self.tensor(one)).encode(
+                seeds.fixed[one.name]
+            )
             for one in self._fixed
         }
         searched = tuple(self._at[one.name] for one in self._searched)

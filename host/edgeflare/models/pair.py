@@ -1,22 +1,20 @@
-"""A pair: the original and the compressed model, the seeds, and the preprocessing."""
+"""A pair: the original and the compressed model, the seeds, and what the models take and give."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
-from edgeflare.domains.image.preprocess import PRESETS, Preprocess, preset
 from edgeflare.errors import UserError
-from edgeflare.models.invocation import Invocation
+from edgeflare.models.interface_settings import read_interface
 from edgeflare.models.pair_file import FILE, Settings, front_end_function, read_settings
-from edgeflare.models.pair_input import DEFAULT_DOMAIN, PairInput
-from edgeflare.models.pair_interface import DEFAULT_TASK, PairInterface
+from edgeflare.models.pair_interface import PairInterface
 from edgeflare.python_callable import callable_file, callable_files, is_callable
 from edgeflare.suggestion import path_suggestion
 from edgeflare.trust.request import Request
@@ -36,7 +34,7 @@ class Pair:
         original: path of the original model, or a Python callable (see `open_original`); None
             where only kernels are compared.
         compressed: path of the compressed `.tflite`.
-        seeds: an `.npz` file or a folder of image files.
+        seeds: an `.npz` file or a folder of files.
         interface: what both models take and give.
         classes: names of the classes; empty where not given.
         notes: assumptions that were made about the pair, a line each for the user.
@@ -69,8 +67,7 @@ class Pair:
         """
         digest = hashlib.sha256()
         described = json.dumps(self.interface.to_json(), sort_keys=True)
-        functions = [front_end_function(one.settings) for one in self.interface.inputs]
-        for function in filter(None, functions):
+        for function in self._front_end_functions():
             name = function.rpartition(":")[2]
             described = described.replace(json.dumps(function), json.dumps(name))
         digest.update(described.encode())
@@ -90,8 +87,7 @@ class Pair:
             UserError: a file cannot be read.
 
         """
-        functions = [front_end_function(one.settings) for one in self.interface.inputs]
-        files = [callable_file(function) for function in functions if function is not None]
+        files = map(callable_file, self._front_end_functions())
         return [_sha256(file).hex() for file in files if file is not None]
 
     def model_hashes(self) -> dict[str, str | None]:
@@ -106,6 +102,10 @@ class Pair:
             "original": None if original is None else _sha256(original).hex(),
             "compressed": _sha256(self.compressed).hex(),
         }
+
+    def _front_end_functions(self) -> list[str]:
+        named = [front_end_function(one.settings) for one in self.interface.inputs]
+        return [function for function in named if function is not None]
 
     def _original_files(self) -> Iterator[Path]:
         if self.original is None:
@@ -129,7 +129,8 @@ def load_pair(
         folder: holds `pair.toml`; or the path of such a file. None for a pair by flags alone,
             where preprocessing that is not given means pixel / 255.
         given: what the flags say; their paths are relative to the working directory.
-        trust: the user's decision on a Python callable that `pair.toml` names as the original.
+        trust: the user's decision on Python functions that `pair.toml` names, as the original or as
+            a front end.
 
     Raises:
         UserError: there is no such folder, a key or a value is wrong, something is missing, or a
@@ -154,7 +155,7 @@ def load_pair(
             "--std, or --preset, where the models were trained on something else"
         )
     try:
-        interface = _interface(said, file)
+        interface = read_interface(said, from_file=file is not None)
     except UserError as error:
         raise UserError(f"{file}: {error}" if file else str(error)) from error
     return Pair(
@@ -203,90 +204,6 @@ def _file(folder: Path) -> Path:
             "[preprocess], or give --original, --compressed and --seeds"
         )
     return file
-
-
-def _interface(said: Settings, file: Path | None) -> PairInterface:
-    """Return what the models take and give.
-
-    Raises:
-        UserError: a domain or task does not take what is said of it, or something is missing.
-
-    """
-    settings = dict(said.task or {})
-    task = settings.pop("name", DEFAULT_TASK)
-    if said.outputs not in (None, "auto"):
-        settings["outputs"] = said.outputs
-    invocation = Invocation(
-        said.signature or "", said.shapes or {}, said.state or {}, said.frames or 0
-    )
-    if bool(invocation.state) != bool(invocation.frames):
-        raise UserError(
-            "a model with a state is run frame by frame: say both, frames = the steps of one clip,"
-            " and [state] with the output that feeds each input of the next frame"
-        )
-    for name in invocation.state:
-        if said.inputs and any(
-            name in (own, one.get("tensor")) for own, one in said.inputs.items()
-        ):
-            raise UserError(
-                f"[state] feeds the input {name}, which [inputs] describes too: remove its table"
-            )
-    inputs = _only_input(said, file) if said.inputs is None else _inputs(said, said.inputs)
-    return PairInterface(inputs, task, settings, invocation)
-
-
-def _only_input(said: Settings, file: Path | None) -> tuple[PairInput, ...]:
-    domain = said.domain or DEFAULT_DOMAIN
-    if domain == DEFAULT_DOMAIN:
-        return (PairInput("", domain, asdict(_preprocess(said, file))),)
-    _refuse_preprocessing(said, f"the domain is {domain!r}")
-    return (PairInput("", domain),)
-
-
-def _inputs(said: Settings, tables: Mapping[str, Mapping[str, Any]]) -> tuple[PairInput, ...]:
-    if said.domain is not None:
-        raise UserError("domain is given beside [inputs]: write it under each [inputs.NAME]")
-    _refuse_preprocessing(said, "[inputs] says what each input is")
-    return tuple(_input(name, dict(table)) for name, table in tables.items())
-
-
-def _input(name: str, table: dict[str, Any]) -> PairInput:
-    own = {}
-    for key, default in (("domain", DEFAULT_DOMAIN), ("tensor", ""), ("array", "")):
-        own[key] = table.pop(key, default)
-        if not isinstance(own[key], str):
-            raise UserError(f"[inputs.{name}]: {key} is {own[key]!r}; expected a name")
-    search = table.pop("search", True)
-    if not isinstance(search, bool):
-        raise UserError(f"[inputs.{name}]: search is {search!r}; expected true or false")
-    return PairInput(name, own["domain"], table, own["tensor"], own["array"], search)
-
-
-def _refuse_preprocessing(said: Settings, why: str) -> None:
-    for key in ("preset", "scale", "mean", "std", "resize", "channels"):
-        if getattr(said, key) is not None:
-            raise UserError(
-                f"{key} is preprocessing of images at the top level, but {why}: write it under"
-                " [inputs.NAME] of an image"
-            )
-
-
-def _preprocess(said: Settings, file: Path | None) -> Preprocess:
-    explicit = {key: getattr(said, key) for key in ("scale", "mean", "std")}
-    absent = [key for key, value in explicit.items() if value is None]
-    if file is not None and said.preset is None and absent:
-        raise UserError(
-            f"[preprocess] says nothing of {', '.join(absent)}: give scale, mean and std "
-            "in model input = (pixel / scale - mean) / std, or a preset: " + ", ".join(PRESETS)
-        )
-    changes = {key: value for key, value in explicit.items() if value is not None}
-    for key in ("mean", "std"):
-        if key in changes:
-            changes[key] = tuple(changes[key])
-    for key in ("resize", "channels"):
-        if getattr(said, key) is not None:
-            changes[key] = getattr(said, key)
-    return replace(preset(said.preset or "unit"), **changes)
 
 
 def _missing(file: Path | None, key: str, example: str) -> str:

@@ -26,7 +26,7 @@ class PairInput:
         array: the name of its array in an `.npz` of seeds; empty where that is its name, or that of
             its domain's arrays.
         search: whether the search may change it.
-        opened: the domain itself.
+        opened_domain: the domain itself.
 
     """
 
@@ -36,7 +36,7 @@ class PairInput:
     tensor: str = ""
     array: str = ""
     search: bool = True
-    opened: Domain = field(init=False, repr=False, compare=False)
+    opened_domain: Domain = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Construct the domain.
@@ -46,7 +46,7 @@ class PairInput:
 
         """
         where = f"[inputs.{self.name}]" if self.name else f"domain {self.domain}"
-        object.__setattr__(self, "opened", find_domain(self.domain, self.settings, where))
+        object.__setattr__(self, "opened_domain", find_domain(self.domain, self.settings, where))
 
     @property
     def tensor_name(self) -> str:

@@ -56,7 +56,7 @@ class PairInterface:
     @property
     def domain(self) -> Domain:
         """The domain of the inputs that the search changes."""
-        return self.searched[0].opened
+        return self.searched[0].opened_domain
 
     @property
     def domain_name(self) -> str:
@@ -117,7 +117,7 @@ def _require_alike(searched: tuple[PairInput, ...]) -> None:
                 ' searched together, only those of the domain "array" can: say search = false'
                 f" under [inputs.{other.name}]"
             )
-        if first.opened.space != other.opened.space:
+        if first.opened_domain.space != other.opened_domain.space:
             raise UserError(
                 f"inputs {first.name} and {other.name} are searched together, so they need the"
                 " same dtype, lowest, highest and level: say so, or search = false under"

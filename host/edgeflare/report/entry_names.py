@@ -8,7 +8,7 @@ from pathlib import PurePath
 
 from edgeflare.run.harm import rank
 from edgeflare.run.nearness import counts, nearness_db
-from edgeflare.run.run_document import Finding, RunDocument
+from edgeflare.run.run_document import Finding
 
 ARMS = ("original", "twin", "device")
 
@@ -40,11 +40,6 @@ def show_nearness(entry: Finding) -> str:
     """Return how near an entry is to its seed in dB; a seed that deviates itself is at ∞."""
     value = nearness_db(entry)
     return "–" if value is None else "∞" if value == inf else f"{round(value)}"
-
-
-def level_name(document: RunDocument) -> str:
-    """Return what a level is called; see `InputSpace`."""
-    return "gray levels" if document.pair.get("domain", "image") == "image" else "levels"
 
 
 def with_article(measure: str) -> str:

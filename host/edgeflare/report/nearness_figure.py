@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from edgeflare.errors import UserError
-from edgeflare.report.entry_names import level_name
+from edgeflare.report.input_words import input_words
 from edgeflare.report.nearness_curve import db_steps, linf_steps, most_levels, step_line
 from edgeflare.run.nearness import curve_of, measure_name
 from edgeflare.run.run_directory import write_atomically
@@ -62,7 +62,7 @@ def draw_nearness(documents: Mapping[str, RunDocument], path: Path) -> None:
             xlim=(high, low), ylim=(0, 1.02), xlabel=f"{name} to the seed, dB (nearer on the left)"
         )
         left.set_ylabel("share of the seeds with a deviating input")
-        right.set(xlim=(0.0, most), xlabel=f"L∞ to the seed, {level_name(first[1])}")
+        right.set(xlim=(0.0, most), xlabel=f"L∞ to the seed, {input_words(first[1].pair).levels}")
         for panel in (left, right):
             panel.grid(alpha=0.3)
         label_lines(right, list(documents), "lower right")

@@ -17,10 +17,11 @@ from matplotlib.ticker import (
     PercentFormatter,
 )
 
-from edgeflare.report.entry_names import SORTS, level_name, number, sort
+from edgeflare.report.entry_names import SORTS, number, sort
 from edgeflare.report.html.chart import Chart, finish, lines_across, new_panel
 from edgeflare.report.html.nearness_charts import by_largest_change, by_nearness
 from edgeflare.report.html.svg import COLOURS, page_style
+from edgeflare.report.input_words import input_words
 from edgeflare.run.run_document import RunDocument
 from edgeflare.untrusted_text import for_html
 
@@ -191,7 +192,7 @@ def _distance(document: RunDocument) -> Chart | None:
             x, y, s=26 if len(x) < 200 else 12, marker=MARKERS[tone], label=tone, linewidths=0.4,
             color=COLOURS[tone], edgecolors=COLOURS["panel"],
         )  # fmt: skip
-    panel.set(xlabel=f"L2 to the seed, {level_name(document)}", ylabel="strength")
+    panel.set(xlabel=f"L2 to the seed, {input_words(document.pair).levels}", ylabel="strength")
     panel.set_xlim(0, 1.05 * max(x for some in spots.values() for x, _ in some) or 1.0)
     if len(spots) > 1:
         _legend(panel)

@@ -7,9 +7,10 @@ from typing import Any, TypeVar
 
 from matplotlib.ticker import PercentFormatter
 
-from edgeflare.report.entry_names import level_name, with_article
+from edgeflare.report.entry_names import with_article
 from edgeflare.report.html.chart import Chart, finish, lines_across, new_panel
 from edgeflare.report.html.svg import COLOURS
+from edgeflare.report.input_words import input_words
 from edgeflare.report.nearness_curve import db_steps, linf_steps, most_levels, step_line
 from edgeflare.run.nearness import curve_of, measure_name
 from edgeflare.run.run_document import DbShare, LinfShare, RunDocument
@@ -46,7 +47,7 @@ def by_largest_change(document: RunDocument) -> Chart | None:
     figure, panel = new_panel()
     most = most_levels([document])
     _draw(panel, *step_line(linf_steps(document), 0.0, most))
-    panel.set(xlabel=f"L∞ to the seed, {level_name(document)}", xlim=(0.0, most))
+    panel.set(xlabel=f"L∞ to the seed, {input_words(document.pair).levels}", xlim=(0.0, most))
     rows = [_row(f"{one.at_most:g}", one) for one in document.nearness.linf]
     middle = _middle(document.nearness.linf)
     words = _words(middle.share, f"no value changed by more than {middle.at_most:g}")

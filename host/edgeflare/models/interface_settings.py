@@ -1,0 +1,101 @@
+"""What the models of a pair take and give, as `pair.toml` and options say it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+from edgeflare.domains.image.preprocess import PRESETS, Preprocess, preset
+from edgeflare.errors import UserError
+from edgeflare.models.invocation import Invocation
+from edgeflare.models.pair_file import Settings
+from edgeflare.models.pair_input import DEFAULT_DOMAIN, PairInput
+from edgeflare.models.pair_interface import DEFAULT_TASK, PairInterface
+
+
+def read_interface(said: Settings, *, from_file: bool) -> PairInterface:
+    """Return what the models of a pair take and give.
+
+    Args:
+        said: what `pair.toml` and options say.
+        from_file: a `pair.toml` is among them, which has to say how images are preprocessed.
+
+    Raises:
+        UserError: a domain or task does not take what is said of it, or something is missing.
+
+    """
+    settings = dict(said.task or {})
+    task = settings.pop("name", DEFAULT_TASK)
+    if said.outputs not in (None, "auto"):
+        settings["outputs"] = said.outputs
+    invocation = Invocation(
+        said.signature or "", said.shapes or {}, said.state or {}, said.frames or 0
+    )
+    if bool(invocation.state) != bool(invocation.frames):
+        raise UserError(
+            "a model with a state is run frame by frame: say both, frames = the steps of one clip,"
+            " and [state] with the output that feeds each input of the next frame"
+        )
+    tables = (said.inputs or {}).items()
+    for name in invocation.state:
+        if any(name in (own, table.get("tensor")) for own, table in tables):
+            raise UserError(
+                f"[state] feeds the input {name}, which [inputs] describes too: remove its table"
+            )
+    inputs = _only_input(said, from_file) if said.inputs is None else _inputs(said, said.inputs)
+    return PairInterface(inputs, task, settings, invocation)
+
+
+def _only_input(said: Settings, from_file: bool) -> tuple[PairInput, ...]:
+    domain = said.domain or DEFAULT_DOMAIN
+    if domain == DEFAULT_DOMAIN:
+        return (PairInput("", domain, asdict(_preprocess(said, from_file))),)
+    _refuse_preprocessing(said, f"the domain is {domain!r}")
+    return (PairInput("", domain),)
+
+
+def _inputs(said: Settings, tables: Mapping[str, Mapping[str, Any]]) -> tuple[PairInput, ...]:
+    if said.domain is not None:
+        raise UserError("domain is given beside [inputs]: write it under each [inputs.NAME]")
+    _refuse_preprocessing(said, "[inputs] says what each input is")
+    return tuple(_input(name, dict(table)) for name, table in tables.items())
+
+
+def _input(name: str, table: dict[str, Any]) -> PairInput:
+    own = {}
+    for key, default in (("domain", DEFAULT_DOMAIN), ("tensor", ""), ("array", "")):
+        own[key] = table.pop(key, default)
+        if not isinstance(own[key], str):
+            raise UserError(f"[inputs.{name}]: {key} is {own[key]!r}; expected a name")
+    search = table.pop("search", True)
+    if not isinstance(search, bool):
+        raise UserError(f"[inputs.{name}]: search is {search!r}; expected true or false")
+    return PairInput(name, own["domain"], table, own["tensor"], own["array"], search)
+
+
+def _refuse_preprocessing(said: Settings, why: str) -> None:
+    for key in ("preset", "scale", "mean", "std", "resize", "channels"):
+        if getattr(said, key) is not None:
+            raise UserError(
+                f"{key} is preprocessing of images at the top level, but {why}: write it under"
+                " [inputs.NAME] of an image"
+            )
+
+
+def _preprocess(said: Settings, from_file: bool) -> Preprocess:
+    explicit = {key: getattr(said, key) for key in ("scale", "mean", "std")}
+    absent = [key for key, value in explicit.items() if value is None]
+    if from_file and said.preset is None and absent:
+        raise UserError(
+            f"[preprocess] says nothing of {', '.join(absent)}: give scale, mean and std "
+            "in model input = (pixel / scale - mean) / std, or a preset: " + ", ".join(PRESETS)
+        )
+    changes = {key: value for key, value in explicit.items() if value is not None}
+    for key in ("mean", "std"):
+        if key in changes:
+            changes[key] = tuple(changes[key])
+    for key in ("resize", "channels"):
+        if getattr(said, key) is not None:
+            changes[key] = getattr(said, key)
+    return replace(preset(said.preset or "unit"), **changes)
