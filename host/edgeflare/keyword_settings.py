@@ -55,7 +55,7 @@ def checked(made: Callable[..., Any], settings: Mapping[str, Any], where: str) -
         try:
             values[key] = msgspec.convert(value, known[key][0])
         except msgspec.ValidationError as error:
-            why = _choices(known[key][0]) or _lowered(str(error)).replace("`object", "`table")
+            why = _choices(known[key][0]) or _in_words_of_toml(str(error))
             raise UserError(f"{where}: {key} is {value!r}: {why}") from None
     return values
 
@@ -79,5 +79,7 @@ def _choices(annotation: Any) -> str:
     return f"expected {' or '.join(map(repr, get_args(literal)))}"
 
 
-def _lowered(message: str) -> str:
-    return message[:1].lower() + message[1:]
+def _in_words_of_toml(message: str) -> str:
+    """Return a message of msgspec's with TOML's names of types; TOML has no null."""
+    lowered = message[:1].lower() + message[1:]
+    return lowered.replace("`object", "`table").replace(" | null`", "`")

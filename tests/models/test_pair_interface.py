@@ -52,6 +52,7 @@ def test_settings_that_are_none_are_one_line(refusal: Callable[..., str]) -> Non
     assert "[inputs.sound]: sample_rate is 'x': expected `int`, got `str`" in sound(sample_rate="x")
     assert "sample_rate has to be a number of Hz" in sound(sample_rate=0)
     assert "samples is missing" in sound(front_end={"name": "log-mel"})
+    assert "front_end is 'mfcc': expected `table`, got `str`" in sound(front_end="mfcc")
     front_end = {"name": "mfc"}
     assert "did you mean 'mfcc'" in sound(samples=1, front_end=front_end)
     front_end = {"name": "spectrum", "frame_length": "256", "frame_step": "1"}
