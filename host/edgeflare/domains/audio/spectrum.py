@@ -15,7 +15,7 @@ Window = Literal["none", "hann"]
 """What a frame is multiplied by: nothing, or a periodic Hann window."""
 
 StreamFraming = Literal["from-start", "streaming"]
-"""Where frames lie: within the sound from its first sample on; or as a device hears them, which
+"""Where frames lie: within the sound from its first sample on; or as a device receives them, which
 begins with a buffer of silence and pushes `frame_step` new samples into it for each frame."""
 
 
