@@ -7,6 +7,7 @@ import re
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 
 from edgeflare.diagnose import explain_document
+from graph_writer import GraphWriter
 from reproductions import reproduce, unpacked
 from state_pairs import REGRESSION, THRESHOLD, write_state_pair
 
@@ -200,3 +202,61 @@ def test_pairs_of_other_domains_or_tasks_are_no_bench_and_no_rank(
         assert said.code == 2
         assert "different originals" in said.complaint()
     assert not (tmp_path / "out").exists()
+
+
+RECONSTRUCTION = """\
+original = "original.tflite"
+compressed = "compressed.tflite"
+seeds = "seeds.npz"
+
+[task]
+name = "threshold"
+threshold = 0.35
+score = "reconstruction"
+
+[inputs.x]
+domain = "array"
+lowest = -2.0
+highest = 2.0
+"""
+
+
+def write_reconstruction_pair(folder: Path) -> Path:
+    """Write a pair whose score is how far an output is from its input: y = logistic(x)."""
+    folder.mkdir()
+    for name, quantized in (("original", False), ("compressed", True)):
+        graph = GraphWriter()
+        dtype = "INT8" if quantized else "FLOAT32"
+        x = graph.tensor("x", (1, 3), dtype, (0.02, 7) if quantized else None)
+        y = graph.tensor("y", (1, 3), dtype, (1 / 256, -128) if quantized else None)
+        graph.operator("LOGISTIC", [x], [y], None, 2 if quantized else 1)
+        graph.save(folder / f"{name}.tflite", [x], [y])
+    rows = np.random.default_rng(7).uniform(-1.0, 1.0, (6, 3)).astype(np.float32)
+    np.savez(folder / "seeds.npz", x=rows)
+    (folder / "pair.toml").write_text(RECONSTRUCTION)
+    return folder
+
+
+ANY_FRAME = 'name = "classification"\noutput = "score"\nframes = "any"\noutputs = "probabilities"'
+
+
+@pytest.mark.parametrize(
+    "write",
+    [write_reconstruction_pair, partial(write_state_pair, task=ANY_FRAME, values=12)],
+    ids=["reconstruction", "any frame"],
+)
+def test_explain_asks_the_arms_as_the_search_did(
+    write: Callable[[Path], Path], call: Call, tmp_path: Path
+) -> None:
+    """The second has 12^4 joint decisions, which the document numbers anew."""
+    pair, run = write(tmp_path / "pair"), tmp_path / "run"
+    options = ("--limit", "4", "--max-queries", "200", "--device", "emulated-xnnpack")
+    said = call("search", pair, "--fail-on", "none", *options, "--out", run)
+    assert said.code == 0, said.err
+    assert deviations(run)
+
+    assert call("explain", run).code == 0
+
+    written = json.loads((run / "explain.json").read_bytes())["findings"]
+    assert written
+    assert {one["verdict"]["name"] for one in written.values()} == {"compression"}
