@@ -36,7 +36,7 @@ def test_a_margin_is_above_zero_for_the_decision_alone(
     scores: NDArray[np.float64], choice: int
 ) -> None:
     one = answer(scores)
-    margin = one.margin(choice)
+    margin = one.margin(answer(np.eye(4)[choice]))
     assert (margin > 0.0) == (one.decision == choice and not one.tied)
     assert (margin >= 0.0) == (scores[choice] == scores.max())
 
@@ -52,4 +52,4 @@ def test_that_an_arm_failed_is_a_decision_of_its_own() -> None:
     assert right.differs(FAILED)
     assert not FAILED.differs(FAILED)
     assert right.strength_against(FAILED) is None
-    assert FAILED.margin(None) == 0.0
+    assert FAILED.margin(FAILED) == 0.0

@@ -70,8 +70,8 @@ def test_scores_and_margins_are_those_of_the_joint_decision(
     assert answer.probabilities.sum() == pytest.approx(1.0)
     assert answer.decision is not None
     assert answer.scores[answer.decision] == answer.scores.max()
-    assert answer.margin(answer.decision) == min(map(score_lead, parts(row)))
-    assert (answer.margin(answer.decision) == 0.0) == answer.tied
+    assert answer.margin(answer) == min(map(score_lead, parts(row)))
+    assert (answer.margin(answer) == 0.0) == answer.tied
 
 
 def score_lead(answer: Answer) -> float:
@@ -98,8 +98,8 @@ def test_many_parts_have_a_decision_and_no_scores() -> None:
     assert answer.decision == 2**49 - 1
     assert not answer.scores.size
     assert answer.differs(deviating)
-    assert deviating.margin(answer.decision) == -9.0
-    assert answer.margin(answer.decision) == 9.0
+    assert deviating.margin(answer) == -9.0
+    assert answer.margin(answer) == 9.0
 
 
 def test_decisions_that_repeat_are_written_once() -> None:

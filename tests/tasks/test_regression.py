@@ -110,7 +110,7 @@ def test_an_answer_without_decisions_breaks_no_reader() -> None:
     one, other = read(task(), np.zeros(6), np.ones(6))
     assert not one.chooses
     assert (one.decision, one.tied, one.scores.size) == (0, False, 0)
-    assert one.margin(0) == one.lead() == inf
+    assert one.margin(one) == one.lead() == inf
     assert not one.equals(other)
     wide = Tensor("mask", (1, 100, 7), "float32")
     (answer,) = task().decoder(outputs(wide)).read(RawBatch(np.ones((1, 700), np.float32)))

@@ -52,8 +52,9 @@ def test_a_deviation_is_as_strong_as_the_nearer_score_is_far(
     assert strength == other.strength_against(one)
     nearer = min(abs(first - 0.25), abs(second - 0.25)) / spread
     assert strength == pytest.approx(nearer if one.differs(other) else 0.0)
-    assert (one.margin(1) > 0.0) == (first > 0.25)
-    assert one.margin(1) == -one.margin(0)
+    above, below = read(decoder, 1.0, 0.0)
+    assert (one.margin(above) > 0.0) == (first > 0.25)
+    assert one.margin(above) == -one.margin(below)
     assert one.probabilities.sum() == pytest.approx(1.0)
 
 
@@ -64,7 +65,7 @@ def test_a_quantized_score_that_equals_the_threshold_is_a_tie(raw: int, at: int)
     (answer,) = read(decoder, raw)
     assert answer.tied == (raw == at)
     assert answer.decision == int(raw >= at)
-    assert (answer.margin(1) == 0.0) == answer.tied
+    assert (answer.margin(answer) == 0.0) == answer.tied
 
 
 def test_the_spread_is_the_interquartile_range_of_the_seeds() -> None:
@@ -116,7 +117,7 @@ def test_reconstruction_is_the_mean_squared_difference_from_the_input() -> None:
     state = np.zeros((2, 2), np.float32)
     same, off = decoder.read(RawBatch(pack_rows(row, [x, state, y])))
     assert (same.decision, off.decision) == (0, 1)
-    assert off.margin(1) / same.margin(0) == pytest.approx((0.75 - 0.25) / 0.25)
+    assert off.margin(off) / same.margin(same) == pytest.approx((0.75 - 0.25) / 0.25)
     again = task.decoder_from_json(decoder.to_json())
     assert [one.decision for one in again.read(RawBatch(pack_rows(row, [x, state, y])))] == [0, 1]
     with pytest.raises(UserError, match="0 outputs have the size of an input: inputs 'x'"):

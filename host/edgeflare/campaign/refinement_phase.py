@@ -11,6 +11,7 @@ from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.chain import Chain
 from edgeflare.campaign.journaled_chains import replay_answers, run_journaled_chains
 from edgeflare.campaign.trigger_files import store_trigger
+from edgeflare.core.answer import FAILURES
 from edgeflare.core.arm import Arm
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.query import Query
@@ -71,7 +72,7 @@ class RefinementPhase:
         self._under_way = {
             row.seed_id: _Refinement(row)
             for row in context.journal.triggers().values()
-            if row.seed_id in seeds and row.seed_id not in done and row.kind == "deviation"
+            if row.seed_id in seeds and row.seed_id not in done and row.kind not in FAILURES
         }
         self._all = len(self._under_way)
 
@@ -126,7 +127,7 @@ class RefinementPhase:
         if goal.met(outcome) != found.kind:
             return None
         plan = context.plan
-        trigger = Trigger(stored, "deviation", outcome, found.operators)
+        trigger = Trigger(stored, found.kind, outcome, found.operators)
         refinement.strength = _strength(start, trigger)
         if plan.strengthen:
             trigger = yield from strengthen(

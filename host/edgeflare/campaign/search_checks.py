@@ -26,7 +26,7 @@ def require_searchable(opened: OpenedPair, plan: Plan) -> None:
     """
     domain = opened.pair.interface.domain
     strategy = find_strategy(plan.strategy)
-    strategy.require_choices(opened.panel.reading.decoders[Arm.DEVICE].choices)
+    strategy.require_choices(opened.panel.reading.decoders[Arm.DEVICE].chooses)
     strategy.require_paper_operators(domain.name, domain.paper_operators())
     for operator in _drawn(strategy, domain, plan):
         try:

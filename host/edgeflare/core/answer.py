@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Final, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 Failure = Literal["crash", "hang", "invalid-output"]
-"""Why an arm gave no answer; also three of the four kinds of a finding."""
+"""Why an arm gave no answer; such a failure is a kind of finding too."""
+
+FAILURES: Final[frozenset[str]] = frozenset(get_args(Failure))
+
+DEVIATION: Final = "deviation"
+"""The kind of a finding on which two arms decide differently, where the task tells none apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +22,9 @@ class Answer:
     """What one arm answered about one input, as the task of the pair reads it.
 
     These are the answers of a task that chooses one of several, such as classification: the
-    decision is the index of the largest score. The answers of other tasks are subclasses.
+    decision is the index of the largest score. The answers of other tasks are subclasses; those of
+    a task whose decisions have structure, such as texts or boxes, have the decision 0, no
+    probabilities and no scores.
 
     Attributes:
         decision: what was decided; None where the arm failed.
@@ -28,10 +35,13 @@ class Answer:
         failure: why there is no answer, or None.
         chooses: whether decisions are told apart by margins, so that a boundary lies between them;
             the same for all answers of a task.
+        counted: whether `decision` says all that was decided, so that equal numbers are equal
+            decisions; the same for all answers of a task.
 
     """
 
     chooses: ClassVar[bool] = True
+    counted: ClassVar[bool] = True
 
     decision: int | None
     tied: bool
@@ -47,6 +57,10 @@ class Answer:
         """Whether that the two differ hangs on a tie, given that they do."""
         return self.tied or other.tied
 
+    def kind_against(self, other: Answer) -> str:  # noqa: ARG002 - of decisions there is one kind
+        """Return the kind of a deviation, given that the two differ and neither failed."""
+        return DEVIATION
+
     def strength_against(self, other: Answer) -> float | None:
         """Return how confidently two answers differ: min(p_1[a] - p_1[b], p_2[b] - p_2[a]).
 
@@ -58,19 +72,32 @@ class Answer:
         p, q = self.probabilities, other.probabilities
         return min(float(p[a] - p[b]), float(q[b] - q[a]))
 
-    def margin(self, decision: int | None) -> float:
-        """Return by how much the score of a decision exceeds the best of all others.
+    def margin(self, home: Answer) -> float:
+        """Return how far this answer is from deciding otherwise than another one, in scores.
 
-        It is below 0 where another one is decided. A failed arm has the margin 0.
+        Here it is by how much the score of that decision exceeds the best of all others. It is
+        below 0 where another one is decided. A failed arm has the margin 0.
+
+        Args:
+            home: the answer whose decision is meant, such as that to a seed.
+
         """
         others = self.scores.copy()
-        others[decision or 0] = -np.inf
-        return float(self.scores[decision or 0] - others.max())
+        others[home.decision or 0] = -np.inf
+        return float(self.scores[home.decision or 0] - others.max())
 
     def lead(self) -> float:
         """Return by how much the largest probability exceeds the second: 0 for a tie."""
         second, first = np.sort(self.probabilities)[-2:]
         return float(first - second)
+
+    def certainty(self, k: int) -> float:
+        """Return the highest less the k-highest probability (DiffChaser's k-uncertainty, reversed).
+
+        With fewer choices than k, the lowest probability stands for the k-highest.
+        """
+        highest = np.sort(self.probabilities)[-k:]
+        return float(highest[-1] - highest[0])
 
     def distance(self, other: Answer) -> float:
         """Return D, which DFlare increases: the difference of the largest probabilities."""

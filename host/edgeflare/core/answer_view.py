@@ -75,7 +75,91 @@ class RegressionView(msgspec.Struct, frozen=True, tag_field="form", tag="values"
     values: Mapping[str, tuple[float, ...] | None]
 
 
-AnswerView: TypeAlias = ClassesView | ThresholdView | RegressionView
+class TranscriptView(msgspec.Struct, frozen=True, tag_field="form", tag="transcript"):
+    """The text of each arm.
+
+    Attributes:
+        head: as of `ClassesView`.
+        separator: what stands between the words of a text.
+        words: by arm, in their order; None where it failed.
+
+    """
+
+    head: str
+    separator: str
+    words: Mapping[str, tuple[str, ...] | None]
+
+
+class ShownBox(msgspec.Struct, frozen=True):
+    """An object that an arm detected.
+
+    Attributes:
+        box: left, top, right and bottom, as shares of the picture's width and height.
+        score: from 0 to 1.
+        label: the class, from 0.
+        difference: the kind of deviation that it is part of, among the two compared arms; empty
+            where it has a partner on the other arm, and for arms that are not compared.
+
+    """
+
+    box: tuple[float, ...]
+    score: float
+    label: int
+    difference: str
+
+
+class DetectionView(msgspec.Struct, frozen=True, tag_field="form", tag="detection"):
+    """The objects that each arm detected.
+
+    Attributes:
+        head: as of `ClassesView`.
+        classes: the names of the classes; numbered where there are none.
+        threshold: the least score of an object.
+        overlap: the least IoU of two partners.
+        boxes: by arm, those with the highest scores first; None where it failed.
+
+    """
+
+    head: str
+    classes: tuple[str, ...]
+    threshold: float
+    overlap: float
+    boxes: Mapping[str, tuple[ShownBox, ...] | None]
+
+
+class SegmentationView(msgspec.Struct, frozen=True, tag_field="form", tag="segmentation"):
+    """The mask of each arm, and how far those of the compared arms are apart.
+
+    Attributes:
+        head: as of `ClassesView`.
+        classes: the names of the classes; numbered where there are none.
+        rows: of a mask as it is shown, which may have fewer than the model's.
+        columns: likewise.
+        masks: by arm, row by row in runs: a class, how many pixels in a row have it, the next
+            class, and so on; None where it failed.
+        mean_iou: of the two compared arms, over the classes that either has; None where one failed.
+        least_iou: the least that is no deviation.
+        region: pixels of the largest connected region in which the two differ, at the model's own
+            size; None where one failed.
+        least_region: pixels of a region from which on it is a deviation; None where regions do not
+            count.
+
+    """
+
+    head: str
+    classes: tuple[str, ...]
+    rows: int
+    columns: int
+    masks: Mapping[str, tuple[int, ...] | None]
+    mean_iou: float | None
+    least_iou: float
+    region: int | None
+    least_region: int | None
+
+
+AnswerView: TypeAlias = (
+    ClassesView | ThresholdView | RegressionView | TranscriptView | DetectionView | SegmentationView
+)
 """What a task may choose from; a model with several heads has one for each."""
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Literal
 
-from edgeflare.core.answer import Failure
 from edgeflare.core.arm import Arm
 from edgeflare.core.outcome import Outcome
 
-Kind = Literal["deviation"] | Failure
+Kind = str
+"""Why an arm failed, see `Failure`; or how two arms deviate, see `Answer.kind_against`."""
 
 
 class Find(str, Enum):
@@ -68,7 +67,7 @@ class Goal:
         confidence = first.strength_against(second)
         if confidence is None or confidence < self.min_strength:
             return None
-        return "deviation"
+        return first.kind_against(second)
 
     def strength(self, outcome: Outcome) -> float | None:
         """Return how confidently the compared arms differ; None where one failed."""

@@ -44,14 +44,19 @@ class JointAnswer(Answer):
             (one.strength_against(its) or 0.0 for one, its in self._differing(other)), default=0.0
         )
 
-    def margin(self, decision: int | None) -> float:
+    def margin(self, home: Answer) -> float:
         """Return the least margin of a part for its own part of a decision."""
-        labels = split_decision(decision or 0, self._choices)
-        return min(part.margin(label) for part, label in zip(self.parts, labels, strict=True))
+        return min(one.margin(its) for one, its in self._pairs(home))
 
     def lead(self) -> float:
         """Return the least lead of a part; infinite where joint decisions have no scores."""
         return min(part.lead() for part in self.parts) if len(self.scores) else inf
+
+    def certainty(self, k: int) -> float:
+        """Return the certainty of the joint decisions, or the least of a part without scores."""
+        if len(self.probabilities):
+            return super(JointAnswer, self).certainty(k)
+        return min(part.certainty(k) for part in self.parts)
 
     def distance(self, other: Answer) -> float:
         """Return the greatest distance of a part."""
@@ -64,10 +69,6 @@ class JointAnswer(Answer):
     def equals(self, other: Answer) -> bool:
         """Whether all parts are equal, to the bit."""
         return all(one.equals(its) for one, its in self._pairs(other))
-
-    @property
-    def _choices(self) -> tuple[int, ...]:
-        return tuple(len(part.scores) for part in self.parts)
 
     def _pairs(self, other: Answer) -> list[tuple[Answer, Answer]]:
         assert isinstance(other, JointAnswer)  # noqa: S101 - all answers are of one task

@@ -52,6 +52,8 @@ class Decoder(ABC):
         outputs: all tensors of a row, in their order there; see `edgeflare.core.tensor_rows`.
         tensor: the output that is read; where several are, the first of them.
         choices: how many decisions there are to choose from; 0 where they cannot be counted.
+        chooses: as of the answers, see `Answer`.
+        shows_seeds: whether the answers to a seed are kept beside those to a trigger, to be shown.
         meaning: what the raw outputs are, in a word or two, such as "logits".
         names: of the decisions, where the task has names for them itself; empty elsewhere.
 
@@ -60,6 +62,8 @@ class Decoder(ABC):
     outputs: tuple[Tensor, ...]
     tensor: Tensor
     choices: int
+    chooses: bool = True
+    shows_seeds: bool = False
     meaning: str
     names: tuple[str, ...] = ()
 

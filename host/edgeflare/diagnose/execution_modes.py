@@ -103,8 +103,8 @@ class Vote:
 
     @property
     def is_of_values(self) -> bool:
-        """Whether the answers are values, of which labels say nothing."""
-        return self.answer is not None and not self.answer.chooses
+        """Whether the answers are values, texts or the like, of which labels say nothing."""
+        return self.answer is not None and not self.answer.counted
 
     def agrees(self, other: Vote) -> bool:
         """Whether two modes answered alike, as the task compares answers; or failed alike."""

@@ -258,7 +258,7 @@ class _Explainer:
         self, second: Arm, theirs: Sequence[Answer], its: Sequence[Answer]
     ) -> Disagreement:
         """Return how two arms disagree on the seeds, by the answers of the first and the second."""
-        if not its[0].chooses:
+        if not its[0].counted:
             return disagreement_of_values(theirs, its)
         labels: tuple[Labels, Labels] = (
             [one.decision for one in theirs],

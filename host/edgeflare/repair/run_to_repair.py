@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
+from edgeflare.core.answer import FAILURES
 from edgeflare.core.arm import Arm
 from edgeflare.core.evaluated_query import EvaluatedQuery
 from edgeflare.core.goal import Find, Goal
@@ -236,7 +237,7 @@ def evaluate_run_inputs(run: RunToRepair) -> RunInputs:
 def _deviates(entry: Finding) -> bool:
     labels = entry.labels
     return (
-        entry.kind == "deviation"
+        entry.kind not in FAILURES
         and None not in (labels.get("original"), labels.get("device"))
         and labels["original"] != labels["device"]
     )

@@ -6,7 +6,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from edgeflare.core.answer_view import AnswerView, ClassesView, RegressionView, ThresholdView
+from edgeflare.core.answer_view import (
+    AnswerView,
+    ClassesView,
+    DetectionView,
+    RegressionView,
+    SegmentationView,
+    ThresholdView,
+    TranscriptView,
+)
 from edgeflare.report.entry_names import ARMS, class_name
 from edgeflare.run.run_document import Finding, RunDocument
 
@@ -155,6 +163,12 @@ def answer_cell(document: RunDocument, entry: Finding, column: str) -> str:
 def _named(view: AnswerView, arm: str) -> str:
     if isinstance(view, RegressionView):
         return f"{view.size:,} values"
+    if isinstance(view, TranscriptView):
+        return view.separator.join(view.words.get(arm) or ())
+    if isinstance(view, DetectionView):
+        return f"{len(view.boxes.get(arm) or ())} objects"
+    if isinstance(view, SegmentationView):
+        return f"a mask of {view.columns} x {view.rows}"
     names = view.classes if isinstance(view, ClassesView) else view.sides
     return class_name(names, view.decisions.get(arm))
 

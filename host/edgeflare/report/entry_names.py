@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from math import inf
 from pathlib import PurePath
 
+from edgeflare.core.answer import FAILURES
 from edgeflare.run.harm import rank
 from edgeflare.run.nearness import counts, nearness_db
 from edgeflare.run.run_document import Finding
@@ -18,7 +19,7 @@ SORTS = ("compression", "kernel", "mixed", "crash", "hang", "invalid-output")
 
 def sort(entry: Finding) -> str:
     """Return the cause of a deviation, or the kind of anything worse."""
-    if entry.kind != "deviation" or entry.cause is None:
+    if entry.kind in FAILURES or entry.cause is None:
         return entry.kind
     return entry.cause
 
@@ -28,7 +29,7 @@ def worst_first(entries: Iterable[Finding]) -> list[Finding]:
     return sorted(
         entries,
         key=lambda entry: (
-            entry.kind == "deviation",
+            entry.kind not in FAILURES,
             not counts(entry),
             rank(entry),
             -(entry.strength or 0.0),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
+from edgeflare.core.answer import FAILURES
 from edgeflare.core.seeds import is_label
 from edgeflare.errors import UserError
 from edgeflare.run.harm import is_harmful
@@ -32,7 +33,7 @@ def counting(document: RunDocument, fail_on: FailOn) -> list[Finding]:
 
 
 def _of_the_device(entry: Finding) -> bool:
-    failed = entry.kind != "deviation" and entry.labels.get("device") is None
+    failed = entry.kind in FAILURES and entry.labels.get("device") is None
     return failed or entry.cause == "kernel"
 
 

@@ -12,6 +12,7 @@ from typing import Final
 
 from msgspec import UnsetType
 
+from edgeflare.core.answer import FAILURES
 from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Goal
 from edgeflare.core.outcome import Outcome
@@ -53,12 +54,12 @@ def is_harmful(entry: Finding) -> bool:
 
     A failure of the device does, and so does what has no label: nothing says that it is harmless.
     """
-    return entry.kind != "deviation" or not entry.harm or entry.harm in HARMFUL
+    return entry.kind in FAILURES or not entry.harm or entry.harm in HARMFUL
 
 
 def rank(entry: Finding) -> int:
     """Return the place of an entry by harm: failures, harmful, unlabelled, the others."""
-    if entry.kind != "deviation":
+    if entry.kind in FAILURES:
         return 0
     return {None: 2, "both-wrong": 3, "device-right": 4}.get(entry.harm or None, 1)
 

@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
+from edgeflare.core.answer import FAILURES
 from edgeflare.core.nearness_measure import PSNR, NearnessMeasure, decibels
 from edgeflare.errors import EdgeFlareError, UserError
 from edgeflare.run.journal_rows import TriggerRow
@@ -140,7 +141,7 @@ def counts(entry: Finding) -> bool:
     """
     if entry.within is not False and entry.strong is not False:
         return True
-    return entry.kind != "deviation" or entry.distortion.l2 == 0.0
+    return entry.kind in FAILURES or entry.distortion.l2 == 0.0
 
 
 def is_near(plan: Plan, distance: float | None) -> bool | None:

@@ -87,11 +87,13 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """A stored input: a finding, verified or not, or a seed that deviates itself.
 
     Attributes:
+        kind: why an arm failed, or how the compared arms deviate.
         labels: decision by arm, such as the top-1 label; None where the arm failed.
         tied: whether the decision hangs on a tie of raw outputs, by arm.
         probabilities: that of each class, by arm; empty where `answers` say it.
         answers: how the answers are shown, one view for each head; absent where labels and
             probabilities say it all, as of a classifier with one head.
+        seed_answers: the same of the seed; absent where the task does not show it.
         harm: one of `harm.HARMS`; None where that is not known.
         refined: None where it was not refined.
         image: path relative to the run directory, as `seed_image` is.
@@ -116,6 +118,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     tied: Mapping[str, bool]
     probabilities: Mapping[str, tuple[Number, ...]]
     answers: tuple[AnswerView, ...] | UnsetType = UNSET
+    seed_answers: tuple[AnswerView, ...] | UnsetType = UNSET
     cause: str | None
     device_sides_with_original: bool | None
     strength: Number | None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from math import inf, isfinite
 from typing import Any
 
-from msgspec import UNSET
+from msgspec import UNSET, structs
 
 from edgeflare.core.answer import Answer
 from edgeflare.core.answer_view import AnswerView
@@ -69,7 +69,7 @@ def sort_findings(
     goal = header.plan.goal
     chains, refinements = journal.chains(), journal.refinements()
     verifications, triggers = journal.answers("verify"), journal.triggers()
-    near = _nearness(directory, triggers)
+    near, on_seeds = _nearness(directory, triggers), _seed_views(header, journal)
     for seed_id, trigger in triggers.items():
         rows = verifications.get(seed_id, [])
         outcomes = [one.outcome for one in from_rows(header.reading, rows)]
@@ -79,6 +79,7 @@ def sort_findings(
         chain = chains.get(seed_id)
         distance = _judged(header.plan, measure, near[seed_id])
         finding = _finding(header, stored, chain, refinements.get(seed_id), outcomes, distance)
+        finding = structs.replace(finding, seed_answers=on_seeds.get(seed_id, UNSET))
         if len(rows) < REPETITIONS:
             found.unverified.append(finding)
         elif replayed and not any(map(goal.met, outcomes)):
@@ -194,17 +195,30 @@ def _views(header: RunHeader, answers: Mapping[Arm, Answer]) -> tuple[AnswerView
     return header.arms[Arm.DEVICE].views(by_arm, (first.value, second.value))
 
 
+def _seed_views(header: RunHeader, journal: Journal) -> Mapping[int, tuple[AnswerView, ...]]:
+    """Return how the answers to the seeds are shown, by seed id; none where the task does not."""
+    if not header.arms[Arm.DEVICE].shows_seeds:
+        return {}
+    rows = [rows[0] for rows in journal.answers("seed").values()]
+    answered = zip(rows, from_rows(header.reading, rows), strict=True)
+    return {row.seed_id: _views(header, one.outcome.answers) for row, one in answered}
+
+
 def labels_of(outcomes: Sequence[Outcome]) -> tuple[Mapping[str, int | None], ...]:
     """Return the decisions of each repetition.
 
-    Joint decisions that are too many to be told apart by scores are numbered as they first appear.
+    Those that have no number of their own, and joint ones that are too many to be told apart by
+    scores, are numbered as they first appear.
     """
-    numbers: dict[int, int] = {}
+    numbered: list[Answer] = []
 
     def label(answer: Answer) -> int | None:
-        if answer.decision is None or not isinstance(answer, JointAnswer) or len(answer.scores):
+        counted = answer.counted and (len(answer.scores) or not isinstance(answer, JointAnswer))
+        if answer.decision is None or not answer.chooses or counted:
             return answer.decision
-        return numbers.setdefault(answer.decision, len(numbers))
+        if all(answer.differs(other) for other in numbered):
+            numbered.append(answer)
+        return next(at for at, other in enumerate(numbered) if not answer.differs(other))
 
     return tuple({arm.value: label(one) for arm, one in o.answers.items()} for o in outcomes)
 

@@ -26,7 +26,7 @@ class BoundaryPoint:
 
     Attributes:
         input: the input.
-        decision: that of the first answer.
+        outside: whether the first answer is another decision than the seed's.
         margin: of the first answer: its margin for the seed's decision.
         other_margin: the same of the second answer.
         tied: whether the second answer is tied.
@@ -34,7 +34,7 @@ class BoundaryPoint:
     """
 
     input: Input
-    decision: int | None
+    outside: bool
     margin: float
     other_margin: float
     tied: bool
@@ -51,7 +51,7 @@ class BoundarySearch:
         self._surrogate = search_surrogate(start.goal, start.ensemble, start.outcome, start.donors)
         self._space = start.space
         self._origin: Real = self._space.levels(start.seed)
-        self._decision = self._surrogate.sides(start.outcome)[0].decision
+        self._home = self._surrogate.sides(start.outcome)[0]
         self._seed = self._point(start.seed, start.outcome)
         self._names: list[str] = []
         self._descent: tuple[BoundaryPoint, list[str]] = self._seed, []
@@ -74,19 +74,19 @@ class BoundarySearch:
         parameters = self._parameters
         begin, names = self._descent if self._failed % 2 else (self._seed, [])
         self._names = list(names)
-        outside = yield from self._leap(begin)
-        if outside.decision == self._decision:
-            outside = yield from self._descend(outside)
-            if outside.decision == self._decision:
+        end = yield from self._leap(begin)
+        if not end.outside:
+            end = yield from self._descend(end)
+            if not end.outside:
                 self._failed += 1
                 return
-            self._descent = outside, list(self._names)
-            direction, guess = self._levels(outside) - self._origin, 0.5
+            self._descent = end, list(self._names)
+            direction, guess = self._levels(end) - self._origin, 0.5
         else:
             direction, guess = yield from self._weight_blocks(
-                self._seed, outside, parameters.shortening_grid
+                self._seed, end, parameters.shortening_grid
             )
-        point, change, slope = yield from self._bisect(direction, guess, outside)
+        point, change, slope = yield from self._bisect(direction, guess, end)
         yield from self._follow(point, change, slope)
         self._failed += 1
 
@@ -104,7 +104,7 @@ class BoundarySearch:
             if point.margin <= begin.margin:
                 begin = point
                 self._selection.reward()
-            if point.decision != self._decision:
+            if point.outside:
                 return point
             mutations = min(2 * mutations, parameters.longest_leap)
         return begin
@@ -121,7 +121,7 @@ class BoundarySearch:
             leap = yield from self._evaluate(self._mutate(begin.input, parameters.first_leap))
             direction, length = yield from self._weight_blocks(begin, leap, parameters.descent_grid)
             end = yield from self._step_along(begin, direction, length)
-            if end.decision != self._decision:
+            if end.outside:
                 return end
             begin = min(begin, leap, end, key=lambda point: point.margin)
         return begin
@@ -167,7 +167,7 @@ class BoundarySearch:
                 break
             point = yield from self._evaluate(candidate)
             best = min(best, point, key=lambda point: point.margin)
-            if point.decision != self._decision:
+            if point.outside:
                 break
             length *= self._extension(begin, point)
         return best
@@ -293,8 +293,8 @@ class BoundarySearch:
 
     def _point(self, candidate: Input, outcome: Outcome) -> BoundaryPoint:
         first, second = self._surrogate.sides(outcome)
-        margins = first.margin(self._decision), second.margin(self._decision)
-        return BoundaryPoint(candidate, first.decision, *margins, second.tied)
+        margins = first.margin(self._home), second.margin(self._home)
+        return BoundaryPoint(candidate, first.differs(self._home), *margins, second.tied)
 
     def _mutate(self, candidate: Input, times: int) -> Input:
         for _ in range(times):

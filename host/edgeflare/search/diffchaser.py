@@ -129,12 +129,8 @@ class DiffChaser(Strategy):
 
 
 def k_certainty(outcome: Outcome, goal: Goal, k: int = 2) -> float:
-    """Return the highest less the k-highest probability of the less sure arm; the lower the fitter.
-
-    With fewer classes than k, the lowest probability stands for the k-highest.
-    """
-    highest = (np.sort(outcome[arm].probabilities)[-k:] for arm in goal.compared)
-    return min(float(ordered[-1] - ordered[0]) for ordered in highest)
+    """Return the certainty of the less sure arm, see `Answer.certainty`; the lower the fitter."""
+    return min(outcome[arm].certainty(k) for arm in goal.compared)
 
 
 class Breeding:

@@ -65,17 +65,17 @@ class RegisteredStrategy:
         self.create(values)  # for what only a combination of values breaks
         return values
 
-    def require_choices(self, choices: int) -> None:
+    def require_choices(self, chooses: bool) -> None:
         """Refuse a strategy that follows decisions where a task gives none to choose from.
 
         Args:
-            choices: how many decisions there are; 0 where they cannot be counted.
+            chooses: whether the task gives some; see `Answer`.
 
         Raises:
             UserError: it needs some.
 
         """
-        if self.strategy.needs_choices and not choices:
+        if self.strategy.needs_choices and not chooses:
             raise UserError(
                 f"the strategy {self.name} follows decisions, and the task of this pair compares "
                 "values: say --strategy climb"

@@ -78,6 +78,7 @@ class ValueAnswer(Answer):
     """
 
     chooses: ClassVar[bool] = False
+    counted: ClassVar[bool] = False
 
     values: NDArray[np.float32] = field(kw_only=True)
     measure: Measure = field(kw_only=True)
@@ -96,7 +97,7 @@ class ValueAnswer(Answer):
             return None
         return self.distance(other) / self.measure.tolerance - 1.0
 
-    def margin(self, decision: int | None) -> float:  # noqa: ARG002 - there is but one
+    def margin(self, home: Answer) -> float:  # noqa: ARG002 - there is but one decision
         """Return infinity: no boundary lies between values."""
         return inf
 
@@ -133,6 +134,7 @@ class ValueDecoder(Decoder):
     """Reads values."""
 
     choices = 0
+    chooses = False
 
     def __init__(
         self, outputs: tuple[Tensor, ...], at: int, measure: Measure, frames: ClipFrames

@@ -121,7 +121,7 @@ def _block(view: AnswerView) -> AnswerBlock:
         return score_line(view)
     if isinstance(view, RegressionView):
         return distance_block(view)
-    return class_table(view)
+    return class_table(view) if isinstance(view, ClassesView) else ClassTable(view.head, (), ())
 
 
 def class_table(view: ClassesView) -> ClassTable:

@@ -54,11 +54,16 @@ class NearTieWithOriginalSurrogate(NearTieSurrogate):
         return outcome[Arm.ORIGINAL], outcome[Arm.TWIN]
 
     def deviates(self, outcome: Outcome) -> bool:
-        """Whether the twin nearly ties and the original prefers its second, or one fails."""
+        """Whether the twin nearly ties and the original prefers its second, or one fails.
+
+        Without probabilities nobody knows the second.
+        """
         original, twin = self.sides(outcome)
         if not super().deviates(outcome):
             return False
         if original.failure is not None or twin.failure is not None:
+            return True
+        if not len(twin.probabilities):
             return True
         second, first = np.argsort(twin.probabilities)[-2:]
         return bool(original.scores[second] > original.scores[first])

@@ -100,6 +100,8 @@ class TwinThenNearTieSurrogate(TwinSurrogate):
         original, twin = self.sides(outcome)
         if original.failure is not None or not self._near_ties.deviates(outcome):
             return False
+        if not len(twin.probabilities):
+            return True
         second, first = np.argsort(twin.probabilities)[-2:]
         margin = original.probabilities[first] - original.probabilities[second]
         return bool(margin > 0.0 and margin >= self._goal.min_strength)
