@@ -1,6 +1,7 @@
-"""Make the picture of docs/search.md: how `boundary` finds a trigger from one seed of the example.
+"""Make the pictures of docs/search.md: how `boundary` finds a trigger from one seed of an example.
 
-.venv/bin/python docs/pictures/search.py    (needs the extra `plots`)
+.venv/bin/python docs/pictures/search.py                                 (needs the extra `plots`)
+.venv/bin/python docs/pictures/search.py --example face_detection
 """
 
 from __future__ import annotations
@@ -12,18 +13,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from matplotlib.figure import Figure
 
 from edgeflare.campaign.chain import chain_generator
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
 from edgeflare.campaign.run_description import describe_run
 from edgeflare.core.answer import Answer
+from edgeflare.core.answer_view import DetectionView
 from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.input import Input
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.query import Query
+from edgeflare.core.task import Decoder
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.models.pair import load_pair
 from edgeflare.run.plan import Plan
@@ -31,7 +33,7 @@ from edgeflare.search.boundary import Boundary
 from edgeflare.search.operator_pool import domain_operators
 from edgeflare.search.strategy import SearchGenerator, Start
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 DEVICE = "emulated-builtin"
 COLUMNS = 8
 MOST = 3 * COLUMNS
@@ -45,6 +47,9 @@ STAGES = {
     "follow": "tab:green",
 }
 """The stages of a search, and their colours."""
+
+STYLES = {Arm.ORIGINAL: ("black", "-", "o"), Arm.TWIN: ("red", "--", "s")}
+"""How each arm is drawn: its margins, and the boxes that it detects."""
 
 _STAGE_OF = {
     "_leap": "leap",
@@ -70,25 +75,27 @@ class SearchStep:
     image: Input
     outcome: Outcome
 
-    def margin(self, arm: Arm, label: int) -> float:
-        """Return by how much an arm's score of a label is above its best other one."""
-        scores = self.outcome[arm].scores
-        return float(scores[label] - np.delete(scores, label).max())
+    def margin(self, arm: Arm, home: Answer) -> float:
+        """Return how far an arm is from deciding otherwise than another answer."""
+        return self.outcome[arm].margin(home)
 
 
 def main() -> None:
     """Read the command line, and write the picture."""
     parser = argparse.ArgumentParser(description="Make a picture of a search.")
     parser.add_argument("--limit", type=int, default=40, help="seeds to choose from")
-    parser.add_argument("--out", type=Path, default=Path(__file__).with_name("search.png"))
+    parser.add_argument("--example", default="fashion_lenet4", help="a folder of examples/")
     options = parser.parse_args()
+    name = "search" if options.example == "fashion_lenet4" else f"search_{options.example}"
     goal = Goal(Find.ANY)
     plan = Plan("boundary", goal, (DEVICE,), limit=options.limit)
     with ExitStack() as stack:
-        pair = load_pair(EXAMPLE)
+        pair = load_pair(EXAMPLES / options.example)
         opened = open_pair(pair, plan, [find_profile(DEVICE)], stack)
         steps = most_telling(search(opened, plan, seed_id) for seed_id in range(options.limit))
-    draw(steps, pair.classes).savefig(options.out, dpi=100, metadata={"Software": None})
+        decoder = opened.panel.reading.decoders[Arm.ORIGINAL]
+    figure = draw(steps, decoder, pair.classes)
+    figure.savefig(Path(__file__).with_name(f"{name}.png"), dpi=100, metadata={"Software": None})
 
 
 def most_telling(searches: Iterator[Sequence[SearchStep]]) -> Sequence[SearchStep]:
@@ -128,9 +135,9 @@ def search(opened: OpenedPair, plan: Plan, seed_id: int) -> Sequence[SearchStep]
     return steps
 
 
-def draw(steps: Sequence[SearchStep], classes: Sequence[str]) -> Figure:
+def draw(steps: Sequence[SearchStep], decoder: Decoder, classes: Sequence[str]) -> Figure:
     """Draw what was looked at, and how the margins of both arms went."""
-    label = int(steps[0].outcome[Arm.ORIGINAL].scores.argmax())
+    home = steps[0].outcome[Arm.ORIGINAL]
     rows = -(-len(steps) // COLUMNS)
     figure = Figure(figsize=(11, 1.75 * rows + 2.6), layout="constrained")
     strip, trace = figure.subfigures(2, 1, height_ratios=[1.75 * rows, 2.6])
@@ -138,44 +145,63 @@ def draw(steps: Sequence[SearchStep], classes: Sequence[str]) -> Figure:
     for n, panel in enumerate(panels):
         panel.axis("off")
         if n < len(steps):
-            _draw_image(panel, n, steps[n], label)
-    strip.suptitle(_title(steps, classes), fontsize=11)
-    _draw_margins(trace.subplots(), steps, label)
+            _draw_image(panel, n, steps[n], home)
+            _draw_boxes(panel, steps[n], decoder)
+    strip.suptitle(_title(steps, decoder, classes), fontsize=11)
+    _draw_margins(trace.subplots(), steps, home)
     return figure
 
 
-def _draw_image(panel: Any, n: int, sight: SearchStep, label: int) -> None:
+def _draw_image(panel: Any, n: int, sight: SearchStep, home: Answer) -> None:
     panel.axis("on")
     panel.imshow(sight.image.squeeze(), cmap="gray", vmin=0, vmax=255)
     panel.set_xticks([])
     panel.set_yticks([])
     for spine in panel.spines.values():
         spine.set(color=STAGES[sight.stage], linewidth=3)
-    margins = (sight.margin(arm, label) for arm in (Arm.ORIGINAL, Arm.TWIN))
+    margins = (sight.margin(arm, home) for arm in STYLES)
     panel.set_title(f"{n}  {sight.stage}" if n else "seed", fontsize=9, pad=3)
     panel.set_xlabel("  ".join(f"{margin:+.3f}" for margin in margins), fontsize=9, labelpad=2)
 
 
-def _draw_margins(panel: Any, steps: Sequence[SearchStep], label: int) -> None:
+def _draw_boxes(panel: Any, sight: SearchStep, decoder: Decoder) -> None:
+    """Draw the objects that each arm detects, where the task detects some."""
+    answers = {arm.value: sight.outcome[arm] for arm in STYLES}
+    rows, columns = sight.image.shape[:2]
+    for view in decoder.views(answers, (Arm.ORIGINAL.value, Arm.TWIN.value)):
+        if not isinstance(view, DetectionView):
+            continue
+        for arm, (color, line, _) in STYLES.items():
+            for shown in view.boxes[arm.value] or ():
+                left, top, right, bottom = shown.box
+                corners = [(left, top), (right, top), (right, bottom), (left, bottom), (left, top)]
+                panel.plot(
+                    [x * columns for x, _ in corners],
+                    [y * rows for _, y in corners],
+                    color=color,
+                    linestyle=line,
+                    linewidth=1.5,
+                )
+    panel.set(xlim=(-0.5, columns - 0.5), ylim=(rows - 0.5, -0.5))
+
+
+def _draw_margins(panel: Any, steps: Sequence[SearchStep], home: Answer) -> None:
     for n, sight in enumerate(steps):
         panel.axvspan(n - 0.5, n + 0.5, color=STAGES[sight.stage], alpha=0.15, linewidth=0)
-    for arm, style in ((Arm.ORIGINAL, "ko-"), (Arm.TWIN, "rs--")):
-        panel.plot([sight.margin(arm, label) for sight in steps], style, label=arm, markersize=4)
+    for arm, (color, line, marker) in STYLES.items():
+        margins = [sight.margin(arm, home) for sight in steps]
+        panel.plot(margins, marker + line, color=color, label=arm, markersize=4)
     panel.set_xticks(range(len(steps)))
     panel.axhline(0.0, color="black", linewidth=0.8)
     panel.set_yscale("symlog", linthresh=0.1)
-    panel.set(xlabel="query", ylabel="margin of the seed's label", xlim=(-0.5, len(steps) - 0.5))
+    panel.set(xlabel="query", ylabel="margin of the seed's decision", xlim=(-0.5, len(steps) - 0.5))
     panel.legend(loc="upper right", frameon=False)
 
 
-def _title(steps: Sequence[SearchStep], classes: Sequence[str]) -> str:
+def _title(steps: Sequence[SearchStep], decoder: Decoder, classes: Sequence[str]) -> str:
     last = steps[-1].outcome.answers
-    labels = ", ".join(f"{arm}: {_name(answer, classes)}" for arm, answer in last.items())
-    return f"From a seed to a trigger ({labels}); below, the margins of original and twin"
-
-
-def _name(answer: Answer, classes: Sequence[str]) -> str:
-    return "–" if answer.decision is None else classes[answer.decision]
+    said = ", ".join(f"{arm}: {decoder.describe_answer(one, classes)}" for arm, one in last.items())
+    return f"From a seed to a trigger ({said}); below, the margins of original and twin"
 
 
 def _count(steps: Sequence[SearchStep], stage: str) -> int:
