@@ -41,18 +41,30 @@ def read_npz(path: Path, wanted: Sequence[str]) -> dict[str, NDArray[np.generic]
 def labels_of(
     path: Path, arrays: Mapping[str, NDArray[np.generic]], count: int, what: str
 ) -> NDArray[np.int64] | None:
-    """Return the array `labels`, (count,); None where there is none.
+    """Return the array `labels`, (count,); None where there is none, or none that names classes.
+
+    Several integers for each seed, such as the symbols of a text that was spoken, name no class.
 
     Raises:
-        UserError: it is not one integer for each of `count` seeds, which `what` names.
+        UserError: it is not one integer for each of `count` seeds, which `what` names; or several,
+            but one-hot.
 
     """
     labels = arrays.get("labels")
     if labels is None:
         return None
-    if labels.size != count or not np.issubdtype(labels.dtype, np.integer):
+    whole = np.issubdtype(labels.dtype, np.integer)
+    if whole and labels.ndim > 1 and len(labels) == count < labels.size and not _one_hot(labels):
+        return None
+    if labels.size != count or not whole:
         raise UserError(
             f"seeds {path}: labels are {labels.dtype} {labels.shape}, expected one integer for "
             f"each of {count} {what}"
         )
     return labels.reshape(count).astype(np.int64)
+
+
+def _one_hot(labels: NDArray[np.generic]) -> bool:
+    """Whether each row has a single 1 among zeros."""
+    rows = labels.reshape(len(labels), -1)
+    return bool(np.isin(rows, (0, 1)).all() and ((rows == 1).sum(axis=1) == 1).all())

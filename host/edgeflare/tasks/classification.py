@@ -88,7 +88,7 @@ class ClassDecoder(Decoder):
         self._frames = frames
         self._classes = class_count(one_frame(tensor, frames.count))
         self.choices = self._classes**frames.answers
-        self._floor = _floor(tensor)
+        self._floor = least_probability(tensor)
 
     def read(self, batch: RawBatch) -> Iterator[Answer]:
         """Yield the class of each row, and its scores; of a clip, those of the frames together."""
@@ -326,7 +326,7 @@ def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
     return powers
 
 
-def _floor(tensor: Tensor) -> float:
+def least_probability(tensor: Tensor) -> float:
     """Return the least probability that has a logarithm of its own.
 
     Half a step for quantized ones, since the next larger is a whole step; the least normal

@@ -1,0 +1,1 @@
+"""Texts: what was said, read from the symbols of each step."""

@@ -1,0 +1,176 @@
+"""Speech to text: greedy CTC, or a symbol for each step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.core.answer import Answer
+from edgeflare.core.task import Decoder, ModelOutputs, Task
+from edgeflare.core.tensor import Tensor
+from edgeflare.errors import UserError
+from edgeflare.tasks.classification import Outputs, detect_outputs
+from edgeflare.tasks.output_choice import chosen_output, is_numeric
+from edgeflare.tasks.output_values import output_values
+from edgeflare.tasks.transcript.transcript_answer import TranscriptAnswer
+from edgeflare.tasks.transcript.transcript_decoder import TranscriptDecoder
+from edgeflare.tasks.transcript.transcript_symbols import TranscriptSymbols
+
+_SEEDS_FOR_DETECTION = 32
+"""Seeds whose outputs tell logits from probabilities."""
+
+_LEAST_SEEDS = 8
+"""Seeds from which on it means something that all texts are alike."""
+
+
+class Transcript(Task):
+    """A text; two models deviate where a word does."""
+
+    name = "transcript"
+    expects = "a value for each of at least 2 steps and of at least 2 symbols, (1, steps, symbols)"
+
+    def __init__(
+        self,
+        *,
+        vocabulary: tuple[str, ...],
+        decoding: Literal["ctc", "argmax"] = "ctc",
+        blank: int | None = None,
+        separator: str = "",
+        output: str = "",
+        outputs: Literal["auto", "logits", "probabilities"] = "auto",
+    ) -> None:
+        """Make the task.
+
+        Args:
+            vocabulary: the symbols in the order of the model's outputs, without CTC's blank.
+            decoding: "ctc", the largest output of each step, of which repeated ones are merged and
+                blanks dropped; or "argmax", the same with a symbol for each step.
+            blank: the position of CTC's blank among the outputs, from 0; the last unless given.
+            separator: what stands between words: a symbol of the vocabulary, or what symbols begin
+                with that begin a word. Empty where each symbol is a word.
+            output: the output that holds the steps; see `chosen_output`.
+            outputs: what the values of both models are; "auto" to detect it.
+
+        Raises:
+            UserError: a value is out of its range, or does not go with another.
+
+        """
+        _require_vocabulary(vocabulary, separator)
+        size = len(vocabulary) + 1
+        if decoding == "argmax" and blank is not None:
+            raise UserError(
+                "blank is given, but with decoding = 'argmax' each step writes a symbol: remove "
+                "blank, or write decoding = 'ctc'"
+            )
+        if blank is not None and not 0 <= blank < size:
+            raise UserError(
+                f"blank is {blank}, but {len(vocabulary)} symbols and the blank are outputs 0 to "
+                f"{size - 1}: give one of these"
+            )
+        names = list(vocabulary)
+        if decoding == "ctc":
+            blank = size - 1 if blank is None else blank
+            names.insert(blank, "")
+        self._symbols = TranscriptSymbols(tuple(names), separator, blank)
+        self._output, self._outputs = output, outputs
+
+    @classmethod
+    def fits(cls, tensor: Tensor) -> bool:
+        """Whether an output has several steps, each of several values."""
+        symbols = tensor.shape[-1] if len(tensor.shape) > 1 else 0
+        return is_numeric(tensor) and symbols > 1 and prod(tensor.shape) == symbols * _steps(tensor)
+
+    def decoder(self, model: ModelOutputs) -> TranscriptDecoder:
+        """Return the decoder of the output that has a value for each step and symbol."""
+        at = chosen_output(type(self), model, self._output)
+        self._require_symbols(model, model.outputs[at])
+        return TranscriptDecoder(model.outputs, at, self._symbols, self._meaning(model, at))
+
+    @classmethod
+    def decoder_from_json(cls, fields: Mapping[str, Any]) -> Decoder:
+        """Return the decoder that `TranscriptDecoder.to_json` described."""
+        return TranscriptDecoder.from_json(fields)
+
+    def warnings(
+        self,
+        original: Sequence[Answer] | None,
+        compressed: Sequence[Answer],
+        labels: NDArray[np.int64] | None,  # noqa: ARG002 - a class says nothing of a text
+    ) -> list[str]:
+        """Return a line for each model that reads one and the same text of at least 8 seeds."""
+        arms = {"the original": original or (), "the compressed model": compressed}
+        return [line for name, arm in arms.items() for line in self._constant(name, arm)]
+
+    def _constant(self, name: str, answers: Sequence[Answer]) -> list[str]:
+        texts = {
+            answer.words
+            for answer in answers
+            if isinstance(answer, TranscriptAnswer) and answer.failure is None
+        }
+        if len(answers) < _LEAST_SEEDS or len(texts) != 1:
+            return []
+        (words,) = texts
+        said = f'"{self._symbols.text(words)}"' if words else "no word"
+        return [
+            f"{name} reads {said} in all {len(answers)} seeds: check vocabulary, blank and decoding"
+            " under [task], and the preprocessing"
+        ]
+
+    def _require_symbols(self, model: ModelOutputs, tensor: Tensor) -> None:
+        """Refuse a vocabulary that does not fit the outputs of a step."""
+        names, has_blank = self._symbols.names, self._symbols.blank is not None
+        symbols = tensor.shape[-1]
+        if symbols != len(names):
+            with_blank = " and the blank" if has_blank else ""
+            raise UserError(
+                f"{model.name}: output {tensor.name!r} {tensor.shape} has {symbols} values a step, "
+                f"but vocabulary has {len(names) - has_blank} symbols{with_blank}: give "
+                f"{symbols - has_blank} symbols, in the order of the outputs"
+            )
+
+    def _meaning(self, model: ModelOutputs, at: int) -> Outputs:
+        """Return what an output holds, by the answers to a sample of the seeds."""
+        if self._outputs != "auto":
+            return self._outputs
+        sample = model.sample(_SEEDS_FOR_DETECTION)
+        raw = output_values(sample, model.outputs, at).raw
+        good = [row for row in range(len(raw)) if row not in sample.failures]
+        operators = model.operators if len(model.outputs) - model.inputs == 1 else ()
+        symbols = model.outputs[at].shape[-1]
+        return detect_outputs(model.outputs[at], operators, raw[good].reshape(-1, symbols))
+
+
+def _steps(tensor: Tensor) -> int:
+    """Return the steps of an output, 0 where there are fewer than 2: the only long dimension."""
+    steps = max(tensor.shape[:-1])
+    return steps if steps > 1 else 0
+
+
+def _require_vocabulary(vocabulary: Sequence[str], separator: str) -> None:
+    """Refuse symbols that cannot be told apart, or that do not go with the separator."""
+    if not vocabulary:
+        raise UserError("vocabulary is empty: give the symbols in the order of the outputs")
+    twice = next((one for one in vocabulary if vocabulary.count(one) > 1), None)
+    if twice is not None:
+        raise UserError(f"vocabulary has {twice!r} twice: give each symbol a name of its own")
+    if "" in vocabulary:
+        raise UserError(
+            "vocabulary has an empty symbol: leave CTC's blank out, and give its position by blank"
+        )
+    if not separator:
+        return
+    inside = next((one for one in vocabulary if separator in one[1:]), None)
+    if inside is not None and inside != separator:
+        raise UserError(
+            f"vocabulary has {inside!r}, but the separator {separator!r} may only begin a symbol: "
+            "give another separator"
+        )
+    if not any(one.startswith(separator) for one in vocabulary):
+        raise UserError(
+            f"separator is {separator!r}, but no symbol is it or begins with it: add it to "
+            'vocabulary, or write separator = "" where each symbol is a word'
+        )
