@@ -28,9 +28,12 @@ SHAPES: dict[str, dict[str, tuple[int, ...]]] = {
     "denoise_dtln1_state": {"input_2": (125, 1, 1, 257)},
     "kws_digits_gru_state": {"features": (49, 1, 64)},
     "kws_mlperf_tiny": {"sound": (1, 49, 10, 1)},
+    "stt_digits_ctc": {"features": (1, 398, 32)},
     "tabular_cancer_2in_2out": {"means": (1, 10), "errors_and_worst": (1, 19)},
 }
 """What the compressed model of each pair takes of each input; of all frames of a clip."""
+
+SOUNDS = ("denoise_dtln1_state", "kws_digits_gru_state", "kws_mlperf_tiny", "stt_digits_ctc")
 
 STRATEGIES = {"denoise_dtln1_state": "climb"}
 """Where the task compares values."""
@@ -51,7 +54,7 @@ def test_it_says_what_the_models_take(name: str) -> None:
     assert all(not frames or shape[0] == frames for shape in SHAPES[name].values())
 
 
-@pytest.mark.parametrize("name", ["denoise_dtln1_state", "kws_digits_gru_state", "kws_mlperf_tiny"])
+@pytest.mark.parametrize("name", SOUNDS)
 def test_another_number_of_features_is_refused(name: str, refusal: Callable[..., str]) -> None:
     (one,) = described(name).inputs
     shape = (SHAPES[name][one.name][0] + 1, *SHAPES[name][one.name][1:-1], 63)

@@ -67,6 +67,23 @@ def write_score_pair(folder: Path, described: str) -> Path:
     return _described(folder, described)
 
 
+def write_text_pair(folder: Path, task: str = "") -> Path:
+    """Write a model of texts of 3 symbols and a blank: arrays (8, 6) to logits (1, 8, 4), 8 seeds.
+
+    Args:
+        folder: to write to.
+        task: what `[task]` says beside the vocabulary.
+
+    """
+    rng = np.random.default_rng(10)
+    _write_models(folder, _text_model, rng.normal(size=(4, 6)))
+    inputs = rng.uniform(-2.0, 2.0, (8, 8, 6)).astype(np.float32)
+    np.savez(folder / "seeds.npz", inputs=inputs, labels=rng.integers(-1, 3, (8, 5)))
+    array = '[inputs.sound]\ndomain = "array"\narray = "inputs"\nlowest = -4.0\nhighest = 4.0\n'
+    vocabulary = 'vocabulary = ["yes", "no", "<b>"]\n'
+    return _described(folder, f'{array}\n[task]\nname = "transcript"\n{vocabulary}{task}')
+
+
 def _write_models(folder: Path, write: Write, weights: NDArray[np.float64]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     write(folder / "original.tflite", weights.astype(np.float32))
@@ -115,6 +132,18 @@ def _score_model(path: Path, weights: Weights) -> None:
     graph = GraphWriter()
     values = graph.tensor("values", (1, weights.shape[1]), "FLOAT32")
     graph.save(path, [values], [_connected(graph, values, weights)])
+
+
+def _text_model(path: Path, weights: Weights) -> None:
+    graph = GraphWriter()
+    sound = graph.tensor("sound", (1, 8, 6), "FLOAT32")
+    held = graph.tensor("weights", weights.shape, "FLOAT32", data=weights)
+    bias = graph.tensor("bias", (4,), "FLOAT32", data=np.zeros(4, np.float32))
+    steps = graph.tensor("steps", (1, 8, 4), "FLOAT32")
+    options = schema.FullyConnectedOptionsT()
+    options.keepNumDims = True
+    graph.operator("FULLY_CONNECTED", [sound, held, bias], [steps], options, 5)
+    graph.save(path, [sound], [steps])
 
 
 def _reshaped(graph: GraphWriter, source: int, size: int) -> int:

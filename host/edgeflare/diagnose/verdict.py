@@ -94,6 +94,8 @@ def _unstable(evidence: Evidence) -> Verdict | None:
     if not device.steady:
         return Verdict("unstable", "the device's outputs differ from one time to the next")
     before = set(evidence.recorded)
+    if device.is_of_values:  # a run numbers texts and the like as they first appear in it
+        before = {None if label is None else 0 for label in before}
     if before and before != {device.label}:
         now, then = evidence.named(device.label), _listed(evidence, evidence.recorded)
         return Verdict("unstable", f"the device now answers {now}, and {then} in the run")

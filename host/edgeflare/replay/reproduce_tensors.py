@@ -59,8 +59,21 @@ def run(arm: Any) -> Any:
     return {name: np.stack(rows).astype(float) for name, rows in seen.items()}
 
 
+def words(values: Any, symbols: Any) -> Any:
+    """Return the words that the largest output of each step spells."""
+    names, blank = symbols["names"], symbols["blank"]
+    path = values.reshape(-1, len(names)).argmax(1).tolist()
+    if blank is not None:
+        path = [one for at, one in enumerate(path) if at == 0 or one != path[at - 1]]
+    written = [names[one] for one in path if one != blank]
+    separator = symbols["separator"]
+    return [word for word in "".join(written).split(separator) if word] if separator else written
+
+
 def read(tensors: Any, decoder: Any) -> Any:
-    """Return what counts of an output: classes, the side of a score, or values."""
+    """Return what counts of an output: classes, the side of a score, words, or values."""
+    if "symbols" in decoder:
+        return words(tensors[decoder["tensor"]["name"]], decoder["symbols"])
     frames = decoder.get("frames", {"rule": "last", "first": 0})
     first = -1 if frames["rule"] == "last" else frames["first"]
     values = tensors[decoder["tensor"]["name"]][first:]
@@ -113,7 +126,10 @@ for name, arm in told["arms"].items():
     if "measure" in arm["decoder"]:
         print(f"{name}: {answers[name][0].size} values here ({arm['ran_on']})")
     else:
-        print(f"{name}: {answers[name]} here, {arm['label']} when it was found ({arm['ran_on']})")
+        found = arm["label"]
+        if "symbols" in arm["decoder"]:
+            found = [view["words"][name] for view in told["finding"]["answers"]]
+        print(f"{name}: {answers[name]} here, {found} when it was found ({arm['ran_on']})")
 if not all(name in answers for name in told["compared"]):
     print("put the models that are missing here (sha256 in finding.json)", file=sys.stderr)
     sys.exit(2)

@@ -198,7 +198,7 @@ def _is_simple(past: PastRun, pair: Pair) -> bool:
 
     """
     interface = pair.interface
-    if interface.task not in ("classification", "threshold", "regression"):
+    if interface.task not in ("classification", "threshold", "regression", "transcript"):
         raise UserError(
             f"the task {interface.task} is of another package, which the script of an export cannot"
             " import: pass on the run directory and the pair instead"

@@ -66,7 +66,7 @@ class TranscriptDecoder(Decoder):
             for arm, one in answers.items()
             if isinstance(one, TranscriptAnswer)
         }
-        return (TranscriptView("", self._symbols.separator, words),)
+        return (TranscriptView("", self._symbols.shown_separator, words),)
 
     def describe_answer(self, answer: Answer, classes: Sequence[str] = ()) -> str:
         """Return the text in quotes."""

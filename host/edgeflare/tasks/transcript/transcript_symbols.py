@@ -76,9 +76,14 @@ class TranscriptSymbols:
             symbols.extend(word)
         return symbols
 
+    @property
+    def shown_separator(self) -> str:
+        """What people see between words: a space where each symbol is a word of several letters."""
+        return self.separator or (" " if any(len(name) > 1 for name in self.names) else "")
+
     def text(self, words: Sequence[str]) -> str:
         """Return words as people read them."""
-        return self.separator.join(words)
+        return self.shown_separator.join(words)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values."""
