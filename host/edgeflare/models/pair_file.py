@@ -20,6 +20,7 @@ from edgeflare.python_callable import is_callable
 from edgeflare.regular_file import read_regular
 from edgeflare.suggestion import suggestion
 from edgeflare.tasks.classification import Outputs
+from edgeflare.tasks.detection.anchor_file import read_anchors
 
 FILE = "pair.toml"
 
@@ -133,6 +134,8 @@ def read_settings(path: Path) -> Settings:
     for key in ("compressed", "seeds", "original"):
         if key in said:
             said[key] = _placed(path, said[key])
+    if "task" in said:
+        said["task"] = _with_anchors_read(path, said["task"])
     if "inputs" in said:
         said["inputs"] = {
             name: _with_function_placed(path, table) for name, table in said["inputs"].items()
@@ -215,6 +218,17 @@ def _placed(path: Path, source: str) -> str:
     if is_callable_module(source):
         return source
     return str(path.parent / Path(source).expanduser())
+
+
+def _with_anchors_read(path: Path, table: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a task's table with the anchors in place of the path of their file.
+
+    They count in the fingerprint as the other settings do, and a run needs the file no more.
+    """
+    anchors = table.get("anchors")
+    if not isinstance(anchors, str):
+        return table
+    return {**table, "anchors": read_anchors(path.parent / Path(anchors).expanduser())}
 
 
 def _with_function_placed(path: Path, table: Mapping[str, Any]) -> Mapping[str, Any]:

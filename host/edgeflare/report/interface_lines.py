@@ -8,6 +8,9 @@ from typing import Any
 from edgeflare.run.run_header import RunHeader
 from edgeflare.untrusted_text import printable
 
+_MOST_LISTED = 32
+"""Values of a setting that are listed; of more, such as anchors, only their number."""
+
 
 def interface_lines(header: RunHeader) -> list[str]:
     """Return a line on each input, on the task, and on the state where there is one."""
@@ -48,6 +51,8 @@ def _value(value: Any) -> str:
         name = inner.pop("name", "")
         rest = ", ".join(f"{key} {_value(one)}" for key, one in inner.items())
         return f"{name} ({rest})" if rest else str(name)
+    if isinstance(value, (list, tuple)) and len(value) > _MOST_LISTED:
+        return f"{len(value)} values"
     if isinstance(value, (list, tuple)):
         return ", ".join(map(_value, value))
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,1 @@
+"""Detection: boxes, classes and scores, matched one to one between two models."""

@@ -1,0 +1,179 @@
+"""How the outputs of detectors hold boxes, classes and scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.core.answer import Failure
+from edgeflare.core.tensor import RawBatch, Tensor
+from edgeflare.tasks.detection.box_matching import Boxes
+from edgeflare.tasks.output_values import output_values
+
+
+class DecodedRows(NamedTuple):
+    """What a batch holds, one place for each box that a model can give.
+
+    Attributes:
+        scores: (batch, places) float64, as the model gives them; below 0 in unused places of models
+            that give probabilities.
+        labels: (batch, places) int64 classes; those of the background are below 0.
+        boxes: (batch, places, 4) float64: left, top, right, bottom as shares of the picture, or
+            what `BoxDecoding.boxes` makes such ones of.
+        failures: why a row holds no answer, by its position.
+
+    """
+
+    scores: NDArray[np.float64]
+    labels: NDArray[np.int64]
+    boxes: NDArray[np.float64]
+    failures: dict[int, Failure]
+
+
+class BoxDecoding(Protocol):
+    """How one model's outputs are decoded."""
+
+    @property
+    def scores(self) -> int:
+        """The position of the output that holds the scores."""
+
+    def decode(self, batch: RawBatch, outputs: Sequence[Tensor]) -> DecodedRows:
+        """Return what a batch holds, its boxes not yet decoded."""
+
+    def boxes(self, encoded: NDArray[np.float64], places: NDArray[np.int64]) -> Boxes:
+        """Return the boxes of some places of one row: (places, 4)."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `decoding_from_json` takes."""
+
+
+@dataclass(frozen=True)
+class AnchorDecoding:
+    """Boxes relative to anchors, and a score for each class.
+
+    Attributes:
+        regressors: the position of the output (1, anchors, 4 or more): centre x, centre y, width
+            and height in units of `size`, and what is not read, such as keypoints.
+        scores: the position of the output (1, anchors, classes).
+        anchors: (anchors, 2) centres x and y, as shares of the picture; or (anchors, 4) with widths
+            and heights, by which the regressors are multiplied.
+        size: the units of the regressors in a picture, or in an anchor that has a size.
+        class_offset: leading classes that are the background.
+
+    """
+
+    regressors: int
+    scores: int
+    anchors: NDArray[np.float64]
+    size: float
+    class_offset: int
+
+    def decode(self, batch: RawBatch, outputs: Sequence[Tensor]) -> DecodedRows:
+        """Return the best class of each anchor."""
+        given = output_values(batch, outputs, self.scores)
+        boxes = output_values(batch, outputs, self.regressors)
+        size = len(given.real)
+        each = given.real.reshape(size, len(self.anchors), -1)[:, :, self.class_offset :]
+        labels = each.argmax(axis=2)
+        best = np.take_along_axis(each, labels[:, :, None], axis=2)[:, :, 0]
+        encoded = boxes.real.reshape(size, len(self.anchors), -1)
+        return DecodedRows(best, labels, encoded, {**given.failures, **boxes.failures})
+
+    def boxes(self, encoded: NDArray[np.float64], places: NDArray[np.int64]) -> Boxes:
+        """Return anchor + regressor / size as boxes."""
+        anchors, shares = self.anchors[places], encoded[places, :4] / self.size
+        if anchors.shape[1] == 4:
+            shares = shares * np.tile(anchors[:, 2:], 2)
+        centre, half = anchors[:, :2] + shares[:, :2], shares[:, 2:] / 2.0
+        return np.concatenate([centre - half, centre + half], axis=1)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the outputs, the anchors and the units."""
+        return {"decoding": "anchors", **asdict(self), "anchors": self.anchors.tolist()}
+
+
+@dataclass(frozen=True)
+class PostProcessDecoding:
+    """The four outputs of the operator TFLite_Detection_PostProcess.
+
+    Attributes:
+        places: the position of the output (1, n, 4): top, left, bottom, right.
+        classes: that of (1, n) classes.
+        scores: that of (1, n) scores from 0 to 1.
+        count: that of one number: how many of the n are used.
+        class_offset: leading classes that are the background.
+
+    """
+
+    places: int
+    classes: int
+    scores: int
+    count: int
+    class_offset: int
+
+    def decode(self, batch: RawBatch, outputs: Sequence[Tensor]) -> DecodedRows:
+        """Return the places that are used; others have the score -1."""
+        each = [
+            output_values(batch, outputs, at)
+            for at in (self.places, self.classes, self.scores, self.count)
+        ]
+        size = len(each[0].real)
+        boxes, labels, scores, count = (one.real.reshape(size, -1) for one in each)
+        used = np.arange(scores.shape[1]) < count
+        failures = {at: why for one in each for at, why in one.failures.items()}
+        return DecodedRows(
+            np.where(used, scores, -1.0),
+            np.rint(labels).astype(np.int64) - self.class_offset,
+            boxes.reshape(size, -1, 4)[:, :, [1, 0, 3, 2]],
+            failures,
+        )
+
+    def boxes(self, encoded: NDArray[np.float64], places: NDArray[np.int64]) -> Boxes:
+        """Return the boxes, which are none to decode."""
+        return encoded[places]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the outputs."""
+        return {"decoding": "postprocess", **asdict(self)}
+
+
+@dataclass(frozen=True)
+class ObjectDecoding:
+    """One output of rows: left, top, right, bottom, score, class.
+
+    Attributes:
+        scores: the position of the output (1, n, 6); unused rows have the score -1.
+        class_offset: leading classes that are the background.
+
+    """
+
+    scores: int
+    class_offset: int
+
+    def decode(self, batch: RawBatch, outputs: Sequence[Tensor]) -> DecodedRows:
+        """Return the rows."""
+        given = output_values(batch, outputs, self.scores)
+        rows = given.real.reshape(len(given.real), -1, 6)
+        labels = np.rint(rows[:, :, 5]).astype(np.int64) - self.class_offset
+        return DecodedRows(rows[:, :, 4], labels, rows[:, :, :4], given.failures)
+
+    def boxes(self, encoded: NDArray[np.float64], places: NDArray[np.int64]) -> Boxes:
+        """Return the boxes, which are none to decode."""
+        return encoded[places]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the output."""
+        return {"decoding": "objects", **asdict(self)}
+
+
+def decoding_from_json(fields: Mapping[str, Any]) -> BoxDecoding:
+    """Return the decoding that `BoxDecoding.to_json` described."""
+    said = dict(fields)
+    name = said.pop("decoding")
+    if name == "anchors":
+        return AnchorDecoding(**{**said, "anchors": np.array(said["anchors"], np.float64)})
+    return PostProcessDecoding(**said) if name == "postprocess" else ObjectDecoding(**said)

@@ -1,0 +1,102 @@
+"""What an arm detected: candidates, which of them are objects, and when two are partners."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.tasks.detection.box_matching import Boxes, pairwise_iou, unsuppressed
+
+
+@dataclass(frozen=True, slots=True)
+class DetectionRule:
+    """When candidates are objects, and when two objects are partners.
+
+    Attributes:
+        threshold: the least score of an object, from 0 to 1.
+        overlap: the least IoU of two partners.
+        suppression: the greatest IoU of two objects of one class; 1 where the model or a function
+            of the user's has suppressed others already.
+        most_objects: how many are counted at most, the best.
+
+    """
+
+    threshold: float
+    overlap: float
+    suppression: float
+    most_objects: int
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """What may be objects, those with the highest scores first.
+
+    Attributes:
+        boxes: (n, 4) left, top, right and bottom, as shares of the picture.
+        labels: (n,) classes.
+        scores: (n,) from 0 to 1.
+        excess: (n,) the logits of the scores less that of the threshold; 0 for a tie.
+
+    """
+
+    boxes: Boxes
+    labels: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    excess: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def at(self, places: NDArray[np.int64]) -> Candidates:
+        """Return those at some positions."""
+        return Candidates(
+            self.boxes[places], self.labels[places], self.scores[places], self.excess[places]
+        )
+
+    def partners(self, others: Candidates, overlap: float) -> NDArray[np.bool_]:
+        """Return which two are of one class and overlap enough: (n, others)."""
+        same = self.labels[:, None] == others.labels[None, :]
+        near: NDArray[np.bool_] = pairwise_iou(self.boxes, others.boxes) >= overlap
+        return near & same
+
+
+NO_CANDIDATES = Candidates(np.empty((0, 4)), np.empty(0, np.int64), np.empty(0), np.empty(0))
+
+
+@dataclass(frozen=True, slots=True)
+class Detected:
+    """What an arm detected.
+
+    Attributes:
+        candidates: those that have a score worth mentioning, suppressed ones too.
+        peaks: (n,) positions of the candidates that no better one suppresses, the best first.
+        objects: the peaks whose scores reach the threshold.
+        rule: what makes them objects and partners.
+
+    """
+
+    candidates: Candidates
+    peaks: NDArray[np.int64]
+    objects: Candidates
+    rule: DetectionRule
+
+    def scores_at(self, places: Candidates) -> NDArray[np.float64]:
+        """Return the highest score that is given where another arm has candidates.
+
+        That is the highest of all candidates of the class, below the threshold too, whose IoU is
+        that of partners: (places,), 0 where there is none.
+        """
+        if not len(self.candidates):
+            return np.zeros(len(places))
+        partners = places.partners(self.candidates, self.rule.overlap)
+        highest: NDArray[np.float64] = np.where(partners, self.candidates.scores, 0.0).max(axis=1)
+        return highest
+
+
+def detected(candidates: Candidates, rule: DetectionRule) -> Detected:
+    """Return what is detected: suppresses candidates, and takes those that reach the threshold."""
+    peaks = unsuppressed(candidates.boxes, candidates.labels, rule.suppression)
+    reached = peaks[candidates.excess[peaks] >= 0.0][: rule.most_objects]
+    return Detected(candidates, peaks, candidates.at(reached), rule)

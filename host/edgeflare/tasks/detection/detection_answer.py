@@ -1,0 +1,143 @@
+"""The objects that one arm detected, and how far they are from being others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import inf
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.core.answer import DEVIATION, Answer
+from edgeflare.tasks.detection.box_matching import pairwise_iou
+from edgeflare.tasks.detection.detected import Detected
+from edgeflare.tasks.detection.object_differences import object_differences
+
+LEAST_EXCESS = -4.6
+"""Logits relative to the threshold below which candidates need not be kept: what overlaps no kept
+one counts as so unlikely. With a threshold of .5 it is a score of .01."""
+
+STATE_PEAKS = 8
+"""Candidates of a state, each with score and centre."""
+
+
+@dataclass(frozen=True, slots=True)
+class DetectionAnswer(Answer):
+    """Objects, which differ from others where they have no partners one to one.
+
+    Attributes:
+        detected: the objects, and what may become some; none where the arm failed.
+
+    """
+
+    counted: ClassVar[bool] = False
+
+    detected: Detected = field(kw_only=True)
+
+    def differs(self, other: Answer) -> bool:
+        """Whether an object has no partner, or one of the two failed."""
+        if self.decision is None or other.decision is None:
+            return self.decision != other.decision
+        return bool(object_differences(self.detected, _detected(other)))
+
+    def kind_against(self, other: Answer) -> str:
+        """Return the kind of the strongest difference, seen from this answer to the other."""
+        found = object_differences(self.detected, _detected(other))
+        return max(found, key=lambda one: one.strength).kind if found else DEVIATION
+
+    def strength_against(self, other: Answer) -> float | None:
+        """Return the strength of the strongest difference, from 0 to 1; see `ObjectDifference`.
+
+        None where an arm failed.
+        """
+        if self.decision is None or other.decision is None:
+            return None
+        found = object_differences(self.detected, _detected(other))
+        return max((one.strength for one in found), default=0.0)
+
+    def margin(self, home: Answer) -> float:
+        """Return the least change of logits by which the objects are no longer those of home.
+
+        It is the least of these:
+
+        - of each object of home: the excess of the best candidate that could be its partner. Below
+          0 it has vanished.
+        - of the same: by how much that candidate's excess is above the best one that would suppress
+          it and could be no partner. Below 0 the object has moved.
+        - of each candidate that could be no object's partner and is suppressed by none of them: its
+          excess below 0. Where it is above, it has appeared.
+
+        A failed arm has the margin 0.
+        """
+        if self.decision is None or home.decision is None:
+            return 0.0
+        objects, known, rule = _detected(home).objects, self.detected.candidates, self.detected.rule
+        if not len(known):
+            return LEAST_EXCESS if len(objects) else -LEAST_EXCESS
+        margin = -LEAST_EXCESS if not len(objects) else inf
+        partners = objects.partners(known, rule.overlap)
+        apart = ~partners.any(axis=0)
+        free = apart.copy()
+        for label, mine in zip(objects.labels, partners, strict=True):
+            if not mine.any():
+                margin = min(margin, LEAST_EXCESS)
+                continue
+            best = int(mine.argmax())  # they are sorted
+            margin = min(margin, float(known.excess[best]))
+            near = pairwise_iou(known.boxes[best : best + 1], known.boxes)[0] > rule.suppression
+            rivals = near & (known.labels == label) & apart
+            if rivals.any():
+                margin = min(margin, float(known.excess[best] - known.excess[rivals.argmax()]))
+            free &= ~rivals
+        peaks = self.detected.peaks
+        others = peaks[free[peaks]]
+        return min(margin, -float(known.excess[others[0]])) if len(others) else margin
+
+    def lead(self) -> float:
+        """Return by how much the score that is nearest to the threshold misses it."""
+        return self.certainty(2)
+
+    def certainty(self, k: int) -> float:
+        """Return how far the k-1 scores nearest to the threshold are from it, at most.
+
+        DiffChaser's k-uncertainty for objects, each of which is there or not.
+        """
+        threshold = self.detected.rule.threshold
+        scores = self.detected.candidates.scores[self.detected.peaks]
+        if not len(scores):
+            return threshold
+        away = np.sort(np.abs(scores - threshold))
+        return float(away[min(k - 2, len(away) - 1)])
+
+    def distance(self, other: Answer) -> float:
+        """Return the greatest difference of scores at one place, from 0 to 1."""
+        one, its = self.detected, _detected(other)
+        return max(_greatest_difference(one, its), _greatest_difference(its, one))
+
+    def state(self) -> NDArray[np.float64]:
+        """Return score and centre of the best candidates: (24,), zeros where there are fewer."""
+        best = self.detected.candidates.at(self.detected.peaks[:STATE_PEAKS])
+        centres = (best.boxes[:, :2] + best.boxes[:, 2:]) / 2.0
+        state = np.zeros((STATE_PEAKS, 3))
+        state[: len(best)] = np.column_stack([best.scores, centres])
+        return state.ravel()
+
+    def equals(self, other: Answer) -> bool:
+        """Whether both arms gave the same candidates, to the bit."""
+        mine, theirs = self.detected.candidates, _detected(other).candidates
+        same = np.array_equal(mine.boxes, theirs.boxes) and np.array_equal(
+            mine.labels, theirs.labels
+        )
+        same = same and np.array_equal(mine.scores, theirs.scores)
+        return same and self.failure == other.failure
+
+
+def _greatest_difference(one: Detected, other: Detected) -> float:
+    peaks = one.candidates.at(one.peaks)
+    return float(np.abs(peaks.scores - other.scores_at(peaks)).max(initial=0.0))
+
+
+def _detected(answer: Answer) -> Detected:
+    assert isinstance(answer, DetectionAnswer)  # noqa: S101 - all answers are of one task
+    return answer.detected

@@ -1,0 +1,207 @@
+"""The decoder of detectors: from raw outputs to objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from math import log
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.core.answer import Answer, Failure
+from edgeflare.core.answer_view import DetectionView, ShownBox
+from edgeflare.core.task import Decoder
+from edgeflare.core.tensor import RawBatch, Tensor
+from edgeflare.tasks.detection.box_decodings import BoxDecoding, DecodedRows, decoding_from_json
+from edgeflare.tasks.detection.detected import (
+    NO_CANDIDATES,
+    Candidates,
+    Detected,
+    DetectionRule,
+    detected,
+)
+from edgeflare.tasks.detection.detection_answer import LEAST_EXCESS, DetectionAnswer
+from edgeflare.tasks.detection.object_differences import object_differences
+from edgeflare.tasks.output_values import row_fields, row_from_json, tensor_from_json
+from edgeflare.tasks.threshold_decoder import TIE_STEPS
+
+LEAST_CANDIDATES = 32
+"""Candidates that are kept in any case, so that a search from a picture without objects knows what
+is nearest to becoming one."""
+
+MOST_SHOWN_BOXES = 20
+"""Objects of each arm that are kept to be shown."""
+
+_CERTAIN = 1e-6
+"""Least distance of a probability from 0 and 1, whose logits are infinite."""
+
+_NOTHING = np.empty(0)
+
+
+class DetectionDecoder(Decoder):
+    """Reads objects."""
+
+    choices = 0
+    shows_seeds = True
+    meaning = "boxes and scores"
+
+    def __init__(
+        self,
+        outputs: tuple[Tensor, ...],
+        decoding: BoxDecoding,
+        rule: DetectionRule,
+        logits: bool,
+    ) -> None:
+        """Make a decoder.
+
+        Args:
+            outputs: all tensors of a row.
+            decoding: how they hold boxes.
+            rule: which of them are objects, and which two are partners.
+            logits: whether scores are taken before the sigmoid.
+
+        """
+        self.outputs, self.tensor = outputs, outputs[decoding.scores]
+        self._decoding, self._rule, self._logits = decoding, rule, logits
+        self._least = _logit(rule.threshold)
+        self._reached = self._least if logits else rule.threshold
+        quantized = not self.tensor.dtype.startswith("float")
+        self._nearly = TIE_STEPS * self.tensor.scale if quantized else 0.0
+
+    def read(self, batch: RawBatch) -> Iterator[Answer]:
+        """Yield the objects of each row.
+
+        An object whose right is left of its left, or whose bottom is above its top, is an
+        "invalid-output".
+        """
+        rows = self._decoding.decode(batch, self.outputs)
+        for at in range(len(rows.scores)):
+            failure = rows.failures.get(at)
+            found = None if failure else self._detected(rows, at)
+            if (
+                found is not None
+                and (found.objects.boxes[:, 2:] < found.objects.boxes[:, :2]).any()
+            ):
+                found, failure = None, "invalid-output"
+            yield self._answer(found, failure)
+
+    def views(
+        self, answers: Mapping[str, Answer], compared: tuple[str, str]
+    ) -> tuple[DetectionView, ...]:
+        """Return the objects of each arm, those that differ among the compared arms marked."""
+        given = {arm: one for arm, one in answers.items() if isinstance(one, DetectionAnswer)}
+        known = {arm: one.detected for arm, one in given.items() if one.failure is None}
+        marks: dict[str, dict[int, str]] = {arm: {} for arm in known}
+        if all(arm in known for arm in compared):
+            first, second = compared
+            for one in object_differences(known[first], known[second]):
+                if one.first is not None:
+                    marks[first][one.first] = one.kind
+                if one.second is not None:
+                    marks[second][one.second] = one.kind
+        boxes = {
+            arm: _shown(known[arm].objects, marks[arm]) if arm in known else None for arm in given
+        }
+        labels = [one.objects.labels.max(initial=-1) for one in known.values()]
+        numbers = range(int(max(labels, default=-1)) + 1)
+        view = DetectionView(
+            head="",
+            classes=tuple(map(str, numbers)),
+            threshold=self._rule.threshold,
+            overlap=self._rule.overlap,
+            boxes=boxes,
+        )
+        return (view,)
+
+    def describe_answer(self, answer: Answer, classes: Sequence[str] = ()) -> str:
+        """Return how many objects there are, their classes and scores: "2 objects: .93, .81"."""
+        if not isinstance(answer, DetectionAnswer) or answer.failure is not None:
+            return super().describe_answer(answer, classes)
+        objects = answer.detected.objects
+        shown = [
+            f"{_named(label, classes)}{f'{score:.2f}'.removeprefix('0')}"
+            for label, score in zip(
+                objects.labels[:MOST_SHOWN_BOXES].tolist(), objects.scores.tolist(), strict=False
+            )
+        ]
+        if not shown:
+            return "no object"
+        more = ", …" if len(objects) > len(shown) else ""
+        return f"{len(objects)} object{'s' * (len(objects) > 1)}: {', '.join(shown)}{more}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the tensors, how they are decoded, and what makes objects and partners."""
+        return {
+            "tensor": asdict(self.tensor),
+            "decoding": self._decoding.to_json(),
+            "rule": asdict(self._rule),
+            "logits": self._logits,
+            **row_fields(self.outputs),
+        }
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> DetectionDecoder:
+        """Return the decoder that `to_json` described."""
+        return cls(
+            row_from_json(fields) or (tensor_from_json(fields["tensor"]),),
+            decoding_from_json(fields["decoding"]),
+            DetectionRule(**fields["rule"]),
+            fields["logits"],
+        )
+
+    def _detected(self, rows: DecodedRows, at: int) -> Detected:
+        scores, labels = rows.scores[at], rows.labels[at]
+        excess = self._excess(scores)
+        usable = labels >= 0 if self._logits else (labels >= 0) & (scores >= 0.0)
+        excess = np.where(usable, excess, -np.inf)
+        places = np.flatnonzero(excess >= LEAST_EXCESS)
+        if len(places) < LEAST_CANDIDATES:
+            best = np.argsort(-excess, kind="stable")[:LEAST_CANDIDATES]
+            places = np.sort(best[usable[best]])
+        places = places[np.argsort(-excess[places], kind="stable")]
+        probabilities = 1.0 / (1.0 + np.exp(-np.clip(scores[places], -80.0, 80.0)))
+        candidates = Candidates(
+            self._decoding.boxes(rows.boxes[at], places),
+            labels[places],
+            probabilities if self._logits else scores[places],
+            excess[places],
+        )
+        return detected(candidates, self._rule)
+
+    def _excess(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return by how much the logits exceed the threshold's; 0 for ties."""
+        logits = scores
+        if not self._logits:
+            shares = np.clip(scores, _CERTAIN, 1.0 - _CERTAIN)
+            logits = np.log(shares / (1.0 - shares))
+        tied = np.abs(scores - self._reached) <= self._nearly
+        return np.where(tied, 0.0, logits - self._least)
+
+    def _answer(self, found: Detected | None, failure: Failure | None) -> DetectionAnswer:
+        if found is None:
+            nothing = detected(NO_CANDIDATES, self._rule)
+            return DetectionAnswer(None, False, _NOTHING, _NOTHING, failure, detected=nothing)
+        tied = bool((found.objects.excess == 0.0).any())
+        return DetectionAnswer(0, tied, _NOTHING, _NOTHING, None, detected=found)
+
+
+def _shown(objects: Candidates, marks: Mapping[int, str]) -> tuple[ShownBox, ...]:
+    return tuple(
+        ShownBox(
+            tuple(float(f"{side:.6g}") for side in objects.boxes[at].tolist()),
+            float(f"{objects.scores[at]:.6g}"),
+            int(objects.labels[at]),
+            marks.get(at, ""),
+        )
+        for at in range(min(len(objects), MOST_SHOWN_BOXES))
+    )
+
+
+def _named(label: int, classes: Sequence[str]) -> str:
+    return f"{classes[label]} " if label < len(classes) else ""
+
+
+def _logit(probability: float) -> float:
+    return log(probability / (1.0 - probability))

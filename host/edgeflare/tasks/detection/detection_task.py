@@ -1,0 +1,230 @@
+"""Objects in a picture, each with a box, a class and a score."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.core.answer import Answer
+from edgeflare.core.task import Decoder, ModelOutputs, Task
+from edgeflare.core.tensor import Tensor
+from edgeflare.errors import UserError
+from edgeflare.python_callable import is_callable
+from edgeflare.tasks.detection.anchor_file import grid_anchors
+from edgeflare.tasks.detection.box_decodings import (
+    AnchorDecoding,
+    BoxDecoding,
+    ObjectDecoding,
+    PostProcessDecoding,
+)
+from edgeflare.tasks.detection.box_matching import require_scipy
+from edgeflare.tasks.detection.detected import DetectionRule
+from edgeflare.tasks.detection.detection_answer import DetectionAnswer
+from edgeflare.tasks.detection.detection_decoder import DetectionDecoder
+from edgeflare.tasks.detection.detector_outputs import (
+    anchor_outputs,
+    class_count,
+    object_output,
+    post_process_outputs,
+)
+from edgeflare.tasks.output_choice import is_numeric
+
+_DECODINGS = ("anchors", "postprocess", "objects")
+
+_SEEDS = 128
+"""Seeds on which boxes are checked."""
+
+_LEAST_SEEDS = 8
+"""Seeds from which on it means something that all have as many objects."""
+
+
+@dataclass(kw_only=True)
+class Detection(Task):
+    """Objects; two models deviate where their objects cannot be matched one to one.
+
+    Attributes:
+        decoding: "anchors", "postprocess", "objects", or a Python function that makes the rows of
+            "objects" of the model's outputs; see `edgeflare.tasks.detection.box_decodings`.
+        threshold: the least score of an object.
+        overlap: the least IoU of two objects that are the same.
+        outputs: of "anchors" the regressors and the scores; of "postprocess" boxes, classes, scores
+            and their number; of "objects" the one. Each as in `named_output`; those that fit by
+            shape and name where it is empty.
+        anchors: centre x and y of each anchor as shares of the picture, or with width and height;
+            in `pair.toml` the path of a file that has them.
+        cells: instead of `anchors`, the cells along an axis and the anchors in a cell, of each
+            grid.
+        size: what the regressors are divided by.
+        scores: whether "anchors" has scores before a sigmoid or behind it.
+        suppression: IoU with a better object of its class, above which "anchors" drops one.
+        class_offset: leading classes of the model that are background.
+        most_objects: objects that are counted at most, the best.
+
+    Raises:
+        UserError: a value is out of its range, or does not go with another.
+
+    """
+
+    name: ClassVar[str] = "detection"
+    expects: ClassVar[str] = "boxes and their scores, such as (1, n, 4) and (1, n, classes)"
+
+    decoding: str = "anchors"
+    threshold: float = 0.5
+    overlap: float = 0.5
+    outputs: tuple[str, ...] = ()
+    anchors: tuple[tuple[float, ...], ...] = ()
+    cells: tuple[tuple[int, int], ...] = ()
+    size: float = 1.0
+    scores: Literal["logits", "probabilities"] = "logits"
+    suppression: float = 0.3
+    class_offset: int = 0
+    most_objects: int = 100
+
+    def __post_init__(self) -> None:
+        self.post_processing = self.decoding if is_callable(self.decoding) else ""
+        if self.decoding not in _DECODINGS and not self.post_processing:
+            raise UserError(
+                f"decoding is {self.decoding!r}; expected {', '.join(map(repr, _DECODINGS))}, or "
+                "module:function"
+            )
+        for key in ("threshold", "overlap", "suppression"):
+            if not 0.0 < getattr(self, key) < 1.0:
+                raise UserError(f"{key} is {getattr(self, key)}; expected a number between 0 and 1")
+        if not 0.0 < self.size < inf:
+            raise UserError(f"size is {self.size}; expected a number above 0")
+        for key, least in (("class_offset", 0), ("most_objects", 1)):
+            if getattr(self, key) < least:
+                raise UserError(f"{key} is {getattr(self, key)}; expected {least} or more")
+        self._places = _anchors(self.decoding, self.anchors, self.cells)
+        by_anchors = self.decoding == "anchors"
+        self._logits = by_anchors and self.scores == "logits"
+        self._rule = DetectionRule(
+            self.threshold, self.overlap, self.suppression if by_anchors else 1.0, self.most_objects
+        )
+        self.processed = Tensor("objects", (1, self.most_objects, 6), "float32")
+
+    @classmethod
+    def fits(cls, tensor: Tensor) -> bool:
+        """Whether an output holds boxes."""
+        return is_numeric(tensor) and len(tensor.shape) == 3 and tensor.shape[-1] >= 4
+
+    def decoder(self, model: ModelOutputs) -> DetectionDecoder:
+        """Return the decoder of the outputs that hold boxes and scores."""
+        require_scipy()
+        if model.frames:
+            raise UserError(
+                f"{model.name}: the task detection reads one picture, no clip of {model.frames} "
+                "frames: remove frames and [state]"
+            )
+        decoding = self._box_decoding(model)
+        decoder = DetectionDecoder(model.outputs, decoding, self._rule, self._logits)
+        if model.before is None:
+            _require_boxes(model, decoder)
+        return decoder
+
+    @classmethod
+    def decoder_from_json(cls, fields: Mapping[str, Any]) -> DetectionDecoder:
+        """Return the decoder that `DetectionDecoder.to_json` described."""
+        return DetectionDecoder.from_json(fields)
+
+    def require_pair(
+        self, original: Decoder | None, compressed: Decoder, classes: Sequence[str]
+    ) -> None:
+        """Refuse two models of which one tells more classes apart, and names that do not fit."""
+        counts = [class_count(one) for one in (original, compressed) if one is not None]
+        if len({*counts}) > 1:
+            raise UserError(
+                f"the original tells {counts[0]} classes of objects apart and the compressed model "
+                f"{counts[1]}: they are no pair, or outputs names the wrong ones"
+            )
+        known = counts[-1] and counts[-1] - self.class_offset
+        if classes and known and len(classes) != known:
+            raise UserError(
+                f"classes has {len(classes)} names, but the compressed model tells {known} classes "
+                "of objects apart: give one name for each; where its first class is the "
+                "background, say class_offset = 1"
+            )
+
+    def warnings(
+        self,
+        original: Sequence[Answer] | None,
+        compressed: Sequence[Answer],
+        labels: NDArray[np.int64] | None,  # noqa: ARG002 - none is of objects
+    ) -> list[str]:
+        """Return a line for each sign that a model's outputs are not read as they are meant."""
+        arms = {"the original": original or (), "the compressed model": compressed}
+        return [line for name, arm in arms.items() for line in self._warnings(name, arm)]
+
+    def _warnings(self, name: str, answers: Sequence[Answer]) -> list[str]:
+        found = [
+            one.detected.objects
+            for one in answers
+            if isinstance(one, DetectionAnswer) and one.failure is None
+        ]
+        lines = []
+        if len(found) >= _LEAST_SEEDS and not any(map(len, found)):
+            lines.append(
+                f"{name} detects no object on any of {len(found)} seeds: the search would only find"
+                " appearing ones; check the threshold, and the preprocessing"
+            )
+        most = self.most_objects
+        if len(found) >= _LEAST_SEEDS and all(len(one) == most for one in found):
+            lines.append(
+                f"{name} detects {most} objects, the most that are counted, on all {len(found)} "
+                "seeds: check the threshold and most_objects"
+            )
+        boxes = np.concatenate([one.boxes for one in found] or [np.empty((0, 4))])
+        outside = int(((boxes[:, 2:] <= 0.0) | (boxes[:, :2] >= 1.0)).any(axis=1).sum())
+        if outside:
+            lines.append(
+                f"{name} gives {outside} of {len(boxes)} boxes outside of the picture: check size "
+                "and anchors; boxes are shares of the picture, from 0 to 1"
+            )
+        return lines
+
+    def _box_decoding(self, model: ModelOutputs) -> BoxDecoding:
+        if self.decoding == "anchors":
+            at = anchor_outputs(model, self.outputs, len(self._places), self.class_offset)
+            return AnchorDecoding(*at, self._places, self.size, self.class_offset)
+        if self.decoding == "postprocess":
+            return PostProcessDecoding(
+                *post_process_outputs(model, self.outputs), self.class_offset
+            )
+        return ObjectDecoding(object_output(model, self.outputs), self.class_offset)
+
+
+def _anchors(
+    decoding: str, anchors: Sequence[Sequence[float]], cells: Sequence[tuple[int, int]]
+) -> NDArray[np.float64]:
+    if bool(anchors) == bool(cells) and decoding == "anchors":
+        raise UserError(
+            "the decoding 'anchors' needs one of anchors, the path of a file, and cells, such as "
+            "[[16, 2], [8, 6]]"
+        )
+    if decoding != "anchors" and (anchors or cells):
+        raise UserError(
+            f"anchors or cells are given, but the decoding is {decoding!r}: remove them"
+        )
+    if any(one < 1 for grid in cells for one in grid):
+        raise UserError(f"cells is {[list(one) for one in cells]}; expected numbers of 1 or more")
+    if len({len(row) for row in anchors}) > 1 or any(len(row) not in (2, 4) for row in anchors):
+        raise UserError("anchors has rows of other lengths; expected 2 or 4 numbers for each")
+    values = grid_anchors(cells) if cells else np.array(anchors, np.float64)
+    if not np.isfinite(values).all():
+        raise UserError("anchors has values that are not finite; expected shares of the picture")
+    return values
+
+
+def _require_boxes(model: ModelOutputs, decoder: DetectionDecoder) -> None:
+    for seed, answer in enumerate(decoder.read(model.sample(_SEEDS))):
+        if answer.failure == "invalid-output":
+            raise UserError(
+                f"{model.name}: seed {seed} has a box that is none (NaN, its right before its left "
+                "or its bottom above its top): check outputs, the order of coordinates, anchors "
+                "and size"
+            )
