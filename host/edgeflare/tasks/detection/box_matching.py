@@ -24,13 +24,14 @@ def pairwise_iou(first: Boxes, second: Boxes) -> NDArray[np.float64]:
         (n, m), from 0 to 1; 0 for boxes without an area.
 
     """
-    low = np.maximum(first[:, None, :2], second[None, :, :2])
-    high = np.minimum(first[:, None, 2:], second[None, :, 2:])
-    shared = np.maximum(high - low, 0.0).prod(axis=2)
+    left, top, right, bottom = first.T[:, :, None]
+    other_left, other_top, other_right, other_bottom = second.T[:, None, :]
+    width = np.minimum(right, other_right) - np.maximum(left, other_left)
+    height = np.minimum(bottom, other_bottom) - np.maximum(top, other_top)
+    shared = np.maximum(width, 0.0) * np.maximum(height, 0.0)
     union = _areas(first)[:, None] + _areas(second)[None, :] - shared
-    shares: NDArray[np.float64] = np.divide(
-        shared, union, out=np.zeros_like(shared), where=union > 0.0
-    )
+    # Where the union is 0, so is what is shared.
+    shares: NDArray[np.float64] = shared / np.maximum(union, np.finfo(np.float64).tiny)
     return shares
 
 
@@ -109,5 +110,6 @@ def require_scipy() -> None:
 
 
 def _areas(boxes: Boxes) -> NDArray[np.float64]:
-    areas: NDArray[np.float64] = np.maximum(boxes[:, 2:] - boxes[:, :2], 0.0).prod(axis=1)
+    width, height = (boxes[:, 2:] - boxes[:, :2]).T
+    areas: NDArray[np.float64] = np.maximum(width, 0.0) * np.maximum(height, 0.0)
     return areas

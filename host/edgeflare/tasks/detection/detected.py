@@ -58,8 +58,9 @@ class Candidates:
     def partners(self, others: Candidates, overlap: float) -> NDArray[np.bool_]:
         """Return which two are of one class and overlap enough: (n, others)."""
         same = self.labels[:, None] == others.labels[None, :]
-        near: NDArray[np.bool_] = pairwise_iou(self.boxes, others.boxes) >= overlap
-        return near & same
+        near = pairwise_iou(self.boxes, others.boxes) >= overlap
+        both: NDArray[np.bool_] = near & same
+        return both
 
 
 NO_CANDIDATES = Candidates(np.empty((0, 4)), np.empty(0, np.int64), np.empty(0), np.empty(0))

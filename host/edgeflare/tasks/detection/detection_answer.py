@@ -15,8 +15,8 @@ from edgeflare.tasks.detection.detected import Detected
 from edgeflare.tasks.detection.object_differences import object_differences
 
 LEAST_EXCESS = -4.6
-"""Logits relative to the threshold below which candidates need not be kept: what overlaps no kept
-one counts as so unlikely. With a threshold of .5 it is a score of .01."""
+"""Margin in logits of what overlaps none of the candidates that are kept. With a threshold of .5
+it is that of a score of .01."""
 
 STATE_PEAKS = 8
 """Candidates of a state, each with score and centre."""
@@ -134,8 +134,8 @@ class DetectionAnswer(Answer):
 
 
 def _greatest_difference(one: Detected, other: Detected) -> float:
-    peaks = one.candidates.at(one.peaks)
-    return float(np.abs(peaks.scores - other.scores_at(peaks)).max(initial=0.0))
+    places = one.candidates.at(one.peaks)
+    return float(np.abs(one.scores_at(places) - other.scores_at(places)).max(initial=0.0))
 
 
 def _detected(answer: Answer) -> Detected:

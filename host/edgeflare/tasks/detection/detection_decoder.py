@@ -22,14 +22,15 @@ from edgeflare.tasks.detection.detected import (
     DetectionRule,
     detected,
 )
-from edgeflare.tasks.detection.detection_answer import LEAST_EXCESS, DetectionAnswer
+from edgeflare.tasks.detection.detection_answer import DetectionAnswer
 from edgeflare.tasks.detection.object_differences import object_differences
 from edgeflare.tasks.output_values import row_fields, row_from_json, tensor_from_json
 from edgeflare.tasks.threshold_decoder import TIE_STEPS
 
-LEAST_CANDIDATES = 32
-"""Candidates that are kept in any case, so that a search from a picture without objects knows what
-is nearest to becoming one."""
+CANDIDATES = 64
+"""Candidates that are kept, the best, and all that reach the threshold where these are more. They
+tell what is nearest to appearing, and what score is left where an object vanished. BlazeFace has 6
+to 27 above .5 where there is a face. Suppression takes time by the square of their number."""
 
 MOST_SHOWN_BOXES = 20
 """Objects of each arm that are kept to be shown."""
@@ -156,11 +157,12 @@ class DetectionDecoder(Decoder):
         excess = self._excess(scores)
         usable = labels >= 0 if self._logits else (labels >= 0) & (scores >= 0.0)
         excess = np.where(usable, excess, -np.inf)
-        places = np.flatnonzero(excess >= LEAST_EXCESS)
-        if len(places) < LEAST_CANDIDATES:
-            best = np.argsort(-excess, kind="stable")[:LEAST_CANDIDATES]
-            places = np.sort(best[usable[best]])
-        places = places[np.argsort(-excess[places], kind="stable")]
+        places = np.flatnonzero(excess >= 0.0)
+        if len(places) < CANDIDATES:
+            places = np.argsort(-excess, kind="stable")[:CANDIDATES]
+            places = places[usable[places]]
+        else:
+            places = places[np.argsort(-excess[places], kind="stable")]
         probabilities = 1.0 / (1.0 + np.exp(-np.clip(scores[places], -80.0, 80.0)))
         candidates = Candidates(
             self._decoding.boxes(rows.boxes[at], places),

@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from detectors import ROWS, Row, answer_of, batch, detector_outputs_of, log_odds, objects_decoder
+from edgeflare.core.answer import Answer
+from edgeflare.core.tensor import RawBatch, Tensor
+from edgeflare.tasks.detection.detection_task import Detection
+
+DECODER = objects_decoder()
+
+NEAR = (0.1, 0.1, 0.3, 0.3)
+FAR = (0.6, 0.6, 0.9, 0.9)
+MOVED = (0.2, 0.1, 0.4, 0.3)  # an IoU of a third with NEAR
+
+
+def row(box: tuple[float, ...], score: float, label: int = 0) -> Row:
+    return (box[0], box[1], box[2], box[3], score, float(label))
+
+
+def kinds(first: Answer, second: Answer) -> tuple[str, str]:
+    return first.kind_against(second), second.kind_against(first)
+
+
+def test_objects_are_partners_whatever_their_order() -> None:
+    first = answer_of(DECODER, row(NEAR, 0.9), row(FAR, 0.8))
+    second = answer_of(DECODER, row(FAR, 0.95), row(NEAR, 0.6))
+    assert not first.differs(second)
+    assert first.strength_against(second) == 0.0
+    assert first.margin(second) > 0.0
+
+
+def test_an_object_vanishes_as_strongly_as_both_sides_are_beyond_the_threshold() -> None:
+    first = answer_of(DECODER, row(NEAR, 0.9), row(FAR, 0.8))
+    second = answer_of(DECODER, row(NEAR, 0.9), row(FAR, 0.35))
+    assert first.differs(second)
+    assert kinds(first, second) == ("object-vanished", "object-appeared")
+    assert first.strength_against(second) == pytest.approx(0.15)
+    assert second.strength_against(first) == pytest.approx(0.15)
+
+
+def test_what_the_other_arm_gives_elsewhere_does_not_count() -> None:
+    first = answer_of(DECODER, row(NEAR, 0.9))
+    assert first.strength_against(answer_of(DECODER, row(FAR, 0.45))) == pytest.approx(0.4)
+    assert first.strength_against(answer_of(DECODER, row(NEAR, 0.45, 1))) == pytest.approx(0.4)
+
+
+def test_another_class_at_one_place_is_one_difference() -> None:
+    first, second = (answer_of(DECODER, row(NEAR, 0.9, label)) for label in (0, 1))
+    assert kinds(first, second) == ("other-class", "other-class")
+    assert first.strength_against(second) == pytest.approx(0.4)
+
+
+def test_a_box_that_overlaps_too_little_has_moved() -> None:
+    first, second = answer_of(DECODER, row(NEAR, 0.9)), answer_of(DECODER, row(MOVED, 0.8))
+    assert kinds(first, second) == ("object-moved", "object-moved")
+    assert first.strength_against(second) == pytest.approx(0.5 - 1 / 3)
+    lenient = objects_decoder(overlap=0.3)
+    assert not answer_of(lenient, row(NEAR, 0.9)).differs(answer_of(lenient, row(MOVED, 0.8)))
+
+
+def test_of_several_differences_the_strongest_names_the_kind() -> None:
+    first = answer_of(DECODER, row(NEAR, 0.6), row(FAR, 0.55, 1))
+    second = answer_of(DECODER, row(MOVED, 0.9))
+    assert first.kind_against(second) == "object-moved"
+    assert first.strength_against(second) == pytest.approx(0.1)
+
+
+@given(st.integers(-128, 127), st.sampled_from(["logits", "probabilities"]))
+def test_a_score_that_equals_the_threshold_is_a_tie(raw: int, scores: str) -> None:
+    scale, zero = (0.25, 10) if scores == "logits" else (float(np.float32(1 / 256)), -128)
+    tensors = (
+        Tensor("boxes", (1, 1, 4), "float32"),
+        Tensor("scores", (1, 1, 1), "int8", scale, zero),
+    )
+    task = Detection(cells=((1, 1),), scores=scores)  # type: ignore[arg-type]
+    decoder = task.decoder(detector_outputs_of(*tensors))
+    box = np.full((1, 1, 1, 4), 0.2, np.float32)
+    (answer,) = decoder.read(batch(tensors, box, np.full((1, 1, 1, 1), raw, np.int8)))
+    at = zero if scores == "logits" else 0
+    assert answer.tied == (raw == at)
+    present = answer_of(DECODER, row((0.6, 0.6, 0.8, 0.8), 0.9))
+    assert answer.differs(present) == (raw < at)
+    assert (answer.margin(present) == 0.0) == answer.tied
+
+
+def test_margins_are_logits_of_what_is_nearest_to_changing() -> None:
+    home = answer_of(DECODER, row(NEAR, 0.9), row(FAR, 0.8))
+    weaker = answer_of(DECODER, row(NEAR, 0.6), row(FAR, 0.8))
+    assert weaker.margin(home) == pytest.approx(log_odds(0.6), abs=1e-5)
+    gone = answer_of(DECODER, row(NEAR, 0.4), row(FAR, 0.8))
+    assert gone.margin(home) == pytest.approx(log_odds(0.4), abs=1e-5)
+    second = row((0.1, 0.7, 0.3, 0.9), 0.3)
+    more = answer_of(DECODER, row(NEAR, 0.9), row(FAR, 0.9), second)
+    assert more.margin(home) == pytest.approx(-log_odds(0.3), abs=1e-5)
+    nothing = answer_of(DECODER)
+    assert nothing.margin(nothing) > 0.0 > nothing.margin(home)
+
+
+def test_the_margin_falls_with_a_better_candidate_that_is_no_partner() -> None:
+    tensors = Tensor("boxes", (1, 2, 4), "float32"), Tensor("scores", (1, 2, 1), "float32")
+    task = Detection(anchors=((0.4, 0.5), (0.5, 0.5)), suppression=0.3)
+    decoder = task.decoder(detector_outputs_of(*tensors))
+    # Two boxes with an IoU of a third, of which one suppresses the other.
+    boxes = np.zeros((3, 1, 2, 4), np.float32)
+    boxes[..., 2:] = 0.2
+    scores = np.array([[2.0, 0.5], [2.0, 1.9], [2.0, 2.25]], np.float32).reshape(3, 1, 2, 1)
+    home, near, jumped = decoder.read(batch(tensors, boxes, scores))
+    assert home.margin(home) == pytest.approx(1.5)
+    assert near.margin(home) == pytest.approx(0.1)
+    assert not near.differs(home)
+    assert jumped.margin(home) == pytest.approx(-0.25)
+    assert home.kind_against(jumped) == "object-moved"
+
+
+places = st.sampled_from([NEAR, FAR, MOVED, (0.1, 0.7, 0.3, 0.9)])
+detections = st.lists(
+    st.builds(row, places, st.floats(0.02, 0.98), st.integers(0, 1)),
+    max_size=ROWS,
+    unique_by=lambda one: one[:4],  # of two at one place, it does not matter which is matched
+)
+
+
+@given(detections, detections)
+def test_laws_of_differences(first: list[Row], second: list[Row]) -> None:
+    one, other = answer_of(DECODER, *first), answer_of(DECODER, *second)
+    assert not one.differs(one)
+    assert one.equals(one)
+    assert one.distance(one) == 0.0
+    assert one.differs(other) == other.differs(one)
+    strength = one.strength_against(other)
+    assert strength is not None
+    assert strength == pytest.approx(other.strength_against(one))
+    assert 0.0 <= strength <= 0.5
+    assert one.distance(other) == pytest.approx(other.distance(one))
+    assert strength <= one.distance(other) + 0.5
+    if not one.differs(other):
+        assert strength == 0.0
+    assert one.state().shape == other.state().shape
+    certain = [one.certainty(k) for k in (2, 3, 4)]
+    assert all(a <= b for a, b in pairwise(certain))
+    assert one.lead() == certain[0]
+
+
+apart = st.sampled_from([NEAR, FAR, (0.1, 0.7, 0.3, 0.9), (0.7, 0.1, 0.9, 0.3)])
+scattered = st.lists(
+    st.builds(row, apart, st.floats(0.02, 0.98)), max_size=4, unique_by=lambda one: one[:4]
+)
+
+
+@given(scattered, scattered)
+def test_the_sign_of_the_margin_is_the_decision_where_boxes_are_apart(
+    first: list[Row], second: list[Row]
+) -> None:
+    home, now = answer_of(DECODER, *first), answer_of(DECODER, *second)
+    margin = now.margin(home)
+    assert margin >= 0.0 or now.differs(home)
+    assert margin <= 0.0 or not now.differs(home)
+
+
+def test_a_failed_arm_differs_by_its_failure_alone() -> None:
+    (failed,) = DECODER.read(RawBatch(np.full((1, ROWS, 6), np.nan, np.float32)))
+    well = answer_of(DECODER, row(NEAR, 0.9))
+    assert failed.failure == "invalid-output"
+    assert failed.differs(well)
+    assert well.differs(failed)
+    assert well.strength_against(failed) is None
+    assert well.margin(failed) == failed.margin(well) == 0.0
+    assert not failed.equals(well)
