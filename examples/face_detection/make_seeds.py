@@ -1,8 +1,8 @@
 """Choose the seeds of the example from a pool of pictures: `make_seeds.py POOL.npz`.
 
 A picture can be chosen where the original and the compressed model detect the same, with no score
-at the threshold, whichever kernels run the compressed one. All such pictures without a person are
-taken, and of the others as many, evenly spaced, as make up 35 seeds.
+at the threshold, whichever kernels run the compressed one. All such pictures without a whole face
+are taken, and of those with one as many, evenly spaced, as make up 35 seeds.
 """
 
 from __future__ import annotations

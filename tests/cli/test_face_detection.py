@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -72,8 +74,14 @@ def test_the_findings_are_explained_reported_and_exported(
     assert said.code == 0, said.err
     assert (searched / "findings.csv").read_text().count("\n") == 1 + len(findings)
     seed = str(findings[0]["seed_id"])
-    said = call("export", searched, seed, "--out", tmp_path / "one")
+    archive = tmp_path / "one.zip"
+    said = call("export", searched, seed, "--out", archive)
     assert said.code == 0, said.err
+    shutil.unpack_archive(archive, tmp_path / "one")
+    script = [sys.executable, str(tmp_path / "one" / "reproduce.py")]
+    again = subprocess.run(script, capture_output=True, text=True, timeout=300, check=False)
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert "It deviates here too." in again.stdout
     said = call("compare", searched, searched)
     assert said.code == 0, said.err
 

@@ -25,6 +25,7 @@ HERE = Path(__file__).parent
 FILES = ("original.tflite", "compressed.tflite", "seeds.npz")
 
 SHAPES: dict[str, dict[str, tuple[int, ...]]] = {
+    "blazeface_short_int8": {"": (1, 128, 128, 3)},
     "denoise_dtln1_state": {"input_2": (125, 1, 1, 257)},
     "kws_digits_gru_state": {"features": (49, 1, 64)},
     "kws_mlperf_tiny": {"sound": (1, 49, 10, 1)},

@@ -42,6 +42,9 @@ SCRIPT = "reproduce.py"
 TENSORS_SCRIPT = "reproduce_tensors.py"
 """Of all other models: it knows frames, states, and the tasks of ours."""
 
+_READ_TASKS = ("classification", "detection", "regression", "threshold", "transcript")
+"""Tasks whose outputs the script can read."""
+
 _OP_RESOLVERS: dict[str, str] = {
     "xnnpack": "AUTO",
     "builtin": "BUILTIN_WITHOUT_DEFAULT_DELEGATES",
@@ -198,7 +201,7 @@ def _is_simple(past: PastRun, pair: Pair) -> bool:
 
     """
     interface = pair.interface
-    if interface.task not in ("classification", "threshold", "regression", "transcript"):
+    if interface.task not in _READ_TASKS:
         raise UserError(
             f"the task {interface.task} is of another package, which the script of an export cannot"
             " import: pass on the run directory and the pair instead"
