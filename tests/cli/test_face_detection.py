@@ -82,8 +82,6 @@ def test_the_findings_are_explained_reported_and_exported(
     again = subprocess.run(script, capture_output=True, text=True, timeout=300, check=False)
     assert again.returncode == 0, again.stdout + again.stderr
     assert "It deviates here too." in again.stdout
-    said = call("compare", searched, searched)
-    assert said.code == 0, said.err
 
 
 def test_the_findings_deviate_still_when_tried_again(
@@ -92,6 +90,7 @@ def test_the_findings_deviate_still_when_tried_again(
     options = ("--device", "emulated-builtin", "--fail-on", "none", "--out", tmp_path / "again")
     said = call("replay", searched, *options)
     assert said.code == 0, said.err
+    assert call("compare", searched, tmp_path / "again").code == 0
     before, after = (document_of(run) for run in (searched, tmp_path / "again"))
     assert {(one["sha256"], one["kind"]) for one in after["findings"]} == {
         (one["sha256"], one["kind"]) for one in before["findings"]
