@@ -8,7 +8,9 @@ from edgeflare.tasks.task_registry import TASKS, find_task
 
 
 def test_tasks_are_found_by_name() -> None:
-    assert TASKS.names() == ("classification", "detection", "regression", "threshold")
+    assert TASKS.names() == (
+        *("classification", "detection", "regression", "segmentation", "threshold", "transcript"),
+    )
     for name in TASKS.names():
         assert TASKS.find(name).name == name
     assert find_task("classification").name == "classification"

@@ -1,0 +1,1 @@
+"""Segmentation: a class for each pixel, and when the masks of two models deviate."""

@@ -1,0 +1,199 @@
+"""The mask that an arm gives, and when it deviates from another one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import inf
+from typing import ClassVar, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.core.answer import Answer
+from edgeflare.tasks.segmentation.mask_overlap import (
+    Mask,
+    largest_region,
+    mean_iou,
+    softened_iou,
+)
+
+LOW_MEAN_IOU: Final = "low-mean-iou"
+OTHER_REGION: Final = "other-region"
+
+POWER = 2
+"""Of `softened_iou`, in the distance that searches increase."""
+
+STATE_CELLS = 4
+"""Rows and columns of the cells of a state."""
+
+MOST_CLASSES_OF_CELLS = 32
+"""Classes up to which a state has cells, so that it has 512 values at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class MaskRule:
+    """When two masks deviate.
+
+    Attributes:
+        overlap: the least mean IoU that is no deviation.
+        region: pixels of a connected region that differs from which on it is a deviation; 0 where
+            regions do not count.
+
+    """
+
+    overlap: float
+    region: int
+
+    def kind(self, first: Mask, second: Mask) -> str | None:
+        """Return how two masks deviate; None where they do not."""
+        if mean_iou(first, second) < self.overlap:
+            return LOW_MEAN_IOU
+        if self.region and largest_region(first != second).size >= self.region:
+            return OTHER_REGION
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class MaskAnswer(Answer):
+    """The class of each pixel.
+
+    The decision is 0 of all masks: whether two differ is what `differs` says. There are no
+    probabilities and no scores. A pixel whose margin is 0 is tied. A mask is tied as a whole where
+    its tied pixels alone could make a deviation.
+
+    Attributes:
+        mask: (rows, columns) uint8; without meaning where the arm failed.
+        margins: (rows, columns) float16, by how much the score of the pixel's class exceeds that of
+            the next class, or misses the threshold; 1 where the model gives classes alone.
+        classes: how many the model knows.
+        rule: when two masks deviate.
+
+    """
+
+    chooses: ClassVar[bool] = False
+    counted: ClassVar[bool] = False
+
+    mask: Mask = field(kw_only=True)
+    margins: NDArray[np.float16] = field(kw_only=True)
+    classes: int = field(kw_only=True)
+    rule: MaskRule = field(kw_only=True)
+
+    def differs(self, other: Answer) -> bool:
+        """Whether the two masks deviate, or one of the two arms failed."""
+        if self.decision is None or other.decision is None:
+            return self.decision != other.decision
+        return self.rule.kind(self.mask, _mask(other).mask) is not None
+
+    def differs_by_tie(self, other: Answer) -> bool:
+        """Whether the two no longer deviate where each tied pixel has the other arm's class."""
+        if self.decision is None or other.decision is None:
+            return False
+        return self.rule.kind(*self._without_ties(_mask(other))) is None
+
+    def kind_against(self, other: Answer) -> str:
+        """Return the kind of a deviation, of those that do not hang on a tie if there is one."""
+        return self.compared(other)[0] or LOW_MEAN_IOU
+
+    def strength_against(self, other: Answer) -> float | None:
+        """Return how far the mean IoU is below the least, or the margin of the largest region.
+
+        Of a region it is the mean margin of its pixels, that of the arm where it is smaller. None
+        where an arm failed; 0 where the two do not differ.
+        """
+        if self.decision is None or other.decision is None:
+            return None
+        kind, first, second = self.compared(other)
+        if kind is None:
+            return 0.0
+        if kind == LOW_MEAN_IOU:
+            return self.rule.overlap - mean_iou(first, second)
+        pixels = largest_region(first != second).pixels
+        return min(
+            float(one.margins[pixels].mean(dtype=np.float64)) for one in (self, _mask(other))
+        )
+
+    def compared(self, other: Answer) -> tuple[str | None, Mask, Mask]:
+        """Return how two masks deviate, and the masks: without ties where that deviates too."""
+        its = _mask(other)
+        masks = self.mask, its.mask
+        kind = self.rule.kind(*masks)
+        if kind is not None:
+            settled = self._without_ties(its)
+            strict = self.rule.kind(*settled)
+            kind, masks = (kind, masks) if strict is None else (strict, settled)
+        return kind, *masks
+
+    def margin(self, home: Answer) -> float:
+        """Return by how much the mean IoU with another mask exceeds the least; below 0 beyond it.
+
+        A failed arm has the margin 0.
+        """
+        if self.decision is None or home.decision is None:
+            return 0.0
+        strength = self.strength_against(home)
+        return -strength if strength else mean_iou(self.mask, _mask(home).mask) - self.rule.overlap
+
+    def lead(self) -> float:
+        """Return infinity: no second decision is near."""
+        return inf
+
+    def certainty(self, k: int) -> float:  # noqa: ARG002 - a pixel's margin is to its second class
+        """Return the mean margin of the pixels."""
+        return float(self.margins.mean(dtype=np.float64))
+
+    def distance(self, other: Answer) -> float:
+        """Return 1 - the softened mean IoU, which increases before the first pixel changes."""
+        its = _mask(other)
+        margins = self.margins.astype(np.float32), its.margins.astype(np.float32)
+        return 1.0 - softened_iou(self.mask, its.mask, margins, POWER)
+
+    def mean_iou(self, other: MaskAnswer) -> float:
+        """Return the mean IoU of two masks, ties and all."""
+        return mean_iou(self.mask, other.mask)
+
+    def region_size(self, other: MaskAnswer) -> int:
+        """Return the pixels of the largest connected region in which two masks differ."""
+        return largest_region(self.mask != other.mask).size
+
+    def state(self) -> NDArray[np.float64]:
+        """Return the share of each class in each of 4 x 4 cells, or of many classes in all."""
+        cells = STATE_CELLS if self.classes <= MOST_CLASSES_OF_CELLS else 1
+        rows, columns = (np.arange(size) * cells // size for size in self.mask.shape)
+        cell = rows[:, None] * cells + columns
+        counts = np.bincount(
+            (cell * self.classes + self.mask).ravel(), minlength=cells**2 * self.classes
+        )
+        return np.asarray(counts * (cells**2 / self.mask.size), np.float64)
+
+    def equals(self, other: Answer) -> bool:
+        """Whether both arms gave the same classes by the same margins."""
+        its = _mask(other)
+        same = np.array_equal(self.mask, its.mask) and np.array_equal(self.margins, its.margins)
+        return same and self.failure == other.failure
+
+    def _without_ties(self, other: MaskAnswer) -> tuple[Mask, Mask]:
+        """Return the two masks with the class of the other arm in each tied pixel."""
+        mine, its = self.margins == 0.0, other.margins == 0.0
+        if not (mine.any() or its.any()):
+            return self.mask, other.mask
+        agreed = np.minimum(self.mask, other.mask)  # where both are tied
+        agreed = np.where(mine & ~its, other.mask, np.where(its & ~mine, self.mask, agreed))
+        tied = mine | its
+        return np.where(tied, agreed, self.mask), np.where(tied, agreed, other.mask)
+
+
+def is_tied(mask: Mask, margins: NDArray[np.float16], rule: MaskRule) -> bool:
+    """Whether the tied pixels alone could make a mask deviate from what it is."""
+    tied = margins == 0.0
+    if not tied.any():
+        return False
+    pixels = np.bincount(mask.ravel())
+    kept = np.bincount(mask[~tied], minlength=len(pixels))[pixels > 0]
+    overlap = float((kept / pixels[pixels > 0]).mean())
+    by_region = bool(rule.region) and largest_region(tied).size >= rule.region
+    return overlap < rule.overlap or by_region
+
+
+def _mask(answer: Answer) -> MaskAnswer:
+    assert isinstance(answer, MaskAnswer)  # noqa: S101 - all answers are of one task
+    return answer

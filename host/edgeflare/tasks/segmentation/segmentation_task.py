@@ -1,0 +1,189 @@
+"""A class for each pixel: persons before their background, roads, organs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.core.answer import Answer
+from edgeflare.core.task import Decoder, ModelOutputs, Task
+from edgeflare.core.tensor import Tensor
+from edgeflare.errors import UserError
+from edgeflare.tasks.clip_frames import ClipFrames
+from edgeflare.tasks.output_choice import chosen_output, is_numeric, one_frame
+from edgeflare.tasks.segmentation.mask_answer import MaskAnswer, MaskRule
+from edgeflare.tasks.segmentation.mask_decoder import MOST_CLASSES, MaskDecoder, Pixels
+
+_DEFAULT_THRESHOLD = 0.5
+
+_LEAST_SEEDS = 8
+"""Seeds from which on it means something that all masks are of one class."""
+
+
+class Segmentation(Task):
+    """A class for each pixel; two models deviate where their masks overlap too little."""
+
+    name = "segmentation"
+    strategy = "climb"
+    expects = "scores or classes of pixels, (1, rows, columns, classes) or (1, rows, columns)"
+
+    def __init__(
+        self,
+        *,
+        output: str = "",
+        pixels: Literal["auto", "scores", "classes"] = "auto",
+        threshold: float | None = None,
+        overlap: float = 0.9,
+        region: int = 0,
+    ) -> None:
+        """Make the task.
+
+        Args:
+            output: the output that is read; see `chosen_output`.
+            pixels: what it holds of each pixel: "scores", one for each class or a single one; or
+                "classes", numbered from 0. "auto" takes whole numbers without quantization for
+                classes, and all else for scores.
+            threshold: of a single score: pixels above it are of class 1, all others of class 0;
+                .5 where it is not given.
+            overlap: the least mean IoU of two masks that is no deviation, over the classes that
+                either has; 0 where it does not count.
+            region: pixels of a connected region that differs from which on it is a deviation; 0
+                where regions do not count. Pixels that touch by a corner are connected.
+
+        Raises:
+            UserError: a value is out of its range.
+
+        """
+        if pixels not in ("auto", "scores", "classes"):
+            raise UserError(f"pixels is {pixels!r}; expected 'auto', 'scores' or 'classes'")
+        if threshold is not None and not isfinite(threshold):
+            raise UserError(f"threshold is {threshold}; expected a finite number")
+        if not 0.0 <= overlap <= 1.0:
+            raise UserError(f"overlap is {overlap}; expected a mean IoU from 0 to 1, such as 0.9")
+        if region < 0:
+            raise UserError(f"region is {region}; expected a number of pixels, or 0 for none")
+        if not overlap and not region:
+            raise UserError("overlap and region are both 0, so no masks deviate: give one of them")
+        self._output, self._pixels, self._threshold = output, pixels, threshold
+        self._rule = MaskRule(float(overlap), region)
+
+    @classmethod
+    def fits(cls, tensor: Tensor) -> bool:
+        """Whether an output has at least 2 x 2 pixels, and at most 256 scores for each."""
+        shape = tensor.shape
+        mask = len(shape) in (3, 4) and shape[0] == 1 and min(shape[1:3]) > 1
+        return is_numeric(tensor) and mask and shape[3:] <= (MOST_CLASSES,)
+
+    def decoder(self, model: ModelOutputs) -> MaskDecoder:
+        """Return the decoder of the only output that fits, or the one that is named."""
+        at = chosen_output(type(self), model, self._output)
+        tensor = one_frame(model.outputs[at], model.frames)
+        pixels = self._meaning(model, tensor)
+        size = tensor.shape[1] * tensor.shape[2]
+        if self._rule.region > size:
+            raise UserError(
+                f"{model.name}: region is {self._rule.region}, but a mask has {tensor.shape[1]} x "
+                f"{tensor.shape[2]} = {size} pixels: give fewer"
+            )
+        threshold = _DEFAULT_THRESHOLD if self._threshold is None else float(self._threshold)
+        if pixels == "scores" and not tensor.shape[3:] > (1,):
+            _require_range(model.name, tensor, threshold)
+        frames = ClipFrames.of_model(model.frames, "last", 0, model.name)
+        return MaskDecoder(model.outputs, at, pixels, threshold, self._rule, frames)
+
+    @classmethod
+    def decoder_from_json(cls, fields: Mapping[str, Any]) -> MaskDecoder:
+        """Return the decoder that `MaskDecoder.to_json` described."""
+        return MaskDecoder.from_json(fields)
+
+    def require_pair(
+        self, original: Decoder | None, compressed: Decoder, classes: Sequence[str]
+    ) -> None:
+        """Refuse masks of other sizes or classes, and names that do not fit the classes."""
+        assert isinstance(compressed, MaskDecoder)  # noqa: S101 - both are of this task
+        if classes and compressed.pixels == "scores" and len(classes) != compressed.classes:
+            raise UserError(
+                f"classes has {len(classes)} names, but the compressed model tells "
+                f"{compressed.classes} classes apart: give one name for each, in the order of its "
+                "scores; of a single score, first that of the pixels below the threshold"
+            )
+        if original is None:
+            return
+        assert isinstance(original, MaskDecoder)  # noqa: S101 - both are of this task
+        sizes = [(one.rows, one.columns) for one in (original, compressed)]
+        if sizes[0] != sizes[1]:
+            raise UserError(
+                f"the original gives masks of {sizes[0][0]} x {sizes[0][1]} pixels and the "
+                f"compressed model of {sizes[1][0]} x {sizes[1][1]}: they are no pair, or output "
+                "names another output of each; write its shape"
+            )
+        known = "classes" not in (original.pixels, compressed.pixels)
+        if known and original.classes != compressed.classes:
+            raise UserError(
+                f"the original tells {original.classes} classes apart and the compressed model "
+                f"{compressed.classes}: they are no pair"
+            )
+
+    def warnings(
+        self,
+        original: Sequence[Answer] | None,
+        compressed: Sequence[Answer],
+        labels: NDArray[np.int64] | None,  # noqa: ARG002 - none is of a pixel
+    ) -> list[str]:
+        """Return a line for each model that gives all pixels of at least 8 seeds one class."""
+        arms = {"the original": original or (), "the compressed model": compressed}
+        return [
+            f"{name} gives every pixel of all {len(answers)} seeds the class {only}: check the "
+            "threshold, and the preprocessing"
+            for name, answers in arms.items()
+            if len(answers) >= _LEAST_SEEDS and (only := _only_class(answers)) is not None
+        ]
+
+    def _meaning(self, model: ModelOutputs, tensor: Tensor) -> Pixels:
+        """Return what an output holds of each pixel.
+
+        Raises:
+            UserError: several numbers are said to be a class, or the threshold is of no use.
+
+        """
+        several = tensor.shape[3:] > (1,)
+        whole = not tensor.dtype.startswith("float") and not tensor.scale
+        pixels: Pixels = "classes" if whole and not several else "scores"
+        if self._pixels != "auto":
+            pixels = self._pixels
+        if pixels == "classes" and several:
+            raise UserError(
+                f"{model.name}: pixels is 'classes', but output {tensor.name!r} {tensor.shape} has "
+                f'{tensor.shape[3]} numbers for each pixel: write pixels = "scores"'
+            )
+        if self._threshold is not None and (pixels == "classes" or several):
+            raise UserError(
+                f"{model.name}: threshold is given, but output {tensor.name!r} {tensor.shape} has "
+                f"{'classes' if pixels == 'classes' else 'a score for each class'}: remove the key "
+                "threshold"
+            )
+        return pixels
+
+
+def _require_range(name: str, tensor: Tensor, threshold: float) -> None:
+    """Refuse a threshold that a quantized score can never exceed, or always does."""
+    if not tensor.scale or tensor.dtype.startswith("float"):
+        return
+    info = np.iinfo(tensor.dtype)
+    least, most = ((end - tensor.zero_point) * tensor.scale for end in (info.min, info.max))
+    if not least <= threshold < most:
+        raise UserError(
+            f"{name}: threshold is {threshold:g}, but output {tensor.name!r} gives {least:g} to "
+            f"{most:g}: give a threshold between them"
+        )
+
+
+def _only_class(answers: Sequence[Answer]) -> int | None:
+    """Return the class of every pixel of all masks; None where there are several."""
+    masks = [one.mask for one in answers if isinstance(one, MaskAnswer) and one.failure is None]
+    found = {int(end) for mask in masks for end in (mask.min(), mask.max())}
+    return found.pop() if len(found) == 1 else None

@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.typing import NDArray
+
+from edgeflare.tasks.segmentation.mask_answer import (
+    LOW_MEAN_IOU,
+    OTHER_REGION,
+    MaskAnswer,
+    MaskRule,
+    is_tied,
+)
+from edgeflare.tasks.segmentation.mask_overlap import Mask, largest_region, mean_iou
+
+SHAPE = (6, 8)
+ROWS, COLUMNS = SHAPE
+NOTHING = np.empty(0)
+STRICT_IOU = MaskRule(0.75, 0)
+REGIONS = MaskRule(0.0, 4)
+BOTH = MaskRule(0.75, 4)
+
+masks = arrays(np.uint8, SHAPE, elements=st.integers(0, 2))
+margins = arrays(np.float16, SHAPE, elements=st.sampled_from([0.0, 0.25, 0.5, 2.0]))
+rules = st.sampled_from([STRICT_IOU, REGIONS, BOTH])
+
+
+def answer(
+    mask: Mask, rule: MaskRule = STRICT_IOU, margins: NDArray[np.float16] | float = 1.0
+) -> MaskAnswer:
+    kept = np.broadcast_to(np.asarray(margins, np.float16), mask.shape)
+    tied = is_tied(mask, kept, rule)
+    return MaskAnswer(0, tied, NOTHING, NOTHING, mask=mask, margins=kept, classes=3, rule=rule)
+
+
+FAILED = MaskAnswer(
+    None,
+    False,
+    NOTHING,
+    NOTHING,
+    "hang",
+    mask=np.zeros(SHAPE, np.uint8),
+    margins=np.zeros(SHAPE, np.float16),
+    classes=3,
+    rule=STRICT_IOU,
+)
+
+
+def half(**changed: slice) -> Mask:
+    """Return a mask whose upper half is of class 1, but for some pixels of its first row."""
+    mask = np.zeros(SHAPE, np.uint8)
+    mask[: ROWS // 2] = 1
+    for columns in changed.values():
+        mask[0, columns] = 0
+    return mask
+
+
+@given(masks, masks, margins, margins, rules)
+def test_two_masks_deviate_as_the_rule_says(
+    first: Mask,
+    second: Mask,
+    one_margins: NDArray[np.float16],
+    other_margins: NDArray[np.float16],
+    rule: MaskRule,
+) -> None:
+    one, other = answer(first, rule, one_margins), answer(second, rule, other_margins)
+    low = mean_iou(first, second) < rule.overlap
+    region = 0 < rule.region <= largest_region(first != second).size
+    assert one.differs(other) == other.differs(one) == (low or region)
+    strength = one.strength_against(other)
+    assert strength == other.strength_against(one)
+    assert strength is not None
+    assert (strength > 0.0) <= one.differs(other)
+    if one.differs(other):
+        assert strength > 0.0 or one.differs_by_tie(other)
+        assert one.differs_by_tie(other) == other.differs_by_tie(one)
+        assert one.kind_against(other) == other.kind_against(one)
+    else:
+        assert strength == 0.0
+    assert (one.margin(other) < 0.0) <= one.differs(other)
+    assert not one.differs(one)
+    assert one.equals(one)
+
+
+@given(masks, masks, rules)
+def test_without_ties_no_deviation_hangs_on_one(first: Mask, second: Mask, rule: MaskRule) -> None:
+    one, other = answer(first, rule), answer(second, rule)
+    assume(one.differs(other))
+    assert not one.differs_by_tie(other)
+    low = mean_iou(first, second) < rule.overlap
+    assert one.kind_against(other) == (LOW_MEAN_IOU if low else OTHER_REGION)
+    assert one.strength_against(other) == pytest.approx(
+        rule.overlap - mean_iou(first, second) if low else 1.0
+    )
+
+
+@given(masks, masks, rules)
+def test_a_deviation_in_tied_pixels_alone_hangs_on_ties(
+    first: Mask, second: Mask, rule: MaskRule
+) -> None:
+    tied = np.where(first != second, 0.0, 1.0).astype(np.float16)
+    one, other = answer(first, rule), answer(second, rule, tied)
+    assume(one.differs(other))
+    assert one.differs_by_tie(other)
+    assert other.differs_by_tie(one)
+
+
+def test_a_region_counts_with_its_pixels_that_are_not_tied() -> None:
+    first, second = half(), half(changed=slice(0, 5))
+    tied = np.ones(SHAPE, np.float16)
+    tied[0, 0] = 0.0
+    one = answer(first, REGIONS)
+    assert one.kind_against(answer(second, REGIONS)) == OTHER_REGION
+    assert not one.differs_by_tie(answer(second, REGIONS, tied))
+    tied[0, 2] = 0.0  # between two pixels and two more, none of which are tied
+    assert one.differs(answer(second, REGIONS, tied))
+    assert one.differs_by_tie(answer(second, REGIONS, tied))
+
+
+def test_a_region_is_as_strong_as_the_arm_that_is_less_sure_of_it() -> None:
+    first, second = half(), half(changed=slice(0, 4))
+    sure = np.full(SHAPE, 9.0, np.float16)
+    sure[0, :4] = [1.0, 2.0, 3.0, 4.0]
+    strength = answer(first, REGIONS, 8.0).strength_against(answer(second, REGIONS, sure))
+    assert strength == pytest.approx(2.5)
+
+
+def test_a_low_mean_iou_goes_before_a_region() -> None:
+    one, other = answer(half(), BOTH), answer(half(changed=slice(0, 8)), BOTH)
+    assert one.kind_against(other) == LOW_MEAN_IOU
+    assert one.strength_against(other) == pytest.approx(0.75 - (16 / 24 + 24 / 32) / 2)
+
+
+def test_the_distance_increases_before_a_pixel_changes() -> None:
+    mask = half()
+    near = np.ones(SHAPE, np.float16)
+    near[0] = 0.125
+    apart = answer(mask).distance(answer(mask, STRICT_IOU, near))
+    assert answer(mask).distance(answer(mask)) == 0.0
+    assert 0.0 < apart < answer(mask).distance(answer(half(changed=slice(0, 8))))
+
+
+@given(masks, masks)
+def test_distances_are_symmetric(first: Mask, second: Mask) -> None:
+    one, other = answer(first), answer(second, STRICT_IOU, 0.5)
+    assert one.distance(other) == pytest.approx(other.distance(one))
+    assert 0.0 <= one.distance(other) <= 1.0
+
+
+def test_a_mask_is_tied_where_its_tied_pixels_could_deviate() -> None:
+    tied = np.ones(SHAPE, np.float16)
+    tied[0, :3] = 0.0
+    assert not answer(half(), BOTH, tied).tied
+    tied[0, 3] = 0.0
+    assert answer(half(), BOTH, tied).tied
+    assert not answer(half(), STRICT_IOU, tied).tied
+    assert answer(half(), STRICT_IOU, 0.0).tied
+    assert not answer(half(), BOTH).tied
+
+
+def test_a_state_is_short_and_says_where_the_classes_are() -> None:
+    large = np.zeros((256, 256), np.uint8)
+    large[:64] = 1
+    state = answer(large).state()
+    assert state.shape == (4 * 4 * 3,)
+    assert state.reshape(4, 4, 3)[0, :, 1].tolist() == [1.0] * 4
+    assert state.sum() == pytest.approx(16.0)
+    many = MaskAnswer(
+        0,
+        False,
+        NOTHING,
+        NOTHING,
+        mask=large,
+        margins=np.ones_like(large, np.float16),
+        classes=256,
+        rule=BOTH,
+    )
+    assert many.state().shape == (256,)
+    assert many.state()[:3].tolist() == [0.75, 0.25, 0.0]
+
+
+def test_failures_differ_from_masks_and_not_from_each_other() -> None:
+    good = answer(half())
+    assert good.differs(FAILED)
+    assert FAILED.differs(good)
+    assert not FAILED.differs(FAILED)
+    assert not good.differs_by_tie(FAILED)
+    assert good.strength_against(FAILED) is None
+    assert good.margin(FAILED) == 0.0
+    assert not good.equals(FAILED)
+
+
+def test_a_mask_takes_three_bytes_for_a_pixel() -> None:
+    large = answer(np.zeros((256, 256), np.uint8), BOTH, np.ones((256, 256), np.float16))
+    assert large.mask.nbytes + large.margins.nbytes == 3 * 256 * 256
+    assert not large.scores.size
+    assert not large.probabilities.size
+    assert (large.chooses, large.counted, large.decision) == (False, False, 0)
