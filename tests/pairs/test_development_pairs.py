@@ -29,6 +29,7 @@ SHAPES: dict[str, dict[str, tuple[int, ...]]] = {
     "denoise_dtln1_state": {"input_2": (125, 1, 1, 257)},
     "kws_digits_gru_state": {"features": (49, 1, 64)},
     "kws_mlperf_tiny": {"sound": (1, 49, 10, 1)},
+    "selfie_segmentation_int8": {"": (1, 256, 256, 3)},
     "stt_digits_ctc": {"features": (1, 398, 32)},
     "tabular_cancer_2in_2out": {"means": (1, 10), "errors_and_worst": (1, 19)},
 }
@@ -38,6 +39,9 @@ SOUNDS = ("denoise_dtln1_state", "kws_digits_gru_state", "kws_mlperf_tiny", "stt
 
 STRATEGIES = {"denoise_dtln1_state": "climb"}
 """Where the task compares values."""
+
+NOT_ON_THE_OLD_BOARD = {"selfie_segmentation_int8"}
+"""What tflite-runtime 2.14 cannot load: a TRANSPOSE_CONV of float inputs and 8-bit weights."""
 
 
 def described(name: str) -> PairInterface:
@@ -87,12 +91,12 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     pair = tmp_path_factory.mktemp("pair") / name
     pair.mkdir()
     shutil.copy(HERE / name / "pair.toml", pair)
-    for file in FILES:
-        (pair / file).symlink_to((models / file).absolute())
+    for file in models.iterdir():
+        if file.name != "pair.toml":
+            (pair / file.name).symlink_to(file.absolute())
     limits = ("--limit", "4", "--max-queries", "100", "--shrink", "20", "--strengthen", "20")
-    strategy = ("--strategy", STRATEGIES.get(name, "boundary"))
     folder = pair.parent / "run"
-    edgeflare("search", pair, *strategy, *limits, "--fail-on", "none", "--out", folder)
+    edgeflare("search", pair, *limits, "--fail-on", "none", "--out", folder)
     return folder
 
 
@@ -126,14 +130,16 @@ def test_its_findings_are_tried_again(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
+    before = json.loads((run / "run.json").read_bytes())
     if board == "old-board":
+        if before["pair"]["name"] in NOT_ON_THE_OLD_BOARD:
+            pytest.skip("tflite-runtime 2.14 does not load the compressed model")
         python = request.getfixturevalue("old_board_python")
         Path("device_profiles").mkdir()
         Path("device_profiles/old-board.toml").write_text(
             f'transport = "emulated"\npython = "{python}"\n'
         )
     edgeflare("replay", run, "--device", board, "--trust", "--out", "again", codes=(0, 1))
-    before = json.loads((run / "run.json").read_bytes())
     after = json.loads(Path("again/run.json").read_bytes())
     tried = len(before["findings"]) + len(before["deviating_seeds"])
     now = len(after["findings"]) + len(after["deviating_seeds"]) + len(after["replay"]["mended"])

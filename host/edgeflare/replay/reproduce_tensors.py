@@ -81,6 +81,8 @@ def read(tensors: Any, decoder: Any) -> Any:
     values = tensors[decoder["tensor"]["name"]][first:]
     if "measure" in decoder:
         return values
+    if "mask" in decoder:
+        return mask(values[-1], decoder)
     if "threshold" not in decoder:
         return (values.mean(0)[None] if frames["rule"] == "mean" else values).argmax(1).tolist()
     if decoder["source"] is not None:
@@ -156,6 +158,36 @@ def partners(first: Any, second: Any, least: Any) -> bool:
     return len(first) == len(second) and all(place(at, set()) for at in range(len(first)))
 
 
+def mask(values: Any, decoder: Any) -> Any:
+    """Return the class of each pixel, (rows, columns)."""
+    shape = decoder["tensor"]["shape"][1 if decoder.get("frames") else 0 :][1:]
+    scores = values.reshape(*shape[:2], -1)
+    if decoder["pixels"] == "classes":
+        return scores[..., 0].astype(int)
+    if scores.shape[2] > 1:
+        return scores.argmax(2)
+    nearly = 1e-5 * decoder["tensor"]["scale"]
+    return (scores[..., 0] > decoder["threshold"] + nearly).astype(int)
+
+
+def mean_iou(a: Any, b: Any) -> Any:
+    """Return the mean over the classes that either mask has."""
+    pairs = [(a == one, b == one) for one in np.union1d(a, b)]
+    return np.mean([(x & y).sum() / (x | y).sum() for x, y in pairs])
+
+
+def largest_region(differing: Any) -> Any:
+    """Return the pixels of the largest region, of pixels that touch by a side or a corner."""
+    rows, columns = differing.shape
+    numbers = np.pad(np.where(differing, np.arange(1, differing.size + 1).reshape(rows, -1), 0), 1)
+    before = None
+    while before is None or (numbers != before).any():
+        before = numbers.copy()
+        around = [before[i : i + rows, j : j + columns] for i in range(3) for j in range(3)]
+        numbers[1:-1, 1:-1] = np.where(differing, np.max(around, 0), 0)
+    return np.bincount(numbers[numbers > 0], minlength=1).max()
+
+
 def distance(a: Any, b: Any, measure: Any) -> Any:
     """Return how far values are apart; see docs/tasks.md of EdgeFlare."""
     norms, apart = [np.linalg.norm(one, axis=1) for one in (a, b)], np.linalg.norm(a - b, axis=1)
@@ -188,8 +220,9 @@ for name, arm in told["arms"].items():
         continue
     tensors, decoders = run(arm), arm["decoder"].get("heads", [arm["decoder"]])
     answers[name] = [read(tensors, decoder) for decoder in decoders]
-    if "measure" in arm["decoder"]:
-        print(f"{name}: {answers[name][0].size} values here ({arm['ran_on']})")
+    if "measure" in arm["decoder"] or "mask" in arm["decoder"]:
+        what = "values" if "measure" in arm["decoder"] else "pixels"
+        print(f"{name}: {answers[name][0].size} {what} here ({arm['ran_on']})")
     else:
         found = arm["label"]
         if "symbols" in arm["decoder"]:
@@ -199,10 +232,14 @@ if not all(name in answers for name in told["compared"]):
     print("put the models that are missing here (sha256 in finding.json)", file=sys.stderr)
     sys.exit(2)
 one, other = (answers[name] for name in told["compared"])
-measure = told["arms"][told["compared"][1]]["decoder"].get("measure")
-rule = told["arms"][told["compared"][1]]["decoder"].get("rule")
-if rule is not None:
-    deviates = not partners(one[0], other[0], rule["overlap"])
+decoder = told["arms"][told["compared"][1]]["decoder"]
+measure, mask_rule, object_rule = map(decoder.get, ("measure", "mask", "rule"))
+if object_rule is not None:
+    deviates = not partners(one[0], other[0], object_rule["overlap"])
+elif mask_rule is not None:
+    iou, region = mean_iou(one[0], other[0]), largest_region(one[0] != other[0])
+    deviates = iou < mask_rule["overlap"] or 0 < mask_rule["region"] <= region
+    print(f"mean IoU {iou:.6g}, largest region that differs {region} pixels, as masks here")
 elif measure is None:
     deviates = one != other
 else:

@@ -42,7 +42,14 @@ SCRIPT = "reproduce.py"
 TENSORS_SCRIPT = "reproduce_tensors.py"
 """Of all other models: it knows frames, states, and the tasks of ours."""
 
-_READ_TASKS = ("classification", "detection", "regression", "threshold", "transcript")
+_READ_TASKS = (
+    "classification",
+    "detection",
+    "regression",
+    "segmentation",
+    "threshold",
+    "transcript",
+)
 """Tasks whose outputs the script can read."""
 
 _OP_RESOLVERS: dict[str, str] = {
