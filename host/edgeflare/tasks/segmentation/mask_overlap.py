@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import cv2
 import numpy as np
@@ -30,8 +30,9 @@ class Region(NamedTuple):
 
 def mean_iou(first: Mask, second: Mask) -> float:
     """Return the mean IoU over the classes that either mask has: 1 for equal masks."""
-    both, either = _shared(first, second, first == second)
-    return float((both / either).mean())
+    both, either = _shared(first, second)
+    known = either > 0
+    return float((both[known] / either[known]).mean())
 
 
 def softened_iou(first: Mask, second: Mask, margins: tuple[Margins, Margins], power: int) -> float:
@@ -51,9 +52,11 @@ def softened_iou(first: Mask, second: Mask, margins: tuple[Margins, Margins], po
     one, other = margins
     total = one + other
     apart = np.abs(one - other) / np.where(total > 0.0, total, 1.0)
-    shared = np.where(first == second, 1.0 - apart**power, 0.0)
-    both, either = _shared(first, second, shared)
-    return float((both / either).mean())
+    both, either = _shared(first, second)
+    lost = np.where(first == second, apart**power, 0.0)
+    lost = np.bincount(first.ravel(), weights=lost.ravel(), minlength=len(both))
+    known = either > 0
+    return float(((both - lost)[known] / either[known]).mean())
 
 
 def largest_region(differing: NDArray[np.bool_]) -> Region:
@@ -68,21 +71,10 @@ def largest_region(differing: NDArray[np.bool_]) -> Region:
     return Region(int(sizes[largest]), labels == largest + 1)
 
 
-def _shared(
-    first: Mask, second: Mask, shared: NDArray[Any]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return what two masks share of each class that either has, and the pixels of the union.
-
-    Args:
-        first: a mask.
-        second: the other one.
-        shared: how far each pixel is shared, 0 to 1; 0 where the classes differ.
-
-    """
-    one, other = first.ravel(), second.ravel()
-    classes = int(max(one.max(), other.max())) + 1
-    equal = np.bincount(one[one == other], minlength=classes)
-    union = np.bincount(one, minlength=classes) + np.bincount(other, minlength=classes) - equal
-    both = np.bincount(one, weights=shared.ravel(), minlength=classes)
-    known = union > 0
-    return both[known].astype(np.float64), union[known].astype(np.float64)
+def _shared(first: Mask, second: Mask) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return of each class how many pixels both masks give it, and how many either does."""
+    classes = int(max(first.max(), second.max())) + 1
+    pairs = first.astype(np.int64) * classes + second
+    counts = np.bincount(pairs.ravel(), minlength=classes**2).reshape(classes, classes)
+    both = counts.diagonal().astype(np.int64)
+    return both, counts.sum(axis=0) + counts.sum(axis=1) - both
