@@ -191,3 +191,10 @@ def test_masks_of_other_sizes_are_one_line(call: Call, tmp_path: Path) -> None:
     answer = call("search", pair, "--dry-run", "--device", "emulated-builtin")
     assert answer.code == 2
     assert "masks of 24 x 24 pixels and the compressed model of 22 x 22" in answer.complaint()
+
+
+def test_a_strategy_of_decisions_names_the_one_for_masks(call: Call, tmp_path: Path) -> None:
+    pair = write_segmentation_pair(tmp_path / "pair")
+    answer = call("search", pair, "--strategy", "boundary", "--dry-run")
+    assert answer.code == 2
+    assert "say --strategy climb" in answer.complaint()
