@@ -37,9 +37,6 @@ SHAPES: dict[str, dict[str, tuple[int, ...]]] = {
 
 SOUNDS = ("denoise_dtln1_state", "kws_digits_gru_state", "kws_mlperf_tiny", "stt_digits_ctc")
 
-STRATEGIES = {"denoise_dtln1_state": "climb"}
-"""Where the task compares values."""
-
 NOT_ON_THE_OLD_BOARD = {"selfie_segmentation_int8"}
 """What tflite-runtime 2.14 cannot load: a TRANSPOSE_CONV of float inputs and 8-bit weights."""
 
