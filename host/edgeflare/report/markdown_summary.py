@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from edgeflare.report.answer_words import answer_cell, answer_columns, answer_words, table_title
+from edgeflare.report.answer_columns import answer_cell, answer_columns, table_title
+from edgeflare.report.answer_words import answer_words
 from edgeflare.report.arm_lines import arm_lines
 from edgeflare.report.entry_names import (
     SORTS,

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from edgeflare.campaign.dry_run import DryRun
-from edgeflare.report.answer_words import answer_cell, answer_columns, table_title
+from edgeflare.report.answer_columns import answer_cell, answer_columns, table_title
 from edgeflare.report.entry_names import (
     seed_of,
     show_nearness,
