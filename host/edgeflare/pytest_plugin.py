@@ -337,7 +337,7 @@ def _unfinished(document: RunDocument) -> str:
 
 
 def _message(document: RunDocument, path: Path, rate: float, allow: float, worst: Finding) -> str:
-    from edgeflare.report.entry_names import sort  # noqa: PLC0415
+    from edgeflare.report.entry_names import named_kind, sort  # noqa: PLC0415
     from edgeflare.report.input_words import input_words  # noqa: PLC0415
 
     names = ", ".join(device.name for device in document.devices)
@@ -349,9 +349,10 @@ def _message(document: RunDocument, path: Path, rate: float, allow: float, worst
     ]
     lines += _answers(document, worst)
     strength = "" if worst.strength is None else f", strength {worst.strength:.3f}"
+    kind = f", {named_kind(worst)}" if named_kind(worst) else ""
     harm = f", {worst.harm.replace('-', ' ')}" if worst.harm else ""
     lines += [
-        f"  cause: {sort(worst)}{harm}{strength};"
+        f"  cause: {sort(worst)}{kind}{harm}{strength};"
         f" distance to the seed: L2 {worst.distortion.l2:.0f}",
         f"  {input_words(document.pair).one}: {path / worst.image}",
         f"all of them: edgeflare report {path}",
@@ -361,9 +362,15 @@ def _message(document: RunDocument, path: Path, rate: float, allow: float, worst
 
 def _answers(document: RunDocument, entry: Finding) -> list[str]:
     """Return a line for what each arm decided, or one for how far their values are apart."""
-    from edgeflare.report.answer_words import decided, decisions, distance_view  # noqa: PLC0415
+    from edgeflare.report.answer_words import (  # noqa: PLC0415
+        decided,
+        decisions,
+        distance_view,
+        edited_words,
+        how_far_apart,
+    )
 
-    if distance_view(entry) is not None:
+    if distance_view(entry) is not None or how_far_apart(document, entry) is not None:
         return [f"  {decisions(document, entry)}"]
     lines = []
     for arm, label in entry.labels.items():
@@ -373,7 +380,8 @@ def _answers(document: RunDocument, entry: Finding) -> list[str]:
             name = said if document.classes else f"class {label}"
             said = f"{name} ({given[label]:.1%})"
         lines.append(f"  {arm:<9} {said}")
-    return lines
+    edits = edited_words(document, entry)
+    return lines if edits is None else [*lines, f"  edit distance {edits}"]
 
 
 def _file_name(test: str) -> str:

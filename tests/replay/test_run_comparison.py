@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from documents import Document
+from documents import Document, run_document
 from edgeflare.core.arm import Arm
 from edgeflare.replay.run_comparison import compare
 from edgeflare.run.run_document import from_json
 from laboratory import CLASSES, SIDE, Laboratory, linear
+from structured_views import structured_run
 
 
 @pytest.fixture
@@ -68,3 +69,12 @@ def test_a_crash_is_counted_as_one_whatever_its_cause(laboratory: Laboratory) ->
     assert "crash" not in column.causes
     assert crashed.causes["crash"] == 1
     assert sum(crashed.causes.values()) == sum(column.causes.values())
+
+
+def test_kinds_are_counted_of_runs_whose_task_tells_them_apart() -> None:
+    texts, classes = structured_run("transcript"), run_document(findings=[{"seed_id": 2}])
+    compared = compare({"texts": texts, "classes": classes})
+    assert [one.kinds for one in compared.columns] == [{"word substituted": 1}, {}]
+    plain = compared.to_json()["columns"]
+    assert plain[0]["kinds"] == {"word substituted": 1}
+    assert "kinds" not in plain[1]

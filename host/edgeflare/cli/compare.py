@@ -71,6 +71,7 @@ _ROWS: tuple[tuple[str, Callable[[ComparedRun], str]], ...] = (
     ("seeds", lambda one: f"{one.seeds}, of which {one.deviating_seeds} deviate"),
     ("findings", lambda one: f"{one.findings} ({one.success_rate:.1%})"),
     ("causes", lambda one: ", ".join(f"{n} {cause}" for cause, n in one.causes.items()) or "–"),
+    ("kinds", lambda one: ", ".join(f"{n} {kind}" for kind, n in one.kinds.items())),
     ("by their labels", lambda one: harms_in_words(one.harm) or "–"),
     ("mean queries", lambda one: _number(one.mean_queries, 1)),
     ("mean device queries", lambda one: _number(one.mean_device_queries, 1)),
@@ -88,7 +89,10 @@ def _table(comparison: RunComparison, measure: str) -> Table:
     for column in comparison.columns:
         table.add_column(escape(column.run), overflow="fold")
     for name, tell in _ROWS:
-        cells = (map(printable, tell(column).split("\n")) for column in comparison.columns)
+        told = [tell(column) for column in comparison.columns]
+        if not any(told):  # no task of these runs tells kinds apart
+            continue
+        cells = (map(printable, one.split("\n")) for one in told)
         table.add_row(name.format(measure=measure), *(escape("\n".join(lines)) for lines in cells))
     return table
 

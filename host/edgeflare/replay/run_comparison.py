@@ -11,6 +11,7 @@ from typing import Any
 
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.report.entry_names import sort
+from edgeflare.report.figure_lines import count_kinds
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDevice, RunDocument
 
@@ -41,6 +42,7 @@ class ComparedRun:
             distance in dB; empty for a run of before it was noted.
         area: under the curve of that share; see `report.nearness`.
         causes: findings by cause, or by kind where they are worse than deviations.
+        kinds: findings by the kind of their deviation, where the task tells kinds apart.
         unique: stored inputs that no other of the runs found.
 
     """
@@ -63,6 +65,7 @@ class ComparedRun:
     nearness: Mapping[str, float]
     area: float | None
     causes: Mapping[str, int]
+    kinds: Mapping[str, int]
     unique: int
 
 
@@ -83,8 +86,12 @@ class RunComparison:
     shared_seeds: tuple[int, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Return this as plain JSON values."""
-        return {"schema": SCHEMA, **asdict(self)}
+        """Return this as plain JSON values; a run without kinds of deviations has no such key."""
+        plain = asdict(self)
+        for column in plain["columns"]:
+            if not column["kinds"]:
+                del column["kinds"]
+        return {"schema": SCHEMA, **plain}
 
 
 def compare(documents: Mapping[str, RunDocument]) -> RunComparison:
@@ -151,6 +158,7 @@ def _column(run: str, document: RunDocument, unique: int) -> ComparedRun:
         nearness={f"{one.at_least:g}": one.share for one in near.shares} if near else {},
         area=near.area if near else None,
         causes=causes,
+        kinds=count_kinds(findings),
         unique=unique,
     )
 

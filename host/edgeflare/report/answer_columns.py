@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from edgeflare.report.answer_words import answer_words, decided, distance_view
+from edgeflare.core.answer_view import SegmentationView, TranscriptView
+from edgeflare.report.answer_words import (
+    answer_words,
+    decided,
+    distance_view,
+    edited_words,
+    mask_view,
+)
 from edgeflare.report.entry_names import ARMS
 from edgeflare.run.run_document import Finding, RunDocument
 
 DISTANCE, TOLERANCES = "distance", "tolerances"
+MEAN_IOU, REGION = "mean IoU", "region"
+EDITS = "edits"
 
 
 def table_title(document: RunDocument, key: str, title: str) -> str:
@@ -25,23 +34,46 @@ def table_title(document: RunDocument, key: str, title: str) -> str:
         labelled = any(entry.harm for entry in entries)
         order = "the most harmful first" if labelled else answer_words(document.pair).strongest
         title = f"{title}, {order}"
+    masks = next(filter(None, map(mask_view, entries)), None)
+    if masks is not None:
+        region = (
+            "" if masks.least_region is None else f", region from {masks.least_region:,} pixels"
+        )
+        return f"{title}; least mean IoU {masks.least_iou:g}{region}"
     view = next(filter(None, map(distance_view, entries)), None)
     return title if view is None else f"{title}; {view.measure}, tolerance {view.tolerance:g}"
 
 
 def answer_columns(entries: Iterable[Finding]) -> tuple[str, ...]:
-    """Return the columns of a table of entries that say what was answered: arms, or distances."""
+    """Return the columns of a table of entries that say what was answered: arms, or distances.
+
+    Texts have their edit distance behind the arms.
+    """
     entries = tuple(entries)
+    if any(map(mask_view, entries)):
+        return (MEAN_IOU, REGION)
     if any(distance_view(entry) for entry in entries):
         return (DISTANCE, TOLERANCES)
-    return tuple(arm for arm in ARMS if any(arm in entry.labels for entry in entries))
+    views = [view for entry in entries for view in entry.answers or ()]
+    arms = tuple(arm for arm in ARMS if any(arm in entry.labels for entry in entries))
+    return (*arms, EDITS) if any(isinstance(one, TranscriptView) for one in views) else arms
 
 
 def answer_cell(document: RunDocument, entry: Finding, column: str) -> str:
     """Return what one of `answer_columns` says of an entry."""
+    if column in (MEAN_IOU, REGION):
+        return _mask_cell(mask_view(entry), column)
+    if column == EDITS:
+        edits = edited_words(document, entry)
+        return "–" if edits is None else str(edits)
     if column not in (DISTANCE, TOLERANCES):
         return decided(document, entry, column)
     view = distance_view(entry)
     if view is None or view.distance is None:
         return "–"
     return f"{view.distance if column == DISTANCE else view.distance / view.tolerance:.4g}"
+
+
+def _mask_cell(view: SegmentationView | None, column: str) -> str:
+    value = None if view is None else view.mean_iou if column == MEAN_IOU else view.region
+    return "–" if value is None else f"{value:.4g}" if column == MEAN_IOU else f"{value:,}"

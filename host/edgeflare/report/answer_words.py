@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec import structs
+
 from edgeflare.core.answer_view import (
     AnswerView,
     ClassesView,
@@ -15,7 +17,13 @@ from edgeflare.core.answer_view import (
     ThresholdView,
     TranscriptView,
 )
-from edgeflare.report.entry_names import ARMS, class_name
+from edgeflare.report.entry_names import ARMS, class_name, named_kind
+from edgeflare.report.structured_answers import (
+    StructuredView,
+    in_words,
+    masks_apart,
+    text_edits,
+)
 from edgeflare.run.run_document import Finding, RunDocument
 
 
@@ -28,7 +36,8 @@ class AnswerWords:
         strongest: the order of the entries with the strongest deviation first.
         strength: what a strength is, to go on with "Strength is".
         scale: what the figure of a strength is held against.
-        decision: what a decision is, as the heading of a choice.
+        decision: what a decision is, as the heading of a choice; of answers with structure, whose
+            decisions have no names, the kind of a deviation.
 
     """
 
@@ -53,6 +62,26 @@ _WORDS = {
         "the distance of the two sides' values over the tolerance, less 1",
         "tolerances beyond the first, the strength of a finding",
     ),
+    "transcript": AnswerWords(
+        "give texts that differ in a word",
+        strength="the least margin, on either side, among the frames that make the difference",
+        scale="the least margin of a frame that makes the difference, the strength of a finding",
+        decision="Kind",
+    ),
+    "detection": AnswerWords(
+        "detect other objects",
+        strength="how far scores, or the overlap of two boxes, are beyond their threshold on"
+        " either side",
+        scale="beyond the threshold, the strength of a finding",
+        decision="Kind",
+    ),
+    "segmentation": AnswerWords(
+        "give masks that differ",
+        strength="by how much the mean IoU falls below the least that is no deviation, or the mean"
+        " margin of the region's pixels",
+        scale="of the mean IoU, or of the region's margins: the strength of a finding",
+        decision="Kind",
+    ),
 }
 
 _ANY_TASK = AnswerWords(
@@ -75,13 +104,35 @@ def answer_words(pair: Mapping[str, Any]) -> AnswerWords:
 def answer_views(document: RunDocument, entry: Finding) -> tuple[AnswerView, ...]:
     """Return how an entry's answers are shown: as its task chose, or its classes."""
     if entry.answers:
-        return entry.answers
+        return tuple(_with_classes(document, view) for view in entry.answers)
     return (ClassesView("", document.classes, entry.probabilities, entry.labels),)
+
+
+def seed_views(document: RunDocument, entry: Finding) -> tuple[AnswerView, ...]:
+    """Return how the answers to an entry's seed are shown; nothing where the task does not."""
+    return tuple(_with_classes(document, view) for view in entry.seed_answers or ())
+
+
+def structured_views(document: RunDocument, entry: Finding) -> tuple[StructuredView, ...]:
+    """Return the texts, objects and masks among an entry's answers."""
+    views = answer_views(document, entry)
+    return tuple(one for one in views if isinstance(one, StructuredView))
+
+
+def compared_arms(document: RunDocument) -> tuple[str, str]:
+    """Return the two arms that a run compares."""
+    return ("twin" if document.find == "kernel" else "original", "device")
 
 
 def distance_view(entry: Finding) -> RegressionView | None:
     """Return the distance of an entry's values; None of decisions."""
     return next((one for one in entry.answers or () if isinstance(one, RegressionView)), None)
+
+
+def mask_view(entry: Finding) -> SegmentationView | None:
+    """Return an entry's masks; of several outputs, those that are farthest apart."""
+    masks = [one for one in entry.answers or () if isinstance(one, SegmentationView)]
+    return min(masks, key=lambda one: 1.0 if one.mean_iou is None else one.mean_iou, default=None)
 
 
 def decided(document: RunDocument, entry: Finding, arm: str) -> str:
@@ -92,7 +143,7 @@ def decided(document: RunDocument, entry: Finding, arm: str) -> str:
     if arm not in entry.labels:
         return "–"
     if entry.labels[arm] is None:
-        return entry.kind
+        return "no answer" if named_kind(entry) else entry.kind
     name = decision_name(document, entry, arm)
     scores = [
         f"{score:.4g}"
@@ -104,32 +155,58 @@ def decided(document: RunDocument, entry: Finding, arm: str) -> str:
 
 def decision_name(document: RunDocument, entry: Finding, arm: str) -> str:
     """Return the name of what an arm decided; of several heads or frames, those of all."""
-    if document.classes or not entry.answers:
+    structured = structured_views(document, entry)
+    if not structured and (document.classes or not entry.answers):
         return class_name(document.classes, entry.labels[arm])
-    return ", ".join(_named(view, arm) for view in entry.answers)
+    return ", ".join(_named(view, arm) for view in answer_views(document, entry))
 
 
 def decisions(document: RunDocument, entry: Finding) -> str:
-    """Say who decided what, "original: Sneaker; twin, device: Sandal", or how far values differ."""
-    view = distance_view(entry)
-    if view is not None and view.distance is not None:
-        return _distance(view, view.distance)
+    """Say who decided what, "original: Sneaker; twin, device: Sandal", or how far they differ."""
+    apart = how_far_apart(document, entry)
+    if apart is not None:
+        return apart
     arms: dict[str, list[str]] = {}
     for arm in ARMS:
         if arm in entry.labels:
             arms.setdefault(decided(document, entry, arm), []).append(arm)
-    return "; ".join(f"{', '.join(names)}: {said}" for said, names in arms.items())
+    said = [f"{', '.join(names)}: {said}" for said, names in arms.items()]
+    edits = edited_words(document, entry)
+    return "; ".join(said if edits is None else [*said, f"edit distance {edits}"])
+
+
+def how_far_apart(document: RunDocument, entry: Finding) -> str | None:
+    """Return how far the values or masks of the compared arms are apart; None of other answers."""
+    view = distance_view(entry)
+    if view is not None and view.distance is not None:
+        return _distance(view, view.distance)
+    masks = [one for one in structured_views(document, entry) if isinstance(one, SegmentationView)]
+    lines = [masks_apart(one, compared_arms(document)) for one in masks]
+    return "; ".join(filter(None, lines)) or None
+
+
+def edited_words(document: RunDocument, entry: Finding) -> int | None:
+    """Return the edit distance of the compared arms' texts, in words; None of other answers."""
+    texts = [one for one in structured_views(document, entry) if isinstance(one, TranscriptView)]
+    edits = [text_edits(one, compared_arms(document)) for one in texts]
+    known = [one for one in edits if one is not None]
+    if not known or len(known) < len(texts):
+        return None
+    return sum(edit.kind != "same" for one in known for edit in one)
+
+
+def _with_classes(document: RunDocument, view: AnswerView) -> AnswerView:
+    """Name the classes of objects and masks as the pair does, where the task has no names."""
+    if isinstance(view, DetectionView | SegmentationView) and not view.classes:
+        return structs.replace(view, classes=document.classes)
+    return view
 
 
 def _named(view: AnswerView, arm: str) -> str:
     if isinstance(view, RegressionView):
         return f"{view.size:,} values"
-    if isinstance(view, TranscriptView):
-        return view.separator.join(view.words.get(arm) or ())
-    if isinstance(view, DetectionView):
-        return f"{len(view.boxes.get(arm) or ())} objects"
-    if isinstance(view, SegmentationView):
-        return f"a mask of {view.columns} x {view.rows}"
+    if isinstance(view, StructuredView):
+        return in_words(view, arm)
     names = view.classes if isinstance(view, ClassesView) else view.sides
     return class_name(names, view.decisions.get(arm))
 

@@ -6,9 +6,21 @@ import csv
 import io
 from typing import Any
 
-from edgeflare.core.answer_view import RegressionView, ThresholdView
+from edgeflare.core.answer_view import (
+    DetectionView,
+    RegressionView,
+    SegmentationView,
+    ThresholdView,
+    TranscriptView,
+)
 from edgeflare.core.nearness_measure import PSNR
-from edgeflare.report.answer_words import decision_name, distance_view
+from edgeflare.report.answer_words import (
+    decision_name,
+    distance_view,
+    edited_words,
+    mask_view,
+    structured_views,
+)
 from edgeflare.report.entry_names import ARMS
 from edgeflare.run.harm import rank
 from edgeflare.run.nearness import measure_name
@@ -56,12 +68,15 @@ _COPIED = (
 
 _SCORES = ("threshold", *(f"{arm}_score" for arm in ARMS))
 _DISTANCES = ("distance", "tolerance", "measure")
+_TEXTS = (*(f"{arm}_text" for arm in ARMS), "edit_distance")
+_OBJECTS = tuple(f"{arm}_objects" for arm in ARMS)
+_MASKS = ("mean_iou", "least_iou", "region", "least_region")
 
 
 def columns(document: RunDocument) -> tuple[str, ...]:
     """Return the names of the columns: those of classified images, or of another domain and task.
 
-    Scores and distances follow the labels of the arms.
+    Scores, distances, texts, objects and masks follow the labels of the arms.
     """
     views = [view for some in document.lists.values() for one in some for view in one.answers or ()]
     forms = {type(view) for view in views}
@@ -70,6 +85,9 @@ def columns(document: RunDocument) -> tuple[str, ...]:
     names[at:at] = [
         *(_SCORES if ThresholdView in forms else ()),
         *(_DISTANCES if RegressionView in forms else ()),
+        *(_TEXTS if TranscriptView in forms else ()),
+        *(_OBJECTS if DetectionView in forms else ()),
+        *(_MASKS if SegmentationView in forms else ()),
     ]
     if measure_name(document) != PSNR.name:
         names[names.index("psnr")] = "nearness_db"
@@ -98,6 +116,8 @@ def _answers(document: RunDocument, entry: Finding) -> dict[str, Any]:
     view = distance_view(entry)
     if view is not None:
         return {key: getattr(view, key) for key in _DISTANCES}
+    if structured_views(document, entry):
+        return _structured(document, entry)
     row: dict[str, Any] = {}
     for arm, label in entry.labels.items():
         row |= {arm: label, f"{arm}_tied": entry.tied.get(arm)}
@@ -110,3 +130,24 @@ def _answers(document: RunDocument, entry: Finding) -> dict[str, Any]:
         row["threshold"] = scores[0].threshold
         row |= {f"{arm}_score": score for arm, score in scores[0].scores.items()}
     return row
+
+
+def _structured(document: RunDocument, entry: Finding) -> dict[str, Any]:
+    """Return texts, numbers of objects, and how far masks are apart: their labels say nothing."""
+    row: dict[str, Any] = {f"{arm}_tied": tied for arm, tied in entry.tied.items()}
+    for view in structured_views(document, entry):
+        if isinstance(view, TranscriptView):
+            row |= {
+                f"{arm}_text": view.separator.join(words)
+                for arm, words in view.words.items()
+                if words is not None
+            }
+            row["edit_distance"] = edited_words(document, entry)
+        elif isinstance(view, DetectionView):
+            row |= {
+                f"{arm}_objects": len(boxes)
+                for arm, boxes in view.boxes.items()
+                if boxes is not None
+            }
+    masks = mask_view(entry)
+    return row if masks is None else row | {key: getattr(masks, key) for key in _MASKS}

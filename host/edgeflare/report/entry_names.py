@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from math import inf
 from pathlib import PurePath
 
-from edgeflare.core.answer import FAILURES
+from edgeflare.core.answer import DEVIATION, FAILURES
 from edgeflare.run.harm import rank
 from edgeflare.run.nearness import counts, nearness_db
 from edgeflare.run.run_document import Finding
@@ -22,6 +22,13 @@ def sort(entry: Finding) -> str:
     if entry.kind in FAILURES or entry.cause is None:
         return entry.kind
     return entry.cause
+
+
+def named_kind(entry: Finding) -> str:
+    """Return the kind of a deviation in words, "object vanished"; empty where the task has none."""
+    if entry.kind == DEVIATION or entry.kind in FAILURES:
+        return ""
+    return entry.kind.replace("-", " ")
 
 
 def worst_first(entries: Iterable[Finding]) -> list[Finding]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from edgeflare.report.entry_names import with_article
+from edgeflare.report.entry_names import named_kind, with_article
 from edgeflare.report.input_words import input_words
 from edgeflare.run.exact_interval import exact_interval
 from edgeflare.run.harm import UNLABELLED
@@ -54,6 +55,18 @@ def harm_lines(document: RunDocument) -> Lines:
     harm = document.totals.harm
     known = harm and harm.findings
     return [("by their labels", harms_in_words(known))] if known and _labelled(known) else []
+
+
+def count_kinds(entries: Iterable[Finding]) -> dict[str, int]:
+    """Return how many deviations there are of each kind that the task tells apart, most first."""
+    return dict(Counter(kind for kind in map(named_kind, entries) if kind).most_common())
+
+
+def kind_lines(document: RunDocument) -> Lines:
+    """Return how many findings there are of each kind; nothing where the task tells none apart."""
+    kinds = count_kinds(document.findings)
+    line = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items())
+    return [("kinds", line)] if kinds else []
 
 
 def duplicate_lines(totals: Totals) -> Lines:

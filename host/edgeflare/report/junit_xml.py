@@ -17,7 +17,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from edgeflare.report.answer_words import decisions
 from edgeflare.report.arm_lines import details
-from edgeflare.report.entry_names import number, sort
+from edgeflare.report.entry_names import named_kind, number, sort
 from edgeflare.report.figure_lines import unmutated_lines
 from edgeflare.run.harm import rank
 from edgeflare.run.nearness import counts, measure_name, nearness_db
@@ -159,7 +159,8 @@ def _add_failure(case: Element, document: RunDocument, title: str, entry: Findin
     case.set("time", _seconds(entry.seconds))
     said = decisions(document, entry)
     harm = f", {entry.harm.replace('-', ' ')}" if entry.harm else ""
-    message = f"{title}{sort(entry)}{harm}: {said} (strength {number(entry.strength, 4)})"
+    kind = f", {named_kind(entry)}" if named_kind(entry) else ""
+    message = f"{title}{sort(entry)}{kind}{harm}: {said} (strength {number(entry.strength, 4)})"
     failure = SubElement(case, "failure", message=for_xml(message), type=sort(entry))
     distortion = entry.distortion
     lines = [

@@ -10,6 +10,7 @@ from edgeflare.report.answer_words import answer_words
 from edgeflare.report.arm_lines import arm_lines
 from edgeflare.report.entry_names import (
     SORTS,
+    named_kind,
     number,
     seed_of,
     show_nearness,
@@ -19,10 +20,12 @@ from edgeflare.report.entry_names import (
 from edgeflare.report.figure_lines import (
     duplicate_lines,
     harm_lines,
+    kind_lines,
     nearness_lines,
     unmutated_lines,
     who_was_right,
 )
+from edgeflare.report.structured_answers import shortened
 from edgeflare.run.nearness import counts
 from edgeflare.run.replay_outcome import deviating_now, regressed, tried
 from edgeflare.run.run_document import Finding, ReplayOutcome, RunDocument
@@ -30,6 +33,9 @@ from edgeflare.untrusted_text import for_markdown
 
 ROWS = 10
 """Entries that a table lists; GitHub cuts off a summary of more than 1 MiB."""
+
+CELL = 400
+"""Characters of an answer that a table shows; a text may have thousands."""
 
 STOPPED = "This is not the whole run: it was stopped before its end (`{}`)."
 
@@ -76,6 +82,7 @@ def _facts(document: RunDocument) -> list[tuple[str, str]]:
         ("seeds", f"{totals.seeds:,}, of which {totals.deviating_seeds:,} already deviate"),
         ("findings", f"{totals.findings:,} of {searched:,} ({totals.success_rate:.1%})"),
         ("causes", _causes(document)),
+        *kind_lines(document),
         *harm_lines(document),
         (
             "queries for a finding",
@@ -94,6 +101,7 @@ def _replay_facts(document: RunDocument, replay: ReplayOutcome) -> list[tuple[st
         ("mended", f"{len(replay.mended):,}"),
         ("seeds that deviate only now", f"{len(replay.deviating_seeds):,}"),
         ("causes", _causes(document)),
+        *kind_lines(document),
         *harm_lines(document),
         *duplicate_lines(document.totals),
     ]
@@ -139,10 +147,12 @@ def _entries(document: RunDocument, entries: Sequence[Finding]) -> str:
     labelled = any(entry.harm for entry in entries)
     searched = document.replay is None
     answers = answer_columns(entries)
+    kinds = any(map(named_kind, entries))
     rows = [
         (
             for_markdown(seed_of(entry)),
-            *(for_markdown(answer_cell(document, entry, name)) for name in answers),
+            *(for_markdown(_cell(document, entry, name)) for name in answers),
+            *([named_kind(entry) or "–"] if kinds else []),
             sort(entry),
             *([who_was_right(entry) or "–"] if labelled else []),
             number(entry.strength, 3),
@@ -151,10 +161,23 @@ def _entries(document: RunDocument, entries: Sequence[Finding]) -> str:
         )
         for entry in worst_first(entries)[:ROWS]
     ]
-    right, queries = ["right"] if labelled else [], ["queries"] if searched else []
-    table = _table(("seed", *answers, "cause", *right, "strength", *queries, "dB"), rows)
+    header = (
+        "seed",
+        *answers,
+        *(["kind"] if kinds else []),
+        "cause",
+        *(["right"] if labelled else []),
+        "strength",
+        *(["queries"] if searched else []),
+        "dB",
+    )
+    table = _table(header, rows)
     rest = len(entries) - len(rows)
     return f"{table}\n\nand {rest:,} more" if rest else table
+
+
+def _cell(document: RunDocument, entry: Finding, column: str) -> str:
+    return shortened(answer_cell(document, entry, column), CELL)
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.table import Table
 
 from edgeflare.report.entry_names import last_parts
-from edgeflare.report.figure_lines import duplicate_lines
+from edgeflare.report.figure_lines import duplicate_lines, kind_lines
 from edgeflare.run.replay_outcome import deviating_now, tried
 from edgeflare.run.run_document import ChangedKind, ReplayOutcome, RunDocument
 
@@ -38,7 +38,7 @@ def replay_totals(document: RunDocument, replay: ReplayOutcome) -> Table:
     but = [seed_id for seed_id in mended if seed_id in worse]
     if but:
         table.add_row("mended, but its seed deviates", _ids(but))
-    for name, line in duplicate_lines(document.totals):
+    for name, line in (*kind_lines(document), *duplicate_lines(document.totals)):
         table.add_row(name, line)
     changes = replay.changed_kind
     if changes:

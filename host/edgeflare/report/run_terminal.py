@@ -15,6 +15,7 @@ from rich.text import Text
 from edgeflare.campaign.dry_run import DryRun
 from edgeflare.report.answer_columns import answer_cell, answer_columns, table_title
 from edgeflare.report.entry_names import (
+    named_kind,
     seed_of,
     show_nearness,
     sort,
@@ -23,12 +24,14 @@ from edgeflare.report.entry_names import (
 from edgeflare.report.figure_lines import (
     duplicate_lines,
     harm_lines,
+    kind_lines,
     nearness_lines,
     unmutated_lines,
     who_was_right,
 )
 from edgeflare.report.interface_lines import interface_lines
 from edgeflare.report.replay_terminal import REPLAY_TITLES, replay_totals
+from edgeflare.report.structured_answers import shortened
 from edgeflare.run.nearness import counts
 from edgeflare.run.run_document import Finding, RunDocument
 from edgeflare.run.run_header import RunHeader
@@ -37,6 +40,9 @@ from edgeflare.untrusted_text import printable
 
 ROWS = 12
 """Findings that a table lists; the rest is a line that says where to find them."""
+
+CELL = 80
+"""Characters of an answer that a table shows; a text may have thousands."""
 
 
 def print_run(console: Console, document: RunDocument, where: str) -> None:
@@ -154,6 +160,7 @@ def _totals(document: RunDocument) -> Table:
         ("seeds", f"{totals.seeds}, of which {totals.deviating_seeds} already deviate"),
         ("findings", f"{totals.findings} of {searched} ({totals.success_rate:.1%})"),
         ("causes", _counted(map(sort, document.findings)) or "–"),
+        *kind_lines(document),
         *harm_lines(document),
         (
             "queries for a finding",
@@ -200,6 +207,9 @@ def _findings(document: RunDocument, entries: Sequence[Finding], title: str) -> 
     labelled = any(entry.harm for entry in entries)
     for name in answers:
         table.add_column(name, overflow="fold", min_width=len(name))
+    kinds = any(map(named_kind, entries))
+    if kinds:
+        table.add_column("kind", overflow="fold", min_width=11)
     if numbers:
         table.add_column("on", no_wrap=True)
     table.add_column("cause", no_wrap=True)
@@ -212,7 +222,8 @@ def _findings(document: RunDocument, entries: Sequence[Finding], title: str) -> 
         table.add_row(
             Text(seed_of(entry)),
             # As text, since names may read as markup.
-            *(Text(answer_cell(document, entry, name)) for name in answers),
+            *(Text(_cell(document, entry, name)) for name in answers),
+            *([named_kind(entry) or "–"] if kinds else []),
             *([numbers[entry.device]] if numbers else []),
             sort(entry),
             *([who_was_right(entry) or "–"] if labelled else []),
@@ -225,6 +236,10 @@ def _findings(document: RunDocument, entries: Sequence[Finding], title: str) -> 
         table.caption = f"and {len(entries) - len(shown)} more"
         table.caption_justify = "left"
     return table
+
+
+def _cell(document: RunDocument, entry: Finding, column: str) -> str:
+    return shortened(printable(answer_cell(document, entry, column)), CELL)
 
 
 def _counted(values: Iterable[str]) -> str:
