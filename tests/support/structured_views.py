@@ -45,8 +45,8 @@ def structured_finding(task: str, view: View | None = None, **fields: Any) -> di
     """Return the fields of a finding with answers of such a task."""
     labels = {"original": 0, "twin": 0, "device": 1}
     return {
-        "labels": labels, "probabilities": {}, "strength": 0.25, "cause": "kernel",
-        "kind": KINDS[task], "tied": dict.fromkeys(labels, False),
+        "labels": labels, "probabilities": dict.fromkeys(labels, ()), "strength": 0.25,
+        "cause": "kernel", "kind": KINDS[task], "tied": dict.fromkeys(labels, False),
         "answers": [view or VIEWS[task]], **fields,
     }  # fmt: skip
 

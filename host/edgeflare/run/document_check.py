@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from edgeflare.core.answer_view import AnswerView, ClassesView, RegressionView
 from edgeflare.errors import UserError
+from edgeflare.run.answer_view_check import wrong_view
 from edgeflare.run.json_file import Schema, load_json, packaged_schema, parse_json
 from edgeflare.run.run_document import Finding, RunDocument, from_json, to_json
 
@@ -74,17 +74,6 @@ def _wrong_entry(place: str, entry: Finding, devices: set[str]) -> Iterator[str]
         counted = classes or arm not in entry.probabilities  # values have no probabilities
         if label is not None and label >= classes and counted:
             yield f"{place}.labels.{arm} is {label}, but {arm} has {classes} probabilities"
-    for n, view in enumerate(entry.answers or ()):
-        yield from _wrong_view(f"{place}.answers[{n}]", view)
-
-
-def _wrong_view(place: str, view: AnswerView) -> Iterator[str]:
-    if isinstance(view, ClassesView):
-        for arm, label in view.decisions.items():
-            classes = len(view.probabilities.get(arm, ()))
-            if label is not None and label >= classes:
-                yield f"{place}.decisions.{arm} is {label}, but {arm} has {classes} probabilities"
-    if isinstance(view, RegressionView):
-        for arm, values in view.values.items():
-            if values is not None and len(values) != len(view.names):
-                yield f"{place}.values.{arm} has {len(values)} values, but names {len(view.names)}"
+    for key in ("answers", "seed_answers"):
+        for n, view in enumerate(getattr(entry, key) or ()):
+            yield from wrong_view(f"{place}.{key}[{n}]", view)
