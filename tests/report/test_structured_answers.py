@@ -33,8 +33,8 @@ TASKS = tuple(KINDS)
 SAID = {
     "transcript": "original, twin: one two three; device: one four three five; edit distance 2",
     "detection": "original: 2: face 0.51, face 0.93; twin: 1: face 0.92; device: 1: face 0.81",
-    "segmentation": "mean IoU of original and device 0.5833, at least 0.9 is none, largest region "
-    "that differs 4 pixels, from 3 a deviation",
+    "segmentation": "mean IoU of original and device 0.5833, a deviation below 0.9; largest region "
+    "that differs 4 pixels, a deviation from 3 on",
 }
 
 

@@ -50,9 +50,9 @@ def masks_apart(view: SegmentationView, compared: tuple[str, str]) -> str | None
         return None
     head = f" in {view.head}" if view.head else ""
     iou = f"mean IoU of {' and '.join(compared)} {view.mean_iou:.4g}{head}"
-    region = f", largest region that differs {view.region or 0:,} pixels"
-    least = "" if view.least_region is None else f", from {view.least_region:,} a deviation"
-    return f"{iou}, at least {view.least_iou:g} is none{region}{least}"
+    region = f"largest region that differs {view.region or 0:,} pixels"
+    least = "" if view.least_region is None else f", a deviation from {view.least_region:,} on"
+    return f"{iou}, a deviation below {view.least_iou:g}; {region}{least}"
 
 
 def class_shares(runs: tuple[int, ...]) -> dict[int, float]:

@@ -13,8 +13,10 @@ from edgeflare.report.html.answer_blocks import (
     distance_block,
     score_line,
 )
+from edgeflare.report.html.answered_input import AnsweredInput
 
 SIDES = ("below", "above")
+TRIGGER = AnsweredInput("trigger", ("original", "device"), None, 1_000)
 
 
 def threshold(scores: dict[str, float | None], at: float) -> ThresholdView:
@@ -28,7 +30,7 @@ def test_each_head_has_a_block() -> None:
         ThresholdView("alive", SIDES, 0.5, {"original": 0.4}, {"original": 0}),
         ClassesView("size", (), {"original": (0.2, 0.8)}, {"original": 1}),
     )
-    blocks = answer_blocks(heads)
+    blocks = answer_blocks(heads, TRIGGER)
     assert [(one.kind, one.head) for one in blocks] == [
         ("classes", "kind"),
         ("scores", "alive"),
@@ -39,7 +41,7 @@ def test_each_head_has_a_block() -> None:
 
 
 def test_a_head_without_answers_has_none() -> None:
-    assert answer_blocks([ClassesView("", (), {}, {})]) == ()
+    assert answer_blocks([ClassesView("", (), {}, {})], TRIGGER) == ()
 
 
 def test_arms_stand_in_their_order() -> None:

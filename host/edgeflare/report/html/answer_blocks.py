@@ -8,10 +8,21 @@ from typing import ClassVar, TypeAlias
 
 import numpy as np
 
-from edgeflare.core.answer_view import AnswerView, ClassesView, RegressionView, ThresholdView
+from edgeflare.core.answer_view import (
+    AnswerView,
+    ClassesView,
+    DetectionView,
+    RegressionView,
+    SegmentationView,
+    ThresholdView,
+)
 from edgeflare.core.input_view import ValuesView
 from edgeflare.report.entry_names import ARMS, class_name
+from edgeflare.report.html.answered_input import AnsweredInput
 from edgeflare.report.html.comparison_plot import ComparisonPlot, comparison_plot, figure
+from edgeflare.report.html.mask_group import MaskGroup, mask_group
+from edgeflare.report.html.object_table import ObjectTable, object_table
+from edgeflare.report.html.text_table import TextTable, text_table
 
 TOP = 5
 """Classes of each arm that are shown."""
@@ -107,21 +118,35 @@ class DistanceBlock:
     of: str
 
 
-AnswerBlock: TypeAlias = ClassTable | ScoreLine | DistanceBlock
+AnswerBlock: TypeAlias = (
+    ClassTable | ScoreLine | DistanceBlock | TextTable | ObjectTable | MaskGroup
+)
 
 
-def answer_blocks(views: Sequence[AnswerView]) -> tuple[AnswerBlock, ...]:
-    """Return a block for each head of which an arm answered something."""
-    blocks = map(_block, views)
+def answer_blocks(views: Sequence[AnswerView], answered: AnsweredInput) -> tuple[AnswerBlock, ...]:
+    """Return a block for each head of which an arm answered something.
+
+    Args:
+        views: of the answers.
+        answered: the input that they are of.
+
+    """
+    blocks = (_block(view, answered) for view in views)
     return tuple(one for one in blocks if not isinstance(one, ClassTable) or one.rows)
 
 
-def _block(view: AnswerView) -> AnswerBlock:
+def _block(view: AnswerView, answered: AnsweredInput) -> AnswerBlock:
     if isinstance(view, ThresholdView):
         return score_line(view)
     if isinstance(view, RegressionView):
         return distance_block(view)
-    return class_table(view) if isinstance(view, ClassesView) else ClassTable(view.head, (), ())
+    if isinstance(view, ClassesView):
+        return class_table(view)
+    if isinstance(view, DetectionView):
+        return object_table(view, answered.what)
+    if isinstance(view, SegmentationView):
+        return mask_group(view, answered)
+    return text_table(view, answered)
 
 
 def class_table(view: ClassesView) -> ClassTable:

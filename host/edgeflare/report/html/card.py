@@ -8,22 +8,34 @@ from itertools import groupby
 
 from edgeflare.report.answer_words import (
     answer_views,
+    compared_arms,
     decided,
     decision_name,
     decisions,
     distance_view,
+    edited_words,
+    mask_view,
+    seed_views,
+    structured_views,
 )
-from edgeflare.report.entry_names import class_name, seed_of, sort
+from edgeflare.report.entry_names import class_name, named_kind, seed_of, sort
 from edgeflare.report.html.answer_blocks import AnswerBlock, answer_blocks
+from edgeflare.report.html.answered_input import AnsweredInput
+from edgeflare.report.html.answered_shots import answered_shots, without_shown
 from edgeflare.report.html.divergence_plot import Divergence, divergence_of
 from edgeflare.report.html.explanation_view import ExplanationView
 from edgeflare.report.html.page_allowance import PageAllowance
+from edgeflare.report.html.pictures import Picture
 from edgeflare.report.html.shots import ShotGroup, shot_groups
 from edgeflare.report.html.stored_views import stored_views
+from edgeflare.report.structured_answers import shortened
 from edgeflare.run.harm import rank
 from edgeflare.run.nearness import counts
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding, RunDocument
+
+TITLE = 60
+"""Characters of an answer in a card's title; a text may have thousands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +44,9 @@ class Card:
 
     Attributes:
         entry: the entry of the document.
-        sort: its cause, or its kind.
+        sort: its cause, or how an arm failed.
+        kind: of the deviation, "object-vanished"; empty where the task tells none apart.
+        edits: the edit distance of the compared arms' texts; None of other answers.
         harm: who was right, "original right"; None where that is not known.
         rank: its place by harm, from 0.
         counts: whether it is as near and as strong as was asked for.
@@ -40,8 +54,11 @@ class Card:
         title: the decisions of the compared arms, "Sneaker → Sandal".
         words: who decided what.
         seed_class: the name of the seed's own label, or None.
-        labels: the names of the classes that an arm decided on, by their numbers.
-        answers: what the arms answered, a block for each head of the model.
+        labels: the names of the classes that an arm decided on, by their numbers; none of answers
+            with structure, whose numbers mean nothing beside other entries.
+        answers: what the arms answered, a block for each head of the model; texts of sounds lie in
+            `shots`.
+        seed_answers: the same of the seed, where that is shown.
         operators: those applied, in order, repetitions counted.
         shots: its inputs, a group for each of the model's.
         explanation: why it deviates, where that was looked for.
@@ -51,6 +68,8 @@ class Card:
 
     entry: Finding
     sort: str
+    kind: str
+    edits: int | None
     harm: str | None
     rank: int
     counts: bool
@@ -60,6 +79,7 @@ class Card:
     seed_class: str | None
     labels: Mapping[int, str]
     answers: tuple[AnswerBlock, ...]
+    seed_answers: tuple[AnswerBlock, ...]
     operators: tuple[str, ...]
     shots: tuple[ShotGroup, ...]
     explanation: ExplanationView | None
@@ -83,9 +103,16 @@ def make_card(
         explanation: why it deviates, where that was looked for.
 
     """
+    stored = stored_views(directory, entry, document.pair)
+    groups = shot_groups(stored, allowance)
+    answers = _answers(document, entry, groups, allowance)
+    groups = answered_shots(groups, answers)
+    *on_seed, on_trigger = (without_shown(groups, blocks) for blocks in answers.values())
     return Card(
         entry=entry,
         sort=sort(entry),
+        kind=entry.kind if named_kind(entry) else "",
+        edits=edited_words(document, entry),
         harm=entry.harm.replace("-", " ") if entry.harm else None,
         rank=rank(entry),
         counts=counts(entry),
@@ -94,12 +121,39 @@ def make_card(
         words=decisions(document, entry),
         seed_class=_seed_class(document, entry),
         labels=_labels(document, entry),
-        answers=answer_blocks(answer_views(document, entry)),
+        answers=on_trigger,
+        seed_answers=tuple(block for blocks in on_seed for block in blocks),
         operators=_counted(entry.operators),
-        shots=shot_groups(stored_views(directory, entry, document.pair), allowance),
+        shots=groups,
         explanation=explanation,
         divergence=None if explanation is None else divergence_of(explanation),
     )
+
+
+def _answers(
+    document: RunDocument, entry: Finding, groups: Sequence[ShotGroup], allowance: PageAllowance
+) -> dict[str, tuple[AnswerBlock, ...]]:
+    """Return the blocks of the answers by the input that they are of, the trigger last.
+
+    A seed that deviates itself is its own trigger.
+    """
+    shown = {
+        shot.what: shot
+        for group in reversed(groups)
+        for shot in group.shots
+        if isinstance(shot, Picture) and shot.uri is not None
+    }
+    itself = entry.seed_image == entry.image or entry.distortion.linf == 0
+    views = {"seed": answer_views(document, entry)}
+    if not itself:
+        views = {"seed": seed_views(document, entry), "trigger": answer_views(document, entry)}
+    return {
+        what: answer_blocks(
+            some,
+            AnsweredInput(what, compared_arms(document), shown.get(what), allowance.picture),
+        )
+        for what, some in views.items()
+    }
 
 
 def _title(document: RunDocument, entry: Finding) -> str:
@@ -109,26 +163,36 @@ def _title(document: RunDocument, entry: Finding) -> str:
     view = distance_view(entry)
     if view is not None and view.distance is not None:
         return f"{view.distance / view.tolerance:.4g} times the tolerance"
-    first = "twin" if document.find == "kernel" else "original"
-    return " → ".join(decided(document, entry, arm) for arm in (first, "device"))
+    masks = mask_view(entry)
+    if masks is not None and masks.mean_iou is not None:
+        return f"mean IoU {masks.mean_iou:.4g}"
+    said = [decided(document, entry, arm) for arm in compared_arms(document)]
+    if structured_views(document, entry):
+        said = [shortened(one, TITLE) for one in said]
+    return " → ".join(said)
 
 
 def _seed_class(document: RunDocument, entry: Finding) -> str | None:
-    """Return the name of the seed's label; None where there is none, or answers are values."""
-    if entry.seed_label is None or distance_view(entry) is not None:
+    """Return the name of the seed's label; None where there is none, or answers are no classes."""
+    if entry.seed_label is None or not _chosen(document, entry):
         return None
     return class_name(document.classes, entry.seed_label)
 
 
 def _labels(document: RunDocument, entry: Finding) -> Mapping[int, str]:
-    """Return the names of what an arm decided on, by number; of values none."""
-    if distance_view(entry) is not None:
+    """Return the names of what an arm decided on, by number; of values and structures none."""
+    if not _chosen(document, entry):
         return {}
     return {
         label: decision_name(document, entry, arm)
         for arm, label in sorted(entry.labels.items(), key=lambda one: one[1] or 0)
         if label is not None
     }
+
+
+def _chosen(document: RunDocument, entry: Finding) -> bool:
+    """Whether the arms chose one of several."""
+    return distance_view(entry) is None and not structured_views(document, entry)
 
 
 def _counted(operators: Sequence[str]) -> tuple[str, ...]:

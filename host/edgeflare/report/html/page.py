@@ -15,10 +15,11 @@ from markupsafe import Markup
 from edgeflare.report.answer_words import answer_words
 from edgeflare.report.arm_lines import arm_lines, details
 from edgeflare.report.entry_names import SORTS, number, worst_first
-from edgeflare.report.figure_lines import nearness_lines, unmutated_lines
+from edgeflare.report.figure_lines import kind_lines, nearness_lines, unmutated_lines
 from edgeflare.report.html.card import Card, make_card
 from edgeflare.report.html.charts import charts_of
 from edgeflare.report.html.explanation_view import ExplanationView
+from edgeflare.report.html.mask_group import mask_pictures
 from edgeflare.report.html.page_allowance import PageAllowance, allowance
 from edgeflare.report.html.replay_view import replay_of
 from edgeflare.report.html.sounds import SoundFigure
@@ -61,7 +62,8 @@ def render_page(
     script = _packaged("gallery.js")
     replay = replay_of(document)
     entries = [entry for some in document.lists.values() for entry in some]
-    most = PageAllowance(allowance(sum(4 if entry.refined else 3 for entry in entries)))
+    pictures = sum((4 if entry.refined else 3) + mask_pictures(entry) for entry in entries)
+    most = PageAllowance(allowance(pictures))
     findings_first = sorted(document.lists, key=lambda key: key != "findings")
     lists = {
         key: _cards(document, worst_first(document.lists[key]), directory, most, explanations)
@@ -78,6 +80,7 @@ def render_page(
         charts=charts_of(document),
         unmutated=unmutated_lines(document),
         nearness=[] if replay else nearness_lines(document),
+        kinds=kind_lines(document),
         figures={} if document.unmutated is None else to_json(document.unmutated),
         lists=lists,
         inputs=input_words(document.pair),
@@ -135,11 +138,19 @@ def _choices(cards: Sequence[Card]) -> dict[str, Any]:
     strengths = [card.entry.strength for card in cards if card.entry.strength is not None]
     return {
         "sorts": [(name, sorts[name]) for name in SORTS if sorts[name]],
-        "labels": [(label, names[label], labels[label]) for label in sorted(labels)],
+        "labels": [(label, names[label], labels[label]) for label in sorted(labels)]
+        or _kinds(cards),
         "harms": [] if harms.keys() <= {UNLABELLED} else list(harms.items()),
         "devices": sorted(devices.items()),
         "strongest": max(strengths, default=0.0),
     }
+
+
+def _kinds(cards: Sequence[Card]) -> list[tuple[str, str, int]]:
+    """Return the kinds of deviations, where there is more than one."""
+    kinds = Counter(card.kind for card in cards if card.kind)
+    named = [(kind, kind.replace("-", " "), count) for kind, count in kinds.most_common()]
+    return named if len(named) > 1 else []
 
 
 def _bar(percent: float) -> str:

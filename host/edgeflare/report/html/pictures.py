@@ -16,6 +16,7 @@ import cv2
 import numpy as np
 
 from edgeflare.core.input_view import ImageView
+from edgeflare.report.html.drawn_box import DrawnBox
 from edgeflare.report.html.stored_views import StoredView
 from edgeflare_operators.operator_registry import Image
 
@@ -38,6 +39,7 @@ class Picture:
         width: of the image itself, in pixels.
         height: likewise.
         gain: what a difference was multiplied by, else None.
+        boxes: of the objects that the arms detected in it.
 
     """
 
@@ -47,6 +49,7 @@ class Picture:
     width: int = 0
     height: int = 0
     gain: float | None = None
+    boxes: tuple[DrawnBox, ...] = ()
 
 
 def pictures_of(stored: Sequence[StoredView], most: int) -> tuple[Picture, ...]:

@@ -21,6 +21,7 @@ from edgeflare.report.html.spectrogram import (
     waveform_image,
 )
 from edgeflare.report.html.stored_views import StoredView
+from edgeflare.report.html.text_table import TextTable
 
 HIGHEST = 32_767.0
 """The largest sample of a sound."""
@@ -43,6 +44,7 @@ class SoundFigure:
         kilohertz: half the sample rate.
         gain: what waveform and player of a difference were multiplied by, else None. The
             spectrogram is not magnified.
+        texts: what the arms made of it, where their answers are texts.
 
     """
 
@@ -55,6 +57,7 @@ class SoundFigure:
     seconds: float = 0.0
     kilohertz: float = 0.0
     gain: float | None = None
+    texts: tuple[TextTable, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
