@@ -32,6 +32,7 @@ from edgeflare.devices.device import Device, connect
 from edgeflare.diagnose.compression_localization import CompressionLocalizer
 from edgeflare.diagnose.execution_modes import ask_device, ask_host
 from edgeflare.diagnose.kernel_localization import KernelLocalizer
+from edgeflare.diagnose.output_stage import OutputStage
 from edgeflare.diagnose.probed_arm import OpenProbe, State
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.model_probe import HostProbe, Probe, ProbeRefused, Values
@@ -112,10 +113,11 @@ class Watch:
         return taken
 
     def _vote(self, encoded: Values) -> None:
-        decoder, path = self.past.header.arms[Arm.TWIN], self.pair.compressed
+        stage = OutputStage(self.pair.interface, self.past.header.arms[Arm.TWIN])
+        path = self.pair.compressed
         with ThreadPoolExecutor(1) as pool:
-            asked = pool.submit(ask_device, self.device, path, decoder, encoded)
-            ask_host(path, decoder, encoded)
+            asked = pool.submit(ask_device, self.device, path, stage, encoded)
+            ask_host(path, stage, encoded)
             asked.result()
 
     def _lose(self, graph: Graph, state: State, image: NDArray[np.uint8]) -> None:

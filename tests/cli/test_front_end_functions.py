@@ -99,11 +99,11 @@ def test_what_a_run_names_is_imported_only_when_named_again(
     refused = start(command, run, *options)
 
     assert refused.code == 2
-    assert refused.complaint().endswith(f"name it again with --front-end {function}")
-    other = start(command, run, *options, "--front-end", "elsewhere.py:features")
+    assert refused.complaint().endswith(f"name it again with --function {function}")
+    other = start(command, run, *options, "--function", "elsewhere.py:features")
     assert other.code == 2
     assert not (pair / "imported").exists()
-    named = start(command, run, *options, "--front-end", function)
+    named = start(command, run, *options, "--function", function)
     assert named.code == (1 if command == "replay" else 0), named.err
     assert (pair / "imported").exists()
 
@@ -112,8 +112,8 @@ def test_a_front_end_that_changed_since_is_refused(run: Path, pair: Path, start:
     function = f"{pair / 'front.py'}:features"
     (pair / "front.py").write_text(FRONT_END.replace("8000.0", "9000.0"))
     try:
-        said = start("explain", run, "--front-end", function)
+        said = start("explain", run, "--function", function)
     finally:
         (pair / "front.py").write_text(FRONT_END)
     assert said.code == 2
-    assert "the code of the front end" in said.complaint()
+    assert f"the code of {function} is another" in said.complaint()

@@ -10,6 +10,7 @@ import numpy as np
 
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.campaign.panel import PanelDeviceLost
+from edgeflare.campaign.stage_differences import StageDifferences, stage_differences
 from edgeflare.core.arm import Arm
 from edgeflare.core.evaluated_query import EvaluatedQuery
 from edgeflare.core.outcome import answers_by_arm
@@ -33,6 +34,7 @@ class DryRun:
         deviating: on how many device and original, or device and twin where there is no original,
             differ.
         warnings: what looks wrong, a line each.
+        stages: what the device's own stages change; None where it has none of its own.
 
     """
 
@@ -41,6 +43,7 @@ class DryRun:
     right: Mapping[Arm, int]
     deviating: int
     warnings: Sequence[str]
+    stages: StageDifferences | None = None
 
 
 def evaluate_first_seeds(opened: OpenedPair) -> DryRun:
@@ -68,6 +71,7 @@ def evaluate_first_seeds(opened: OpenedPair) -> DryRun:
         warnings=opened.pair.interface.opened_task.warnings(
             by_arm.get(Arm.ORIGINAL), by_arm[Arm.TWIN], np.array(labels) if labels else None
         ),
+        stages=None if opened.stages is None else stage_differences(opened, len(evaluated)),
     )
 
 

@@ -9,7 +9,11 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any, TypeAlias
 
-from edgeflare.campaign.pair_checks import require_comparable, require_original
+from edgeflare.campaign.pair_checks import (
+    require_comparable,
+    require_fitting_device,
+    require_original,
+)
 from edgeflare.campaign.panel import ArmModel, Panel
 from edgeflare.campaign.pipeline import Pipeline
 from edgeflare.campaign.plan_defaults import default_ensemble
@@ -30,8 +34,8 @@ from edgeflare.models.compressed_model import (
     open_compressed,
     open_member,
 )
-from edgeflare.models.evaluator import HostModel
-from edgeflare.models.inputs_before_outputs import InputsBeforeOutputs, as_read_by
+from edgeflare.models.decoder_rows import as_read_by
+from edgeflare.models.evaluator import Evaluator, HostModel
 from edgeflare.models.kernels import Kernels
 from edgeflare.models.model_inputs import ModelInputs, model_rows
 from edgeflare.models.original import open_original
@@ -43,8 +47,26 @@ _INPUTS_IN_BATCH = 64
 
 
 @dataclass(frozen=True, slots=True)
+class DeviceStages:
+    """What stands before and behind the model on the devices, where that is not the pair's own.
+
+    Attributes:
+        on_device: the first device, with its own encoder and decoder.
+        as_pair: the first device, with those that the pair's other arms have.
+
+    """
+
+    on_device: ArmModel
+    as_pair: ArmModel
+
+
+@dataclass(frozen=True, slots=True)
 class OpenedPair:
-    """A pair whose models, seeds and devices are open, and the time that opening took."""
+    """A pair whose models, seeds and devices are open, and the time that opening took.
+
+    `stages` is what the devices have of their own before and behind the model; None where they have
+    nothing.
+    """
 
     pair: Pair
     inputs: ModelInputs
@@ -53,6 +75,7 @@ class OpenedPair:
     devices: tuple[Device, ...]
     ensemble: tuple[Kernels, ...]
     opening_seconds: float
+    stages: DeviceStages | None = None
 
     def pipeline(self, stopped: Callable[[], bool] = lambda: False) -> Pipeline[Any]:
         """Return an empty pipeline outside a campaign; it waits for no device to cool down."""
@@ -139,26 +162,54 @@ def open_pair(
         pair, str(pair.compressed), twin, inputs, seeds, earlier.get(Arm.TWIN)
     )
     require_comparable(pair, hosts)
-    decoder = hosts[Arm.TWIN].decoder
+    as_pair = hosts[Arm.TWIN]
+    on_device = _with_device_stages(pair, as_pair, inputs, twin, seeds, earlier.get(Arm.DEVICE))
     devices = tuple(stack.enter_context(connect(profile)) for profile in profiles)
+    sessions = [_open_on_device(pair, device, twin) for device in devices]
     on_devices = [
-        replace(hosts[Arm.TWIN], evaluator=as_read_by(decoder, _open_on_device(pair, device, twin)))
-        for device in devices
+        replace(on_device, evaluator=as_read_by(interface.on_device, session))
+        for session in sessions
     ]
-    members: dict[str, ArmModel] = {
-        kernels: replace(
-            hosts[Arm.TWIN],
-            evaluator=as_read_by(
-                decoder, stack.enter_context(closing(open_compressed(pair, kernels)))
-            ),
-        )
+    others: dict[str, Evaluator] = {
+        kernels: stack.enter_context(closing(open_compressed(pair, kernels)))
         for kernels in ensemble[1:]
     }
-    for member in plan.elsewhere:
-        model = stack.enter_context(open_member(pair, member))
-        members[member] = replace(hosts[Arm.TWIN], evaluator=as_read_by(decoder, model))
+    others |= {member: stack.enter_context(open_member(pair, member)) for member in plan.elsewhere}
+    members = {
+        name: replace(as_pair, evaluator=as_read_by(interface, model))
+        for name, model in others.items()
+    }
     panel = Panel(hosts, on_devices, members)
-    return OpenedPair(pair, inputs, seeds, panel, devices, ensemble, time.monotonic() - begun)
+    stages = None
+    if interface.device is not None:
+        as_pair = replace(as_pair, evaluator=as_read_by(interface, sessions[0]))
+        stages = DeviceStages(on_devices[0], as_pair)
+    seconds = time.monotonic() - begun
+    return OpenedPair(pair, inputs, seeds, panel, devices, ensemble, seconds, stages)
+
+
+def _with_device_stages(
+    pair: Pair,
+    twin: ArmModel,
+    taken: ModelInputs,
+    model: CompressedModel,
+    seeds: Seeds,
+    before: Decoder | None,
+) -> ArmModel:
+    """Return the twin with what stands around the model on the device: encoder and decoder."""
+    interface = pair.interface.device
+    if interface is None:
+        return twin
+    name = str(pair.compressed)
+    inputs = ModelInputs(interface, model.signature.inputs, name)
+    if inputs.shape != taken.shape:
+        raise UserError(
+            f"{pair.name}: as [device] says, an input is {inputs.shape}, and {taken.shape} as the"
+            " rest of pair.toml does: both have to take the same inputs"
+        )
+    on_device = host_arm(replace(pair, interface=interface), name, model, inputs, seeds, before)
+    require_fitting_device(pair, twin.decoder, on_device.decoder)
+    return on_device
 
 
 def _open_twin(pair: Pair, profile: Profile, kernels: Kernels) -> CompressedModel:
@@ -210,7 +261,7 @@ def host_arm(
     """
     task = pair.interface.opened_task
     encoder, fixed = inputs.encoder(), inputs.fixed(seeds)
-    evaluator = InputsBeforeOutputs(model) if task.reads_inputs else model
+    evaluator = as_read_by(pair.interface, model)
 
     def sample(count: int) -> RawBatch:
         ids = seeds.ids[:count] or range(min(count, len(seeds)))

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from edgeflare.campaign.panel import ArmModel
 from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Find
+from edgeflare.core.task import Decoder
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
 
@@ -39,3 +40,17 @@ def require_comparable(pair: Pair, hosts: Mapping[Arm, ArmModel]) -> None:
         )
     except UserError as error:
         raise UserError(f"{pair.name}: {error}") from None
+
+
+def require_fitting_device(pair: Pair, twin: Decoder, device: Decoder) -> None:
+    """Refuse stages of the device whose answers cannot be compared with those of the other arms.
+
+    Raises:
+        UserError: they tell another number of decisions apart.
+
+    """
+    if twin.choices != device.choices:
+        raise UserError(
+            f"{pair.name}: as [device.task] reads the outputs there are {device.choices} classes,"
+            f" and {twin.choices} as [task] does: both have to tell the same ones apart"
+        )

@@ -48,7 +48,7 @@ def _describe_pair(pair: Pair) -> dict[str, Any]:
         "compressed": os.path.abspath(pair.compressed),
         "seeds": os.path.abspath(pair.seeds),
         "sha256": pair.model_hashes(),
-        **({"front_ends": code} if (code := pair.front_end_hashes()) else {}),
+        **({"functions": code} if (code := pair.function_hashes()) else {}),
         **pair.interface.to_json(),
     }
 

@@ -73,7 +73,7 @@ def explain(
     device: Devices = None,
     original: moved_models.Original = None,
     compressed: moved_models.Compressed = None,
-    front_end: moved_models.FrontEnd = None,
+    function: moved_models.Functions = None,
     trust: run_options.Trust = False,
     _quiet: Quiet = False,
 ) -> int:
@@ -110,7 +110,7 @@ def explain(
         [entry for entry in entries if entry.seed_id not in harmed]
         for entries in (everything, chosen)
     )
-    pair = past.pair(original, compressed, front_end=front_end)
+    pair = past.pair(original, compressed, functions=function or ())
     run_to_explain = RunToExplain(
         past.directory, past.header, pair, _seed_rows(past), past.searched_seeds(pair)
     )

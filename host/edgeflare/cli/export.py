@@ -38,7 +38,7 @@ def export(
     no_models: NoModels = False,
     original: moved_models.Original = None,
     compressed: moved_models.Compressed = None,
-    front_end: moved_models.FrontEnd = None,
+    function: moved_models.Functions = None,
     _quiet: Quiet = False,
 ) -> None:
     """Write a finding as a zip that shows the deviation with nothing but numpy and a runtime.
@@ -55,7 +55,7 @@ def export(
     if seed_id is None:
         raise UserError(f"{finding} is no finding: name it by its seed's id, or by its file")
     path = out or run / f"finding-{seed_id}.zip"
-    pair = past.pair(original, compressed, front_end=front_end)
+    pair = past.pair(original, compressed, functions=function or ())
     fingerprint = past.header.pair["fingerprint"]
     explanations = unless_damaged(lambda: load_explanations(past.directory, fingerprint))
     try:

@@ -19,11 +19,12 @@ Compressed = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Where the compressed model is now, if it was moved."),
 ]
-FrontEnd = Annotated[
-    str | None,
+Functions = Annotated[
+    list[str] | None,
     typer.Option(
+        "--function",
         metavar="MODULE:FUNCTION",
-        help="The Python function that makes the features of RUN's sounds, if its pair has one, "
-        "which is never imported because a run names it.",
+        help="A Python function that RUN's pair has for features or post-processing, which is never"
+        " imported because a run names it; again for each further one.",
     ),
 ]

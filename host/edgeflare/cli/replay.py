@@ -89,7 +89,7 @@ def replay(
     device: Devices = None,
     compressed: Compressed = None,
     original: moved_models.Original = None,
-    front_end: moved_models.FrontEnd = None,
+    function: moved_models.Functions = None,
     baseline: Baseline = None,
     fail_on: FailOnWhat = ReplayFailOn.ANY,
     out: run_options.Out = None,
@@ -119,7 +119,7 @@ def replay(
     for needed in (past, against):
         if needed is not None and path.exists() and path.samefile(needed.directory.path):
             raise UserError(f"{path} is what is replayed, or its baseline: name another --out")
-    pair = past.pair(original, instead=compressed, front_end=front_end)
+    pair = past.pair(original, instead=compressed, functions=function or ())
     if not resume:
         RunDirectory.check(path, overwrite=overwrite)
     with ExitStack() as stack:

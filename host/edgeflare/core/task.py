@@ -135,6 +135,12 @@ class Task(ABC):
         strategy: name of the search strategy that is taken where the user names none.
         reads_inputs: whether its decoders read the model's inputs too, which the rows then have
             before the outputs.
+        post_processing: the Python function that a user names to make of one model's outputs what
+            its decoders read, `module:function` or `file.py:function`; empty where they read the
+            outputs themselves.
+        processed: what that function makes, the only tensor that the rows then have: (1, rows, 6)
+            float32, left, top, right, bottom, score and class of each object, and the score -1 in
+            rows that are not used. None where there is no function.
 
     """
 
@@ -142,6 +148,8 @@ class Task(ABC):
     expects: ClassVar[str]
     strategy: ClassVar[str] = "boundary"
     reads_inputs: bool = False
+    post_processing: str = ""
+    processed: Tensor | None = None
 
     @classmethod
     @abstractmethod

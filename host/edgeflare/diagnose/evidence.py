@@ -10,6 +10,7 @@ from edgeflare.core.answer import Answer
 from edgeflare.core.task import Decoder
 from edgeflare.diagnose.execution_modes import Vote
 from edgeflare.diagnose.seed_disagreement import Disagreement
+from edgeflare.diagnose.stage_votes import StageVotes
 
 MOST_DEVICE_QUERIES = 30
 """For one finding, votes and layers together; the layers get the queries that the votes leave."""
@@ -23,7 +24,8 @@ class Evidence:
         original: the original's answers; None where there is no original.
         twin: the twin's answers in the mode of the run.
         host: the twin's answers in all modes of the host, that of `twin` among them.
-        device: the device's answers in its profile's mode.
+        device: the device's answers in its profile's mode; where it has stages of its own, those
+            with the pair's, so that kernels are compared on equal inputs and decoding.
         others: the device's answers with other kernels and threads.
         recorded: labels of the device when the run verified the finding; empty where that was
             another device.
@@ -36,6 +38,7 @@ class Evidence:
             device than on the twin; None where the layers could not be observed.
         classes: names of the classes; empty where there are none.
         decoder: describes answers; None where nothing but their labels is known.
+        stages: the device's answers with its own stages; None where it has none of its own.
 
     """
 
@@ -52,6 +55,12 @@ class Evidence:
     kernel_in_layer: bool | None = None
     classes: tuple[str, ...] = ()
     decoder: Decoder | None = None
+    stages: StageVotes | None = None
+
+    @property
+    def shipped(self) -> Vote:
+        """The device's answers as it ships: with stages of its own, where it has some."""
+        return self.device if self.stages is None else self.stages.shipped
 
     def named(self, label: int | None) -> str:
         """Return the name of a class, or its number where it has none."""
@@ -80,7 +89,9 @@ class Evidence:
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values."""
         votes = [self.original, *self.host, self.device, *self.others]
+        stages = {} if self.stages is None else {"stages": self.stages.to_json(self._vote)}
         return {
+            **stages,
             "votes": [self._vote(vote) for vote in votes if vote is not None],
             "recorded": list(self.recorded),
             "same_runtime": self.same_runtime,

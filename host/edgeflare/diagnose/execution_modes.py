@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer
 from edgeflare.core.arm import Arm
-from edgeflare.core.task import Decoder
+from edgeflare.core.tensor import RawBatch
 from edgeflare.devices.device import Device
+from edgeflare.diagnose.output_stage import OutputStage
 from edgeflare.errors import UserError
-from edgeflare.models.evaluator import Evaluator
-from edgeflare.models.inputs_before_outputs import as_read_by
+from edgeflare.models.evaluator import Evaluator, Signature
 from edgeflare.models.invocation import ONCE, Invocation
 from edgeflare.models.kernels import Kernels
 from edgeflare.models.tflite import open_tflite
@@ -139,7 +139,7 @@ class Vote:
 def ask(
     mode: ExecutionMode,
     evaluator: Evaluator,
-    decoder: Decoder,
+    stage: OutputStage,
     inputs: NDArray[np.generic],
     times: int,
 ) -> list[Vote]:
@@ -148,7 +148,7 @@ def ask(
     Args:
         mode: how the model is run, as votes report it.
         evaluator: the model.
-        decoder: reads labels from its outputs.
+        stage: reads answers from its outputs.
         inputs: (batch, …) encoded inputs.
         times: number of answers to each.
 
@@ -159,13 +159,24 @@ def ask(
         InfrastructureError: the model or its device was lost.
 
     """
-    evaluator = as_read_by(decoder, evaluator)
-    answers: list[list[Answer]] = []
-    checksums: list[list[int]] = []
-    for _ in range(times):
-        batch = evaluator.submit(inputs).result()
-        answers.append(list(decoder.read(batch)))
-        checksums.append([zlib.crc32(output.tobytes()) for output in batch.outputs])
+    return votes(mode, stage, evaluator.signature, inputs, repeated(evaluator, inputs, times))
+
+
+def repeated(evaluator: Evaluator, inputs: NDArray[np.generic], times: int) -> list[RawBatch]:
+    """Run a model on inputs several times, each time as a batch of its own."""
+    return [evaluator.submit(inputs).result() for _ in range(times)]
+
+
+def votes(
+    mode: ExecutionMode,
+    stage: OutputStage,
+    signature: Signature,
+    inputs: NDArray[np.generic],
+    batches: Sequence[RawBatch],
+) -> list[Vote]:
+    """Return a vote for each input, from the raw outputs of all times that it was asked about."""
+    answers = [stage.answers(signature, inputs, batch) for batch in batches]
+    checksums = [[zlib.crc32(output.tobytes()) for output in batch.outputs] for batch in batches]
     return [
         _vote(mode, list(said), list(sums))
         for said, sums in zip(zip(*answers, strict=True), zip(*checksums, strict=True), strict=True)
@@ -174,7 +185,7 @@ def ask(
 
 def ask_host(
     path: Path,
-    decoder: Decoder,
+    stage: OutputStage,
     inputs: NDArray[np.generic],
     invocation: Invocation = ONCE,
     opened: Mapping[ExecutionMode, Evaluator] | None = None,
@@ -185,7 +196,7 @@ def ask_host(
 
     Args:
         path: the compressed model.
-        decoder: reads labels from its outputs.
+        stage: reads answers from its outputs.
         inputs: the rows of a batch, see `Evaluator`.
         invocation: how it is called.
         opened: models that are open already, by mode.
@@ -195,15 +206,15 @@ def ask_host(
 
     """
 
-    def votes(mode: ExecutionMode) -> tuple[ExecutionMode, list[Vote]] | None:
+    def asked(mode: ExecutionMode) -> tuple[ExecutionMode, list[Vote]] | None:
         if opened and mode in opened:
-            return mode, ask(mode, opened[mode], decoder, inputs, OTHER_REPEATS)
+            return mode, ask(mode, opened[mode], stage, inputs, OTHER_REPEATS)
         try:
             model = open_tflite(path, mode.kernels or "xnnpack", invocation, mode.threads)
         except UserError:
             return None
         with closing(model):
-            return mode, ask(mode, model, decoder, inputs, OTHER_REPEATS)
+            return mode, ask(mode, model, stage, inputs, OTHER_REPEATS)
 
     modes = [
         ExecutionMode(Arm.TWIN, kernels, threads)
@@ -211,13 +222,13 @@ def ask_host(
         for threads in (1, MANY_THREADS)
     ]
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="edgeflare-vote") as pool:
-        return dict(found for found in pool.map(votes, modes) if found is not None)
+        return dict(found for found in pool.map(asked, modes) if found is not None)
 
 
 def ask_device(
     device: Device,
     path: Path,
-    decoder: Decoder,
+    stage: OutputStage,
     inputs: NDArray[np.generic],
     invocation: Invocation = ONCE,
 ) -> tuple[list[Vote], Mapping[ExecutionMode, list[Vote]]]:
@@ -236,7 +247,7 @@ def ask_device(
     profile = device.profile
     with closing(device.open(path, invocation)) as session:
         mode = ExecutionMode(Arm.DEVICE, profile.kernels, profile.threads, session.delegated_nodes)
-        own = ask(mode, session, decoder, inputs, REPEATS)
+        own = ask(mode, session, stage, inputs, REPEATS)
     others: dict[ExecutionMode, list[Vote]] = {}
     threads = 1 if profile.threads > 1 else MANY_THREADS
     wanted = [(kernels, profile.threads) for kernels in device.kernels]
@@ -248,7 +259,7 @@ def ask_device(
             closing(device.open_as(path, kernels, count, invocation)) as other,
         ):
             mode = ExecutionMode(Arm.DEVICE, kernels, count, other.delegated_nodes)
-            others[mode] = ask(mode, other, decoder, inputs, OTHER_REPEATS)
+            others[mode] = ask(mode, other, stage, inputs, OTHER_REPEATS)
     return own, others
 
 

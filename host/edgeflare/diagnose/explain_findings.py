@@ -30,6 +30,7 @@ from edgeflare.diagnose.execution_modes import (
     ask_host,
 )
 from edgeflare.diagnose.kernel_localization import KernelLocalizer, KernelOnset
+from edgeflare.diagnose.output_stage import OutputStage
 from edgeflare.diagnose.seed_disagreement import (
     MOST_SEEDS,
     Disagreement,
@@ -40,11 +41,12 @@ from edgeflare.diagnose.seed_disagreement import (
     explained,
     readings,
 )
+from edgeflare.diagnose.stage_votes import StageVotes, ask_with_stages
 from edgeflare.diagnose.verdict import Verdict, judge
 from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.errors import UserError
+from edgeflare.models.decoder_rows import as_read_by
 from edgeflare.models.evaluator import Evaluator, HostModel
-from edgeflare.models.inputs_before_outputs import as_read_by
 from edgeflare.models.invocation import ONCE
 from edgeflare.models.kernels import Kernels
 from edgeflare.models.model_inputs import ModelInputs, model_rows
@@ -191,14 +193,15 @@ class _Explainer:
 
     def evidence(self, images: NDArray[Any], findings: Sequence[Finding]) -> list[Evidence]:
         """Return the evidence on each finding, without that of the layers."""
-        path, decoder = self._run.pair.compressed, self._run.header.arms[Arm.TWIN]
+        path, stage = self._run.pair.compressed, self._output_stage(Arm.TWIN)
         rows = self._rows(self._twin_inputs, images, findings)
         with ThreadPoolExecutor(1, thread_name_prefix="edgeflare-device") as pool:
-            asked = pool.submit(ask_device, self._device, path, decoder, rows, self._invocation)
+            asked = pool.submit(ask_device, self._device, path, stage, rows, self._invocation)
             as_in_the_run = ExecutionMode(Arm.TWIN, self._run.twin_kernels, 1)
-            host = ask_host(path, decoder, rows, self._invocation, {as_in_the_run: self._twin})
+            host = ask_host(path, stage, rows, self._invocation, {as_in_the_run: self._twin})
             originals = self._ask_original(images, findings)
             own, others = asked.result()
+            stages = self._ask_with_stages(images, findings, rows)
         twin = host[as_in_the_run]
         provenance = self._device.provenance
         return [
@@ -214,10 +217,34 @@ class _Explainer:
                 same_machine=_architecture(platform.machine()) == _architecture(provenance.machine),
                 seeds=self._seeds,
                 classes=self._run.header.classes,
-                decoder=decoder,
+                decoder=stage.decoder,
+                stages=stages[at],
             )
             for at in range(len(findings))
         ]
+
+    def _output_stage(self, arm: Arm) -> OutputStage:
+        interface = self._run.pair.interface
+        its = interface.on_device if arm is Arm.DEVICE else interface
+        return OutputStage(its, self._run.header.arms[arm])
+
+    def _ask_with_stages(
+        self, images: NDArray[Any], findings: Sequence[Finding], rows: NDArray[np.generic]
+    ) -> Sequence[StageVotes | None]:
+        """Ask the device with its own stages, where the pair says that it has some."""
+        pair = self._run.pair
+        if pair.interface.device is None:
+            return [None] * len(images)
+        inputs = ModelInputs(
+            pair.interface.device, self._twin.signature.inputs, str(pair.compressed)
+        )
+        return ask_with_stages(
+            self._device,
+            pair.compressed,
+            self._invocation,
+            (self._rows(inputs, images, findings), self._output_stage(Arm.DEVICE)),
+            (rows, self._output_stage(Arm.TWIN)),
+        )
 
     def _rows(
         self, inputs: ModelInputs, images: NDArray[Any], findings: Sequence[Finding]
@@ -233,9 +260,9 @@ class _Explainer:
     ) -> Sequence[Vote | None]:
         if self._original is None:
             return [None] * len(images)
-        decoder = self._run.header.arms[Arm.ORIGINAL]
+        stage = self._output_stage(Arm.ORIGINAL)
         rows = self._rows(self._original_inputs, images, findings)
-        return ask(ExecutionMode(Arm.ORIGINAL), self._original, decoder, rows, OTHER_REPEATS)
+        return ask(ExecutionMode(Arm.ORIGINAL), self._original, stage, rows, OTHER_REPEATS)
 
     # Seeds.
 
@@ -247,7 +274,9 @@ class _Explainer:
             return {}
         arms = [arm for arm in Arm if all(arm in outcome.answers for outcome in outcomes)]
         answers = {arm: [outcome[arm] for outcome in outcomes] for arm in arms}
-        pairs = [(Arm.ORIGINAL, Arm.TWIN, True), (Arm.TWIN, Arm.DEVICE, self._same_device)]
+        # Stages of the device's own make it differ, whatever the models do.
+        comparable = self._same_device and self._run.pair.interface.device is None
+        pairs = [(Arm.ORIGINAL, Arm.TWIN, True), (Arm.TWIN, Arm.DEVICE, comparable)]
         return {
             f"{first}-{second}": self._between(second, answers[first], answers[second])
             for first, second, known in pairs
@@ -288,7 +317,7 @@ class _Explainer:
             return found
 
         decoder = header.arms[Arm.TWIN]
-        twin = as_read_by(decoder, self._twin)
+        twin = as_read_by(self._run.pair.interface, self._twin)
 
         def answer(inputs: NDArray[np.generic]) -> Probabilities:
             answers = decoder.read(twin.submit(inputs).result())
@@ -302,6 +331,7 @@ class _Explainer:
     def explanation(self, finding: Finding, image: NDArray[Any], evidence: Evidence) -> Explanation:
         """Localize the layers, and derive the verdict."""
         asked = sum(len(vote.labels) for vote in (evidence.device, *evidence.others))
+        asked += 0 if evidence.stages is None else evidence.stages.device_queries
         kernel_onset, compression_error = self._layers(image, MOST_DEVICE_QUERIES - asked)
         own = [layer.own for layer in kernel_onset.layers if layer.own is not None]
         evidence = replace(

@@ -13,7 +13,9 @@ from edgeflare.diagnose.compression_error import LayerCompressionError
 from edgeflare.diagnose.execution_modes import Vote
 from edgeflare.diagnose.explain_findings import Explanation
 from edgeflare.diagnose.layer_difference import LayerName
+from edgeflare.diagnose.stage_votes import STAGE_VOTES
 from edgeflare.diagnose.tensor_difference import Difference
+from edgeflare.diagnose.verdict import STAGE_PLACES
 
 
 def print_explanations(
@@ -59,7 +61,9 @@ def _verdicts(explanations: Sequence[Explanation]) -> Table:
 
 
 def _begins(one: Explanation) -> str:
-    """Return the layer where a verdict says that the difference begins."""
+    """Return where a verdict says that the difference begins: in a layer, or at a stage."""
+    if one.verdict.name in STAGE_PLACES:
+        return STAGE_PLACES[one.verdict.name]
     if one.verdict.name == "compression":
         if one.compression_error.most is not None:
             return str(one.compression_error.most)
@@ -73,14 +77,21 @@ def _votes(one: Explanation, classes: Sequence[str]) -> Table:
     table = _table("Who answers what", ("how", "answers", "times", "output"))
     evidence = one.evidence
     votes = [evidence.original, *evidence.host, evidence.device, *evidence.others]
-    for vote in votes:
-        if vote is not None:
-            table.add_row(
-                Text(str(vote.mode)),
-                Text(evidence.described(vote) or _label(vote, classes)),
-                str(len(vote.labels)),
-                f"{vote.outputs[0]:08x}" if vote.steady else "varies",
-            )
+    named = [(str(vote.mode), vote) for vote in votes if vote is not None]
+    if evidence.stages is not None:
+        stages = evidence.stages
+        named += [
+            (STAGE_VOTES["shipped"], stages.shipped),
+            (STAGE_VOTES["pair_outputs"], stages.pair_outputs),
+            (STAGE_VOTES["pair_inputs"], stages.pair_inputs),
+        ]
+    for name, vote in named:
+        table.add_row(
+            Text(name),
+            Text(evidence.described(vote) or _label(vote, classes)),
+            str(len(vote.labels)),
+            f"{vote.outputs[0]:08x}" if vote.steady else "varies",
+        )
     return table
 
 

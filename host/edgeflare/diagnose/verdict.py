@@ -20,10 +20,21 @@ Name = Literal[
     "host-suspect",
     "unstable",
     "input-suspect",
+    "input-stage",
+    "output-stage",
+    "both-stages",
     "several",
     "none",
 ]
-"""`none`: nothing deviates, as on a device where the fault is repaired."""
+"""`none`: nothing deviates, as on a device where the fault is repaired. The stages are what the
+device has of its own before and behind the model."""
+
+STAGE_PLACES: dict[str, str] = {
+    "input-stage": "before the model",
+    "output-stage": "behind the model",
+    "both-stages": "before and behind the model",
+}
+"""Where the difference begins, for the verdicts that name stages of the device."""
 
 Which = Literal[
     "delegate",
@@ -82,12 +93,49 @@ def judge(evidence: Evidence) -> Verdict:
     if len(evidence.device.labels) < REPEATS:
         raise ValueError(f"no verdict without {REPEATS} answers of the device")
     return (
-        _unstable(evidence) or _wrong_input(evidence) or _failing(evidence) or _by_answers(evidence)
+        _unstable(evidence)
+        or _other_stages(evidence)
+        or _wrong_input(evidence)
+        or _failing(evidence)
+        or _by_answers(evidence)
     )
 
 
+def _other_stages(evidence: Evidence) -> Verdict | None:
+    """Return a verdict where the device's own stages change its answer.
+
+    Kernels are not to blame for it, even if they would make the device differ with equal stages
+    too; `why` then says what is left.
+    """
+    stages, equal = evidence.stages, evidence.device
+    if stages is None or stages.shipped.agrees(equal):
+        return None
+    by_outputs, by_inputs = stages.pair_outputs.agrees(equal), stages.pair_inputs.agrees(equal)
+    name: Name = "both-stages"
+    how = "with the pair's input and output stages"
+    if by_outputs != by_inputs:
+        name = "output-stage" if by_outputs else "input-stage"
+        how = (
+            "where the pair's output stage reads the same raw outputs"
+            if by_outputs
+            else "where the pair's input stage encodes the same input"
+        )
+    said, shipped = _of_device(evidence, equal), _of_device(evidence, stages.shipped)
+    why = f"the device gives {shipped}, and {how} {said}"
+    left = _wrong_input(evidence) or _failing(evidence) or _by_answers(evidence)
+    return Verdict(name, why if left.name == "none" else f"{why}; then what is left is {left}")
+
+
+def _of_device(evidence: Evidence, vote: Vote) -> str:
+    """Return what the device answered; values by their distance from the twin's."""
+    apart = vote.distance(evidence.twin)
+    if apart is None:
+        return vote.failure or evidence.said(vote)
+    return f"values that are {apart:.4g} from the twin's"
+
+
 def _unstable(evidence: Evidence) -> Verdict | None:
-    device = evidence.device
+    device = evidence.shipped
     if len(set(device.labels)) > 1:
         said = _listed(evidence, device.labels)
         return Verdict("unstable", f"the device answered {said} in turn")

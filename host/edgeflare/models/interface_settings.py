@@ -22,9 +22,48 @@ def read_interface(said: Settings, *, from_file: bool) -> PairInterface:
         from_file: a `pair.toml` is among them, which has to say how images are preprocessed.
 
     Raises:
-        UserError: a domain or task does not take what is said of it, or something is missing.
+        UserError: a domain or task does not take what is said of it, or something is missing; or
+            `[device]` says another task, or inputs that are others than the search changes.
 
     """
+    here = _without_device(said, from_file=from_file)
+    if said.device is None:
+        return here
+    return replace(here, device=_without_device(_as_on_device(said), from_file=from_file))
+
+
+def _as_on_device(said: Settings) -> Settings:
+    """Return the settings of a pair with what `[device]` says in their place."""
+    device = said.device or Settings()
+    merged = device.over(said)
+    task = merged_tables({"name": DEFAULT_TASK, **(said.task or {})}, device.task or {})
+    if device.inputs is None:
+        return replace(merged, task=task)
+    for name in device.inputs:
+        if name not in (said.inputs or {}):
+            known = ", ".join(said.inputs or ()) or "none, images are under [device.preprocess]"
+            raise UserError(f"[device.inputs.{name}]: there is no input {name}; inputs are {known}")
+    return replace(merged, task=task, inputs=merged_tables(said.inputs or {}, device.inputs))
+
+
+def merged_tables(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a table with other values of single keys, also in the tables that it holds.
+
+    A table that says another `name` replaces the one of `base` as a whole: its keys are those of
+    something else.
+    """
+    merged = dict(base)
+    for key, value in changes.items():
+        before = base.get(key)
+        merged[key] = value
+        if isinstance(value, Mapping) and isinstance(before, Mapping):
+            named = before.get("name")
+            if value.get("name", named) == named:
+                merged[key] = merged_tables(before, value)
+    return merged
+
+
+def _without_device(said: Settings, *, from_file: bool) -> PairInterface:
     settings = dict(said.task or {})
     task = settings.pop("name", DEFAULT_TASK)
     if said.outputs not in (None, "auto"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from edgeflare.errors import UserError
 from edgeflare.models.interface_settings import read_interface
-from edgeflare.models.pair_file import FILE, Settings, front_end_function, read_settings
+from edgeflare.models.pair_file import FILE, Settings, read_settings
 from edgeflare.models.pair_interface import PairInterface
 from edgeflare.python_callable import callable_file, callable_files, is_callable
 from edgeflare.suggestion import path_suggestion
@@ -58,8 +58,8 @@ class Pair:
     def fingerprint(self) -> str:
         """Return the sha256 that identifies the pair: models, seeds, and how they are read.
 
-        Moving or renaming files does not change it; class names do not count. The file of a front
-        end that is a Python function counts; what it imports does not.
+        Moving or renaming files does not change it; class names do not count. The file of a Python
+        function that makes features or reads outputs counts; what it imports does not.
 
         Raises:
             UserError: a file cannot be read.
@@ -67,11 +67,11 @@ class Pair:
         """
         digest = hashlib.sha256()
         described = json.dumps(self.interface.to_json(), sort_keys=True)
-        for function in self._front_end_functions():
+        for function in self.interface.functions:
             name = function.rpartition(":")[2]
             described = described.replace(json.dumps(function), json.dumps(name))
         digest.update(described.encode())
-        digest.update("".join(self.front_end_hashes()).encode())
+        digest.update("".join(self.function_hashes()).encode())
         for part in (self._original_files(), [self.compressed], self._seed_files()):
             for file in part:
                 digest.update(_sha256(file))
@@ -80,14 +80,14 @@ class Pair:
             digest.update(self.original.rpartition(":")[2].encode())
         return digest.hexdigest()
 
-    def front_end_hashes(self) -> list[str]:
-        """Return the sha256 of the files of front ends that are Python functions, in their order.
+    def function_hashes(self) -> list[str]:
+        """Return the sha256 of the files of the functions that the interface names, in their order.
 
         Raises:
             UserError: a file cannot be read.
 
         """
-        files = map(callable_file, self._front_end_functions())
+        files = map(callable_file, self.interface.functions)
         return [_sha256(file).hex() for file in files if file is not None]
 
     def model_hashes(self) -> dict[str, str | None]:
@@ -102,10 +102,6 @@ class Pair:
             "original": None if original is None else _sha256(original).hex(),
             "compressed": _sha256(self.compressed).hex(),
         }
-
-    def _front_end_functions(self) -> list[str]:
-        named = [front_end_function(one.settings) for one in self.interface.inputs]
-        return [function for function in named if function is not None]
 
     def _original_files(self) -> Iterator[Path]:
         if self.original is None:
@@ -129,8 +125,8 @@ def load_pair(
         folder: holds `pair.toml`; or the path of such a file. None for a pair by flags alone,
             where preprocessing that is not given means pixel / 255.
         given: what the flags say; their paths are relative to the working directory.
-        trust: the user's decision on Python functions that `pair.toml` names, as the original or as
-            a front end.
+        trust: the user's decision on Python functions that `pair.toml` names: as the original, as a
+            front end, or for post-processing.
 
     Raises:
         UserError: there is no such folder, a key or a value is wrong, something is missing, or a
@@ -145,8 +141,6 @@ def load_pair(
         raise UserError(_missing(file, "compressed", "compressed.tflite"))
     if said.seeds is None:
         raise UserError(_missing(file, "seeds", "seeds.npz"))
-    if file is not None:
-        _require_trust(file, said, given, trust)
     name = said.name or (file.resolve().parent.name if file else Path(said.compressed).stem)
     notes = []
     if file is None and (said.preset, said.scale, said.mean, said.std) == (None,) * 4:
@@ -158,6 +152,9 @@ def load_pair(
         interface = read_interface(said, from_file=file is not None)
     except UserError as error:
         raise UserError(f"{file}: {error}" if file else str(error)) from error
+    if file is not None:
+        original = said.original if given.original is None else None
+        _require_trust(file, (original, *interface.functions), trust)
     return Pair(
         name=name,
         original=said.original,
@@ -169,11 +166,8 @@ def load_pair(
     )
 
 
-def _require_trust(file: Path, said: Settings, given: Settings, trust: Trust) -> None:
+def _require_trust(file: Path, functions: Sequence[str | None], trust: Trust) -> None:
     """Refuse functions that a `pair.toml` names, unless the user trusts them."""
-    functions = [front_end_function(table) for table in (said.inputs or {}).values()]
-    if given.original is None:
-        functions.insert(0, said.original)
     for function in functions:
         if function is None or not is_callable(function):
             continue

@@ -59,6 +59,8 @@ class Settings:
         shapes: a fixed shape for inputs with dynamic dimensions, by the input's name.
         frames: steps of a clip, for models with a state.
         signature: name of the signature that is run.
+        device: what `[device]` says: the keys of `preprocess`, `task` and `inputs` that are others
+            there.
 
     Raises:
         UserError: a value is not one of those that its key may have.
@@ -84,6 +86,7 @@ class Settings:
     shapes: Mapping[str, tuple[int, ...]] | None = None
     frames: int | None = None
     signature: str | None = None
+    device: Settings | None = None
 
     def __post_init__(self) -> None:
         for key, choices in _CHOICES.items():
@@ -134,23 +137,27 @@ def read_settings(path: Path) -> Settings:
     for key in ("compressed", "seeds", "original"):
         if key in said:
             said[key] = _placed(path, said[key])
+    if "device" in said:
+        said["device"] = _device(path, said["device"])
+    return _settings(path, said)
+
+
+def _device(path: Path, table: Mapping[str, Any]) -> Settings:
+    """Return what `[device]` says: only the keys that are others on the device."""
+    tables = _checked(path, "device.", table, _DEVICE)
+    preprocess = tables.pop("preprocess", {})
+    said = _checked(path, "device.preprocess.", preprocess, _PREPROCESS)
+    return _settings(path, {**tables, **said})
+
+
+def _settings(path: Path, said: Mapping[str, Any]) -> Settings:
+    """Return settings whose tables need nothing of the pair's folder but models and seeds."""
     if "task" in said:
-        said["task"] = _with_anchors_read(path, said["task"])
-    if "inputs" in said:
-        said["inputs"] = {
-            name: _with_function_placed(path, table) for name, table in said["inputs"].items()
-        }
+        said = {**said, "task": _with_anchors_read(path, said["task"])}
     try:
-        return Settings(**said)
+        return Settings(**{**said, **_with_functions_placed(path, said)})
     except UserError as error:
         raise UserError(f"{path}: {error}") from error
-
-
-def front_end_function(table: Mapping[str, Any]) -> str | None:
-    """Return the Python function that an input's table names as its front end, or None."""
-    front_end = table.get("front_end")
-    name = front_end.get("name") if isinstance(front_end, Mapping) else None
-    return name if isinstance(name, str) and is_callable(name) else None
 
 
 def is_callable_module(source: str) -> bool:
@@ -192,6 +199,10 @@ def _task(value: object) -> Mapping[str, Any] | None:
     return table if isinstance(table, dict) and _text(table.get("name")) else None
 
 
+def _table(value: object) -> Mapping[str, Any] | None:
+    return value if isinstance(value, dict) and value else None
+
+
 def _tables(value: object) -> Mapping[str, Any] | None:
     tables = isinstance(value, dict) and value and all(isinstance(v, dict) for v in value.values())
     return value if tables else None  # type: ignore[return-value]
@@ -231,16 +242,20 @@ def _with_anchors_read(path: Path, table: Mapping[str, Any]) -> Mapping[str, Any
     return {**table, "anchors": read_anchors(path.parent / Path(anchors).expanduser())}
 
 
-def _with_function_placed(path: Path, table: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return an input's table with the absolute path of the Python file of its front end.
+def _with_functions_placed(path: Path, said: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the tables of task and inputs with absolute paths of the Python files they name.
 
-    A run keeps the table, and is opened from other folders.
+    A run keeps the tables, and is opened from other folders.
     """
-    function = front_end_function(table)
-    if function is None or is_callable_module(function):
-        return table
-    name = os.path.abspath(_placed(path, function))
-    return {**table, "front_end": {**table["front_end"], "name": name}}
+    return {key: _with_values_placed(path, said[key]) for key in ("task", "inputs") if key in said}
+
+
+def _with_values_placed(path: Path, value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _with_values_placed(path, one) for key, one in value.items()}
+    if not isinstance(value, str) or not is_callable(value) or is_callable_module(value):
+        return value
+    return os.path.abspath(_placed(path, value))
 
 
 _TEXT = (_text, 'text, such as "…"')
@@ -255,6 +270,12 @@ _INTERFACE = {
     "shapes": (_shapes, "input = [1, …] for each input with dynamic dimensions"),
     "frames": (_count, "a whole number of 1 or more"),
     "signature": _TEXT,
+    "device": (_table, "a table [device.task], [device.inputs.NAME] or [device.preprocess]"),
+}
+_DEVICE = {
+    "task": (_table, "a table [device.task]"),
+    "inputs": (_tables, "a table [device.inputs.NAME] for each input"),
+    "preprocess": (_table, "a table [device.preprocess]"),
 }
 _TOP = {
     **dict.fromkeys(("name", "original", "compressed", "seeds", "domain", "outputs"), _TEXT),

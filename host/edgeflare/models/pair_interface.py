@@ -12,6 +12,8 @@ from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.errors import UserError
 from edgeflare.models.invocation import Invocation
 from edgeflare.models.pair_input import DEFAULT_DOMAIN, PairInput
+from edgeflare.models.post_processing import PostProcessing
+from edgeflare.python_callable import is_callable
 from edgeflare.tasks.task_registry import find_task
 
 DEFAULT_TASK = "classification"
@@ -27,7 +29,11 @@ class PairInterface:
         task: name of the task.
         task_settings: what the task is constructed with, as plain JSON values.
         invocation: how the models are called; its names are those of the compressed model.
+        device: what stands around the model on the device, where the product encodes its inputs or
+            reads its outputs otherwise there; None where that is as everywhere else.
         opened_task: the task itself.
+        post_processing: the function that makes of outputs what the task reads; None where it reads
+            the outputs themselves.
 
     """
 
@@ -35,18 +41,27 @@ class PairInterface:
     task: str = DEFAULT_TASK
     task_settings: Mapping[str, Any] = field(default_factory=dict)
     invocation: Invocation = field(default_factory=Invocation)
+    device: PairInterface | None = None
     opened_task: Task = field(init=False, repr=False, compare=False)
+    post_processing: PostProcessing | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Construct the task.
 
         Raises:
             UserError: there is none of the name, or it does not take its settings; or the search
-                may change no input, or several that are not alike.
+                may change no input, or several that are not alike; or the device has another task,
+                or other inputs.
 
         """
-        object.__setattr__(self, "opened_task", find_task(self.task, self.task_settings))
+        task = find_task(self.task, self.task_settings)
+        processed = task.processed
+        function = None if processed is None else PostProcessing(task.post_processing, processed)
+        object.__setattr__(self, "opened_task", task)
+        object.__setattr__(self, "post_processing", function)
         _require_alike(self.searched)
+        if self.device is not None:
+            _require_same_pair(self, self.device)
 
     @property
     def searched(self) -> tuple[PairInput, ...]:
@@ -63,11 +78,30 @@ class PairInterface:
         """The name of that domain."""
         return self.searched[0].domain
 
+    @property
+    def on_device(self) -> PairInterface:
+        """What stands around the model on the device."""
+        return self if self.device is None else self.device
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """The Python functions that this names, those of the device last."""
+        front_ends = (front_end_function(one.settings) for one in self.inputs)
+        named = [one for one in front_ends if one is not None]
+        if self.post_processing is not None:
+            named.append(self.post_processing.source)
+        others = () if self.device is None else self.device.functions
+        return tuple(dict.fromkeys((*named, *others)))
+
     def with_outputs(self, outputs: str | None) -> PairInterface:
         """Return this for a classifier whose outputs are known to be logits or probabilities."""
         if outputs is None or self.task != DEFAULT_TASK:
             return self
-        return replace(self, task_settings={**self.task_settings, "outputs": outputs})
+        return replace(
+            self,
+            task_settings={**self.task_settings, "outputs": outputs},
+            device=None if self.device is None else self.device.with_outputs(outputs),
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return this as plain JSON values; what is as it is by default is left out."""
@@ -84,6 +118,8 @@ class PairInterface:
             fields["inputs"] = [one.to_json() for one in self.inputs]
         if self.invocation != Invocation():
             fields["invocation"] = asdict(self.invocation)
+        if self.device is not None:
+            fields["device"] = self.device.to_json()
         return fields
 
     @classmethod
@@ -102,7 +138,30 @@ class PairInterface:
             task=fields.get("task", DEFAULT_TASK),
             task_settings=fields.get("task_settings", task_settings),
             invocation=Invocation(**called),
+            device=cls.from_json(fields["device"]) if "device" in fields else None,
         )
+
+
+def front_end_function(settings: Mapping[str, Any]) -> str | None:
+    """Return the Python function that an input's settings name as its front end, or None."""
+    front_end = settings.get("front_end")
+    name = front_end.get("name") if isinstance(front_end, Mapping) else None
+    return name if isinstance(name, str) and is_callable(name) else None
+
+
+def _require_same_pair(interface: PairInterface, device: PairInterface) -> None:
+    """Refuse a device that decides something else, or is given something else."""
+    if device.task != interface.task:
+        raise UserError(
+            f"[device.task] says name = {device.task!r}, but the task is {interface.task!r}: the"
+            " device may have other keys of the same task only"
+        )
+    for one, other in zip(interface.inputs, device.inputs, strict=True):
+        if replace(other, settings=one.settings) != one:
+            raise UserError(
+                f"[device.inputs.{one.name}] may say other keys of the domain {one.domain!r}, such"
+                " as its front end: remove domain, tensor, array and search"
+            )
 
 
 def _require_alike(searched: tuple[PairInput, ...]) -> None:

@@ -19,7 +19,6 @@ from edgeflare.devices.profile_lookup import find_profiles, find_run_profiles
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair
-from edgeflare.models.pair_file import front_end_function
 from edgeflare.models.pair_interface import PairInterface
 from edgeflare.python_callable import is_callable
 from edgeflare.report.input_words import input_words
@@ -88,7 +87,7 @@ class PastRun:
         original: str | None = None,
         compressed: Path | None = None,
         instead: Path | None = None,
-        front_end: str | None = None,
+        functions: Sequence[str] = (),
     ) -> Pair:
         """Return its pair, with the seeds that the run stored: of its deviations.
 
@@ -100,7 +99,7 @@ class PastRun:
                 is; it is held to what it was.
             compressed: where the compressed model lies now, likewise.
             instead: another compressed model in its place, whose outputs may be of another kind.
-            front_end: the Python function that makes its features, named again.
+            functions: the Python functions of its front ends and post-processing, named again.
 
         Raises:
             UserError: a model is gone, or is another than it was; or the run names as a model what
@@ -109,7 +108,7 @@ class PastRun:
         """
         said = self.header.pair
         interface = PairInterface.from_json(said)
-        self._refuse_functions(interface, front_end)
+        self._refuse_functions(interface, functions)
         kinds = {decoder.to_json().get("outputs") for decoder in self.header.arms.values()}
         known = kinds.pop() if len(kinds) == 1 else None
         pair = Pair(
@@ -120,10 +119,11 @@ class PastRun:
             interface=interface if instead else interface.with_outputs(known),
             classes=self.header.classes,
         )
-        if pair.front_end_hashes() != said.get("front_ends", []):
+        if pair.function_hashes() != said.get("functions", []):
+            named = ", ".join(interface.functions)
             raise UserError(
-                f"the code of the front end of {self.directory.path} is another than it was: put"
-                " that file back, or search again with the pair"
+                f"the code of {named} is another than it was for {self.directory.path}: put that"
+                " file back, or search again with the pair"
             )
         try:
             hashes = pair.model_hashes()
@@ -137,14 +137,13 @@ class PastRun:
                 )
         return pair
 
-    def _refuse_functions(self, interface: PairInterface, named: str | None) -> None:
-        for one in interface.inputs:
-            function = front_end_function(one.settings)
-            if function is not None and function != named:
+    def _refuse_functions(self, interface: PairInterface, named: Sequence[str]) -> None:
+        for function in interface.functions:
+            if function not in named:
                 raise UserError(
-                    f"{self.directory.path} names the Python function {function} as the front end"
-                    f" of its input {one.name}, and no code is imported because a run names it: if"
-                    f" you trust it, name it again with --front-end {shlex.quote(function)}"
+                    f"{self.directory.path} names the Python function {function} for what stands"
+                    " before or behind its models, and no code is imported because a run names it:"
+                    f" if you trust it, name it again with --function {shlex.quote(function)}"
                 )
 
     def _recorded(self, model: str, *suffixes: str) -> str | None:

@@ -24,7 +24,6 @@ from edgeflare.models.invocation import ONCE, Invocation
 from edgeflare.models.model_inputs import ModelInputs, model_rows
 from edgeflare.models.original import open_original
 from edgeflare.models.pair import Pair
-from edgeflare.models.pair_file import front_end_function
 from edgeflare.models.pair_interface import PairInterface
 from edgeflare.models.tflite import open_tflite
 from edgeflare.python_callable import is_callable
@@ -121,7 +120,7 @@ def export(
         files[f"{model}_input.{'npy' if simple else 'npz'}"] = one.file(simple=simple)
     if not simple:
         for name, arm in arms.items():
-            model = "original" if name == "original" else "compressed"
+            model = name if name in given else "compressed"
             decoder = dict(past.header.arms[Arm(name)].to_json())
             called = {**given[model].called(), "input": f"{model}_input.npz", "decoder": decoder}
             arms[name] = {**arm, **called}
@@ -177,9 +176,13 @@ class _GivenInputs:
 
 
 def _given(past: PastRun, pair: Pair, entry: Finding) -> dict[str, _GivenInputs]:
-    """Return what each model is given, by "compressed" and "original"."""
+    """Return what each model is given, by "compressed" and "original".
+
+    By "device" too, where the device has stages of its own.
+    """
     image = past.directory.load_input(entry.image)[np.newaxis]
     interface, ids = pair.interface, (entry.seed_id,)
+    name = str(pair.compressed)
 
     def given(model: HostModel, inputs: ModelInputs) -> _GivenInputs:
         fixed = past.directory.load_fixed(ids, inputs.fixed_names)
@@ -189,8 +192,11 @@ def _given(past: PastRun, pair: Pair, entry: Finding) -> dict[str, _GivenInputs]
 
     kernels = past.header.plan.ensemble[0]
     with closing(open_tflite(pair.compressed, kernels, interface.invocation)) as twin:
-        inputs = ModelInputs(interface, twin.signature.inputs, str(pair.compressed))
+        inputs = ModelInputs(interface, twin.signature.inputs, name)
         found = {"compressed": given(twin, inputs)}
+        if interface.device is not None:
+            on_device = ModelInputs(interface.device, twin.signature.inputs, name)
+            found["device"] = given(twin, on_device)
         if "original" in entry.labels and pair.original is not None:
             with closing(open_original(pair, inputs)) as original:
                 theirs = ModelInputs(
@@ -203,6 +209,8 @@ def _given(past: PastRun, pair: Pair, entry: Finding) -> dict[str, _GivenInputs]
 def _is_simple(past: PastRun, pair: Pair) -> bool:
     """Whether both models are classifiers with one input and one output, run once on an input.
 
+    All arms have the same input then, and their outputs are read alike.
+
     Raises:
         UserError: the script can run the models in no way.
 
@@ -213,6 +221,11 @@ def _is_simple(past: PastRun, pair: Pair) -> bool:
             f"the task {interface.task} is of another package, which the script of an export cannot"
             " import: pass on the run directory and the pair instead"
         )
+    if any(one.post_processing is not None for one in (interface, interface.on_device)):
+        raise UserError(
+            "the script of an export cannot import the Python function that reads this pair's"
+            " outputs: pass on the run directory and the pair instead"
+        )
     if interface.invocation.signature:
         raise UserError(
             "the script of an export runs a model's first graph, and this pair names the signature"
@@ -220,7 +233,8 @@ def _is_simple(past: PastRun, pair: Pair) -> bool:
         )
     one_output = all(len(decoder.outputs) == 1 for decoder in past.header.arms.values())
     called_once = interface.invocation == ONCE and len(interface.inputs) == 1
-    return interface.task == "classification" and one_output and called_once
+    alike = interface.device is None
+    return interface.task == "classification" and one_output and called_once and alike
 
 
 def _entry(past: PastRun, seed_id: int) -> Finding:
@@ -240,10 +254,9 @@ def _run(past: PastRun) -> dict[str, Any]:
     """Return what run it was; of the user's paths, which are nobody's business, the last part."""
     whole = to_json(past.document)
     described = json.dumps(whole["pair"])
-    for one in PairInterface.from_json(past.header.pair).inputs:
-        if function := front_end_function(one.settings):
-            last = PurePath(function).name
-            described = described.replace(json.dumps(function), json.dumps(last))
+    for function in PairInterface.from_json(past.header.pair).functions:
+        last = PurePath(function).name
+        described = described.replace(json.dumps(function), json.dumps(last))
     keys = ("edgeflare", "host", "devices", "plan", "classes")
     kept = {key: whole[key] for key in keys if key in whole}
     pair = {

@@ -13,11 +13,12 @@ _MOST_LISTED = 32
 
 
 def interface_lines(header: RunHeader) -> list[str]:
-    """Return a line on each input, on the task, and on the state where there is one."""
+    """Return a line on each input, on the task, and on the state where there is one.
+
+    What the device has of its own follows, where that is another input or other keys of the task.
+    """
     pair = header.pair
-    lines = [printable(_input(one)) for one in _inputs(pair)]
-    if "preprocess" in pair and "inputs" not in pair:
-        lines = [_image(pair["preprocess"])]
+    lines = _input_lines(pair)
     kinds = " and ".join(dict.fromkeys(decoder.meaning for decoder in header.arms.values()))
     task, settings = pair.get("task", "classification"), pair.get("task_settings", {})
     lines.append(printable(f"task: {task}{_settings(settings)}; the models give {kinds}"))
@@ -27,7 +28,18 @@ def interface_lines(header: RunHeader) -> list[str]:
         lines.append(printable(f"state: {links}; {called['frames']} frames in a clip"))
     if called.get("signature"):
         lines.append(printable(f"signature: {called['signature']}"))
+    if device := pair.get("device"):
+        lines += [f"on the device, {line}" for line in _input_lines(device) if line not in lines]
+        there = device.get("task_settings", {})
+        if there != settings:
+            lines.append(printable(f"on the device, task: {task}{_settings(there)}"))
     return lines
+
+
+def _input_lines(pair: Mapping[str, Any]) -> list[str]:
+    if "preprocess" in pair and "inputs" not in pair:
+        return [_image(pair["preprocess"])]
+    return [printable(_input(one)) for one in _inputs(pair)]
 
 
 def _inputs(pair: Mapping[str, Any]) -> list[Mapping[str, Any]]:

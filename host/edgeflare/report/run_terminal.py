@@ -107,7 +107,7 @@ def _looked(look: DryRun) -> list[str]:
             f"of the first {look.seeds} seeds {look.labelled} are labelled; right on them: {shares}"
         )
     lines.append(f"{look.deviating} of the first {look.seeds} seeds already deviate")
-    return lines
+    return [*lines, *(() if look.stages is None else look.stages.lines())]
 
 
 def _heading(

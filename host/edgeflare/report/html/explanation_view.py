@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from edgeflare.diagnose import explain_document as explained
+from edgeflare.diagnose.stage_votes import STAGE_VOTES
+from edgeflare.diagnose.verdict import STAGE_PLACES
 from edgeflare.report.entry_names import class_name
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDocument
@@ -94,7 +96,13 @@ def read_explanation(one: Mapping[str, Any], classes: Sequence[str]) -> Explanat
         verdict=f"{name} ({verdict['which']})" if verdict["which"] else name,
         why=verdict["why"],
         onset=_onset(one),
-        votes=tuple((_voter(vote), _vote(vote, classes)) for vote in one["evidence"]["votes"]),
+        votes=(
+            *((_voter(vote), _vote(vote, classes)) for vote in one["evidence"]["votes"]),
+            *(
+                (STAGE_VOTES[name], _vote(vote, classes))
+                for name, vote in one["evidence"].get("stages", {}).items()
+            ),
+        ),
         layers=layers,
         unit=unit,
         device=one["device"],
@@ -110,6 +118,8 @@ def _begins(one: Mapping[str, Any]) -> int | None:
 
 def _onset(one: Mapping[str, Any]) -> str | None:
     """Say where it begins: by the verdict where device and twin part, or twin and original do."""
+    if place := STAGE_PLACES.get(one["verdict"]["name"]):
+        return f"It begins {place}"
     parting, loss = one["device_and_twin"], one["twin_and_original"]
     compression = one["verdict"]["name"] == "compression"
     said = []

@@ -7,11 +7,13 @@ from numpy.typing import NDArray
 
 from edgeflare.core.tensor import Tensor
 from edgeflare.core.tensor_rows import unpack_rows
+from edgeflare.models.decoder_rows import as_read_by
 from edgeflare.models.evaluator import Signature
 from edgeflare.models.in_process import InProcessModel
-from edgeflare.models.inputs_before_outputs import InputsBeforeOutputs
+from edgeflare.models.pair_interface import PairInterface
 
 SIGNATURE = Signature((Tensor("x", (1, 3), "int8", 0.5),), (Tensor("y", (1, 2), "float32"),))
+RECONSTRUCTION = {"threshold": 0.5, "score": "reconstruction"}
 
 
 def test_each_row_has_what_the_model_was_given() -> None:
@@ -20,7 +22,8 @@ def test_each_row_has_what_the_model_was_given() -> None:
             raise ValueError("nines")
         return np.array([[one.min(), one.max()]], np.float32)
 
-    with closing(InputsBeforeOutputs(InProcessModel(SIGNATURE, invoke))) as model:
+    task = PairInterface(task="threshold", task_settings=RECONSTRUCTION)
+    with closing(as_read_by(task, InProcessModel(SIGNATURE, invoke))) as model:
         inputs = np.array([[1, 2, 3], [9, 9, 9], [-4, 0, 4]], np.int8)
         batch = model.submit(inputs).result()
         given, made = unpack_rows(model.signature.outputs, batch.outputs)

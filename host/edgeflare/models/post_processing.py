@@ -1,0 +1,137 @@
+"""Post-processing by a user's Python function, which ships in place of a decoding of ours."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.core.tensor import RawBatch, Tensor, dequantize
+from edgeflare.core.tensor_rows import row_layout, unpack_rows
+from edgeflare.crash_report import keep_traceback
+from edgeflare.errors import UserError
+from edgeflare.python_callable import load_callable, reason
+
+Objects = NDArray[np.float32]
+"""(rows, 6): left, top, right, bottom, score and class of each object."""
+
+_SCORE = 4
+"""The column of the score, which is -1 in rows without an object."""
+
+
+class PostProcessing:
+    """A user's function that makes objects of a model's outputs on one input.
+
+    It takes a dict of the outputs by their names, float32 arrays in the tensors' shapes, and
+    returns rows of (left, top, right, bottom, score, class), as anything that numpy can read. It is
+    called for one input at a time, and never by two threads at once.
+
+    Attributes:
+        source: `module:function` or `path/to/file.py:function`.
+        objects: the tensor of what it makes, (1, rows, 6) float32.
+
+    """
+
+    def __init__(self, source: str, objects: Tensor) -> None:
+        """Take a function, which is imported when it is needed first; see `load_callable`.
+
+        So reading a run imports no code that the run names.
+        """
+        self.source = source
+        self.objects = objects
+        self._one_at_a_time = threading.Lock()
+
+    def __call__(self, outputs: Mapping[str, NDArray[np.float32]]) -> Objects:
+        """Return the objects, filled up to the size of the tensor with rows of the score -1.
+
+        Raises:
+            UserError: the function cannot be imported, raises an exception, or returns something
+                else.
+
+        """
+        with self._one_at_a_time:
+            function = self._function
+            try:
+                returned = function(dict(outputs))
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # the user's code may even call exit()
+                raise UserError(
+                    f"{self.source} raised {reason(error)}: correct it; its traceback is in "
+                    f"{keep_traceback(error)}"
+                ) from error
+        return self._filled(returned)
+
+    @cached_property
+    def _function(self) -> Callable[..., Any]:
+        return load_callable(self.source, "a dict of a model's outputs")
+
+    def _filled(self, returned: object) -> Objects:
+        _, most, columns = self.objects.shape
+        try:
+            found = np.asarray(returned)
+        except ValueError:  # rows of different lengths
+            raise self._refusal("rows of different lengths") from None
+        if found.dtype.kind not in "iuf":
+            raise self._refusal(f"{type(returned).__name__} of {found.dtype}")
+        if found.shape == (0,):
+            found = found.reshape(0, columns)
+        if found.ndim != 2 or found.shape[1] != columns or len(found) > most:
+            raise self._refusal(f"an array of shape {found.shape}")
+        if not np.isfinite(found).all():
+            raise self._refusal("numbers that are not finite")
+        filled = no_objects(self.objects)
+        filled[: len(found)] = found
+        return filled
+
+    def _refusal(self, what: str) -> UserError:
+        return UserError(
+            f"{self.source} returned {what}; expected at most {self.objects.shape[1]} rows of"
+            " numbers: left, top, right, bottom, score, class"
+        )
+
+
+def no_objects(tensor: Tensor) -> Objects:
+    """Return the rows of a tensor of objects that has none: zeros, and the score -1."""
+    rows = np.zeros(tensor.shape[1:], np.float32)
+    rows[:, _SCORE] = -1.0
+    return rows
+
+
+class PostProcessedRows:
+    """Rows that hold what a user's function makes of a model's outputs."""
+
+    def __init__(self, function: PostProcessing, outputs: Sequence[Tensor]) -> None:
+        """Take the function, and the outputs of the model."""
+        self.outputs = (function.objects,)
+        self._function = function
+        self._of_model = tuple(outputs)
+
+    def made_of(
+        self,
+        inputs: NDArray[np.generic],  # noqa: ARG002 - of the protocol
+        batch: RawBatch,
+    ) -> RawBatch:
+        """Return what the function makes of each row.
+
+        Where an output is not finite the model has failed, and the function is not asked.
+        """
+        shape, dtype = row_layout(self.outputs)
+        made = np.zeros((len(batch.outputs), *shape), dtype)
+        failures = dict(batch.failures)
+        arrays = unpack_rows(self._of_model, batch.outputs)
+        for at in range(len(made)):
+            outputs = {
+                tensor.name: dequantize(array[at], tensor).astype(np.float32)
+                for tensor, array in zip(self._of_model, arrays, strict=True)
+            }
+            if not all(np.isfinite(array).all() for array in outputs.values()):
+                failures.setdefault(at, "error")
+            failed = at in failures
+            made[at] = no_objects(self.outputs[0]) if failed else self._function(outputs)
+        return replace(batch, outputs=made.reshape(len(made), -1), failures=failures)
