@@ -15,6 +15,7 @@ from edgeflare.core.arm import Arm
 from edgeflare.diagnose.evidence import Evidence
 from edgeflare.diagnose.execution_modes import ExecutionMode, Vote
 from edgeflare.diagnose.seed_disagreement import Disagreement
+from edgeflare.diagnose.stage_votes import StageVotes
 from edgeflare.diagnose.verdict import Name, Which, judge
 from edgeflare.models.kernels import Kernels
 from edgeflare.tasks.value_decoder import Measure, ValueAnswer
@@ -219,6 +220,55 @@ def test_most_seeds_read_otherwise_without_a_layer_to_blame(pair: str) -> None:
     assert "upside down" in judge(found).why
     some = {pair: Disagreement(0.1, 0.5, varied=True, explained="read upside down")}
     assert said(replace(seen, seeds=some)) == ("input-suspect", None)
+
+
+def with_stages(evidence: Evidence, shipped: int, outputs: int, inputs: int) -> Evidence:
+    """Evidence of a device with stages of its own; that of `evidence` is with the pair's."""
+    votes = [vote(Arm.DEVICE, label, "builtin", times=3) for label in (shipped, outputs, inputs)]
+    seen = (shipped,) * 3
+    return replace(evidence, stages=StageVotes(*votes, device_queries=3), recorded=seen)
+
+
+@pytest.mark.parametrize(
+    ("shipped", "outputs", "inputs", "name"),
+    [
+        (2, 0, 2, "output-stage"),
+        (2, 2, 0, "input-stage"),
+        (2, 2, 2, "both-stages"),
+        (2, 0, 0, "both-stages"),
+        (2, 1, 3, "both-stages"),
+    ],
+)
+def test_a_stage_of_the_device_that_changes_its_answer(
+    shipped: int, outputs: int, inputs: int, name: Name
+) -> None:
+    alike: dict[Kernels, int | None] = dict.fromkeys(SETS, 0)
+    evidence = with_stages(table(0, alike, 0, others=alike), shipped, outputs, inputs)
+    assert said(evidence) == (name, None)
+    assert judge(evidence).why.startswith("the device gives 2, and w")
+    assert judge(evidence).why.endswith(" 0")
+
+
+def test_a_stage_is_named_before_kernels_and_compression_that_are_left() -> None:
+    kernels: dict[Kernels, int | None] = {"xnnpack": 0, "builtin": 1, "reference": 1}
+    for left, word in (
+        (table(0, ALIKE, 1, others=ALIKE), "compression"),
+        (table(0, kernels, 1), "kernel: delegate"),
+    ):
+        evidence = with_stages(left, 2, 1, 2)
+        assert said(evidence) == ("output-stage", None)
+        assert judge(evidence).why.endswith(f"; then what is left is {word}")
+
+
+def test_a_stage_that_changes_nothing_leaves_the_verdict_to_equal_stages() -> None:
+    kernels: dict[Kernels, int | None] = {"xnnpack": 0, "builtin": 1, "reference": 1}
+    assert said(with_stages(table(0, kernels, 1), 1, 1, 1)) == ("kernel", "delegate")
+    assert said(with_stages(table(0, ALIKE, 1, others=ALIKE), 1, 1, 1)) == ("compression", None)
+
+
+def test_a_device_whose_own_stages_answer_otherwise_than_in_the_run_is_unstable() -> None:
+    evidence = with_stages(table(0, ALIKE, 1, others=ALIKE), 2, 1, 2)
+    assert said(replace(evidence, recorded=(3,) * 3)) == ("unstable", None)
 
 
 @pytest.mark.parametrize(

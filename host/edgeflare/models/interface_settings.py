@@ -29,21 +29,42 @@ def read_interface(said: Settings, *, from_file: bool) -> PairInterface:
     here = _without_device(said, from_file=from_file)
     if said.device is None:
         return here
-    return replace(here, device=_without_device(_as_on_device(said), from_file=from_file))
+    merged = _as_on_device(said, said.device)
+    try:
+        return replace(here, device=_without_device(merged, from_file=from_file))
+    except UserError as error:
+        raise UserError(f"with what [device] says: {error}") from error
 
 
-def _as_on_device(said: Settings) -> Settings:
-    """Return the settings of a pair with what `[device]` says in their place."""
-    device = said.device or Settings()
-    merged = device.over(said)
-    task = merged_tables({"name": DEFAULT_TASK, **(said.task or {})}, device.task or {})
-    if device.inputs is None:
-        return replace(merged, task=task)
-    for name in device.inputs:
-        if name not in (said.inputs or {}):
-            known = ", ".join(said.inputs or ()) or "none, images are under [device.preprocess]"
+def _as_on_device(said: Settings, device: Settings) -> Settings:
+    """Return the settings of a pair with what `[device]` says in their place.
+
+    Raises:
+        UserError: that is another task, an input that is not there, or another domain of one.
+
+    """
+    task = {"name": DEFAULT_TASK, **(said.task or {})}
+    own = device.task or {}
+    if own.get("name", task["name"]) != task["name"]:
+        raise UserError(
+            f"[device.task] says name = {own['name']!r}, but the task is {task['name']!r}: say"
+            " other keys of that task"
+        )
+    inputs = said.inputs or {}
+    for name, table in (device.inputs or {}).items():
+        if name not in inputs:
+            known = ", ".join(inputs) or "none, and [device.preprocess] is what images have"
             raise UserError(f"[device.inputs.{name}]: there is no input {name}; inputs are {known}")
-    return replace(merged, task=task, inputs=merged_tables(said.inputs or {}, device.inputs))
+        for key in _NOT_OF_THE_DEVICE & table.keys():
+            raise UserError(
+                f"[device.inputs.{name}]: {key} is what all arms have in common: remove it, and say"
+                " other keys of the domain, such as front_end"
+            )
+    merged = replace(device.over(said), task=merged_tables(task, own))
+    return replace(merged, inputs=merged_tables(inputs, device.inputs)) if device.inputs else merged
+
+
+_NOT_OF_THE_DEVICE = {"domain", "tensor", "array", "search"}
 
 
 def merged_tables(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -50,18 +50,16 @@ class PairInterface:
 
         Raises:
             UserError: there is none of the name, or it does not take its settings; or the search
-                may change no input, or several that are not alike; or the device has another task,
-                or other inputs.
+                may change no input, or several that are not alike.
 
         """
         task = find_task(self.task, self.task_settings)
-        processed = task.processed
-        function = None if processed is None else PostProcessing(task.post_processing, processed)
+        function = None
+        if task.post_processing and task.processed is not None:
+            function = PostProcessing(task.post_processing, task.processed)
         object.__setattr__(self, "opened_task", task)
         object.__setattr__(self, "post_processing", function)
         _require_alike(self.searched)
-        if self.device is not None:
-            _require_same_pair(self, self.device)
 
     @property
     def searched(self) -> tuple[PairInput, ...]:
@@ -147,21 +145,6 @@ def front_end_function(settings: Mapping[str, Any]) -> str | None:
     front_end = settings.get("front_end")
     name = front_end.get("name") if isinstance(front_end, Mapping) else None
     return name if isinstance(name, str) and is_callable(name) else None
-
-
-def _require_same_pair(interface: PairInterface, device: PairInterface) -> None:
-    """Refuse a device that decides something else, or is given something else."""
-    if device.task != interface.task:
-        raise UserError(
-            f"[device.task] says name = {device.task!r}, but the task is {interface.task!r}: the"
-            " device may have other keys of the same task only"
-        )
-    for one, other in zip(interface.inputs, device.inputs, strict=True):
-        if replace(other, settings=one.settings) != one:
-            raise UserError(
-                f"[device.inputs.{one.name}] may say other keys of the domain {one.domain!r}, such"
-                " as its front end: remove domain, tensor, array and search"
-            )
 
 
 def _require_alike(searched: tuple[PairInput, ...]) -> None:

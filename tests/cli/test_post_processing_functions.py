@@ -1,0 +1,191 @@
+"""Runs of a pair whose outputs a Python function reads, imported only where the user names it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from graph_writer import GraphWriter
+from plugin_package import install_plugin
+
+pytestmark = pytest.mark.slow
+
+Call = Callable[..., Any]
+TASK = Path(__file__).parents[1] / "tasks" / "object_seen.py"
+
+DECODE = """
+import numpy as np
+from pathlib import Path
+
+Path(__file__).with_name("imported").touch()
+
+def decode(outputs):
+    (score,) = outputs["y"].reshape(-1)
+    return [[0.1, 0.1, 0.6, 0.6, score, 0]] if score > 0.2 else []
+"""
+
+TOML = """
+name = "seen"
+original = "original.tflite"
+compressed = "compressed.tflite"
+seeds = "seeds.npz"
+
+[task]
+name = "object-seen"
+decoding = "decode.py:decode"
+threshold = 0.55
+
+[inputs.x]
+domain = "array"
+lowest = -4.0
+highest = 4.0
+"""
+OPTIONS = ("--device", "emulated-builtin", "--max-queries", "20", "--fail-on", "none")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _installed(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    points = {"edgeflare.tasks": {"object-seen": "object_seen:ObjectSeen"}}
+    folder = tmp_path_factory.mktemp("task")
+    installed = install_plugin(folder, "object_seen", TASK.read_text(), points)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(installed))
+        patch.setenv("XDG_STATE_HOME", str(folder / "state"))
+        yield
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a pair whose original gives the first seed .56, and whose compressed model gives .5."""
+    folder = tmp_path_factory.mktemp("pair")
+    for name, dtype in (("original", "FLOAT32"), ("compressed", "INT8")):
+        coarse, fine = ((0.5, 0), (1 / 256, -128)) if dtype == "INT8" else (None, None)
+        graph = GraphWriter()
+        x = graph.tensor("x", (1, 1), dtype, coarse)
+        y = graph.tensor("y", (1, 1), dtype, fine)
+        graph.operator("LOGISTIC", [x], [y], None, 1 if coarse is None else 2)
+        graph.save(folder / f"{name}.tflite", [x], [y])
+    np.savez(folder / "seeds.npz", x=np.array([[0.24], [2.0], [-3.0]], np.float32))
+    (folder / "decode.py").write_text(DECODE)
+    (folder / "pair.toml").write_text(TOML)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def run(pair: Path, start: Call) -> Path:
+    run = pair.with_name("run")
+    ended = start("search", pair, "--trust", *OPTIONS, "--out", run)
+    assert ended.code == 0, ended.err
+    return run
+
+
+def of(run: Path) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((run / "run.json").read_text())
+    return document
+
+
+def test_a_search_reads_what_the_function_makes(run: Path, pair: Path) -> None:
+    document = of(run)
+    (seed,) = document["deviating_seeds"]
+    assert seed["labels"] == {"original": 1, "twin": 0, "device": 0}
+    assert seed["cause"] == "compression"
+    assert document["pair"]["task_settings"]["decoding"] == f"{pair / 'decode.py'}:decode"
+    assert len(document["pair"]["functions"]) == 1
+
+
+def test_a_search_needs_trust(pair: Path, start: Call, tmp_path: Path) -> None:
+    other = Path(shutil.copytree(pair, tmp_path / "other"))
+    (other / "imported").unlink(missing_ok=True)
+    (other / "decode.py").write_text(f"{DECODE}\n# {tmp_path}, which nobody has trusted yet\n")
+    said = start("search", other, "--out", tmp_path / "run")
+    assert said.code == 2
+    assert f"names the Python function {other / 'decode.py'}:decode" in said.complaint()
+    assert not (other / "imported").exists()
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_run_is_read_without_the_function(
+    run: Path, pair: Path, start: Call, tmp_path: Path
+) -> None:
+    (pair / "imported").unlink(missing_ok=True)
+    (run / "run.json").unlink()
+    for command in (("report", run), ("report", run, "--csv"), ("compare", run, run)):
+        said = start(*command)
+        assert said.code in (0, 1), said.err
+    assert len(of(run)["deviating_seeds"]) == 1
+    assert not (pair / "imported").exists()
+
+
+@pytest.mark.parametrize("command", ["replay", "explain"])
+def test_what_opens_the_models_needs_the_function_named_again(
+    run: Path, pair: Path, start: Call, tmp_path: Path, command: str
+) -> None:
+    function = f"{pair / 'decode.py'}:decode"
+    options: tuple[Any, ...] = ("--out", tmp_path / "replay") if command == "replay" else ()
+    (pair / "imported").unlink(missing_ok=True)
+    refused = start(command, run, *options)
+    assert refused.code == 2
+    assert refused.complaint().endswith(f"name it again with --function {function}")
+    assert not (pair / "imported").exists()
+    named = start(command, run, *options, "--function", function)
+    assert named.code == (1 if command == "replay" else 0), named.err
+    assert (pair / "imported").exists()
+    if command == "explain":
+        (found,) = json.loads((run / "explain.json").read_text())["findings"].values()
+        assert found["verdict"]["name"] == "compression"
+
+
+def test_a_function_that_changed_since_is_refused(run: Path, pair: Path, start: Call) -> None:
+    function = f"{pair / 'decode.py'}:decode"
+    (pair / "decode.py").write_text(DECODE.replace("0.2", "0.3"))
+    try:
+        said = start("explain", run, "--function", function)
+        resumed = start("search", pair, "--trust", *OPTIONS, "--out", run, "--resume")
+    finally:
+        (pair / "decode.py").write_text(DECODE)
+    assert said.code == resumed.code == 2
+    assert f"the code of {function} is another" in said.complaint()
+    assert "belongs to another pair" in resumed.complaint()
+
+
+def test_an_export_says_that_its_script_cannot_run_the_function(
+    run: Path, pair: Path, start: Call, tmp_path: Path
+) -> None:
+    function = f"{pair / 'decode.py'}:decode"
+    said = start("export", run, "0", "--function", function, "--out", tmp_path / "0.zip")
+    assert said.code == 2
+    assert "pass on the run directory and the pair instead" in said.complaint()
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ("raise ValueError('no anchors')", "raised ValueError: no anchors"),
+        ("return [[1, 2, 3]]", "returned an array of shape (1, 3); expected at most 3 rows"),
+    ],
+)
+@pytest.mark.parametrize("when", ["at once", "in the search"])
+def test_a_function_that_fails_is_one_line(
+    pair: Path, start: Call, tmp_path: Path, body: str, says: str, when: str
+) -> None:
+    other = Path(shutil.copytree(pair, tmp_path / "other"))
+    calls = 0 if when == "at once" else 30
+    (other / "decode.py").write_text(
+        "calls = []\n"
+        "def decode(outputs):\n"
+        "    calls.append(outputs)\n"
+        f"    if len(calls) > {calls}:\n        {body}\n"
+        "    return [[0, 0, 1, 1, outputs['y'].reshape(-1)[0], 0]]\n"
+    )
+    said = start("search", other, "--trust", *OPTIONS, "--out", tmp_path / "run")
+    assert said.code == 2, said.err
+    assert f"{other / 'decode.py'}:decode {says}" in said.complaint()
+    if body.startswith("raise"):
+        file = Path(said.complaint().rpartition("its traceback is in ")[2])
+        assert "in decode" in file.read_text()
