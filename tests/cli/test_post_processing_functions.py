@@ -62,7 +62,7 @@ def _installed(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a pair whose original gives the first seed .56, and whose compressed model gives .5."""
+    """Return a pair whose models give the first seed .56 and .5."""
     folder = tmp_path_factory.mktemp("pair")
     for name, dtype in (("original", "FLOAT32"), ("compressed", "INT8")):
         coarse, fine = ((0.5, 0), (1 / 256, -128)) if dtype == "INT8" else (None, None)
@@ -110,15 +110,13 @@ def test_a_search_needs_trust(pair: Path, start: Call, tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
-def test_a_run_is_read_without_the_function(
-    run: Path, pair: Path, start: Call, tmp_path: Path
-) -> None:
+def test_a_run_is_read_without_the_function(run: Path, pair: Path, start: Call) -> None:
     (pair / "imported").unlink(missing_ok=True)
-    (run / "run.json").unlink()
-    for command in (("report", run), ("report", run, "--csv"), ("compare", run, run)):
-        said = start(*command)
-        assert said.code in (0, 1), said.err
-    assert len(of(run)["deviating_seeds"]) == 1
+    (run / "run.json").rename(run / "kept.json")
+    said = start("report", run, "--csv")
+    assert said.code == 0, said.err
+    (run / "kept.json").rename(run / "run.json")
+    assert "something" in (run / "findings.csv").read_text()
     assert not (pair / "imported").exists()
 
 
@@ -137,8 +135,8 @@ def test_what_opens_the_models_needs_the_function_named_again(
     assert named.code == (1 if command == "replay" else 0), named.err
     assert (pair / "imported").exists()
     if command == "explain":
-        (found,) = json.loads((run / "explain.json").read_text())["findings"].values()
-        assert found["verdict"]["name"] == "compression"
+        found = json.loads((run / "explain.json").read_text())["findings"].values()
+        assert {one["verdict"]["name"] for one in found} == {"compression"}
 
 
 def test_a_function_that_changed_since_is_refused(run: Path, pair: Path, start: Call) -> None:
@@ -185,7 +183,9 @@ def test_a_function_that_fails_is_one_line(
     )
     said = start("search", other, "--trust", *OPTIONS, "--out", tmp_path / "run")
     assert said.code == 2, said.err
-    assert f"{other / 'decode.py'}:decode {says}" in said.complaint()
+    line = said.err.splitlines()[-1]
+    assert line.startswith(f"edgeflare: {other / 'decode.py'}:decode {says}")
+    assert "Traceback" not in said.err
     if body.startswith("raise"):
-        file = Path(said.complaint().rpartition("its traceback is in ")[2])
+        file = Path(line.rpartition("its traceback is in ")[2])
         assert "in decode" in file.read_text()
