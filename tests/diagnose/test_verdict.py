@@ -224,9 +224,12 @@ def test_most_seeds_read_otherwise_without_a_layer_to_blame(pair: str) -> None:
 
 def with_stages(evidence: Evidence, shipped: int, outputs: int, inputs: int) -> Evidence:
     """Evidence of a device with stages of its own; that of `evidence` is with the pair's."""
-    votes = [vote(Arm.DEVICE, label, "builtin", times=3) for label in (shipped, outputs, inputs)]
-    seen = (shipped,) * 3
-    return replace(evidence, stages=StageVotes(*votes, device_queries=3), recorded=seen)
+
+    def answered(label: int) -> Vote:
+        return vote(Arm.DEVICE, label, "builtin", times=3)
+
+    stages = StageVotes(answered(shipped), answered(outputs), answered(inputs), device_queries=3)
+    return replace(evidence, stages=stages, recorded=(shipped,) * 3)
 
 
 @pytest.mark.parametrize(

@@ -39,8 +39,8 @@ def function(tmp_path: Path) -> Callable[[str], PostProcessing]:
 
 
 def rows_of(function: PostProcessing, boxes: Any, scores: Any, **failures: Any) -> RawBatch:
-    arrays = [np.array(boxes, np.int8), np.array(scores, np.float32)]
-    batch = RawBatch(pack_rows((BOXES, SCORES), arrays), **failures)
+    packed = pack_rows((BOXES, SCORES), (np.array(boxes, np.int8), np.array(scores, np.float32)))
+    batch = RawBatch(packed, **failures)
     rows = PostProcessedRows(function, (BOXES, SCORES))
     assert rows.outputs == (OBJECTS,)
     return rows.made_of(np.zeros((len(boxes), 3)), batch)

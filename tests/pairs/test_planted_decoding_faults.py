@@ -124,8 +124,8 @@ def pair(planted: Planted, tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(HERE / planted.pair, folder)
     for file in FILES:
         (folder / file).symlink_to((models / file).absolute())
-    with (folder / "pair.toml").open("a") as file:
-        file.write(f"\n{planted.own}")
+    said = (folder / "pair.toml").read_text()
+    (folder / "pair.toml").write_text(f"{said}\n{planted.own}")
     (folder / "faulty.py").write_text(DECODE.replace("{RETURNED}", planted.returned))
     return folder
 

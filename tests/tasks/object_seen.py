@@ -68,6 +68,11 @@ class ObjectSeen(Task):
         """Return the decoder that `to_json` described."""
         return SeenDecoder(tensor_from_json(fields["tensor"]), fields["threshold"])
 
-    def warnings(self, *_seen: Sequence[Answer] | None) -> list[str]:
+    def warnings(
+        self,
+        _original: Sequence[Answer] | None,
+        _compressed: Sequence[Answer],
+        _labels: Any,
+    ) -> list[str]:
         """Return nothing."""
         return []

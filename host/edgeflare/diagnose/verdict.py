@@ -120,18 +120,14 @@ def _other_stages(evidence: Evidence) -> Verdict | None:
             if by_outputs
             else "where the pair's input stage encodes the same input"
         )
-    said, shipped = _of_device(evidence, equal), _of_device(evidence, stages.shipped)
+    said, shipped = _in_full(evidence, equal), _in_full(evidence, stages.shipped)
     why = f"the device gives {shipped}, and {how} {said}"
     left = _wrong_input(evidence) or _failing(evidence) or _by_answers(evidence)
     return Verdict(name, why if left.name == "none" else f"{why}; then what is left is {left}")
 
 
-def _of_device(evidence: Evidence, vote: Vote) -> str:
-    """Return what the device answered; values by their distance from the twin's."""
-    apart = vote.distance(evidence.twin)
-    if apart is None:
-        return vote.failure or evidence.said(vote)
-    return f"values that are {apart:.4g} from the twin's"
+def _in_full(evidence: Evidence, vote: Vote) -> str:
+    return vote.failure or evidence.described(vote) or evidence.said(vote)
 
 
 def _unstable(evidence: Evidence) -> Verdict | None:
