@@ -62,11 +62,18 @@ def decode(outputs):
 
 
 class Planted(NamedTuple):
-    """A fault: the pair, what its device has of its own, and the verdict that names the stage."""
+    """A fault: the pair, what its device has of its own, and the verdict that names the stage.
+
+    Attributes:
+        seeds: how many are evaluated; gross faults show on a few.
+        returned: what the faulty function returns of an object; empty where there is no function.
+
+    """
 
     pair: str
     own: str
     verdict: str
+    seeds: int = 3
     returned: str = ""
 
 
@@ -80,20 +87,23 @@ PLANTED = {
         "blazeface_short_int8",
         f"[device.task]\nthreshold = {1 / (1 + math.exp(-SCORE_STEP)):.4f}\n",
         "output-stage",
+        58,
     ),
     "classes shifted by one": Planted(
-        "blazeface_short_int8", BY_FUNCTION, "output-stage", "(*boxes[at], scores[at], 1)"
+        "blazeface_short_int8", BY_FUNCTION, "output-stage", 3, "(*boxes[at], scores[at], 1)"
     ),
     "coordinates in another order": Planted(
         "blazeface_short_int8",
         BY_FUNCTION,
         "output-stage",
+        3,
         "(*boxes[at][[1, 0, 3, 2]], scores[at], 0)",
     ),
     "front end with another window": Planted(
         "kws_digits_gru_state",
         "[device.inputs.features]\nfront_end.frame_length = 240\n",
         "input-stage",
+        60,
     ),
 }
 
@@ -133,7 +143,7 @@ def pair(planted: Planted, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def explained(pair: Path, planted: Planted) -> list[dict[str, Any]]:
     run = pair.parent / "run"
-    bounds = ("--limit", "12", "--max-queries", "40", "--shrink", "0", "--fail-on", "none")
+    bounds = ("--limit", str(planted.seeds), "--max-queries", "1", "--fail-on", "none")
     edgeflare("search", pair, "--trust", *DEVICE, "--find", "kernel", *bounds, "--out", run)
     function = ("--function", pair / "faulty.py:decode") if planted.returned else ()
     edgeflare("explain", run, *function)
