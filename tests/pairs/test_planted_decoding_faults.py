@@ -77,7 +77,7 @@ class Planted(NamedTuple):
     returned: str = ""
 
 
-BY_FUNCTION = '[device.task]\ndecoding = "faulty.py:decode"\n'
+BY_FUNCTION = '[device.task]\ndecoding = "faulty.py:decode"\ncells = []\n'
 
 PLANTED = {
     "anchors swapped": Planted(
