@@ -128,3 +128,9 @@ def test_a_file_of_another_program_is_read(tmp_path: Path) -> None:
     kept = AudioDomain.decode_file(data[:4] + size + data[8:36] + note + data[36:])
     assert kept is not None
     assert np.array_equal(kept, wave)
+
+
+def test_the_operators_of_the_paper_are_its_four() -> None:
+    names = ["time-stretch", "pitch-shift", "time-shift", "gain"]
+    assert [one.name for one in AudioDomain().paper_operators()] == names
+    assert [one.name for one in AudioDomain().published_operators()] == names
