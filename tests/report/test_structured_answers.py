@@ -92,6 +92,11 @@ def test_regions_are_left_out_of_what_is_said_where_they_do_not_count() -> None:
     assert "region from" not in summary(run)
 
 
+@pytest.mark.parametrize("task", ["detection", "segmentation"])
+def test_tables_of_objects_and_masks_fit_a_terminal_of_80_columns(task: str) -> None:
+    assert columns_of(terminal(structured_run(task), 80))[-3:] == ["strength", "queries", "dB"]
+
+
 @pytest.mark.parametrize("task", TASKS)
 def test_an_arm_that_failed_is_called_what_it_did(task: str) -> None:
     view = structured_finding(task)["answers"][0]

@@ -209,7 +209,7 @@ def _findings(document: RunDocument, entries: Sequence[Finding], title: str) -> 
         table.add_column(name, overflow="fold", min_width=len(name))
     kinds = any(map(named_kind, entries))
     if kinds:
-        table.add_column("kind", overflow="fold", min_width=11)
+        table.add_column("kind", overflow="fold", min_width=len("kind"))
     if numbers:
         table.add_column("on", no_wrap=True)
     table.add_column("cause", no_wrap=True)
