@@ -144,7 +144,9 @@ def pair(planted: Planted, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def explained(pair: Path, planted: Planted) -> list[dict[str, Any]]:
     run = pair.parent / "run"
     bounds = ("--limit", str(planted.seeds), "--max-queries", "1", "--fail-on", "none")
-    edgeflare("search", pair, "--trust", *DEVICE, "--find", "kernel", *bounds, "--out", run)
+    # Between two neighbouring thresholds lies one value of a score in 8 bits, which is a tie.
+    find = ("--find", "kernel", "--ties", "include")
+    edgeflare("search", pair, "--trust", *DEVICE, *find, *bounds, "--out", run)
     function = ("--function", pair / "faulty.py:decode") if planted.returned else ()
     edgeflare("explain", run, *function)
     return list(json.loads((run / "explain.json").read_text())["findings"].values())
