@@ -85,17 +85,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Make a picture of a search.")
     parser.add_argument("--limit", type=int, default=40, help="seeds to choose from")
     parser.add_argument("--example", default="fashion_lenet4", help="a folder of examples/")
+    parser.add_argument("--out", type=Path, help="by default beside this file")
     options = parser.parse_args()
     name = "search" if options.example == "fashion_lenet4" else f"search_{options.example}"
+    out = options.out or Path(__file__).with_name(f"{name}.png")
     goal = Goal(Find.ANY)
     plan = Plan("boundary", goal, (DEVICE,), limit=options.limit)
     with ExitStack() as stack:
         pair = load_pair(EXAMPLES / options.example)
         opened = open_pair(pair, plan, [find_profile(DEVICE)], stack)
-        steps = most_telling(search(opened, plan, seed_id) for seed_id in range(options.limit))
+        seed_ids = range(len(opened.seeds))
+        steps = most_telling(search(opened, plan, seed_id) for seed_id in seed_ids)
         decoder = opened.panel.reading.decoders[Arm.ORIGINAL]
     figure = draw(steps, decoder, pair.classes)
-    figure.savefig(Path(__file__).with_name(f"{name}.png"), dpi=100, metadata={"Software": None})
+    figure.savefig(out, dpi=100, metadata={"Software": None})
 
 
 def most_telling(searches: Iterator[Sequence[SearchStep]]) -> Sequence[SearchStep]:

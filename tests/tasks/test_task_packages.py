@@ -63,7 +63,8 @@ def test_it_is_found_decides_and_is_named_where_another_does_not_fit(installed: 
         timeout=100,
         check=True,
     ).stdout.splitlines()
-    assert told[0] == "classification regression threshold night-light"
+    ours = "classification detection regression segmentation threshold transcript"
+    assert told[0] == f"{ours} night-light"
     assert told[1] == "on off off"
     assert told[2] == "False True False"
     assert told[3] == "deviation 0.25"
