@@ -44,7 +44,7 @@ def evaluate_inputs(
 
     """
     size = min(context.batch_size(0.0), largest_batch)
-    arms = context.panel.arms
+    arms, reading = context.panel.arms, context.panel.reading
 
     def batches() -> Iterator[tuple[_Inputs, list[Query], list[int]]]:
         for part in (left[at : at + size] for left in rounds for at in range(0, len(left), size)):
@@ -59,7 +59,8 @@ def evaluate_inputs(
         answered = list(zip(batch.ticket, batch.evaluated, strict=True))
         with context.journal.transaction():
             context.journal.write_answers(
-                to_row(role, seed_id, n, asked, one) for (seed_id, n, asked), one in answered
+                to_row(reading, role, seed_id, n, asked, one)
+                for (seed_id, n, asked), one in answered
             )
             for (seed_id, _, _), one in answered:
                 record(seed_id, one)

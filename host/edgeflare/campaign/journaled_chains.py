@@ -93,6 +93,7 @@ class _JournalRecord(ChainRecord):
     def __init__(self, context: CampaignContext, role: Role) -> None:
         self._context = context
         self._role = role
+        self._reading = context.panel.reading
 
     def transaction(self) -> AbstractContextManager[None]:
         return self._context.journal.transaction()
@@ -104,7 +105,7 @@ class _JournalRecord(ChainRecord):
 
     def write(self, answers: Sequence[ChainAnswer], further: Sequence[EvaluatedQuery]) -> None:
         self._context.journal.write_answers(
-            to_row(self._role, chain.seed_id, step, query.input, one)
+            to_row(self._reading, self._role, chain.seed_id, step, query.input, one)
             for chain, step, query, one in answers
         )
         self._context.health.canaries.record(answers[0].chain.seed_id, further)

@@ -14,6 +14,7 @@ from edgeflare.core.answer import Answer
 from edgeflare.core.arm import Arm
 from edgeflare.core.encoder import Encoder
 from edgeflare.core.evaluated_query import EvaluatedQuery
+from edgeflare.core.kept_rows import kept_row
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.output_decoders import OutputDecoders
 from edgeflare.core.query import Query
@@ -194,7 +195,7 @@ class Pending:
                     answers[row][key] = answer
                 else:
                     members[row][key] = answer
-                raw[row][key] = output.tobytes()
+                raw[row][key] = kept_row(part.decoder, output)
                 seconds[row] += share
         return [
             EvaluatedQuery(Outcome(a, m), r, s)

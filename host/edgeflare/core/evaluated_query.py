@@ -15,8 +15,8 @@ class EvaluatedQuery:
 
     Attributes:
         outcome: what a strategy reads.
-        raw: raw output vectors as bytes in the models' dtypes, by arm, or by kernel set for members
-            of the twin's ensemble.
+        raw: rows of raw outputs as a run keeps them (`kept_row`), by arm, or by kernel set for
+            members of the twin's ensemble.
         seconds: this query's share of the evaluation time that its own arms and device spent.
 
     """

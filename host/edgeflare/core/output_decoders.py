@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from edgeflare.core.arm import Arm
+from edgeflare.core.kept_rows import restored_row
 from edgeflare.core.task import Decoder
 from edgeflare.core.tensor import RawBatch
 from edgeflare.core.tensor_rows import row_layout
@@ -34,10 +35,10 @@ def batch_from_bytes(
 
     Args:
         decoder: of the model, whose rows they are.
-        outputs: the row of each input.
+        outputs: the row of each input, as `kept_row` returned it.
         failures: why an input has no answer, by its position.
 
     """
     _, dtype = row_layout(decoder.outputs)
-    rows = np.frombuffer(b"".join(outputs), dtype)
+    rows = np.frombuffer(b"".join(restored_row(decoder, one) for one in outputs), dtype)
     return RawBatch(rows.reshape(len(outputs), -1), failures)

@@ -54,6 +54,7 @@ class Decoder(ABC):
         choices: how many decisions there are to choose from; 0 where they cannot be counted.
         chooses: as of the answers, see `Answer`.
         shows_seeds: whether the answers to a seed are kept beside those to a trigger, to be shown.
+        compresses: whether runs keep rows compressed, since they are large; see `reduced`.
         meaning: what the raw outputs are, in a word or two, such as "logits".
         names: of the decisions, where the task has names for them itself; empty elsewhere.
 
@@ -64,6 +65,7 @@ class Decoder(ABC):
     choices: int
     chooses: bool = True
     shows_seeds: bool = False
+    compresses: bool = False
     meaning: str
     names: tuple[str, ...] = ()
 
@@ -78,6 +80,15 @@ class Decoder(ABC):
     @abstractmethod
     def to_json(self) -> Mapping[str, Any]:
         """Return what `Task.decoder_from_json` takes: the tensors, and how they are read."""
+
+    def reduced(self, row: NDArray[np.generic]) -> NDArray[np.generic]:
+        """Return a row that is read as this one is, and compresses better.
+
+        Args:
+            row: of raw outputs, which did not fail; see `edgeflare.core.tensor_rows`.
+
+        """
+        return row
 
     def views(
         self,

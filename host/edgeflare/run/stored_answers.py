@@ -9,14 +9,32 @@ from edgeflare.core.answer import Answer
 from edgeflare.core.arm import Arm
 from edgeflare.core.evaluated_query import EvaluatedQuery
 from edgeflare.core.input import Input
+from edgeflare.core.kept_rows import joined, parted
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.output_decoders import OutputDecoders, batch_from_bytes
 from edgeflare.core.task import Decoder
 from edgeflare.run.journal_rows import AnswerRow, Role
 
 
-def to_row(role: Role, seed_id: int, n: int, asked: Input, evaluated: EvaluatedQuery) -> AnswerRow:
-    """Return the row that records what was evaluated."""
+def to_row(
+    reading: OutputDecoders,
+    role: Role,
+    seed_id: int,
+    n: int,
+    asked: Input,
+    evaluated: EvaluatedQuery,
+) -> AnswerRow:
+    """Return the row that records what was evaluated.
+
+    Args:
+        reading: how the raw outputs are read.
+        role: what the input was.
+        seed_id: the seed that it came from.
+        n: its number in that role.
+        asked: the input.
+        evaluated: what was answered about it.
+
+    """
     raw = evaluated.raw
     outcome = evaluated.outcome
     answered = {**{arm.value: answer for arm, answer in outcome.answers.items()}, **outcome.members}
@@ -28,7 +46,7 @@ def to_row(role: Role, seed_id: int, n: int, asked: Input, evaluated: EvaluatedQ
         original=raw.get(Arm.ORIGINAL),
         twin=raw.get(Arm.TWIN),
         device=raw.get(Arm.DEVICE),
-        members=b"".join(raw[name] for name in outcome.members) or None,
+        members=joined(reading.decoders[Arm.TWIN], (raw[name] for name in outcome.members)) or None,
         failures={key: one.failure for key, one in answered.items() if one.failure is not None},
         seconds=evaluated.seconds,
     )
@@ -44,9 +62,11 @@ def from_rows(reading: OutputDecoders, rows: Sequence[AnswerRow]) -> list[Evalua
         for i, answer in _read(decoder, arm.value, blobs, rows):
             answers[i][arm] = answer
             raw[i][arm] = blobs[i]
+    twin, count = reading.decoders[Arm.TWIN], len(reading.members)
+    parts = {i: parted(twin, row.members, count) for i, row in enumerate(rows) if row.members}
     for k, name in enumerate(reading.members):
-        blobs = {i: _part(row.members, k, reading) for i, row in enumerate(rows) if row.members}
-        for i, answer in _read(reading.decoders[Arm.TWIN], name, blobs, rows):
+        blobs = {i: parts[i][k] for i in parts}
+        for i, answer in _read(twin, name, blobs, rows):
             members[i][name] = answer
             raw[i][name] = blobs[i]
     return [
@@ -68,8 +88,3 @@ def _read(
     failures = {k: rows[i].failures[key] for k, i in enumerate(blobs) if key in rows[i].failures}
     batch = batch_from_bytes(decoder, blobs.values(), failures)
     return list(zip(blobs, decoder.read(batch), strict=True))
-
-
-def _part(blob: bytes, k: int, reading: OutputDecoders) -> bytes:
-    size = len(blob) // len(reading.members)
-    return blob[k * size : (k + 1) * size]

@@ -97,7 +97,7 @@ class Canaries:
             index = self._index(row.seed_id)
             if one.outcome[Arm.DEVICE].failure is None:
                 self._references.setdefault(index, (row.seed_id, one))
-        self._decoder = reading.decoders[Arm.DEVICE]
+        self._reading = reading
         self._changed_seeds = set(range(len(self._inputs)))
         self._count_asked()
         for index in self._references:
@@ -243,14 +243,16 @@ class Canaries:
         answer = one.outcome[Arm.DEVICE]
         if answer.failure is not None or answer.decision is None:
             return answer.failure or "no decision"
-        if not self._decoder.choices:
-            return "certain values"
-        return f"class {self._decoder.describe(answer.decision)}"
+        decoder = self._reading.decoders[Arm.DEVICE]
+        if not answer.counted:
+            return decoder.describe_answer(answer) if decoder.shows_seeds else "certain values"
+        return f"class {decoder.describe(answer.decision)}"
 
     def _write(self, n: int, canary: _Canary, one: EvaluatedQuery) -> None:
         if canary.extra:
             return
-        row = to_row("canary", canary.seed_id, n, self._inputs[canary.seed_id], one)
+        asked = self._inputs[canary.seed_id]
+        row = to_row(self._reading, "canary", canary.seed_id, n, asked, one)
         self._journal.write_answers([row])
 
     def _index(self, seed_id: int) -> int:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from edgeflare.core.answer import Failure
 from edgeflare.core.tensor import RawBatch, Tensor
+from edgeflare.core.tensor_rows import pack_rows, unpack_rows
 from edgeflare.tasks.detection.box_matching import Boxes
 from edgeflare.tasks.output_values import output_values
 
@@ -46,6 +47,18 @@ class BoxDecoding(Protocol):
 
     def boxes(self, encoded: NDArray[np.float64], places: NDArray[np.int64]) -> Boxes:
         """Return the boxes of some places of one row: (places, 4)."""
+
+    def reduced(
+        self, row: NDArray[np.generic], outputs: Sequence[Tensor], places: NDArray[np.int64]
+    ) -> NDArray[np.generic]:
+        """Return a row whose candidates are those of some places, where others take much room.
+
+        Args:
+            row: one that can be decoded.
+            outputs: all tensors of a row.
+            places: of the candidates, the best that there are.
+
+        """
 
     def to_json(self) -> dict[str, Any]:
         """Return what `decoding_from_json` takes."""
@@ -90,6 +103,21 @@ class AnchorDecoding:
             shares = shares * np.tile(anchors[:, 2:], 2)
         centre, half = anchors[:, :2] + shares[:, :2], shares[:, 2:] / 2.0
         return np.concatenate([centre - half, centre + half], axis=1)
+
+    def reduced(
+        self, row: NDArray[np.generic], outputs: Sequence[Tensor], places: NDArray[np.int64]
+    ) -> NDArray[np.generic]:
+        """Return a row with the least score in all other places, and zeros elsewhere."""
+        kept = []
+        for at, array in enumerate(unpack_rows(outputs, row[None])):
+            least = np.zeros_like(array)
+            if at in (self.scores, self.regressors):
+                least += array.min() if at == self.scores else 0
+                mine, its = (one.reshape(len(self.anchors), -1) for one in (least, array))
+                mine[places] = its[places]
+            kept.append(least)
+        (reduced,) = pack_rows(outputs, kept)
+        return np.asarray(reduced)
 
     def to_json(self) -> dict[str, Any]:
         """Return the outputs, the anchors and the units."""
@@ -136,6 +164,15 @@ class PostProcessDecoding:
         """Return the boxes, which are none to decode."""
         return encoded[places]
 
+    def reduced(
+        self,
+        row: NDArray[np.generic],
+        outputs: Sequence[Tensor],  # noqa: ARG002 - of the protocol
+        places: NDArray[np.int64],  # noqa: ARG002
+    ) -> NDArray[np.generic]:
+        """Return the row as it is: it has few places."""
+        return row
+
     def to_json(self) -> dict[str, Any]:
         """Return the outputs."""
         return {"decoding": "postprocess", **asdict(self)}
@@ -164,6 +201,15 @@ class ObjectDecoding:
     def boxes(self, encoded: NDArray[np.float64], places: NDArray[np.int64]) -> Boxes:
         """Return the boxes, which are none to decode."""
         return encoded[places]
+
+    def reduced(
+        self,
+        row: NDArray[np.generic],
+        outputs: Sequence[Tensor],  # noqa: ARG002 - of the protocol
+        places: NDArray[np.int64],  # noqa: ARG002
+    ) -> NDArray[np.generic]:
+        """Return the row as it is: it has few places."""
+        return row
 
     def to_json(self) -> dict[str, Any]:
         """Return the output."""

@@ -46,6 +46,7 @@ class DetectionDecoder(Decoder):
 
     choices = 0
     shows_seeds = True
+    compresses = True
     meaning = "boxes and scores"
 
     def __init__(
@@ -87,6 +88,13 @@ class DetectionDecoder(Decoder):
             ):
                 found, failure = None, "invalid-output"
             yield self._answer(found, failure)
+
+    def reduced(self, row: NDArray[np.generic]) -> NDArray[np.generic]:
+        """Return a row that keeps the candidates alone, where it holds boxes of anchors."""
+        rows = self._decoding.decode(RawBatch(row[None]), self.outputs)
+        if rows.failures:
+            return row
+        return self._decoding.reduced(row, self.outputs, self._places(rows, 0)[0])
 
     def views(
         self, answers: Mapping[str, Answer], compared: tuple[str, str]
@@ -154,6 +162,19 @@ class DetectionDecoder(Decoder):
 
     def _detected(self, rows: DecodedRows, at: int) -> Detected:
         scores, labels = rows.scores[at], rows.labels[at]
+        places, excess = self._places(rows, at)
+        probabilities = 1.0 / (1.0 + np.exp(-np.clip(scores[places], -80.0, 80.0)))
+        candidates = Candidates(
+            self._decoding.boxes(rows.boxes[at], places),
+            labels[places],
+            probabilities if self._logits else scores[places],
+            excess[places],
+        )
+        return detected(candidates, self._rule)
+
+    def _places(self, rows: DecodedRows, at: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return the positions of a row's candidates, the best first, and the excess of all."""
+        scores, labels = rows.scores[at], rows.labels[at]
         excess = self._excess(scores)
         usable = labels >= 0 if self._logits else (labels >= 0) & (scores >= 0.0)
         excess = np.where(usable, excess, -np.inf)
@@ -163,14 +184,7 @@ class DetectionDecoder(Decoder):
             places = places[usable[places]]
         else:
             places = places[np.argsort(-excess[places], kind="stable")]
-        probabilities = 1.0 / (1.0 + np.exp(-np.clip(scores[places], -80.0, 80.0)))
-        candidates = Candidates(
-            self._decoding.boxes(rows.boxes[at], places),
-            labels[places],
-            probabilities if self._logits else scores[places],
-            excess[places],
-        )
-        return detected(candidates, self._rule)
+        return places, excess
 
     def _excess(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return by how much the logits exceed the threshold's; 0 for ties."""

@@ -48,6 +48,7 @@ class MaskDecoder(Decoder):
     choices = 0
     chooses = False
     shows_seeds = True
+    compresses = True
 
     def __init__(
         self,

@@ -1,0 +1,135 @@
+"""A row is read alike before and after a run kept it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from edgeflare.core.answer import Answer
+from edgeflare.core.kept_rows import joined, kept_row, parted, restored_row
+from edgeflare.core.output_decoders import batch_from_bytes
+from edgeflare.core.task import Decoder, ModelOutputs
+from edgeflare.core.tensor import RawBatch, Tensor
+from edgeflare.core.tensor_rows import pack_rows, row_layout
+from edgeflare.tasks.detection.detection_task import Detection
+from edgeflare.tasks.regression import Regression
+from edgeflare.tasks.segmentation.segmentation_task import Segmentation
+
+CELLS = ((8, 2), (4, 6))
+PLACES = 224
+SCORES = Tensor("scores", (1, PLACES, 3), "int8", 0.1, -3)
+REGRESSORS = Tensor("regressors", (1, PLACES, 16), "float32")
+
+
+def opened(task: Any, *tensors: Tensor) -> Decoder:
+    shape, dtype = row_layout(tensors)
+
+    def sample(count: int) -> RawBatch:
+        return RawBatch(np.zeros((count, *shape), dtype))
+
+    found: Decoder = task.decoder(ModelOutputs("m", tensors, frozenset(), 0, (), sample))
+    return found
+
+
+@cache
+def detector(**keys: Any) -> tuple[Decoder, tuple[Tensor, ...]]:
+    task = Detection(decoding="anchors", cells=CELLS, size=64.0, **keys)
+    return opened(task, REGRESSORS, SCORES), (REGRESSORS, SCORES)
+
+
+@cache
+def masks() -> tuple[Decoder, tuple[Tensor, ...]]:
+    tensor = Tensor("mask", (1, 12, 10, 1), "float32")
+    return opened(Segmentation(), tensor), (tensor,)
+
+
+@cache
+def values() -> tuple[Decoder, tuple[Tensor, ...]]:
+    tensor = Tensor("values", (1, 7), "float32")
+    return opened(Regression(tolerance=0.1), tensor), (tensor,)
+
+
+def row_of(tensors: tuple[Tensor, ...], seed: int) -> NDArray[np.generic]:
+    """A row of few different numbers, so that many are equal."""
+    rng = np.random.default_rng(seed)
+    spread = int(rng.integers(1, 80))
+    arrays = [
+        rng.integers(-spread, spread, (1, *one.shape)).astype(one.dtype)
+        if one.dtype == "int8"
+        else rng.random((1, *one.shape), np.float32) * rng.choice([1.0, 9.0]).astype(np.float32)
+        for one in tensors
+    ]
+    (row,) = pack_rows(tensors, arrays)
+    return np.asarray(row)
+
+
+DECODERS: tuple[Callable[[], tuple[Decoder, tuple[Tensor, ...]]], ...] = (
+    detector,
+    lambda: detector(class_offset=1, threshold=0.7),
+    masks,
+    values,
+)
+
+
+@pytest.mark.parametrize("make", DECODERS, ids=["detector", "background", "masks", "values"])
+@settings(max_examples=40)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_a_kept_row_is_read_as_the_row_is(
+    make: Callable[[], tuple[Decoder, tuple[Tensor, ...]]], seed: int
+) -> None:
+    decoder, tensors = make()
+    row = row_of(tensors, seed)
+    (before,) = decoder.read(RawBatch(row[None]))
+    (after,) = decoder.read(batch_from_bytes(decoder, [kept_row(decoder, row)], {}))
+    assert type(before) is type(after) is not Answer
+    assert before.equals(after)
+    assert (before.tied, before.margin(after)) == (after.tied, after.margin(before))
+
+
+def test_rows_of_detectors_take_little_room() -> None:
+    decoder, tensors = detector()
+    regressors = np.random.default_rng(0).random((1, *REGRESSORS.shape), np.float32)
+    (row,) = pack_rows(tensors, [regressors, np.full((1, *SCORES.shape), -90, np.int8)])
+    assert len(kept_row(decoder, np.asarray(row))) < 0.4 * row.nbytes
+
+
+def test_outputs_that_are_not_finite_are_kept() -> None:
+    decoder, tensors = detector()
+    arrays = [np.zeros((1, *one.shape), one.dtype) for one in tensors]
+    arrays[0][0, 0, 3] = np.nan
+    (row,) = pack_rows(tensors, arrays)
+    (after,) = decoder.read(batch_from_bytes(decoder, [kept_row(decoder, row)], {}))
+    assert after.failure == "invalid-output"
+
+
+@pytest.mark.parametrize("make", DECODERS, ids=["detector", "background", "masks", "values"])
+@settings(max_examples=4)
+@given(count=st.integers(1, 4))
+def test_joined_rows_are_parted(
+    make: Callable[[], tuple[Decoder, tuple[Tensor, ...]]], count: int
+) -> None:
+    decoder, tensors = make()
+    kept = [kept_row(decoder, row_of(tensors, seed)) for seed in range(count)]
+    assert parted(decoder, joined(decoder, kept), count) == kept
+
+
+@pytest.mark.parametrize("damaged", [b"", b"no zlib", b"\x00" * 9])
+def test_damaged_rows_are_refused(damaged: bytes) -> None:
+    decoder, _ = masks()
+    with pytest.raises(ValueError, match="an answer"):
+        restored_row(decoder, damaged)
+
+
+def test_a_row_is_not_decompressed_beyond_its_size() -> None:
+    decoder, tensors = masks()
+    longer = np.zeros((1, 10_000_000), np.float32)
+    with pytest.raises(ValueError, match=f"has not the {4 * 120} bytes"):
+        restored_row(decoder, kept_row(decoder, longer[0]))
+    assert tensors[0].shape == (1, 12, 10, 1)
