@@ -10,11 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from detectors import answer_of, objects_decoder
 from edgeflare.core.tensor import Tensor
 from edgeflare.diagnose.seed_disagreement import (
     Disagreement,
     Probabilities,
     disagreement,
+    disagreement_of_values,
     explained,
     readings,
 )
@@ -124,3 +126,15 @@ def test_a_little_rounding_asks_for_no_reading() -> None:
     assert (
         explained(compared(wanted, shown(IMAGES)), IMAGES, wanted, {"": refuse}).explained is None
     )
+
+
+def test_objects_that_do_not_differ_are_apart_by_their_scores() -> None:
+    faces = objects_decoder()
+    first, near, gone = (
+        answer_of(faces, (0.1, 0.1, 0.4, 0.4, score, 0.0)) for score in (0.75, 0.625, 0.25)
+    )
+    same = disagreement_of_values([first, first], [first, first])
+    assert (same.rate, same.distance) == (0.0, 0.0)
+    found = disagreement_of_values([first, first], [near, gone])
+    assert found.rate == 0.5
+    assert found.distance == pytest.approx((0.125 + 0.5) / 2)

@@ -11,16 +11,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from detectors import answer_of, detector_outputs_of, objects_decoder
 from edgeflare.core.arm import Arm
+from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.diagnose.evidence import Evidence
 from edgeflare.diagnose.execution_modes import ExecutionMode, Vote
 from edgeflare.diagnose.seed_disagreement import Disagreement
 from edgeflare.diagnose.stage_votes import StageVotes
 from edgeflare.diagnose.verdict import Name, Which, judge
 from edgeflare.models.kernels import Kernels
+from edgeflare.tasks.segmentation.segmentation_task import Segmentation
 from edgeflare.tasks.value_decoder import Measure, ValueAnswer
 
 CLASSES = 4
+FACES = objects_decoder()
+MASKS = Segmentation().decoder(detector_outputs_of(Tensor("mask", (1, 4, 4, 1), "float32")))
 SETS: tuple[Kernels, ...] = ("xnnpack", "builtin", "reference")
 
 
@@ -387,7 +392,7 @@ def test_values_are_compared_by_their_distance() -> None:
     assert compression.name == "compression"
     assert compression.shares == (1.0, 0.0)
     assert compression.why == (
-        "the device's values are 0.5 from the original's, and 0 from the twin's"
+        "the distance of the device's values from the original's is 0.5, and from the twin's 0"
     )
     delegate: dict[Kernels, float] = {"xnnpack": 1.0, "builtin": 1.5, "reference": 1.5}
     kernel = judge(of_values(1.0, delegate, 1.5))
@@ -396,5 +401,62 @@ def test_values_are_compared_by_their_distance() -> None:
     several = judge(of_values(0.5, delegate, 1.5))
     assert (several.name, several.shares) == ("several", (0.5, 0.5))
     assert several.why.startswith(
-        "the twin's values are 0.5 from the original's, and the device's 0.5 from the twin's"
+        "the distance of the twin's values from the original's is 0.5, and of the device's from the"
+        " twin's 0.5"
     )
+
+
+def of_faces(arm: Arm, scores: tuple[float, ...], kernels: Kernels | None = None) -> Vote:
+    rows = [(n / 4, 0.1, n / 4 + 0.2, 0.3, score, 0.0) for n, score in enumerate(scores)]
+    mode = ExecutionMode(arm, kernels, 1)
+    return Vote(mode, (0, 0, 0), (len(rows),) * 3, answer=answer_of(FACES, *rows))
+
+
+def test_objects_are_written_out_and_the_kind_is_named() -> None:
+    two, one = (0.875, 0.75), (0.875, 0.25)
+    evidence = Evidence(
+        of_faces(Arm.ORIGINAL, two),
+        of_faces(Arm.TWIN, one, "xnnpack"),
+        (),
+        of_faces(Arm.DEVICE, one, "xnnpack"),
+        recorded=(3, 3, 3),
+        classes=("face",),
+        decoder=FACES,
+    )
+    assert judge(evidence).why == (
+        "twin and device both give 1 object: face .88, the original 2 objects: face .88, face .75"
+        " (object vanished)"
+    )
+    apart = replace(evidence, twin=of_faces(Arm.TWIN, (), "xnnpack"))
+    assert judge(apart).why.startswith(
+        "the original gives 2 objects: face .88, face .75; the twin no object; the device 1 object"
+    )
+    shaky = replace(evidence.device, labels=(0, None, 0))
+    assert judge(replace(evidence, device=shaky)).why == (
+        "the device answered something, nothing, something in turn"
+    )
+
+
+def of_mask(arm: Arm, pixels: int, kernels: Kernels | None = None) -> Vote:
+    scores = np.zeros((1, 4, 4, 1), np.float32)
+    scores.ravel()[:pixels] = 1.0
+    (answer,) = MASKS.read(RawBatch(scores[None]))
+    return Vote(ExecutionMode(arm, kernels, 1), (0, 0, 0), (pixels,) * 3, answer=answer)
+
+
+def test_masks_are_said_by_their_distance_and_no_class_is_named() -> None:
+    evidence = Evidence(
+        of_mask(Arm.ORIGINAL, 8),
+        of_mask(Arm.TWIN, 4, "xnnpack"),
+        (),
+        of_mask(Arm.DEVICE, 4, "xnnpack"),
+        recorded=(1, 1, 1),
+        classes=("background", "person"),
+        decoder=MASKS,
+    )
+    why = judge(evidence).why
+    assert why.startswith("the distance of the device's mask from the original's is 0.")
+    assert why.endswith(", and from the twin's 0 (low mean iou)")
+    assert judge(replace(evidence, original=of_mask(Arm.ORIGINAL, 4))).why == "no two arms deviate"
+    crashed = judge(replace(evidence, recorded=(None,) * 3))
+    assert crashed.why.startswith("the device now answers something, and nothing")

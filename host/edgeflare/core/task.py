@@ -56,6 +56,8 @@ class Decoder(ABC):
         shows_seeds: whether the answers to a seed are kept beside those to a trigger, to be shown.
         compresses: whether runs keep rows compressed, since they are large; see `reduced`.
         meaning: what the raw outputs are, in a word or two, such as "logits".
+        answer_noun: what an answer is called that is too large to be written out, such as "mask";
+            empty where `describe_answer` says it all.
         names: of the decisions, where the task has names for them itself; empty elsewhere.
 
     """
@@ -67,6 +69,7 @@ class Decoder(ABC):
     shows_seeds: bool = False
     compresses: bool = False
     meaning: str
+    answer_noun: str = ""
     names: tuple[str, ...] = ()
 
     @abstractmethod

@@ -63,20 +63,29 @@ class Evidence:
         return self.device if self.stages is None else self.stages.shipped
 
     def named(self, label: int | None) -> str:
-        """Return the name of a class, or its number where it has none."""
+        """Return the name of a class, or its number where it has none; of no class, "something"."""
         if label is None:
             return "nothing"
+        if self.device.is_of_values:
+            return "something"
         if label < len(self.classes):
             return self.classes[label]
         return str(label) if self.decoder is None else self.decoder.describe(label)
 
     def said(self, vote: Vote) -> str:
         """Return what a mode answered, in a word or two."""
-        if vote.is_of_values and vote.failure is None:
-            return next((f"the {arm}'s values" for arm, one in self._arms if one is vote), "others")
+        if vote.is_of_values and vote.failure is None and self.answer_noun:
+            noun = self.answer_noun
+            of_arms = (f"the {arm}'s {noun}" for arm, one in self._arms if one is vote)
+            return next(of_arms, f"other {noun}" if noun.endswith("s") else f"another {noun}")
         if self.decoder is None or vote.answer is None:
             return self.named(vote.label)
         return self.decoder.describe_answer(vote.answer, self.classes)
+
+    @property
+    def answer_noun(self) -> str:
+        """What an answer is called that is too large to be written out, as of `Decoder`."""
+        return "values" if self.decoder is None else self.decoder.answer_noun
 
     @property
     def _arms(self) -> list[tuple[str, Vote | None]]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from edgeflare.core.answer import Answer
 from edgeflare.domains.image.preprocess import PRESETS, ImageEncoder, Preprocess
 from edgeflare.models.evaluator import Evaluator
+from edgeflare.tasks.value_decoder import ValueAnswer
 from edgeflare_operators.operator_registry import Image
 
 MOST_SEEDS: Final = 64
@@ -53,7 +54,8 @@ class Disagreement:
             values, which have no classes.
         varied: whether the second arm's labels vary: no label is given to nearly all seeds.
         distance: mean over the seeds of the total variation between their probabilities, 0 to 1; of
-            values, of their distance over the tolerance, at most 1 of each seed.
+            values, of their distance over the tolerance, at most 1 of each seed; of texts, objects
+            and masks, of their distance, from 0 to 1.
         explained: another preprocessing of the second arm's input with which the two agree; None
             where none was found, or none was tried.
 
@@ -97,19 +99,21 @@ def disagreement(
 
 
 def disagreement_of_values(first: Sequence[Answer], second: Sequence[Answer]) -> Disagreement:
-    """Compare two arms' values of the same seeds, at least one."""
+    """Compare two arms' values, texts or the like of the same seeds, at least one."""
     pairs = list(zip(first, second, strict=True))
     return Disagreement(
         rate=sum(one.differs(other) for one, other in pairs) / len(pairs),
         classes=0.0,
         varied=any(one.differs(second[0]) for one in second[1:]),
-        distance=float(np.mean([_over_tolerance(*pair) for pair in pairs])),
+        distance=float(np.mean([_distance_of_values(*pair) for pair in pairs])),
     )
 
 
-def _over_tolerance(one: Answer, other: Answer) -> float:
+def _distance_of_values(one: Answer, other: Answer) -> float:
     strength = one.strength_against(other)
-    return 1.0 if strength is None else min(1.0, strength + 1.0)
+    if strength is None:
+        return 1.0
+    return min(1.0, strength + 1.0 if isinstance(one, ValueAnswer) else one.distance(other))
 
 
 def explained(

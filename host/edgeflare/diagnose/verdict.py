@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from edgeflare.core.answer import DEVIATION
 from edgeflare.diagnose.evidence import Evidence
 from edgeflare.diagnose.execution_modes import REPEATS, Vote
 from edgeflare.diagnose.seed_disagreement import Disagreement
@@ -187,7 +188,7 @@ def _by_answers(evidence: Evidence) -> Verdict:
     shares = _shares(evidence)
     agree = twin.agrees(device)
     if agree and (original is None or original.agrees(device)):
-        same = "no arm's values deviate" if device.is_of_values else "all arms give the same label"
+        same = "no two arms deviate" if device.is_of_values else "all arms give the same label"
         return Verdict("none", same)
     if agree:
         return Verdict("compression", _against_the_original(evidence), shares=shares)
@@ -205,14 +206,18 @@ def _against_the_original(evidence: Evidence) -> str:
     """Say that twin and device agree, and that the original does not."""
     original, twin, device = evidence.original, evidence.twin, evidence.device
     assert original is not None  # noqa: S101 - where there is none, nothing deviates
+    kind = _kind(original, device)
     far, near = device.distance(original), device.distance(twin)
-    if far is None or near is None:
+    if not evidence.answer_noun or far is None or near is None:
         said, theirs = evidence.said(device), evidence.said(original)
         if evidence.said(twin) != said:
             said = f"{evidence.said(twin)} and {said}"
-            return f"twin and device give {said}, the original {theirs}"
-        return f"twin and device both give {said}, the original {theirs}"
-    return f"the device's values are {far:.4g} from the original's, and {near:.4g} from the twin's"
+            return f"twin and device give {said}, the original {theirs}{kind}"
+        return f"twin and device both give {said}, the original {theirs}{kind}"
+    return (
+        f"the distance of the device's {evidence.answer_noun} from the original's is {far:.4g}, "
+        f"and from the twin's {near:.4g}{kind}"
+    )
 
 
 def _all_apart(evidence: Evidence) -> str:
@@ -220,13 +225,23 @@ def _all_apart(evidence: Evidence) -> str:
     original, twin, device = evidence.original, evidence.twin, evidence.device
     assert original is not None  # noqa: S101 - asked only where there is one
     by_compression, by_kernels = twin.distance(original), device.distance(twin)
+    first, second, third = map(evidence.said, (original, twin, device))
     if by_compression is None or by_kernels is None:
-        first, second, third = map(evidence.said, (original, twin, device))
         return f"original, twin and device give {first}, {second} and {third}"
+    if not evidence.answer_noun:
+        return f"the original gives {first}; the twin {second}; the device {third}"
     return (
-        f"the twin's values are {by_compression:.4g} from the original's, and the device's"
-        f" {by_kernels:.4g} from the twin's"
+        f"the distance of the twin's {evidence.answer_noun} from the original's is "
+        f"{by_compression:.4g}, and of the device's from the twin's {by_kernels:.4g}"
     )
+
+
+def _kind(one: Vote, other: Vote) -> str:
+    """Return the kind of a deviation in brackets, where the task tells kinds apart."""
+    if one.answer is None or other.answer is None or one.failure or other.failure:
+        return ""
+    kind = one.answer.kind_against(other.answer)
+    return "" if kind == DEVIATION else f" ({kind.replace('-', ' ')})"
 
 
 def _host_suspect(evidence: Evidence) -> str | None:
@@ -347,7 +362,9 @@ def _shares_of_distance(evidence: Evidence) -> tuple[float, float] | None:
 
 
 def _as_it_does(evidence: Evidence) -> str:
-    return "the same values" if evidence.device.is_of_values else evidence.said(evidence.device)
+    if evidence.device.is_of_values and evidence.answer_noun:
+        return f"the same {evidence.answer_noun}"
+    return evidence.said(evidence.device)
 
 
 def _threads(vote: Vote) -> str:

@@ -135,6 +135,7 @@ class ValueDecoder(Decoder):
 
     choices = 0
     chooses = False
+    answer_noun = "values"
 
     def __init__(
         self, outputs: tuple[Tensor, ...], at: int, measure: Measure, frames: ClipFrames

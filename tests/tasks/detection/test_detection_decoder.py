@@ -28,7 +28,7 @@ def test_views_mark_what_differs_among_the_compared_arms() -> None:
     }
     first = (view.boxes["original"] or ())[0]
     assert (first.box, first.score) == ((0.1, 0.1, 0.3, 0.3), 0.9)
-    assert (view.threshold, view.overlap, view.classes) == (0.5, 0.5, ("0", "1"))
+    assert (view.threshold, view.overlap, view.classes) == (0.5, 0.5, ())
 
 
 def test_an_answer_is_described_by_number_classes_and_scores() -> None:

@@ -113,11 +113,9 @@ class DetectionDecoder(Decoder):
         boxes = {
             arm: _shown(known[arm].objects, marks[arm]) if arm in known else None for arm in given
         }
-        labels = [one.objects.labels.max(initial=-1) for one in known.values()]
-        numbers = range(int(max(labels, default=-1)) + 1)
         view = DetectionView(
             head="",
-            classes=tuple(map(str, numbers)),
+            classes=(),
             threshold=self._rule.threshold,
             overlap=self._rule.overlap,
             boxes=boxes,

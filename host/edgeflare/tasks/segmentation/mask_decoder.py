@@ -49,6 +49,7 @@ class MaskDecoder(Decoder):
     chooses = False
     shows_seeds = True
     compresses = True
+    answer_noun = "mask"
 
     def __init__(
         self,
