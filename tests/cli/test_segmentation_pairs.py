@@ -136,8 +136,17 @@ def test_other_deviations_are_searched_too(
     assert {one["cause"] for one in found} == ({"compression"} if find == "compression" else set())
 
 
-@pytest.mark.parametrize("strategy", ["random", "dflare", "dflare-published"])
-def test_strategies_without_decisions_take_masks(
+def test_boundary_finds_masks_that_deviate(searched: Searched, call: Call, tmp_path: Path) -> None:
+    options = ("--strategy", "boundary", *SHORT, "--limit", "3")
+    said = call("search", searched.pair, *options, "--out", tmp_path / "out")
+    assert said.code == 0, said.err
+    read = document(tmp_path / "out")
+    assert {one["kind"] for one in read["findings"]} <= KINDS
+    assert len(read["findings"]) == read["totals"]["searched"] > 0
+
+
+@pytest.mark.parametrize("strategy", ["random", "dflare", "dflare-published", "diffchaser"])
+def test_other_strategies_take_masks(
     strategy: str, searched: Searched, call: Call, tmp_path: Path
 ) -> None:
     options = ("--strategy", strategy, *SHORT, "--limit", "2")
@@ -191,10 +200,3 @@ def test_masks_of_other_sizes_are_one_line(call: Call, tmp_path: Path) -> None:
     answer = call("search", pair, "--dry-run", "--device", "emulated-builtin")
     assert answer.code == 2
     assert "masks of 24 x 24 pixels and the compressed model of 22 x 22" in answer.complaint()
-
-
-def test_a_strategy_of_decisions_names_the_one_for_masks(call: Call, tmp_path: Path) -> None:
-    pair = write_segmentation_pair(tmp_path / "pair")
-    answer = call("search", pair, "--strategy", "boundary", "--dry-run")
-    assert answer.code == 2
-    assert "say --strategy climb" in answer.complaint()

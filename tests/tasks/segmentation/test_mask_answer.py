@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from edgeflare.tasks.segmentation.mask_answer import (
     LOW_MEAN_IOU,
+    MARGIN,
     OTHER_REGION,
     MaskAnswer,
     MaskRule,
@@ -182,6 +183,19 @@ def test_a_state_is_short_and_says_where_the_classes_are() -> None:
     assert many.state()[:3].tolist() == [0.75, 0.25, 0.0]
 
 
+@pytest.mark.parametrize("rule", [STRICT_IOU, REGIONS, BOTH])
+def test_the_margin_falls_until_the_masks_deviate(rule: MaskRule) -> None:
+    home = answer(half(), rule)
+    changed = [answer(half(first=slice(0, n)), rule) for n in range(COLUMNS + 1)]
+    changed += [answer(half() * np.uint8(0), rule)]
+    margins = [one.margin(home) for one in changed]
+    assert margins[0] == pytest.approx(MARGIN * (0.25 if rule is STRICT_IOU else 0.1))
+    before = [margin for margin in margins if margin >= 0.0]
+    assert margins[: len(before)] == before == sorted(before, reverse=True)
+    assert [margin < 0.0 for margin in margins] == [one.differs(home) for one in changed]
+    assert 1 < len(before) < len(margins)
+
+
 def test_failures_differ_from_masks_and_not_from_each_other() -> None:
     good = answer(half())
     assert good.differs(FAILED)
@@ -198,4 +212,4 @@ def test_a_mask_takes_three_bytes_for_a_pixel() -> None:
     assert large.mask.nbytes + large.margins.nbytes == 3 * 256 * 256
     assert not large.scores.size
     assert not large.probabilities.size
-    assert (large.chooses, large.counted, large.decision) == (False, False, 0)
+    assert (large.chooses, large.counted, large.decision) == (True, False, 0)

@@ -23,6 +23,14 @@ OTHER_REGION: Final = "other-region"
 POWER = 2
 """Of `softened_iou`, in the distance that searches increase."""
 
+MARGIN = 30.0
+"""Margin of a mean IoU that is 1 above the least. With the default least one a seed has the margin
+3, near that of classifiers, for which the constants of searches are."""
+
+REGION_SHARE = 0.1
+"""Of a mean IoU, what a region that does not differ at all counts in a margin: as much as the whole
+way from equal masks to the default least mean IoU."""
+
 STATE_CELLS = 4
 """Rows and columns of the cells of a state."""
 
@@ -70,7 +78,6 @@ class MaskAnswer(Answer):
 
     """
 
-    chooses: ClassVar[bool] = False
     counted: ClassVar[bool] = False
 
     mask: Mask = field(kw_only=True)
@@ -124,14 +131,16 @@ class MaskAnswer(Answer):
         return kind, *masks
 
     def margin(self, home: Answer) -> float:
-        """Return by how much the mean IoU with another mask exceeds the least; below 0 beyond it.
+        """Return how far the mask is from deviating from another one, times `MARGIN`.
 
-        A failed arm has the margin 0.
+        It is by how much their mean IoU exceeds the least; or how much smaller than a deviation
+        their largest region that differs is, times `REGION_SHARE`, where that is less. Below 0 the
+        two deviate, and it is their strength. A failed arm has the margin 0.
         """
         if self.decision is None or home.decision is None:
             return 0.0
         strength = self.strength_against(home)
-        return -strength if strength else mean_iou(self.mask, _mask(home).mask) - self.rule.overlap
+        return MARGIN * (-strength if strength else self._spare(_mask(home)))
 
     def lead(self) -> float:
         """Return infinity: no second decision is near."""
@@ -170,6 +179,14 @@ class MaskAnswer(Answer):
         its = _mask(other)
         same = np.array_equal(self.mask, its.mask) and np.array_equal(self.margins, its.margins)
         return same and self.failure == other.failure
+
+    def _spare(self, other: MaskAnswer) -> float:
+        """Return by how much two masks that do not deviate could still differ; not below 0."""
+        above = mean_iou(self.mask, other.mask) - self.rule.overlap if self.rule.overlap else inf
+        if not self.rule.region:
+            return max(0.0, above)
+        left = 1.0 - self.region_size(other) / self.rule.region
+        return max(0.0, min(above, REGION_SHARE * left))
 
     def _without_ties(self, other: MaskAnswer) -> tuple[Mask, Mask]:
         """Return the two masks with the class of the other arm in each tied pixel."""

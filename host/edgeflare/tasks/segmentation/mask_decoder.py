@@ -46,7 +46,6 @@ class MaskDecoder(Decoder):
     """
 
     choices = 0
-    chooses = False
     shows_seeds = True
     compresses = True
     answer_noun = "mask"
