@@ -90,7 +90,7 @@ def pair(planted: Planted, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def run(pair: Path, start: Call) -> Path:
     run = pair.with_name(f"{pair.name}-run")
-    limit = ("--max-queries", "20", "--fail-on", "none")
+    limit = ("--limit", "1", "--max-queries", "20", "--fail-on", "none")
     ended = start("search", pair, *DEVICE, *limit, "--out", run)
     assert ended.code == 0, ended.err
     (deviating,) = json.loads((run / "run.json").read_text())["deviating_seeds"]
@@ -115,6 +115,14 @@ def test_explain_names_the_stage_and_no_kernel(run: Path, planted: Planted, star
     html = start("report", run, "--html")
     assert html.code == 0, html.err
     assert f"It begins {planted.where}" in (run / "report.html").read_text()
+
+
+def test_a_search_meets_what_the_stage_changes(pair: Path, start: Call, tmp_path: Path) -> None:
+    bounds = ("--find", "kernel", "--max-queries", "60", "--shrink", "0")
+    said = start("search", pair, *DEVICE, *bounds, "--fail-on", "none", "--out", tmp_path / "run")
+    assert said.code == 0, said.err
+    document = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert {one["seed_id"] for one in document["findings"]} == {1, 2}
 
 
 def test_the_dry_run_says_what_each_stage_changes(

@@ -19,6 +19,7 @@ from edgeflare.core.input import Input
 from edgeflare.core.outcome import Outcome
 from edgeflare.search.boundary import Boundary, BoundaryMH
 from edgeflare.search.dflare import DFlare
+from edgeflare.search.strategy import SearchGenerator, Start
 from edgeflare.search.surrogates.ensemble_surrogate import EnsembleSurrogate
 from edgeflare.search.surrogates.twin_surrogate import TwinThenNearTieSurrogate
 from edgeflare_operators import built_in_operators
@@ -271,6 +272,20 @@ def test_an_ensemble_that_foretells_nothing_is_no_obstacle() -> None:
     for drive in found:
         early = drive.answered[: EnsembleSurrogate.MOST_AGREEING - 1]
         assert not any(Arm.DEVICE in outcome.answers for outcome in early)
+
+
+@pytest.mark.parametrize("find", [Find.ANY, Find.KERNEL])
+def test_a_device_with_stages_of_its_own_answers_each_query(find: Find) -> None:
+    def search(start: Start) -> SearchGenerator:
+        return Boundary().search(replace(start, host_predicts=False))
+
+    # Original, twin and member are one model, so none of them says where the device deviates.
+    models = {Arm.ORIGINAL: ORIGINAL, Arm.TWIN: ORIGINAL, Arm.DEVICE: bent(2)}
+    bench = SearchCase(SEEDS[0], models, {"reference": ORIGINAL})
+    for drive in drives(search, Goal(find), on_all_seeds(bench), 200):
+        assert drive.finding is not None
+        assert {query.arms for query in drive.queries} == {Goal(find).needed}
+        assert not any(query.again or query.kernels for query in drive.queries)
 
 
 def test_a_float_device_is_asked_about_margins_that_no_8_bit_model_has() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 import numpy as np
@@ -125,6 +125,19 @@ def test_a_device_that_contradicts_its_twin_is_asked_itself() -> None:
     values.answer = undone  # type: ignore[method-assign]
     start = values.start(1)
     assert values.drive(Climb().search(start), start, 400) is None
+
+
+@pytest.mark.parametrize("host_predicts", [True, False])
+def test_a_device_with_stages_of_its_own_is_asked_itself(host_predicts: bool) -> None:
+    values = Values(tolerance=0.12)
+
+    def shipped(one: Input, arm: Arm) -> Answer:
+        return Values.answer(values, one, Arm.ORIGINAL if arm is Arm.TWIN else arm)
+
+    values.answer = shipped  # type: ignore[method-assign]
+    start = replace(values.start(1), host_predicts=host_predicts)
+    found = values.drive(Climb().search(start), start, 500)
+    assert (found is None) == host_predicts
 
 
 def test_kernels_alone_are_searched_for_too() -> None:

@@ -51,6 +51,7 @@ class CampaignContext:
         chains: the most chains that are open at once, on all devices together.
         stopped: whether the user wants to stop.
         held_out: inputs that are only evaluated, or None.
+        device_stages: whether the devices have input or output stages of their own.
 
     """
 
@@ -68,6 +69,7 @@ class CampaignContext:
     chains: int
     stopped: Callable[[], bool]
     held_out: Seeds | None = None
+    device_stages: bool = False
 
     def pipeline(self) -> Pipeline[Any]:
         """Return an empty pipeline over all devices; each batch waits until none is too hot."""

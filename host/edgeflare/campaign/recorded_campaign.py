@@ -69,6 +69,7 @@ def run_recorded_campaign(
         chains=chains * len(opened.devices),
         stopped=interrupt.asked,
         held_out=None if held_out is None else held_out.inputs,
+        device_stages=opened.stages is not None,
     )
     journal.note("notes", list(opened.pair.notes))
     journal.note(NEARNESS_KEY, asdict(context.domain.nearness_measure))

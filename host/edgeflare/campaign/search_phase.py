@@ -83,6 +83,7 @@ class SearchPhase:
             paper_operators=self._paper_operators,
             published_operators=self._published_operators,
             space=context.domain.space,
+            host_predicts=not context.device_stages,
         )
         chain = Chain(seed_id, AskTellSearch(self._strategy.search(start)), goal)
         replay_answers(context, self.role, chain)

@@ -48,7 +48,13 @@ class BoundarySearch:
         self._rng = start.rng
         self._selection = selection
         self._parameters = parameters
-        self._surrogate = search_surrogate(start.goal, start.ensemble, start.outcome, start.donors)
+        self._surrogate = search_surrogate(
+            start.goal,
+            start.ensemble,
+            start.outcome,
+            start.donors,
+            host_predicts=start.host_predicts,
+        )
         self._space = start.space
         self._origin: Real = self._space.levels(start.seed)
         self._home = self._surrogate.sides(start.outcome)[0]
@@ -283,8 +289,10 @@ class BoundarySearch:
         candidate = start.bounds.project(candidate, start.seed)
         (outcome,) = yield (Query(candidate, surrogate.arms, surrogate.kernels),)
         if surrogate.decide(outcome):
-            (answered,) = yield (Query(candidate, (Arm.DEVICE,), again=True),)
-            whole = Outcome({**outcome.answers, **answered.answers}, outcome.members)
+            whole = outcome
+            if Arm.DEVICE not in outcome.answers:
+                (answered,) = yield (Query(candidate, (Arm.DEVICE,), again=True),)
+                whole = Outcome({**outcome.answers, **answered.answers}, outcome.members)
             kind = start.goal.met(whole)
             surrogate.update(whole)
             if kind is not None:

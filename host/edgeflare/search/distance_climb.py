@@ -49,7 +49,7 @@ class DistanceClimb:
         self._most, self._longest = elite, longest_mutation
         self._surrogates = refinement_surrogates(start.goal, start.ensemble)
         self._surrogate = self._surrogates[0]
-        if not self._surrogate.is_answered_by(start.outcome):
+        if not (start.host_predicts and self._surrogate.is_answered_by(start.outcome)):
             self._surrogate = self._surrogates[-1]
         self._contradicted = 0
         self._seed = ClimbedInput(start.seed, self._distance(start.outcome), ())

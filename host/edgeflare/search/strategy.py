@@ -62,6 +62,8 @@ class Start:
         paper_operators: the operators of DFlare's paper for such inputs.
         published_operators: those of its published code, in its order.
         space: what values inputs may have, and how to move among them.
+        host_predicts: whether models of the host may answer in the device's place; not where the
+            device has input or output stages of its own, which they do not have.
 
     """
 
@@ -76,6 +78,7 @@ class Start:
     paper_operators: Sequence[MutationOperator] = ()
     published_operators: Sequence[MutationOperator] = ()
     space: InputSpace = EIGHT_BIT
+    host_predicts: bool = True
 
 
 class Strategy(ABC):

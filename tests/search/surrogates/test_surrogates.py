@@ -302,6 +302,18 @@ def test_each_surrogate_stands_on_the_arms_and_members_that_it_queries(
             assert surrogate.deviates(known) == (goal.met(substituted) is not None)
 
 
+@given(GOALS, st.sampled_from([(), MEMBERS]), outcomes(), ANYTHING)
+def test_where_no_model_of_the_host_predicts_the_device_it_answers_itself(
+    goal: Goal, ensemble: tuple[str, ...], outcome: Outcome, device: Answer
+) -> None:
+    whole = on_device(outcome, device)
+    surrogate = search_surrogate(goal, ensemble, whole, host_predicts=False)
+    assert surrogate.arms == goal.needed
+    assert surrogate.kernels == ()
+    assert surrogate.sides(whole) == compared(goal, whole)
+    assert surrogate.decide(whole) == (goal.met(whole) is not None)
+
+
 def test_the_device_itself_comes_last_where_a_trigger_is_refined() -> None:
     for goal, ensemble, count in ((Goal(), MEMBERS, 2), (Goal(Find.KERNEL), MEMBERS, 3)):
         *hosts, device = refinement_surrogates(goal, ensemble)

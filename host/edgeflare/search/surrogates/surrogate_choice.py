@@ -22,7 +22,12 @@ from edgeflare.search.surrogates.twin_surrogate import (
 
 
 def search_surrogate(
-    goal: Goal, ensemble: tuple[str, ...], seed: Outcome, donors: Sequence[Donor] = ()
+    goal: Goal,
+    ensemble: tuple[str, ...],
+    seed: Outcome,
+    donors: Sequence[Donor] = (),
+    *,
+    host_predicts: bool = True,
 ) -> Surrogate:
     """Return the surrogate of a search.
 
@@ -31,8 +36,12 @@ def search_surrogate(
         ensemble: kernel sets of the twin beside its own.
         seed: the seed's outcome, which tells whether there is an original.
         donors: seeds of the campaign, whose outcomes tell whether the device is like its twin.
+        host_predicts: whether models of the host may answer in the device's place; else it answers
+            itself.
 
     """
+    if not host_predicts:
+        return NoSurrogate(goal, goal.needed)
     if goal.find is Find.COMPRESSION:
         return UnanimousTwinSurrogate(goal, ensemble)
     if goal.find is Find.ANY:
