@@ -39,17 +39,23 @@ SCRIPT = "reproduce.py"
 """Of a classifier with one input and one output; in the archive the other one has this name too."""
 
 TENSORS_SCRIPT = "reproduce_tensors.py"
-"""Of all other models: it knows frames, states, and the tasks of ours."""
+"""Of all other models: it knows frames and states, and reads outputs by what is beside it as
+`OUTPUTS`."""
 
-_READ_TASKS = (
-    "classification",
-    "detection",
-    "regression",
-    "segmentation",
-    "threshold",
-    "transcript",
-)
-"""Tasks whose outputs the script can read."""
+OUTPUTS = "outputs.py"
+"""What reads and compares outputs, in the archive."""
+
+_OUTPUTS_BY_TASK = {
+    "classification": "class_outputs.py",
+    "detection": "object_outputs.py",
+    "regression": "value_outputs.py",
+    "segmentation": "mask_outputs.py",
+    "threshold": "threshold_outputs.py",
+    "transcript": "text_outputs.py",
+}
+
+_SCRIPTS = Path(__file__).with_name("reproduction_scripts")
+"""Scripts for the archive, which nothing here imports."""
 
 _OP_RESOLVERS: dict[str, str] = {
     "xnnpack": "AUTO",
@@ -104,7 +110,7 @@ def export(
     stored = past.files(entry)
     simple = _is_simple(past, pair)
     files = {
-        SCRIPT: Path(__file__).with_name(SCRIPT if simple else TENSORS_SCRIPT).read_bytes(),
+        **_scripts(pair.interface.task, simple=simple),
         f"input{PurePath(entry.image).suffix}": stored[entry.image],
         f"seed{PurePath(entry.seed_image).suffix}": stored[entry.seed_image],
     }
@@ -175,6 +181,14 @@ class _GivenInputs:
         }
 
 
+def _scripts(task: str, *, simple: bool) -> dict[str, bytes]:
+    """Return the scripts that show the deviation, by their names in the archive."""
+    if simple:
+        return {SCRIPT: (_SCRIPTS / SCRIPT).read_bytes()}
+    names = {SCRIPT: TENSORS_SCRIPT, OUTPUTS: _OUTPUTS_BY_TASK[task]}
+    return {name: (_SCRIPTS / stored).read_bytes() for name, stored in names.items()}
+
+
 def _given(past: PastRun, pair: Pair, entry: Finding) -> dict[str, _GivenInputs]:
     """Return what each model is given, by "compressed" and "original".
 
@@ -216,7 +230,7 @@ def _is_simple(past: PastRun, pair: Pair) -> bool:
 
     """
     interface = pair.interface
-    if interface.task not in _READ_TASKS:
+    if interface.task not in _OUTPUTS_BY_TASK:
         raise UserError(
             f"the task {interface.task} is of another package, which the script of an export cannot"
             " import: pass on the run directory and the pair instead"

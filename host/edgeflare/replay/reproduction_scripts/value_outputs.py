@@ -1,0 +1,46 @@
+"""Read the values of a model's output, and tell how far those of two models are apart."""
+
+from typing import Any
+
+import numpy as np
+
+
+def read(tensors: Any, decoder: Any) -> Any:
+    """Return the values of each frame that counts, (frames, values)."""
+    return tensors[decoder["tensor"]["name"]]
+
+
+def describe(answers: Any, _arm: Any, _told: Any) -> Any:
+    """Return how many values there are."""
+    return f"{answers[0].size} values here"
+
+
+def compare(one: Any, other: Any, told: Any) -> Any:
+    """Return whether the values of two models deviate, and a line about how far."""
+    measure = told["arms"][told["compared"][1]]["decoder"]["measure"]
+    apart, tolerance = distance(one[0], other[0], measure), measure["tolerance"]
+    before = (told["finding"]["strength"] + 1) * tolerance
+    line = f"{apart:.6g} apart here, {before:.6g} when it was found; tolerance {tolerance:g}"
+    return apart > tolerance, line
+
+
+def distance(a: Any, b: Any, measure: Any) -> Any:
+    """Return how far values are apart; see docs/tasks.md of EdgeFlare."""
+    norms, apart = [np.linalg.norm(one, axis=1) for one in (a, b)], np.linalg.norm(a - b, axis=1)
+    if measure["distance"] == "normalized":
+        a, b = (one.reshape(len(one), -1, measure["point_size"]) for one in (a, b))
+        begin, end = measure["points"]
+        unit = sum(np.linalg.norm(one[:, begin] - one[:, end], axis=1) for one in (a, b)) / 2
+        each = np.linalg.norm(a - b, axis=2).mean(1) / np.maximum(unit, np.finfo(np.float32).tiny)
+    elif measure["distance"] == "cosine":
+        product = norms[0] * norms[1]
+        each = 1 - (a * b).sum(1) / np.where(product > 0, product, 1)
+        each = np.where((a == b).all(1), 0, each)
+    elif measure["distance"] == "relative":
+        larger = np.maximum(*norms)
+        each = apart / np.where(larger > 0, larger, 1)
+    elif measure["distance"] == "mean-absolute":
+        each = np.abs(a - b).mean(1)
+    else:
+        each = apart if measure["distance"] == "l2" else np.abs(a - b).max(1)
+    return each.mean() if measure["mean"] else each.max()
