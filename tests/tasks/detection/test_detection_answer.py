@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from detectors import ROWS, Row, answer_of, batch, detector_outputs_of, log_odds, objects_decoder
 from edgeflare.core.answer import Answer
 from edgeflare.core.tensor import RawBatch, Tensor
+from edgeflare.tasks.detection.detected import DetectionRule, detected
+from edgeflare.tasks.detection.detection_answer import DetectionAnswer
 from edgeflare.tasks.detection.detection_task import Detection
 
 DECODER = objects_decoder()
@@ -161,6 +163,75 @@ def test_the_sign_of_the_margin_is_the_decision_where_boxes_are_apart(
     margin = now.margin(home)
     assert margin >= 0.0 or now.differs(home)
     assert margin <= 0.0 or not now.differs(home)
+
+
+overlapping = st.sampled_from(
+    [NEAR, MOVED, FAR, (0.12, 0.1, 0.32, 0.3), (0.15, 0.1, 0.35, 0.3), (0.1, 0.2, 0.3, 0.4)]
+)
+anywhere = st.lists(
+    st.builds(row, overlapping, st.floats(0.02, 0.98), st.integers(0, 1)), max_size=ROWS
+)
+
+
+@pytest.mark.parametrize("suppression", [0.3, 0.6, 1.0])
+@given(anywhere, anywhere)
+def test_a_margin_above_zero_is_the_decision_of_home(
+    suppression: float, first: list[Row], second: list[Row]
+) -> None:
+    rule = DetectionRule(0.5, 0.5, suppression, 100)
+    one, home = (
+        DetectionAnswer(
+            *(0, False, np.empty(0), np.empty(0), None),
+            detected=detected(answer_of(DECODER, *rows).detected.candidates, rule),
+        )
+        for rows in (first, second)
+    )
+    margin = one.margin(home)
+    assert margin <= 0.0 if one.differs(home) else margin >= 0.0
+    assert margin < 0.0 or not one.differs(home)
+
+
+def test_an_equal_score_of_another_class_is_a_tie_and_no_strength() -> None:
+    scores = Tensor("scores", (1, 4, 2), "int8", 0.05, 0)
+    regressors = Tensor("regressors", (1, 4, 4), "float32")
+    task = Detection(decoding="anchors", cells=((2, 1),), size=1.0)
+    decoder = task.decoder(detector_outputs_of(regressors, scores))
+    low = np.full((2, 4, 2), -100, np.int8)
+    low[0, 0], low[1, 0] = (80, 80), (79, 80)
+    boxes = np.full((2, 4, 4), 0.2, np.float32)
+    one, other = decoder.read(batch((regressors, scores), boxes, low))
+    assert one.kind_against(other) == "other-class"
+    assert (one.tied, other.tied) == (True, False)
+    assert one.differs_by_tie(other)
+    assert one.strength_against(other) == 0.0
+
+
+def test_what_a_vanished_object_has_left_is_known_among_many_others() -> None:
+    scores = Tensor("scores", (1, 100, 1), "float32")
+    regressors = Tensor("regressors", (1, 100, 4), "float32")
+    task = Detection(decoding="anchors", cells=((10, 1),), size=1.0, scores="probabilities")
+    decoder = task.decoder(detector_outputs_of(regressors, scores))
+    given = np.full((2, 100, 1), 0.0, np.float32)
+    given[:, :70] = 0.9
+    given[0, 99], given[1, 99] = 0.9, 0.49
+    boxes = np.full((2, 100, 4), 0.0, np.float32)
+    boxes[:, :, 2:] = 0.08
+    one, other = decoder.read(batch((regressors, scores), boxes, given))
+    assert one.strength_against(other) == pytest.approx(0.01)
+    assert other.margin(one) == pytest.approx(log_odds(0.49), abs=1e-3)
+
+
+def test_each_arm_is_held_to_its_own_threshold() -> None:
+    strict, loose = objects_decoder(threshold=0.5), objects_decoder(threshold=0.4)
+    one, other = (answer_of(decoder, row(NEAR, 0.45)) for decoder in (strict, loose))
+    assert one.kind_against(other) == "object-appeared"
+    assert one.strength_against(other) == pytest.approx(0.05)
+    assert other.strength_against(one) == pytest.approx(0.05)
+
+
+@pytest.mark.parametrize("wrong", [row(NEAR, 1.7), row(NEAR, 0.9, 20_000)])
+def test_scores_and_classes_that_are_none_are_invalid(wrong: Row) -> None:
+    assert answer_of(DECODER, wrong).failure == "invalid-output"
 
 
 def test_a_failed_arm_differs_by_its_failure_alone() -> None:

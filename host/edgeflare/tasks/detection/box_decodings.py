@@ -23,6 +23,8 @@ class DecodedRows(NamedTuple):
         scores: (batch, places) float64, as the model gives them; below 0 in unused places of models
             that give probabilities.
         labels: (batch, places) int64 classes; those of the background are below 0.
+        leads: (batch, places) float64, by how much a score is above that of the next class;
+            infinite where it is not known.
         boxes: (batch, places, 4) float64: left, top, right, bottom as shares of the picture, or
             what `BoxDecoding.boxes` makes such ones of.
         failures: why a row holds no answer, by its position.
@@ -31,6 +33,7 @@ class DecodedRows(NamedTuple):
 
     scores: NDArray[np.float64]
     labels: NDArray[np.int64]
+    leads: NDArray[np.float64]
     boxes: NDArray[np.float64]
     failures: dict[int, Failure]
 
@@ -93,8 +96,11 @@ class AnchorDecoding:
         each = given.real.reshape(size, len(self.anchors), -1)[:, :, self.class_offset :]
         labels = each.argmax(axis=2)
         best = np.take_along_axis(each, labels[:, :, None], axis=2)[:, :, 0]
+        leads = np.full_like(best, np.inf)
+        if each.shape[2] > 1:
+            leads = best - np.partition(each, -2, axis=2)[:, :, -2]
         encoded = boxes.real.reshape(size, len(self.anchors), -1)
-        return DecodedRows(best, labels, encoded, {**given.failures, **boxes.failures})
+        return DecodedRows(best, labels, leads, encoded, {**given.failures, **boxes.failures})
 
     def boxes(self, encoded: NDArray[np.float64], places: NDArray[np.int64]) -> Boxes:
         """Return anchor + regressor / size as boxes."""
@@ -155,7 +161,8 @@ class PostProcessDecoding:
         failures = {at: why for one in each for at, why in one.failures.items()}
         return DecodedRows(
             np.where(used, scores, -1.0),
-            np.rint(labels).astype(np.int64) - self.class_offset,
+            _whole(labels) - self.class_offset,
+            np.full_like(scores, np.inf),
             boxes.reshape(size, -1, 4)[:, :, [1, 0, 3, 2]],
             failures,
         )
@@ -195,8 +202,8 @@ class ObjectDecoding:
         """Return the rows."""
         given = output_values(batch, outputs, self.scores)
         rows = given.real.reshape(len(given.real), -1, 6)
-        labels = np.rint(rows[:, :, 5]).astype(np.int64) - self.class_offset
-        return DecodedRows(rows[:, :, 4], labels, rows[:, :, :4], given.failures)
+        labels, unknown = _whole(rows[:, :, 5]) - self.class_offset, np.full(rows.shape[:2], np.inf)
+        return DecodedRows(rows[:, :, 4], labels, unknown, rows[:, :, :4], given.failures)
 
     def boxes(self, encoded: NDArray[np.float64], places: NDArray[np.int64]) -> Boxes:
         """Return the boxes, which are none to decode."""
@@ -223,3 +230,8 @@ def decoding_from_json(fields: Mapping[str, Any]) -> BoxDecoding:
     if name == "anchors":
         return AnchorDecoding(**{**said, "anchors": np.array(said["anchors"], np.float64)})
     return PostProcessDecoding(**said) if name == "postprocess" else ObjectDecoding(**said)
+
+
+def _whole(labels: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return numbers of classes that a model gives as real ones."""
+    return np.clip(np.rint(labels), -1e9, 1e9).astype(np.int64)

@@ -84,12 +84,11 @@ def unsuppressed(boxes: Boxes, labels: NDArray[np.int64], suppression: float) ->
     """
     if suppression >= 1.0 or len(boxes) < 2:
         return np.arange(len(boxes))
-    same = labels[:, None] == labels[None, :]
-    conflicts = (pairwise_iou(boxes, boxes) > suppression) & same
     left = np.ones(len(boxes), np.bool_)
     for at in range(len(boxes)):
         if left[at]:
-            left[at + 1 :] &= ~conflicts[at, at + 1 :]
+            near = pairwise_iou(boxes[at : at + 1], boxes[at + 1 :])[0] > suppression
+            left[at + 1 :] &= ~(near & (labels[at + 1 :] == labels[at]))
     return np.flatnonzero(left)
 
 

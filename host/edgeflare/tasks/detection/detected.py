@@ -38,6 +38,8 @@ class Candidates:
         labels: (n,) classes.
         scores: (n,) from 0 to 1.
         excess: (n,) the logits of the scores less that of the threshold; 0 for a tie.
+        leads: (n,) by how much the score is above that of the next class, 0 for a tie; infinite
+            where there is none, or it is not known.
 
     """
 
@@ -45,6 +47,7 @@ class Candidates:
     labels: NDArray[np.int64]
     scores: NDArray[np.float64]
     excess: NDArray[np.float64]
+    leads: NDArray[np.float64]
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -52,7 +55,11 @@ class Candidates:
     def at(self, places: NDArray[np.int64]) -> Candidates:
         """Return those at some positions."""
         return Candidates(
-            self.boxes[places], self.labels[places], self.scores[places], self.excess[places]
+            self.boxes[places],
+            self.labels[places],
+            self.scores[places],
+            self.excess[places],
+            self.leads[places],
         )
 
     def partners(self, others: Candidates, overlap: float) -> NDArray[np.bool_]:
@@ -63,7 +70,9 @@ class Candidates:
         return both
 
 
-NO_CANDIDATES = Candidates(np.empty((0, 4)), np.empty(0, np.int64), np.empty(0), np.empty(0))
+NO_CANDIDATES = Candidates(
+    np.empty((0, 4)), np.empty(0, np.int64), np.empty(0), np.empty(0), np.empty(0)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +91,24 @@ class Detected:
     peaks: NDArray[np.int64]
     objects: Candidates
     rule: DetectionRule
+
+    @property
+    def tied(self) -> bool:
+        """Whether an object hangs on two equal scores.
+
+        It equals the threshold, or that of another class there, or that of a candidate which it
+        suppresses and which is no partner of it.
+        """
+        objects, known, rule = self.objects, self.candidates, self.rule
+        if (objects.excess == 0.0).any() or (objects.leads == 0.0).any():
+            return True
+        alike = (objects.labels[:, None] == known.labels) & (
+            objects.excess[:, None] == known.excess
+        )
+        if rule.suppression >= rule.overlap or alike.sum() == len(objects):
+            return False
+        overlaps = pairwise_iou(objects.boxes, known.boxes)
+        return bool((alike & (overlaps > rule.suppression) & (overlaps < rule.overlap)).any())
 
     def scores_at(self, places: Candidates) -> NDArray[np.float64]:
         """Return the highest score that is given where another arm has candidates.

@@ -11,12 +11,15 @@ from numpy.typing import NDArray
 
 from edgeflare.core.answer import DEVIATION, Answer
 from edgeflare.tasks.detection.box_matching import pairwise_iou
-from edgeflare.tasks.detection.detected import Detected
+from edgeflare.tasks.detection.detected import Candidates, Detected
 from edgeflare.tasks.detection.object_differences import object_differences
 
 LEAST_EXCESS = -4.6
 """Margin in logits of what overlaps none of the candidates that are kept. With a threshold of .5
 it is that of a score of .01."""
+
+LEAST_MARGIN = 0.01
+"""Margin at least, below 0, of objects that differ where no score says how far."""
 
 STATE_PEAKS = 8
 """Candidates of a state, each with score and centre."""
@@ -66,33 +69,54 @@ class DetectionAnswer(Answer):
         - of the same: by how much that candidate's excess is above the best one that would suppress
           it and could be no partner. Below 0 the object has moved.
         - of each candidate that could be no object's partner and is suppressed by none of them: its
-          excess below 0. Where it is above, it has appeared.
+          excess below 0. Where it is above, it has appeared. So has an object that could be the
+          partner of one that has another.
 
-        A failed arm has the margin 0.
+        It is below 0 wherever the answers differ. A failed arm has the margin 0.
         """
         if self.decision is None or home.decision is None:
             return 0.0
-        objects, known, rule = _detected(home).objects, self.detected.candidates, self.detected.rule
-        if not len(known):
-            return LEAST_EXCESS if len(objects) else -LEAST_EXCESS
-        margin = -LEAST_EXCESS if not len(objects) else inf
+        objects = _detected(home).objects
+        margin = min(self._margin_of(objects), self._margin_of_others(objects))
+        return min(margin, -LEAST_MARGIN) if self.differs(home) else max(margin, 0.0)
+
+    def _margin_of(self, objects: Candidates) -> float:
+        """Return the least margin of objects to be still there, as they were."""
+        known, rule = self.detected.candidates, self.detected.rule
+        margin = inf
         partners = objects.partners(known, rule.overlap)
         apart = ~partners.any(axis=0)
-        free = apart.copy()
         for label, mine in zip(objects.labels, partners, strict=True):
             if not mine.any():
-                margin = min(margin, LEAST_EXCESS)
-                continue
+                return LEAST_EXCESS
             best = int(mine.argmax())  # they are sorted
-            margin = min(margin, float(known.excess[best]))
-            near = pairwise_iou(known.boxes[best : best + 1], known.boxes)[0] > rule.suppression
-            rivals = near & (known.labels == label) & apart
+            rivals = self._near(best) & (known.labels == label) & apart
+            margin = min(margin, max(LEAST_EXCESS, float(known.excess[best])))
             if rivals.any():
                 margin = min(margin, float(known.excess[best] - known.excess[rivals.argmax()]))
-            free &= ~rivals
-        peaks = self.detected.peaks
+        return margin
+
+    def _margin_of_others(self, objects: Candidates) -> float:
+        """Return the margin of what else is seen to be no object."""
+        known, peaks = self.detected.candidates, self.detected.peaks
+        partners = objects.partners(known, self.detected.rule.overlap)
+        free = np.logical_not(partners.any(axis=0))
+        for label, mine in zip(objects.labels, partners, strict=True):
+            if mine.any():
+                free &= ~(self._near(int(mine.argmax())) & (known.labels == label))
         others = peaks[free[peaks]]
-        return min(margin, -float(known.excess[others[0]])) if len(others) else margin
+        margin = -LEAST_EXCESS
+        if len(others):
+            margin = min(margin, -float(known.excess[others[0]]))
+        surplus = len(self.detected.objects) - len(objects)
+        if surplus > 0:  # the weakest of several partners is one too many
+            margin = min(margin, -float(self.detected.objects.excess[-surplus]))
+        return margin
+
+    def _near(self, at: int) -> NDArray[np.bool_]:
+        """Return which candidates overlap one so much that one of the two is suppressed."""
+        known, rule = self.detected.candidates, self.detected.rule
+        return np.asarray(pairwise_iou(known.boxes[at : at + 1], known.boxes)[0] > rule.suppression)
 
     def lead(self) -> float:
         """Return by how much the score that is nearest to the threshold misses it."""

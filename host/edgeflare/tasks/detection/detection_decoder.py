@@ -14,6 +14,7 @@ from edgeflare.core.answer import Answer, Failure
 from edgeflare.core.answer_view import DetectionView, ShownBox
 from edgeflare.core.task import Decoder
 from edgeflare.core.tensor import RawBatch, Tensor
+from edgeflare.tasks.classification import least_probability
 from edgeflare.tasks.detection.box_decodings import BoxDecoding, DecodedRows, decoding_from_json
 from edgeflare.tasks.detection.detected import (
     NO_CANDIDATES,
@@ -28,9 +29,14 @@ from edgeflare.tasks.output_values import row_fields, row_from_json, tensor_from
 from edgeflare.tasks.threshold_decoder import TIE_STEPS
 
 CANDIDATES = 64
-"""Candidates that are kept, the best, and all that reach the threshold where these are more. They
-tell what is nearest to appearing, and what score is left where an object vanished. BlazeFace has 6
-to 27 above .5 where there is a face. Suppression takes time by the square of their number."""
+"""Candidates below the threshold that are kept, the best. They tell what is nearest to appearing,
+and what score is left where an object vanished."""
+
+MOST_CANDIDATES = 2000
+"""Candidates that are kept in all. BlazeFace has 6 to 27 above .5 where there is a face."""
+
+MOST_CLASSES = 10_000
+"""Classes that models and functions may number."""
 
 MOST_SHOWN_BOXES = 20
 """Objects of each arm that are kept to be shown."""
@@ -71,16 +77,18 @@ class DetectionDecoder(Decoder):
         self._reached = self._least if logits else rule.threshold
         quantized = not self.tensor.dtype.startswith("float")
         self._nearly = TIE_STEPS * self.tensor.scale if quantized else 0.0
+        self._certain = max(_CERTAIN, least_probability(self.tensor))
 
     def read(self, batch: RawBatch) -> Iterator[Answer]:
         """Yield the objects of each row.
 
         An object whose right is left of its left, or whose bottom is above its top, is an
-        "invalid-output".
+        "invalid-output", as are probabilities above 1 and numbers of classes beyond
+        `MOST_CLASSES`.
         """
         rows = self._decoding.decode(batch, self.outputs)
         for at in range(len(rows.scores)):
-            failure = rows.failures.get(at)
+            failure = rows.failures.get(at) or self._refusal(rows, at)
             found = None if failure else self._detected(rows, at)
             if (
                 found is not None
@@ -161,14 +169,17 @@ class DetectionDecoder(Decoder):
     def _detected(self, rows: DecodedRows, at: int) -> Detected:
         scores, labels = rows.scores[at], rows.labels[at]
         places, excess = self._places(rows, at)
-        probabilities = 1.0 / (1.0 + np.exp(-np.clip(scores[places], -80.0, 80.0)))
-        candidates = Candidates(
-            self._decoding.boxes(rows.boxes[at], places),
-            labels[places],
-            probabilities if self._logits else scores[places],
-            excess[places],
-        )
+        given, leads = scores[places], rows.leads[at, places]
+        leads = np.where(leads <= self._nearly, 0.0, leads)
+        if self._logits:
+            given, leads = _sigmoid(given), _sigmoid(given) - _sigmoid(given - leads)
+        boxes = self._decoding.boxes(rows.boxes[at], places)
+        candidates = Candidates(boxes, labels[places], given, excess[places], leads)
         return detected(candidates, self._rule)
+
+    def _refusal(self, rows: DecodedRows, at: int) -> Failure | None:
+        beyond = not self._logits and (rows.scores[at] > 1.0 + _CERTAIN).any()
+        return "invalid-output" if beyond or (rows.labels[at] >= MOST_CLASSES).any() else None
 
     def _places(self, rows: DecodedRows, at: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return the positions of a row's candidates, the best first, and the excess of all."""
@@ -176,19 +187,17 @@ class DetectionDecoder(Decoder):
         excess = self._excess(scores)
         usable = labels >= 0 if self._logits else (labels >= 0) & (scores >= 0.0)
         excess = np.where(usable, excess, -np.inf)
-        places = np.flatnonzero(excess >= 0.0)
-        if len(places) < CANDIDATES:
-            places = np.argsort(-excess, kind="stable")[:CANDIDATES]
-            places = places[usable[places]]
-        else:
-            places = places[np.argsort(-excess[places], kind="stable")]
+        reached = int((excess >= 0.0).sum())
+        count = min(reached + CANDIDATES, MOST_CANDIDATES)
+        places = np.argsort(-excess, kind="stable")[:count]
+        places = places[usable[places]]
         return places, excess
 
     def _excess(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return by how much the logits exceed the threshold's; 0 for ties."""
         logits = scores
         if not self._logits:
-            shares = np.clip(scores, _CERTAIN, 1.0 - _CERTAIN)
+            shares = np.clip(scores, self._certain, 1.0 - self._certain)
             logits = np.log(shares / (1.0 - shares))
         tied = np.abs(scores - self._reached) <= self._nearly
         return np.where(tied, 0.0, logits - self._least)
@@ -197,8 +206,7 @@ class DetectionDecoder(Decoder):
         if found is None:
             nothing = detected(NO_CANDIDATES, self._rule)
             return DetectionAnswer(None, False, _NOTHING, _NOTHING, failure, detected=nothing)
-        tied = bool((found.objects.excess == 0.0).any())
-        return DetectionAnswer(0, tied, _NOTHING, _NOTHING, None, detected=found)
+        return DetectionAnswer(0, found.tied, _NOTHING, _NOTHING, None, detected=found)
 
 
 def _shown(objects: Candidates, marks: Mapping[int, str]) -> tuple[ShownBox, ...]:
@@ -219,3 +227,8 @@ def _named(label: int, classes: Sequence[str]) -> str:
 
 def _logit(probability: float) -> float:
     return log(probability / (1.0 - probability))
+
+
+def _sigmoid(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    shares: NDArray[np.float64] = 1.0 / (1.0 + np.exp(-np.clip(logits, -80.0, 80.0)))
+    return shares

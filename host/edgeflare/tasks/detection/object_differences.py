@@ -31,8 +31,9 @@ class ObjectDifference:
             least of it, from 0 to 1. Of an object that vanished: its score less the threshold, and
             the threshold less the highest score that the other answer gives there (see
             `Detected.scores_at`); 0 where that one is suppressed by another object. Of one
-            that appeared likewise. Of one of another class: both scores less the threshold. Of one
-            that moved: these, and the overlap less the IoU.
+            that appeared likewise. Of one of another class: both scores less the threshold, and
+            by how much each is above the next class there, where that is known. Of one that moved:
+            both scores less the threshold, and the overlap less the IoU.
         first: its position among the objects of the first answer; None where it appeared.
         second: likewise; None where it vanished.
 
@@ -65,14 +66,20 @@ def object_differences(first: Detected, second: Detected) -> tuple[ObjectDiffere
     turned = matched_pairs(overlaps, near & ~same & open_pairs)
     _close(open_pairs, turned)
     moved = matched_pairs(overlaps, same & (overlaps >= LEAST_OVERLAP) & open_pairs)
-    above_a, above_b = (one.scores - rule.threshold for one in (a, b))
+    least_a, least_b = rule.threshold, second.rule.threshold  # a device may have its own
+    above_a, above_b = a.scores - least_a, b.scores - least_b
     under = rule.overlap - overlaps
     both = (*paired, *turned, *moved)
     lost = sorted(set(range(len(a))).difference(i for i, _ in both))
     new = sorted(set(range(len(b))).difference(j for _, j in both))
-    below_a, below_b = (rule.threshold - one for one in (second.scores_at(a), first.scores_at(b)))
+    below_a, below_b = least_b - second.scores_at(a), least_a - first.scores_at(b)
     return (
-        *(ObjectDifference(OTHER_CLASS, _least(above_a[i], above_b[j]), i, j) for i, j in turned),
+        *(
+            ObjectDifference(
+                OTHER_CLASS, _least(above_a[i], above_b[j], a.leads[i], b.leads[j]), i, j
+            )
+            for i, j in turned
+        ),
         *(
             ObjectDifference(MOVED, _least(above_a[i], above_b[j], under[i, j]), i, j)
             for i, j in moved
