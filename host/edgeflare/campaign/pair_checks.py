@@ -54,3 +54,10 @@ def require_fitting_device(pair: Pair, twin: Decoder, device: Decoder) -> None:
             f"{pair.name}: as [device.task] reads the outputs there are {device.choices} classes,"
             f" and {twin.choices} as [task] does: both have to tell the same ones apart"
         )
+    try:
+        pair.interface.opened_task.require_pair(twin, device, ())
+    except UserError as error:
+        raise UserError(
+            f"{pair.name}: as [device.task] reads the outputs they cannot be compared with what"
+            f" [task] makes of them, which stands for the original here: {error}"
+        ) from None

@@ -194,6 +194,11 @@ def check_labelled(pair: Pair, labelled: Path) -> int:
         inputs = ModelInputs(pair.interface, model.signature.inputs, str(pair.compressed))
         seeds = _load(labelled, inputs)
         classes = host_arm(pair, str(pair.compressed), model, inputs, seeds).decoder.choices
+    if not classes:
+        raise UserError(
+            "--labelled tells who is right, and the task of this pair has no classes that labels"
+            " could name: leave it out"
+        )
     if seeds.labels is None or not is_labelled(seeds.labels, classes).any():
         raise UserError(
             f"--labelled {labelled} has no label from 0 to {classes - 1}: number the classes"

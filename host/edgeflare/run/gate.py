@@ -50,12 +50,18 @@ def require_labels(labels: Sequence[int] | None, classes: int) -> None:
 
     Args:
         labels: of the seeds, or None.
-        classes: that the models tell apart; other labels mean unlabelled.
+        classes: that the models tell apart; other labels mean unlabelled. 0 where they cannot be
+            counted.
 
     Raises:
-        UserError: there is none.
+        UserError: there is none, or the task knows no labels.
 
     """
+    if not classes:
+        raise UserError(
+            "--fail-on harmful needs to know who is right, and the task of this pair has no"
+            " classes that labels could name: count with --fail-on any"
+        )
     if labels is None or not any(is_label(label, classes) for label in labels):
         raise UserError(
             f"--fail-on harmful needs to know who is right, but no seed has a label from 0 to"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf, isfinite
 from typing import Any
@@ -69,7 +69,7 @@ def sort_findings(
     goal = header.plan.goal
     chains, refinements = journal.chains(), journal.refinements()
     verifications, triggers = journal.answers("verify"), journal.triggers()
-    near, on_seeds = _nearness(directory, triggers), _seed_views(header, journal)
+    near, on_seeds = _nearness(directory, triggers), _seed_views(header, journal, triggers)
     for seed_id, trigger in triggers.items():
         rows = verifications.get(seed_id, [])
         outcomes = [one.outcome for one in from_rows(header.reading, rows)]
@@ -195,13 +195,18 @@ def _views(header: RunHeader, answers: Mapping[Arm, Answer]) -> tuple[AnswerView
     return header.arms[Arm.DEVICE].views(by_arm, (first.value, second.value))
 
 
-def _seed_views(header: RunHeader, journal: Journal) -> Mapping[int, tuple[AnswerView, ...]]:
-    """Return how the answers to the seeds are shown, by seed id; none where the task does not."""
+def _seed_views(
+    header: RunHeader, journal: Journal, wanted: Collection[int]
+) -> Mapping[int, tuple[AnswerView, ...]]:
+    """Return how the answers to some seeds are shown, by seed id; none where the task does not."""
     if not header.arms[Arm.DEVICE].shows_seeds:
         return {}
-    rows = [rows[0] for rows in journal.answers("seed").values()]
-    answered = zip(rows, from_rows(header.reading, rows), strict=True)
-    return {row.seed_id: _views(header, one.outcome.answers) for row, one in answered}
+    views = {}
+    for seed_id, rows in journal.answers("seed").items():
+        if seed_id in wanted:
+            (one,) = from_rows(header.reading, rows[:1])
+            views[seed_id] = _views(header, one.outcome.answers)
+    return views
 
 
 def labels_of(outcomes: Sequence[Outcome]) -> tuple[Mapping[str, int | None], ...]:

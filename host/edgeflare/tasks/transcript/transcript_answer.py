@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer
-from edgeflare.core.word_edits import Edit, word_edits
+from edgeflare.core.word_edits import Edit, EditKind, word_edits
 from edgeflare.tasks.classification import softmax
 from edgeflare.tasks.transcript.text_lattice import Deficits, TextLattice
 from edgeflare.tasks.transcript.transcript_symbols import Spelling, TranscriptSymbols
@@ -22,6 +22,14 @@ KINDS = {
     "inserted": "word-inserted",
 }
 """Kinds of deviations, by the kind of the first edit that makes one text of the other."""
+
+_MIRRORED: dict[EditKind, EditKind] = {
+    "same": "same",
+    "substituted": "substituted",
+    "deleted": "inserted",
+    "inserted": "deleted",
+}
+"""What an edit is, read in the other direction."""
 
 STATE_STEPS = 64
 """Values of a state at most: the steps of an answer, averaged in as many groups."""
@@ -119,7 +127,13 @@ class TranscriptAnswer(Answer):
         return np.array_equal(self.outputs, _text(other).outputs) and self.failure == other.failure
 
     def _edits(self, other: Answer) -> list[Edit]:
-        return word_edits(self.words, _text(other).words)
+        """Return the edits from this text to another one; from there to here they are the same."""
+        its = _text(other).words
+        if self.words <= its:
+            return word_edits(self.words, its)
+        return [
+            Edit(_MIRRORED[one.kind], one.second, one.first) for one in word_edits(its, self.words)
+        ]
 
     def _texts_between(self, other: TranscriptAnswer) -> Iterator[tuple[Spelling, Spelling]]:
         """Yield for each edit this text with it alone, and the other text without it alone."""
