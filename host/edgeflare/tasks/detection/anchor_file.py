@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from pathlib import Path
-from zipfile import BadZipFile
+from zipfile import BadZipFile, ZipFile, is_zipfile
+from zlib import error as ZlibError  # noqa: N812 - it is a class
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,12 @@ from edgeflare.regular_file import read_regular
 
 MOST_ANCHOR_BYTES = 2**23
 """The largest size of a file of anchors, which may come from a stranger."""
+
+MOST_GRID_ANCHORS = 1_000_000
+
+_NO_ARRAYS = (
+    *(ValueError, EOFError, BadZipFile, ZlibError, NotImplementedError, RuntimeError, MemoryError),
+)
 
 
 def read_anchors(path: Path) -> list[list[float]]:
@@ -29,11 +36,10 @@ def read_anchors(path: Path) -> list[list[float]]:
 
     """
     try:
-        read = np.load(io.BytesIO(read_regular(path, MOST_ANCHOR_BYTES)), allow_pickle=False)
-        arrays = [read] if isinstance(read, np.ndarray) else list(read.values())
+        arrays = _arrays(read_regular(path, MOST_ANCHOR_BYTES))
     except OSError as error:
         raise UserError(f"anchors {path} cannot be read: {error.strerror or error}") from error
-    except (ValueError, EOFError, BadZipFile) as error:
+    except _NO_ARRAYS as error:
         raise UserError(
             f"anchors {path}: not an .npz or .npy file of numbers: write it with "
             "numpy.savez(path, anchors=...)"
@@ -48,6 +54,24 @@ def read_anchors(path: Path) -> list[list[float]]:
     return [[float(f"{one:.9g}") for one in row] for row in arrays[0].tolist()]
 
 
+def _arrays(content: bytes) -> list[NDArray[np.generic]]:
+    """Return the arrays of a file; of an archive whose arrays are larger than a file may be, none.
+
+    Raises:
+        one of `_NO_ARRAYS`: it holds something else.
+
+    """
+    if is_zipfile(io.BytesIO(content)):
+        with ZipFile(io.BytesIO(content)) as archive:
+            if sum(one.file_size for one in archive.infolist()) > MOST_ANCHOR_BYTES:
+                raise ValueError("its arrays are too large")
+    read = np.load(io.BytesIO(content), allow_pickle=False)
+    arrays = [read] if isinstance(read, np.ndarray) else list(read.values())
+    if not all(isinstance(one, np.ndarray) for one in arrays):
+        raise ValueError("it holds something else than arrays")
+    return arrays
+
+
 def grid_anchors(cells: Sequence[Sequence[int]]) -> NDArray[np.float64]:
     """Return anchors in the centres of cells, row by row.
 
@@ -57,7 +81,12 @@ def grid_anchors(cells: Sequence[Sequence[int]]) -> NDArray[np.float64]:
     Returns:
         (anchors, 2) centres x and y, as shares of the picture.
 
+    Raises:
+        UserError: there are more than a million.
+
     """
+    if sum(along * along * repeats for along, repeats in cells) > MOST_GRID_ANCHORS:
+        raise UserError(f"cells is {[list(one) for one in cells]}, more than a million anchors")
     grids = []
     for along, repeats in cells:
         centres = (np.arange(along) + 0.5) / along
