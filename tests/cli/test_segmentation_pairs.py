@@ -58,6 +58,10 @@ def document(run: Path) -> Document:
     return read
 
 
+def pixels(runs: str) -> int:
+    return sum(map(int, runs.split()[1::2]))
+
+
 def deviations(run: Path) -> dict[int, Document]:
     read = document(run)
     return {entry["seed_id"]: entry for entry in (*read["findings"], *read["deviating_seeds"])}
@@ -74,7 +78,7 @@ def test_both_kinds_are_found_and_kept_with_their_masks(searched: Searched) -> N
         assert one["strength"] > 0.0
         (trigger,), (seed,) = one["answers"], one["seed_answers"]
         for view in (trigger, seed):
-            assert {sum(runs[1::2]) for runs in view["masks"].values()} == {24 * 24}
+            assert {pixels(runs) for runs in view["masks"].values()} == {24 * 24}
         low = trigger["mean_iou"] < trigger["least_iou"]
         assert one["kind"] == ("low-mean-iou" if low else "other-region")
         assert low or trigger["region"] >= trigger["least_region"] == 12

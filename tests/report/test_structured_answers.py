@@ -199,7 +199,7 @@ def test_a_mask_is_said_by_the_shares_of_its_classes() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 50)), min_size=1))
 def test_shares_of_classes_add_up_and_fall(runs: list[tuple[int, int]]) -> None:
-    shares = class_shares(tuple(number for run in runs for number in run))
+    shares = class_shares(" ".join(str(number) for run in runs for number in run))
     assert sum(shares.values()) == pytest.approx(1)
     assert list(shares.values()) == sorted(shares.values(), reverse=True)
     assert set(shares) == {label for label, _ in runs}

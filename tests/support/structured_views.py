@@ -32,7 +32,7 @@ OBJECTS: View = {
 MASKS: View = {
     "form": "segmentation", "head": "", "classes": ["background", "person"], "rows": 4,
     "columns": 4,
-    "masks": {"original": [0, 8, 1, 8], "twin": [0, 8, 1, 8], "device": [0, 12, 1, 4]},
+    "masks": {"original": "0 8 1 8", "twin": "0 8 1 8", "device": "0 12 1 4"},
     "mean_iou": 0.5833, "least_iou": 0.9, "region": 4, "least_region": 3,
 }  # fmt: skip
 

@@ -136,7 +136,7 @@ class SegmentationView(msgspec.Struct, frozen=True, tag_field="form", tag="segme
         rows: of a mask as it is shown, which may have fewer than the model's.
         columns: likewise.
         masks: by arm, row by row in runs: a class, how many pixels in a row have it, the next
-            class, and so on; None where it failed.
+            class, and so on, separated by spaces; None where it failed.
         mean_iou: of the two compared arms, over the classes that either has; None where one failed.
         least_iou: the least that is no deviation.
         region: pixels of the largest connected region in which the two differ, at the model's own
@@ -150,7 +150,7 @@ class SegmentationView(msgspec.Struct, frozen=True, tag_field="form", tag="segme
     classes: tuple[str, ...]
     rows: int
     columns: int
-    masks: Mapping[str, tuple[int, ...] | None]
+    masks: Mapping[str, str | None]
     mean_iou: float | None
     least_iou: float
     region: int | None

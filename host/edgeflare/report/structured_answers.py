@@ -55,7 +55,7 @@ def masks_apart(view: SegmentationView, compared: tuple[str, str]) -> str | None
     return f"{iou}, a deviation below {view.least_iou:g}; {region}{least}"
 
 
-def class_shares(runs: tuple[int, ...]) -> dict[int, float]:
+def class_shares(runs: str) -> dict[int, float]:
     """Return the share of a mask's pixels that each class has, the largest first.
 
     Args:
@@ -63,7 +63,8 @@ def class_shares(runs: tuple[int, ...]) -> dict[int, float]:
 
     """
     pixels: Counter[int] = Counter()
-    for label, length in zip(runs[::2], runs[1::2], strict=True):
+    numbers = list(map(int, runs.split()))
+    for label, length in zip(numbers[::2], numbers[1::2], strict=True):
         pixels[label] += length
     return {label: count / pixels.total() for label, count in pixels.most_common()}
 
@@ -77,7 +78,7 @@ def _objects(view: DetectionView, arm: str) -> str:
 
 
 def _mask(view: SegmentationView, arm: str) -> str:
-    shares = class_shares(view.masks.get(arm) or ())
+    shares = class_shares(view.masks.get(arm) or "")
     named = [
         f"{class_name(view.classes, label)} {share:.1%}"
         for label, share in list(shares.items())[:NAMED]

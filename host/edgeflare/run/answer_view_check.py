@@ -81,9 +81,10 @@ def _wrong_objects(place: str, view: DetectionView) -> Iterator[str]:
 
 def _wrong_masks(place: str, view: SegmentationView) -> Iterator[str]:
     pixels = view.rows * view.columns
-    for arm, runs in view.masks.items():
-        if runs is None:
+    for arm, mask in view.masks.items():
+        if mask is None:
             continue
+        runs = list(map(int, mask.split()))
         lengths = runs[1::2]
         if len(runs) % 2 or min(lengths, default=0) < 1 or sum(lengths) != pixels:
             yield f"{place}.masks.{arm} has runs that are not the {pixels:,} pixels of a mask"

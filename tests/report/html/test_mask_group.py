@@ -32,9 +32,9 @@ def group(picture: Picture | None = None, most: int = 24_000, **fields: Any) -> 
     return mask_group(view, AnsweredInput("trigger", ("original", "device"), picture, most))
 
 
-def runs(mask: NDArray[np.int64]) -> list[int]:
+def runs(mask: NDArray[np.int64]) -> str:
     pairs = ((label, len(list(same))) for label, same in groupby(mask.ravel().tolist()))
-    return [number for pair in pairs for number in pair]
+    return " ".join(str(number) for pair in pairs for number in pair)
 
 
 def pixels(uri: str) -> NDArray[np.uint8]:
@@ -84,7 +84,7 @@ def test_a_mask_is_shrunk_until_it_weighs_what_it_may(most: int) -> None:
 
 
 def test_no_mask_is_larger_than_pictures_are() -> None:
-    made = group(rows=1024, columns=512, masks={"original": [1, 1024 * 512]}, mean_iou=None)
+    made = group(rows=1024, columns=512, masks={"original": f"1 {1024 * 512}"}, mean_iou=None)
     assert pixels(made.panels[0].uri).shape[:2] == (SIDE, SIDE // 2)
 
 

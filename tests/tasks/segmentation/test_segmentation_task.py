@@ -146,8 +146,8 @@ def test_masks_are_shown_in_runs_with_their_overlap() -> None:
     )
     view = views(SCORE, original=original, device=device)
     assert (view.rows, view.columns, view.classes) == (ROWS, COLUMNS, ())
-    assert view.masks["original"] == (0, 20)
-    assert view.masks["device"] == (1, 1, 0, 5, 1, 1, 0, 5, 1, 1, 0, 5, 1, 1, 0, 1)
+    assert view.masks["original"] == "0 20"
+    assert view.masks["device"] == "1 1 0 5 1 1 0 5 1 1 0 5 1 1 0 1"
     assert view.mean_iou == pytest.approx((16 / 20 + 0) / 2)
     assert (view.least_iou, view.region, view.least_region) == (0.8, 4, 2)
     (failed,) = one.read(RawBatch(np.zeros((1, ROWS, COLUMNS, 1), np.float32), {0: "hang"}))

@@ -119,8 +119,8 @@ def colour(label: int) -> tuple[int, int, int]:
     return round(255 * red), round(255 * green), round(255 * blue)
 
 
-def _labels(runs: tuple[int, ...], rows: int, columns: int) -> Labels:
-    numbers = np.array(runs, np.int64)
+def _labels(runs: str, rows: int, columns: int) -> Labels:
+    numbers = np.array(runs.split(), np.int64)
     return np.repeat(numbers[::2], numbers[1::2]).reshape(rows, columns)
 
 

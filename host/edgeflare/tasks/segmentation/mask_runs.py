@@ -19,7 +19,7 @@ of its seed too, and its JSON is to stay under 10 KB."""
 
 def runs_to_show(
     shape: tuple[int, int], masks: Mapping[str, Mask]
-) -> tuple[int, int, dict[str, tuple[int, ...]]]:
+) -> tuple[int, int, dict[str, str]]:
     """Return the size of masks as they are shown, and their runs.
 
     Of each square of pixels the nearest to its centre is shown.
@@ -29,8 +29,7 @@ def runs_to_show(
         masks: by arm.
 
     Returns:
-        Rows, columns, and by arm, row by row, a class, how many pixels in a row have it, the next
-        class, and so on.
+        Rows, columns, and by arm the runs, separated by spaces.
 
     """
     for most in SHOWN_SIZES:
@@ -40,7 +39,7 @@ def runs_to_show(
         runs = {arm: mask_runs(mask) for arm, mask in shown.items()}
         if sum(map(len, runs.values())) <= 2 * MOST_RUNS:
             break
-    return rows, columns, runs
+    return rows, columns, {arm: " ".join(map(str, numbers)) for arm, numbers in runs.items()}
 
 
 def mask_runs(mask: Mask) -> tuple[int, ...]:
