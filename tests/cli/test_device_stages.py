@@ -90,7 +90,7 @@ def pair(planted: Planted, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def run(pair: Path, start: Call) -> Path:
     run = pair.with_name(f"{pair.name}-run")
-    limit = ("--limit", "1", "--max-queries", "20", "--fail-on", "none")
+    limit = ("--max-queries", "1", "--fail-on", "none")
     ended = start("search", pair, *DEVICE, *limit, "--out", run)
     assert ended.code == 0, ended.err
     (deviating,) = json.loads((run / "run.json").read_text())["deviating_seeds"]
