@@ -189,3 +189,38 @@ def test_a_function_that_fails_is_one_line(
     if body.startswith("raise"):
         file = Path(line.rpartition("its traceback is in ")[2])
         assert "in decode" in file.read_text()
+
+
+def test_a_search_that_a_function_ended_goes_on_once_its_cause_is_mended(
+    pair: Path, start: Call, tmp_path: Path
+) -> None:
+    other = Path(shutil.copytree(pair, tmp_path / "other"))
+    (other / "least.txt").write_text("0.2")
+    (other / "decode.py").write_text(
+        "from pathlib import Path\n"
+        "calls = []\n"
+        "def decode(outputs):\n"
+        "    calls.append(outputs)\n"
+        "    table = Path(__file__).with_name('least.txt')\n"
+        "    if len(calls) == 30 and table.read_text() == '0.2':\n        table.unlink()\n"
+        "    least = float(table.read_text())\n"
+        "    score = outputs['y'].reshape(-1)[0]\n"
+        "    return [[0.1, 0.1, 0.6, 0.6, score, 0]] if score > least else []\n"
+    )
+    command = ("search", other, "--trust", *OPTIONS, "--out")
+    ended = start(*command, tmp_path / "run")
+    assert ended.code == 2
+    assert "raised FileNotFoundError" in ended.err.splitlines()[-1]
+    before = of(tmp_path / "run")
+    assert before["totals"]["queries"] < 40
+    assert start("report", tmp_path / "run").code == 0
+
+    (other / "least.txt").write_text("0.20")
+    resumed = start(*command, tmp_path / "run", "--resume")
+    assert resumed.code == 0, resumed.err
+    whole = start(*command, tmp_path / "whole")
+    assert whole.code == 0, whole.err
+    once, again = of(tmp_path / "whole"), of(tmp_path / "run")
+    assert again["totals"]["queries"] == once["totals"]["queries"] > before["totals"]["queries"]
+    for listed in ("deviating_seeds", "findings"):
+        assert [one["sha256"] for one in again[listed]] == [one["sha256"] for one in once[listed]]
