@@ -172,7 +172,7 @@ def test_strengthening_and_shrinking_take_answers_without_scores() -> None:
 @pytest.mark.parametrize("name", ["boundary", "boundary-mh", "diffchaser", "donor"])
 def test_strategies_that_follow_decisions_name_this_one(name: str) -> None:
     find_strategy(name).require_choices(True)
-    with pytest.raises(UserError, match="compares values: say --strategy climb"):
+    with pytest.raises(UserError, match="between them: say --strategy climb"):
         find_strategy(name).require_choices(False)
     find_strategy("climb").require_choices(False)
 

@@ -77,8 +77,8 @@ class RegisteredStrategy:
         """
         if self.strategy.needs_choices and not chooses:
             raise UserError(
-                f"the strategy {self.name} follows decisions, and the task of this pair compares "
-                "values: say --strategy climb"
+                f"the strategy {self.name} follows decisions, and the task of this pair has none "
+                "with a boundary between them: say --strategy climb"
             )
 
     def require_paper_operators(self, domain: str, operators: Sequence[MutationOperator]) -> None:
