@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from edgeflare.campaign.dry_run import DryRun
-from edgeflare.report.answer_columns import answer_cell, answer_columns, table_title
+from edgeflare.report.answer_columns import EDITS, answer_cell, answer_columns, table_title
 from edgeflare.report.entry_names import (
     named_kind,
     seed_of,
@@ -197,12 +197,14 @@ def _refined(findings: Sequence[Finding]) -> list[tuple[str, str]]:
 
 
 def _findings(document: RunDocument, entries: Sequence[Finding], title: str) -> Table:
+    answers = answer_columns(entries)
+    # The column more that texts have would not fit a terminal of 80 columns otherwise.
+    gap = 0 if EDITS in answers else 1
     table = Table(
         title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False,
-        show_edge=False, padding=(0, 1, 0, 0),
+        show_edge=False, padding=(0, gap, 0, 0),
     )  # fmt: skip
     numbers = _numbers(_provenances(document))
-    answers = answer_columns(entries)
     table.add_column("seed", overflow="fold", max_width=16)
     labelled = any(entry.harm for entry in entries)
     for name in answers:
