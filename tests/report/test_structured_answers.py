@@ -60,6 +60,7 @@ def test_every_report_says_what_was_answered_and_of_which_kind(task: str, tmp_pa
     kind = KINDS[task].replace("-", " ")
     assert decisions(run, entry) == SAID[task]
     assert f"kernel, {kind}: {SAID[task]} (strength 0.2500)" in junit_xml(run).decode()
+    assert f'type="kernel, {kind}"' in junit_xml(run).decode()
     told = _message(run, tmp_path, 0.5, 0.1, entry)
     assert f"cause: kernel, {kind}, strength 0.250" in told
     for part in SAID[task].split("; "):
@@ -92,8 +93,8 @@ def test_regions_are_left_out_of_what_is_said_where_they_do_not_count() -> None:
     assert "region from" not in summary(run)
 
 
-@pytest.mark.parametrize("task", ["detection", "segmentation"])
-def test_tables_of_objects_and_masks_fit_a_terminal_of_80_columns(task: str) -> None:
+@pytest.mark.parametrize("task", TASKS)
+def test_tables_fit_a_terminal_of_80_columns(task: str) -> None:
     assert columns_of(terminal(structured_run(task), 80))[-3:] == ["strength", "queries", "dB"]
 
 

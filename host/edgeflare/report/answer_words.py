@@ -36,8 +36,8 @@ class AnswerWords:
         strongest: the order of the entries with the strongest deviation first.
         strength: what a strength is, to go on with "Strength is".
         scale: what the figure of a strength is held against.
-        decision: what a decision is, as the heading of a choice; of answers with structure, whose
-            decisions have no names, the kind of a deviation.
+        decision: what a decision is, as the heading of a choice; not used of answers with
+            structure, whose decisions have no names.
 
     """
 
@@ -66,21 +66,18 @@ _WORDS = {
         "give texts that differ in a word",
         strength="the least margin, on either side, among the frames that make the difference",
         scale="the least margin of a frame that makes the difference, the strength of a finding",
-        decision="Kind",
     ),
     "detection": AnswerWords(
         "detect other objects",
         strength="how far scores, or the overlap of two boxes, are beyond their threshold on"
         " either side",
         scale="beyond the threshold, the strength of a finding",
-        decision="Kind",
     ),
     "segmentation": AnswerWords(
         "give masks that differ",
         strength="by how much the mean IoU falls below the least that is no deviation, or the mean"
         " margin of the region's pixels",
         scale="of the mean IoU, or of the region's margins: the strength of a finding",
-        decision="Kind",
     ),
 }
 

@@ -159,9 +159,9 @@ def _add_failure(case: Element, document: RunDocument, title: str, entry: Findin
     case.set("time", _seconds(entry.seconds))
     said = decisions(document, entry)
     harm = f", {entry.harm.replace('-', ' ')}" if entry.harm else ""
-    kind = f", {named_kind(entry)}" if named_kind(entry) else ""
-    message = f"{title}{sort(entry)}{kind}{harm}: {said} (strength {number(entry.strength, 4)})"
-    failure = SubElement(case, "failure", message=for_xml(message), type=sort(entry))
+    kind = f"{sort(entry)}, {named_kind(entry)}" if named_kind(entry) else sort(entry)
+    message = f"{title}{kind}{harm}: {said} (strength {number(entry.strength, 4)})"
+    failure = SubElement(case, "failure", message=for_xml(message), type=kind)
     distortion = entry.distortion
     lines = [
         message,

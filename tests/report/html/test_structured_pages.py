@@ -130,11 +130,13 @@ def test_findings_are_chosen_by_kind_where_there_are_several(task: str, tmp_path
     document, directory = structured_page(tmp_path, task)
     page = render_page(document, directory, {})
     assert 'name="class"' not in page
-    assert page.count(f'data-classes="{KINDS[task]}"') == 3
+    assert 'name="kind"' not in page
+    assert page.count(f'data-classes="" data-kind="{KINDS[task]}"') == 3
     plain = as_json(document)
     plain["findings"][0]["kind"] = "word-deleted"
     page = render_page(from_json(plain), directory, {})
-    assert '<label>Kind\n<select name="class">' in page
+    assert '<label>Kind\n<select name="kind">' in page
+    assert 'name="class"' not in page
     assert '<option value="word-deleted">word deleted (1)</option>' in page
     assert f'<option value="{KINDS[task]}">' in page
 

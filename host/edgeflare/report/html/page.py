@@ -138,8 +138,8 @@ def _choices(cards: Sequence[Card]) -> dict[str, Any]:
     strengths = [card.entry.strength for card in cards if card.entry.strength is not None]
     return {
         "sorts": [(name, sorts[name]) for name in SORTS if sorts[name]],
-        "labels": [(label, names[label], labels[label]) for label in sorted(labels)]
-        or _kinds(cards),
+        "labels": [(label, names[label], labels[label]) for label in sorted(labels)],
+        "kinds": _kinds(cards),
         "harms": [] if harms.keys() <= {UNLABELLED} else list(harms.items()),
         "devices": sorted(devices.items()),
         "strongest": max(strengths, default=0.0),

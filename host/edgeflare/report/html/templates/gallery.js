@@ -57,13 +57,14 @@
     l2: (a, b) => figure(a, "l2") - figure(b, "l2"),
     seed: () => 0,
   };
-  const settings = { cause: "sort-of", harm: "harm", class: "class", device: "device", strength: "strength", order: "order", baseline: "baseline" };
+  const settings = { cause: "sort-of", harm: "harm", class: "class", kind: "kind", device: "device", strength: "strength", order: "order", baseline: "baseline" };
   let ordered = field.order.value;
 
   const apply = () => {
     const sort = field["sort-of"].value;
     const harm = field.harm ? field.harm.value : "";
     const label = field.class ? field.class.value : "";
+    const kind = field.kind ? field.kind.value : "";
     const device = field.device ? field.device.value : "";
     const baseline = field.baseline ? field.baseline.value : "";
     const least = (field.strength.value / 100) * field.strength.dataset.most;
@@ -75,6 +76,7 @@
         (sort && card.dataset.sort !== sort) ||
         (harm && card.dataset.harm !== harm) ||
         (label && !card.dataset.classes.split(" ").includes(label)) ||
+        (kind && card.dataset.kind !== kind) ||
         (device && card.dataset.device !== device) ||
         (baseline && card.dataset.baseline !== baseline) ||
         figure(card, "strength") < least - 1e-12;
