@@ -13,6 +13,10 @@ from edgeflare.core.answer import Failure
 from edgeflare.core.tensor import RawBatch, Tensor, dequantize
 from edgeflare.core.tensor_rows import unpack_tensor
 
+TIE_STEPS = 1e-5
+"""Steps of a quantized score by which it may miss a threshold and still equals it: its scale is a
+float32, which the threshold is not."""
+
 _FAILURES: dict[str, Failure] = {"crash": "crash", "hang": "hang"}
 
 
@@ -58,6 +62,11 @@ def output_values(batch: RawBatch, outputs: Sequence[Tensor], at: int) -> Output
         failures = _invalid(bad) | failures
         real[bad] = 0.0
     return OutputValues(raw, real, failures)
+
+
+def tie_width(tensor: Tensor) -> float:
+    """Return by how much a value may miss a threshold and still equals it: 0 unless quantized."""
+    return 0.0 if tensor.dtype.startswith("float") else TIE_STEPS * tensor.scale
 
 
 def tensor_from_json(fields: Mapping[str, Any]) -> Tensor:

@@ -16,16 +16,18 @@ from edgeflare.core.task import Decoder
 from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.tasks.classification import softmax
 from edgeflare.tasks.clip_frames import ClipFrames, frames_to_show
-from edgeflare.tasks.output_values import output_values, row_fields, row_from_json, tensor_from_json
+from edgeflare.tasks.output_values import (
+    output_values,
+    row_fields,
+    row_from_json,
+    tensor_from_json,
+    tie_width,
+)
 
 MARGIN = 5.0
 """Margin of a score that is one interquartile range from the threshold. The constants of searches
 are those of classifiers, whose margins on seeds have an interquartile range of 4 to 6 (the two
 models of the example pair, 200 seeds)."""
-
-TIE_STEPS = 1e-5
-"""Steps of a quantized score by which it may miss the threshold and still equals it: its scale is a
-float32, which the threshold is not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +106,7 @@ class ThresholdDecoder(Decoder):
         self.spread = spread
         self._threshold = threshold
         rule_keeps_grid = source is None and frames.rule != "mean"
-        quantized = rule_keeps_grid and not self.tensor.dtype.startswith("float")
-        self._nearly = TIE_STEPS * self.tensor.scale if quantized else 0.0
+        self._nearly = tie_width(self.tensor) if rule_keeps_grid else 0.0
 
     def read(self, batch: RawBatch) -> Iterator[Answer]:
         """Yield the side of each row's score."""

@@ -25,8 +25,12 @@ from edgeflare.tasks.detection.detected import (
 )
 from edgeflare.tasks.detection.detection_answer import DetectionAnswer
 from edgeflare.tasks.detection.object_differences import object_differences
-from edgeflare.tasks.output_values import row_fields, row_from_json, tensor_from_json
-from edgeflare.tasks.threshold_decoder import TIE_STEPS
+from edgeflare.tasks.output_values import (
+    row_fields,
+    row_from_json,
+    tensor_from_json,
+    tie_width,
+)
 
 CANDIDATES = 64
 """Candidates below the threshold that are kept, the best. They tell what is nearest to appearing,
@@ -75,8 +79,7 @@ class DetectionDecoder(Decoder):
         self._decoding, self._rule, self._logits = decoding, rule, logits
         self._least = _logit(rule.threshold)
         self._reached = self._least if logits else rule.threshold
-        quantized = not self.tensor.dtype.startswith("float")
-        self._nearly = TIE_STEPS * self.tensor.scale if quantized else 0.0
+        self._nearly = tie_width(self.tensor)
         self._certain = max(_CERTAIN, least_probability(self.tensor))
 
     def read(self, batch: RawBatch) -> Iterator[Answer]:

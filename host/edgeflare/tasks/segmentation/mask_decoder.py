@@ -15,11 +15,16 @@ from edgeflare.core.task import Decoder
 from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.tasks.clip_frames import ClipFrames
 from edgeflare.tasks.output_choice import one_frame
-from edgeflare.tasks.output_values import output_values, row_fields, row_from_json, tensor_from_json
+from edgeflare.tasks.output_values import (
+    output_values,
+    row_fields,
+    row_from_json,
+    tensor_from_json,
+    tie_width,
+)
 from edgeflare.tasks.segmentation.mask_answer import MaskAnswer, MaskRule, is_tied
 from edgeflare.tasks.segmentation.mask_overlap import Mask
 from edgeflare.tasks.segmentation.mask_runs import runs_to_show
-from edgeflare.tasks.threshold_decoder import TIE_STEPS
 
 Pixels = Literal["scores", "classes"]
 """What an output holds of each pixel: a score for each class or a single one, or a class."""
@@ -79,8 +84,7 @@ class MaskDecoder(Decoder):
         self.meaning = "classes of pixels" if pixels == "classes" else "scores of pixels"
         self._at, self._frames = at, frames
         self._threshold, self._rule = threshold, rule
-        quantized = not self.tensor.dtype.startswith("float")
-        self._nearly = TIE_STEPS * self.tensor.scale if quantized else 0.0
+        self._nearly = tie_width(self.tensor)
 
     def read(self, batch: RawBatch) -> Iterator[Answer]:
         """Yield the mask of each row."""
