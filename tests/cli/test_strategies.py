@@ -115,7 +115,8 @@ def test_a_built_in_strategy_is_shown_with_its_parameters(call: Callable[..., An
     said = call("strategies", "boundary")
     assert said.code == 0
     assert "Differences from the original" in said.out
-    assert "first_leap = 8  (a whole number, at least 1)" in said.out
+    assert "first_leap = 8  (a whole number, at least 1; 2 with the task transcript)" in said.out
+    assert "max_leaps = 4  (a whole number, at least 1)" in said.out
     assert "step_length = 0.005  (a number, above 0)" in said.out
     assert "It has no parameters." in call("strategies", "random").out
 

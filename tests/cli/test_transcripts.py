@@ -73,6 +73,17 @@ def test_every_difference_can_be_looked_for(
     assert document(tmp_path / "run")["plan"]["goal"]["find"] == find
 
 
+def test_parameters_that_the_task_has_give_way_to_those_that_are_set(
+    whole: Path, call: Call, tmp_path: Path
+) -> None:
+    assert document(whole)["plan"]["parameters"] == {"first_leap": 2, "shortening_grid": 1}
+    options = ("--limit", "1", "--max-queries", "5", "--fail-on", "none", "--set", "first_leap=4")
+    said = call("search", whole.parent / "pair", *options, "--out", tmp_path / "run")
+    assert said.code == 0, said.err
+    expected = {"first_leap": 4, "shortening_grid": 1}
+    assert document(tmp_path / "run")["plan"]["parameters"] == expected
+
+
 def test_explain_compares_texts(run: Path, call: Call) -> None:
     seed_id = document(run)["findings"][0]["seed_id"]
     assert call("explain", run, seed_id).code == 0

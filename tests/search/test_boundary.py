@@ -328,3 +328,21 @@ def test_weak_deviations_are_passed_over() -> None:
         # The twin's strength is the device's; later it is asked whether it is still the twin.
         later = max(0, drive.inputs - MIN_QUERIES_IF_EQUAL)
         assert len(drive.on_device) <= 1 + (later / 20 + 5 if later else 0)
+
+
+def test_a_leap_that_is_not_shortened_is_halved() -> None:
+    # Without a preferred class, so that leaps change the decision, and no descent is needed.
+    model = linear_model(WEIGHTS - WEIGHTS.mean(axis=1, keepdims=True))
+    halved = 0
+    for grid in (1, 2):
+        for case in on_all_seeds(SearchCase(SEEDS[0], dict.fromkeys(Arm, model))):
+            drive = case.drive(Boundary(shortening_grid=grid).search, Goal(), steps=8)
+            decisions = [one[Arm.ORIGINAL].decision for one in drive.answered]
+            home = model(case.seed).argmax()
+            leaps = [at for at in range(Boundary().max_leaps) if decisions[at] != home]
+            if leaps:
+                leap, after = drive.queries[leaps[0]].input, drive.queries[leaps[0] + 1].input
+                middle = (case.seed + leap.astype(np.float64)) / 2
+                assert (np.abs(after - middle).max() <= 0.5) == (grid == 1)
+                halved += 1
+    assert halved

@@ -1,12 +1,12 @@
-"""What a plan leaves open until the pair is known: ensemble, operators, bound of the distance."""
+"""What a plan leaves open until the pair is known: ensemble, operators, bounds, parameters."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
-from edgeflare.core.domain import Domain
 from edgeflare.core.goal import Find
 from edgeflare.core.seeds import Seeds
 from edgeflare.errors import UserError
@@ -38,8 +38,8 @@ def default_ensemble(pair: Pair, find: Find) -> tuple[Kernels, ...]:
     return (TWIN_KERNELS, "reference" if cheap else "builtin")
 
 
-def settle_plan(plan: Plan, seeds: Seeds, ensemble: tuple[Kernels, ...], domain: Domain) -> Plan:
-    """Return the plan with the ensemble that was opened, its operators, and its bounds.
+def settle_plan(plan: Plan, seeds: Seeds, ensemble: tuple[Kernels, ...], pair: Pair) -> Plan:
+    """Return the plan with the ensemble that was opened, its operators, bounds and parameters.
 
     Raises:
         UserError: there are fewer queries than seeds.
@@ -50,6 +50,8 @@ def settle_plan(plan: Plan, seeds: Seeds, ensemble: tuple[Kernels, ...], domain:
             f"--total-queries {plan.total_queries} is less than one for each of {len(seeds)} seeds:"
             " raise it, or take fewer seeds with --limit"
         )
+    domain, task = pair.interface.domain, pair.interface.opened_task
     size = int(np.prod(seeds.inputs.shape[1:]))
     operators = pool_names(domain.name, plan.operators)
-    return plan.settled(ensemble, size, operators, domain)
+    parameters = {**task.search_parameters.get(plan.strategy, {}), **plan.parameters}
+    return replace(plan.settled(ensemble, size, operators, domain), parameters=parameters)

@@ -27,7 +27,7 @@ def describe_run(opened: OpenedPair, plan: Plan) -> RunHeader:
     return RunHeader(
         version=__version__,
         pair=_describe_pair(opened.pair),
-        plan=settle_plan(plan, opened.seeds, opened.ensemble, opened.pair.interface.domain),
+        plan=settle_plan(plan, opened.seeds, opened.ensemble, opened.pair),
         devices=tuple(
             {"name": device.profile.name, "provenance": device.provenance.to_json()}
             for device in opened.devices

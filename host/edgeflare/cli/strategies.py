@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -13,12 +15,15 @@ from rich.table import Table
 
 from edgeflare.cli.completion import complete_strategy
 from edgeflare.cli.console import Console
+from edgeflare.errors import UserError
+from edgeflare.search.strategy_parameters import Parameter, Value
 from edgeflare.search.strategy_registry import (
     RegisteredStrategy,
     broken_strategies,
     find_strategy,
 )
 from edgeflare.search.strategy_registry import strategies as installed
+from edgeflare.tasks.task_registry import TASKS
 from edgeflare.untrusted_text import printable
 
 
@@ -62,8 +67,19 @@ def _print_one(entry: RegisteredStrategy) -> None:
     console.print("", "Parameters:" if entry.parameters else "It has no parameters.", sep="\n")
     for one in entry.parameters:
         default = f"{one.default:g}" if isinstance(one.default, float) else str(one.default)
-        console.print(f"  {one.name} = {escape(default)}  ({one.expected})", highlight=False)
+        said = "".join(f"; {value} with the task {task}" for task, value in _by_task(entry, one))
+        line = f"  {one.name} = {default}  ({one.expected}{said})"
+        console.print(escape(line), highlight=False)
         console.print(Padding(escape(one.description), (0, 0, 0, 6)), highlight=False)
+
+
+def _by_task(entry: RegisteredStrategy, one: Parameter) -> Iterator[tuple[str, Value]]:
+    """Yield the tasks with which a parameter has another default, and that default."""
+    for task in TASKS.names():
+        with suppress(UserError):  # of another package, and broken: told where it is asked for
+            values = TASKS.find(task).search_parameters.get(entry.name, {})
+            if one.name in values:
+                yield task, values[one.name]
 
 
 def _row(*texts: str) -> list[str]:

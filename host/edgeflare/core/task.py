@@ -147,6 +147,8 @@ class Task(ABC):
         name: as users write it.
         expects: the output that it reads, as messages say it, such as "one score for each class".
         strategy: name of the search strategy that is taken where the user names none.
+        search_parameters: by the name of a strategy, the values that its parameters have with this
+            task where the user sets none, by their names; the others have their own defaults.
         reads_inputs: whether its decoders read the model's inputs too, which the rows then have
             before the outputs.
         post_processing: the Python function that a user names to make of one model's outputs what
@@ -161,6 +163,7 @@ class Task(ABC):
     name: ClassVar[str]
     expects: ClassVar[str]
     strategy: ClassVar[str] = "boundary"
+    search_parameters: ClassVar[Mapping[str, Mapping[str, bool | int | float | str]]] = {}
     reads_inputs: bool = False
     post_processing: str = ""
     processed: Tensor | None = None

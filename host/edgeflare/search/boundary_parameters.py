@@ -37,7 +37,7 @@ class BoundaryParameters(Strategy):
         "Blocks along each axis of the input's cells, by which a leap that changed the decision is"
         " shortened: each block is weighted by what it does to the margin for its length. 2 cost"
         " 4 queries and shorten the way to the boundary by a third; 4 halve it, but cost more"
-        " queries than the rest of the search.",
+        " queries than the rest of the search. 1 bisects the leap as it is, and costs none.",
         at_least=1,
         at_most=32,
     )

@@ -88,10 +88,12 @@ class BoundarySearch:
                 return
             self._descent = end, list(self._names)
             direction, guess = self._levels(end) - self._origin, 0.5
-        else:
+        elif parameters.shortening_grid > 1:
             direction, guess = yield from self._weight_blocks(
                 self._seed, end, parameters.shortening_grid
             )
+        else:
+            direction, guess = self._levels(end) - self._origin, 0.0  # the leap itself
         point, change, slope = yield from self._bisect(direction, guess, end)
         yield from self._follow(point, change, slope)
         self._failed += 1

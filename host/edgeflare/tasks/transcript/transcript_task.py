@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,11 @@ from edgeflare.tasks.transcript.transcript_symbols import TranscriptSymbols
 _SEEDS_FOR_DETECTION = 32
 """Seeds whose outputs tell logits from probabilities."""
 
+_SEARCH_PARAMETERS = {"first_leap": 2, "shortening_grid": 1}
+"""Of `boundary`. Blocks of a sound say little of the way to another text: a block holds a few words
+or none, and without it the margin does not fall in proportion. So leaps are bisected as they are,
+and fewer mutations end nearer to the seed."""
+
 _LEAST_SEEDS = 8
 """Seeds from which on it means something that all texts are alike."""
 
@@ -31,6 +36,10 @@ class Transcript(Task):
     """A text; two models deviate where a word does."""
 
     name = "transcript"
+    search_parameters: ClassVar[Mapping[str, Mapping[str, bool | int | float | str]]] = {
+        "boundary": _SEARCH_PARAMETERS,
+        "boundary-mh": _SEARCH_PARAMETERS,
+    }
     expects = "a value for each of at least 2 steps and of at least 2 symbols, (1, steps, symbols)"
 
     def __init__(
