@@ -21,6 +21,7 @@ Call = Callable[..., Any]
 Document = dict[str, Any]
 
 SMALL = ("--limit", "4", "--max-queries", "100", "--shrink", "20", "--strengthen", "20")
+IGNORED = "labels are 5 integers for each seed: the task transcript ignores them"
 KINDS = {"word-substituted", "word-deleted", "word-inserted"}
 
 
@@ -49,6 +50,11 @@ def test_the_dry_run_says_how_texts_are_read(whole: Path, call: Call) -> None:
     assert said.code == 0
     words = " ".join(said.out.split())
     assert "task: transcript, vocabulary yes, no, <b>; the models give logits" in words
+    assert words.count(IGNORED) == 1
+
+
+def test_labels_that_are_no_classes_are_said_to_be_ignored(whole: Path) -> None:
+    assert document(whole)["warnings"].count(IGNORED) == 1
 
 
 def test_findings_are_texts_of_which_a_word_differs(whole: Path) -> None:

@@ -11,9 +11,10 @@ from edgeflare.domains.npz_arrays import labels_of
 PATH = Path("seeds.npz")
 
 
-def test_labels_of_several_integers_are_no_classes() -> None:
-    texts = np.array([[3, 1, -1], [1, 0, 2]])
-    assert labels_of(PATH, {"labels": texts}, 2, "waves") is None
+def test_labels_are_one_integer_or_several_for_each_seed() -> None:
+    texts = labels_of(PATH, {"labels": np.array([[3, 1, -1], [1, 0, 2]])}, 2, "waves")
+    assert texts is not None
+    assert texts.tolist() == [[3, 1, -1], [1, 0, 2]]
     assert labels_of(PATH, {}, 2, "waves") is None
     column = labels_of(PATH, {"labels": np.array([[3], [1]], np.uint8)}, 2, "waves")
     assert column is not None

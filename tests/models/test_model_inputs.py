@@ -64,6 +64,25 @@ def test_an_input_that_is_not_searched_is_that_of_the_seed(seeds: Path) -> None:
     np.testing.assert_array_equal(again, rows[:1])
 
 
+@pytest.mark.parametrize("task", ["classification", "transcript"])
+def test_several_labels_for_each_seed_are_judged_by_the_task(
+    task: str, seeds: Path, refusal: Refusal
+) -> None:
+    settings = {"vocabulary": ["a"]} if task == "transcript" else {}
+    interface = PairInterface((MEANS, WORST), task=task, task_settings=settings)
+    inputs = ModelInputs(interface, COMPRESSED, "q.tflite")
+    arrays = dict(np.load(seeds))
+    np.savez(seeds, **arrays | {"labels": np.full((4, 6), 3)})
+    if task == "classification":
+        said = refusal(inputs.load, seeds)
+        assert "labels are 6 integers for each seed, expected one integer" in said
+    else:
+        loaded = inputs.load(seeds)
+        assert loaded.labels is None
+        (note,) = loaded.notes
+        assert note == "labels are 6 integers for each seed: the task transcript ignores them"
+
+
 def test_inputs_of_other_names_are_found_by_their_shapes(seeds: Path) -> None:
     compressed = ModelInputs(BOTH, COMPRESSED, "q.tflite")
     original = ModelInputs(BOTH, ORIGINAL, "f.tflite", like=compressed)

@@ -71,9 +71,10 @@ def run_recorded_campaign(
         held_out=None if held_out is None else held_out.inputs,
         device_stages=opened.stages is not None,
     )
-    journal.note("notes", list(opened.pair.notes))
+    notes = (*opened.pair.notes, *opened.seeds.notes)
+    journal.note("notes", list(notes))
     journal.note(NEARNESS_KEY, asdict(context.domain.nearness_measure))
-    for note in opened.pair.notes:
+    for note in notes:
         observer.warned(note)
     try:
         journal.note("stopped_by", phases(context, interrupt))

@@ -120,7 +120,8 @@ def search(
         held_out = _load_held_out(test, opened)
         if dry_run:
             dry = evaluate_first_seeds(opened)
-            print_dry_run(Console(), header, dry, len(opened.seeds), str(path), loaded.notes)
+            notes = (*loaded.notes, *opened.seeds.notes)
+            print_dry_run(Console(), header, dry, len(opened.seeds), str(path), notes)
             return 0
         directory, journal = folder.begin_or_resume(path, header, len(opened.seeds))
         stack.callback(journal.close)

@@ -16,11 +16,13 @@ class Seeds:
 
     Attributes:
         inputs: (N, *shape) in the dtype of their domain.
-        labels: (N,) int64, or None; one that is no class of the pair means unlabelled.
+        labels: (N,) int64, or None; one that is no class of the pair means unlabelled. As a domain
+            loads them, there may be several for each seed, (N, several).
         names: one for each input: its file's name, or its position in the `.npz`.
         fixed: what the models take beside an input, which no search changes: by the name of the
             model's input in `pair.toml`, (N, *shape) each.
         ids: of the seeds; empty where they are 0, 1, …, as everywhere but in a replay.
+        notes: what was assumed of them, a line each for the user.
 
     """
 
@@ -29,6 +31,7 @@ class Seeds:
     names: tuple[str, ...]
     fixed: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     ids: tuple[int, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.inputs)

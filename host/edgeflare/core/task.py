@@ -149,6 +149,8 @@ class Task(ABC):
         strategy: name of the search strategy that is taken where the user names none.
         search_parameters: by the name of a strategy, the values that its parameters have with this
             task where the user sets none, by their names; the others have their own defaults.
+        class_labels: whether the labels of seeds name decisions. Where they do not, several for
+            each seed are ignored, such as the symbols of a text.
         reads_inputs: whether its decoders read the model's inputs too, which the rows then have
             before the outputs.
         post_processing: the Python function that a user names to make of one model's outputs what
@@ -164,6 +166,7 @@ class Task(ABC):
     expects: ClassVar[str]
     strategy: ClassVar[str] = "boundary"
     search_parameters: ClassVar[Mapping[str, Mapping[str, bool | int | float | str]]] = {}
+    class_labels: ClassVar[bool] = True
     reads_inputs: bool = False
     post_processing: str = ""
     processed: Tensor | None = None

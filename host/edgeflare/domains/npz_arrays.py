@@ -41,27 +41,23 @@ def read_npz(path: Path, wanted: Sequence[str]) -> dict[str, NDArray[np.generic]
 def labels_of(
     path: Path, arrays: Mapping[str, NDArray[np.generic]], count: int, what: str
 ) -> NDArray[np.int64] | None:
-    """Return the array `labels`, (count,); None where there is none, or none that names classes.
-
-    Several integers for each seed, such as the symbols of a text that was spoken, name no class.
+    """Return the array `labels`: (count,), or (count, several); None where there is none.
 
     Raises:
-        UserError: it is not one integer for each of `count` seeds, which `what` names; or several,
-            but one-hot.
+        UserError: it does not hold integers for each of `count` seeds, which `what` names; or they
+            are one-hot.
 
     """
     labels = arrays.get("labels")
     if labels is None:
         return None
-    whole = np.issubdtype(labels.dtype, np.integer)
-    if whole and labels.ndim > 1 and len(labels) == count < labels.size and not _one_hot(labels):
-        return None
-    if labels.size != count or not whole:
+    several = labels.ndim > 1 and len(labels) == count < labels.size and not _one_hot(labels)
+    if not np.issubdtype(labels.dtype, np.integer) or not (several or labels.size == count):
         raise UserError(
             f"seeds {path}: labels are {labels.dtype} {labels.shape}, expected one integer for "
             f"each of {count} {what}"
         )
-    return labels.reshape(count).astype(np.int64)
+    return labels.reshape((count, -1) if several else count).astype(np.int64)
 
 
 def _one_hot(labels: NDArray[np.generic]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -50,7 +50,7 @@ class ModelInputs:
                 take what the pair says.
 
         """
-        self._tensors = tuple(tensors)
+        self._tensors, self._task = tuple(tensors), interface.opened_task
         shapes = None if like is None else like.tensors
         self._at = match_inputs(interface.inputs, tensors, model, shapes)
         self._searched = interface.searched
@@ -117,17 +117,33 @@ class ModelInputs:
                 f"seeds {path}: the arrays of {', '.join(self._at)} have different numbers of"
                 f" seeds, {', '.join(map(str, sorted(counts)))}: give each input of each seed"
             )
+        first = self._with_class_labels(parts[0], path)
         if len(parts) == 1 and not fixed:
-            return parts[0]
+            return first
         whole = [part.inputs.reshape(len(part), -1) for part in parts]
-        inputs = parts[0].inputs if len(parts) == 1 else np.concatenate(whole, axis=1)
-        labels = parts[0].labels
-        return Seeds(
-            inputs[:limit],
-            None if labels is None else labels[:limit],
-            parts[0].names[:limit],
-            {name: rows[:limit] for name, rows in fixed.items()},
+        return replace(
+            first,
+            inputs=(first.inputs if len(parts) == 1 else np.concatenate(whole, axis=1))[:limit],
+            labels=None if first.labels is None else first.labels[:limit],
+            names=first.names[:limit],
+            fixed={name: rows[:limit] for name, rows in fixed.items()},
         )
+
+    def _with_class_labels(self, seeds: Seeds, path: Path) -> Seeds:
+        """Return seeds without labels where they are several for each, and no classes.
+
+        Raises:
+            UserError: they are several, and the task has classes.
+
+        """
+        labels = seeds.labels
+        if labels is None or labels.ndim == 1:
+            return seeds
+        several = f"labels are {labels.shape[1]} integers for each seed"
+        if self._task.class_labels:
+            raise UserError(f"seeds {path}: {several}, expected one integer for each seed: a class")
+        note = f"{several}: the task {self._task.name} ignores them"
+        return replace(seeds, labels=None, notes=(note,))
 
     def encoder(self) -> Encoder:
         """Return what encodes searched inputs: for the only input, or rows of all searched ones."""

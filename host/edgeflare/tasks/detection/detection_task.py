@@ -71,6 +71,7 @@ class Detection(Task):
     """
 
     name: ClassVar[str] = "detection"
+    class_labels: ClassVar[bool] = False
     expects: ClassVar[str] = "boxes and their scores, such as (1, n, 4) and (1, n, classes)"
 
     decoding: str = "anchors"

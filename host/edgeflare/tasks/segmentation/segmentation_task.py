@@ -28,6 +28,7 @@ class Segmentation(Task):
     """A class for each pixel; two models deviate where their masks overlap too little."""
 
     name = "segmentation"
+    class_labels = False
     strategy = "climb"
     expects = "scores or classes of pixels, (1, rows, columns, classes) or (1, rows, columns)"
 

@@ -36,6 +36,7 @@ class Transcript(Task):
     """A text; two models deviate where a word does."""
 
     name = "transcript"
+    class_labels = False
     search_parameters: ClassVar[Mapping[str, Mapping[str, bool | int | float | str]]] = {
         "boundary": _SEARCH_PARAMETERS,
         "boundary-mh": _SEARCH_PARAMETERS,
