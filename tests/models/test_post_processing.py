@@ -76,11 +76,10 @@ def test_the_function_is_not_asked_where_the_model_failed(
     ("returned", "said"),
     [
         ("[[0, 0, 1, 1, 0.5]]", "returned an array of shape (1, 5)"),
-        ("[[0, 0, 1, 1, 0.5, 0]] * 5", "returned an array of shape (5, 6)"),
         ("np.zeros((1, 1, 6))", "returned an array of shape (1, 1, 6)"),
         ("[[0, 0, 1, float('nan'), 0.5, 0]]", "returned numbers that are not finite"),
-        ("[['a'] * 6]", "returned list of <U1"),
-        ("None", "returned NoneType of object"),
+        ("[['a'] * 6]", "returned an array of <U1"),
+        ("None", "returned an array of object"),
         ("[[0], [1, 2]]", "returned rows of different lengths"),
     ],
 )
@@ -92,7 +91,7 @@ def test_something_else_than_objects_is_refused(
 ) -> None:
     one = function(f"import numpy as np\n\ndef decode(outputs):\n    return {returned}\n")
     line = refusal(one, {})
-    assert line.startswith(f"{one.source} {said}; expected at most 4 rows of numbers: left, top")
+    assert line.startswith(f"{one.source} {said}; expected rows of numbers: left, top")
 
 
 @pytest.mark.parametrize("raised", ["ValueError('no anchors')", "SystemExit('no anchors')"])
@@ -121,3 +120,34 @@ def test_a_function_that_is_not_there_is_refused(
 ) -> None:
     one = PostProcessing(f"{tmp_path / 'nowhere.py'}:decode", OBJECTS)
     assert "there is no Python file" in refusal(one, {})
+
+
+def test_of_more_rows_than_there_are_places_the_best_count(
+    function: Callable[[str], PostProcessing],
+) -> None:
+    scores = [0.1, 0.9, 0.3, 0.8, 0.5, 0.2]
+    rows = [[0, 0, 1, 1, score, 0] for score in scores]
+    made = function(f"def decode(outputs):\n    return {rows}\n")({})
+    assert made[:, 4].tolist() == pytest.approx([0.9, 0.3, 0.8, 0.5])
+
+
+def test_what_numpy_cannot_read_is_refused_and_its_traceback_kept(
+    function: Callable[[str], PostProcessing], refusal: Callable[..., str]
+) -> None:
+    code = """
+class Attached:
+    def __array__(self, dtype=None, copy=None):
+        raise RuntimeError("call detach() first")
+
+
+def decode(outputs):
+    return Attached()
+"""
+    assert "raised RuntimeError: call detach() first: correct it" in refusal(function(code), {})
+
+
+def test_a_value_error_of_the_function_itself_is_named(
+    function: Callable[[str], PostProcessing], refusal: Callable[..., str]
+) -> None:
+    one = function("def decode(outputs):\n    return [float('x')]\n")
+    assert "raised ValueError: could not convert string to float" in refusal(one, {})

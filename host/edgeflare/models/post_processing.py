@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.tensor import RawBatch, Tensor, dequantize
-from edgeflare.core.tensor_rows import row_layout, unpack_rows
+from edgeflare.core.tensor_rows import row_layout, tensor_bytes, unpack_rows
 from edgeflare.crash_report import keep_traceback
 from edgeflare.errors import UserError
 from edgeflare.python_callable import load_callable, reason
@@ -24,12 +24,17 @@ _SCORE = 4
 """The column of the score, which is -1 in rows without an object."""
 
 
+_ONE_AT_A_TIME = threading.Lock()
+"""Of all functions: pair and device may name one and the same, or two that share a module."""
+
+
 class PostProcessing:
     """A user's function that makes objects of a model's outputs on one input.
 
     It takes a dict of the outputs by their names, float32 arrays in the tensors' shapes, and
-    returns rows of (left, top, right, bottom, score, class), as anything that numpy can read. It is
-    called for one input at a time, and never by two threads at once.
+    returns rows of (left, top, right, bottom, score, class), as anything that numpy can read; of
+    more rows than the tensor has, those with the highest scores count. It is called for one input
+    at a time, and never by two threads at once.
 
     Attributes:
         source: `module:function` or `path/to/file.py:function`.
@@ -44,7 +49,6 @@ class PostProcessing:
         """
         self.source = source
         self.objects = objects
-        self._one_at_a_time = threading.Lock()
 
     def __call__(self, outputs: Mapping[str, NDArray[np.float32]]) -> Objects:
         """Return the objects, filled up to the size of the tensor with rows of the score -1.
@@ -54,46 +58,58 @@ class PostProcessing:
                 else.
 
         """
-        with self._one_at_a_time:
+        with _ONE_AT_A_TIME:
             function = self._function
             try:
-                returned = function(dict(outputs))
+                returned = np.asarray(function(dict(outputs)))
+            except ValueError as error:
+                if _is_raised_here(error):  # rows of different lengths
+                    raise self._refusal("rows of different lengths") from None
+                raise self._failure(error) from error
             except KeyboardInterrupt:
                 raise
             except BaseException as error:  # the user's code may even call exit()
-                raise UserError(
-                    f"{self.source} raised {reason(error)}: correct it; its traceback is in "
-                    f"{keep_traceback(error)}"
-                ) from error
+                raise self._failure(error) from error
         return self._filled(returned)
 
     @cached_property
     def _function(self) -> Callable[..., Any]:
         return load_callable(self.source, "a dict of a model's outputs")
 
-    def _filled(self, returned: object) -> Objects:
+    def _filled(self, found: NDArray[Any]) -> Objects:
         _, most, columns = self.objects.shape
-        try:
-            found = np.asarray(returned)
-        except ValueError:  # rows of different lengths
-            raise self._refusal("rows of different lengths") from None
         if found.dtype.kind not in "iuf":
-            raise self._refusal(f"{type(returned).__name__} of {found.dtype}")
+            raise self._refusal(f"an array of {found.dtype}")
         if found.shape == (0,):
             found = found.reshape(0, columns)
-        if found.ndim != 2 or found.shape[1] != columns or len(found) > most:
+        if found.ndim != 2 or found.shape[1] != columns:
             raise self._refusal(f"an array of shape {found.shape}")
-        if not np.isfinite(found).all():
+        with np.errstate(over="ignore"):
+            rows = found.astype(np.float32)
+        if not np.isfinite(rows).all():
             raise self._refusal("numbers that are not finite")
+        best = np.argsort(-rows[:, _SCORE], kind="stable")[:most]
         filled = no_objects(self.objects)
-        filled[: len(found)] = found
+        filled[: len(best)] = rows[np.sort(best)]
         return filled
+
+    def _failure(self, error: BaseException) -> UserError:
+        return UserError(
+            f"{self.source} raised {reason(error)}: correct it; its traceback is in "
+            f"{keep_traceback(error)}"
+        )
 
     def _refusal(self, what: str) -> UserError:
         return UserError(
-            f"{self.source} returned {what}; expected at most {self.objects.shape[1]} rows of"
-            " numbers: left, top, right, bottom, score, class"
+            f"{self.source} returned {what}; expected rows of numbers"
+            ": left, top, right, bottom, score, class"
         )
+
+
+def _is_raised_here(error: ValueError) -> bool:
+    """Whether numpy raised an error about what a function returned, and not the function itself."""
+    traceback = error.__traceback__
+    return traceback is not None and traceback.tb_next is None
 
 
 def no_objects(tensor: Tensor) -> Objects:
@@ -119,11 +135,16 @@ class PostProcessedRows:
     ) -> RawBatch:
         """Return what the function makes of each row.
 
-        Where an output is not finite the model has failed, and the function is not asked.
+        Where an output is not finite or of another size the model has failed, and the function is
+        not asked.
         """
         shape, dtype = row_layout(self.outputs)
         made = np.zeros((len(batch.outputs), *shape), dtype)
         failures = dict(batch.failures)
+        if batch.outputs[:1].nbytes != sum(map(tensor_bytes, self._of_model)):
+            made[:] = no_objects(self.outputs[0])
+            failures = dict.fromkeys(range(len(made)), "error") | failures
+            return replace(batch, outputs=made.reshape(len(made), -1), failures=failures)
         arrays = unpack_rows(self._of_model, batch.outputs)
         for at in range(len(made)):
             outputs = {

@@ -105,6 +105,20 @@ class Transcript(Task):
         """Return the decoder that `TranscriptDecoder.to_json` described."""
         return TranscriptDecoder.from_json(fields)
 
+    def require_pair(
+        self, original: Decoder | None, compressed: Decoder, classes: Sequence[str]
+    ) -> None:
+        """Refuse names of classes, and two models whose outputs have other numbers of steps."""
+        super().require_pair(original, compressed, classes)
+        if original is None:
+            return
+        steps = [_steps(one.tensor) for one in (original, compressed)]
+        if steps[0] != steps[1]:
+            raise UserError(
+                f"the original gives {steps[0]} steps and the compressed model {steps[1]}: they are"
+                " no pair, or output names another output of each"
+            )
+
     def warnings(
         self,
         original: Sequence[Answer] | None,
