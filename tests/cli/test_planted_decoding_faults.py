@@ -1,0 +1,146 @@
+"""Faults before and behind the models of the examples, on the device's path: no kernel is blamed.
+
+The functions are that of docs/detection.md with a fault each.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+Call = Callable[..., Any]
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "detection.md").read_text(encoding="utf-8")
+DECODE = re.findall(r"^```python \S*decode\.py\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)[0]
+DEVICE = ("--device", "emulated-xnnpack")
+
+SCORE_STEP = 36 / 255
+"""Of the scores of the compressed BlazeFace, which are logits from -30 to 6 in 8 bits."""
+
+
+class Planted(NamedTuple):
+    """A fault: the example, what its device has of its own, and the verdict that names the stage.
+
+    Attributes:
+        queries: that a search may spend on a seed; seeds deviate by gross faults.
+        fault: what is replaced in the function, and by what; empty where there is no function.
+
+    """
+
+    example: str
+    own: str
+    verdict: str = "output-stage"
+    queries: int = 1
+    fault: tuple[str, str] = ("", "")
+
+
+BY_FUNCTION = '[device.task]\ndecoding = "faulty.py:decode"\ncells = []\n'
+
+PLANTED = {
+    "anchors swapped": Planted("face_detection", "[device.task]\ncells = [[8, 6], [16, 2]]\n"),
+    "threshold off by one step": Planted(
+        "face_detection",
+        f"[device.task]\nthreshold = {1 / (1 + math.exp(-SCORE_STEP)):.4f}\n",
+        queries=150,
+    ),
+    "classes shifted by one": Planted(
+        "face_detection", BY_FUNCTION, fault=("scores[i], 0)", "scores[i], 1)")
+    ),
+    "coordinates in another order": Planted(
+        "face_detection",
+        BY_FUNCTION,
+        fault=(
+            "*corners[i], *(corners + sides)[i]",
+            "*corners[i, ::-1], *(corners + sides)[i, ::-1]",
+        ),
+    ),
+    "front end with another window": Planted(
+        "spoken_words",
+        "[device.inputs.sound]\nfront_end.frame_length = 200\n",
+        "input-stage",
+        queries=60,
+    ),
+}
+
+
+def pair_in(folder: Path, example: str) -> Path:
+    return Path(shutil.copytree(ROOT / "examples" / example, folder / example))
+
+
+@pytest.fixture(scope="module", params=PLANTED)
+def planted(request: pytest.FixtureRequest) -> Planted:
+    return PLANTED[request.param]
+
+
+@pytest.fixture(scope="module")
+def pair(planted: Planted, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = pair_in(tmp_path_factory.mktemp("pair"), planted.example)
+    with (folder / "pair.toml").open("a") as file:
+        file.write(f"\n{planted.own}")
+    sound, faulty = planted.fault
+    assert sound in DECODE
+    (folder / "faulty.py").write_text(DECODE.replace(sound, faulty) if sound else DECODE)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def explained(pair: Path, planted: Planted, start: Call) -> list[dict[str, Any]]:
+    run = pair.parent / "run"
+    bounds = ("--limit", "2", "--max-queries", str(planted.queries), "--shrink", "0")
+    # Between two neighbouring thresholds lies one value of a score in 8 bits, which is a tie.
+    find = ("--find", "kernel", "--ties", "include", "--fail-on", "none")
+    said = start("search", pair, "--trust", *DEVICE, *find, *bounds, "--out", run)
+    assert said.code == 0, said.err
+    function = ("--function", pair / "faulty.py:decode") if planted.fault[0] else ()
+    said = start("explain", run, *function)
+    assert said.code == 0, said.err
+    return list(json.loads((run / "explain.json").read_text())["findings"].values())
+
+
+def test_explain_names_the_stage_and_never_kernels(
+    explained: list[dict[str, Any]], planted: Planted
+) -> None:
+    assert explained
+    assert {one["verdict"]["name"] for one in explained} == {planted.verdict}
+    assert all(one["verdict"]["which"] is None for one in explained)
+
+
+def test_the_dry_run_names_the_stage(pair: Path, planted: Planted, start: Call) -> None:
+    dry_run = start("search", pair, "--trust", *DEVICE, "--limit", "2", "--dry-run")
+    said = " ".join(dry_run.out.split())
+    _, _, inputs = said.partition("input stage: the model's inputs on the device differ from the")
+    apart = float(inputs.split("at most ")[1].split()[0])
+    assert (apart > 0) == (planted.verdict == "input-stage")
+    gross = planted.verdict == "output-stage" and planted.queries == 1
+    assert (" changes the decision on 0 of " in said) == (not gross)
+
+
+def test_a_sound_function_gives_the_findings_of_the_named_decoding(
+    start: Call, tmp_path: Path
+) -> None:
+    folder = pair_in(tmp_path, "face_detection")
+    (folder / "decode.py").write_text(DECODE)
+    text = (folder / "pair.toml").read_text()
+    text, _, _ = text.partition("[task]")
+    keys = 'name = "detection"\ndecoding = "decode.py:decode"\nthreshold = 0.5\noverlap = 0.5\n'
+    (folder / "pair.toml").write_text(f"{text}[task]\n{keys}")
+    # A search at random depends on decisions alone, and not on margins of what is no object.
+    bounds = ("--strategy", "random", "--limit", "3", "--max-queries", "60", "--shrink", "0")
+    findings: list[list[tuple[str, str]]] = []
+    for pair in (ROOT / "examples" / "face_detection", folder):
+        out = tmp_path / f"run-{len(findings)}"
+        said = start("search", pair, "--trust", *bounds, "--fail-on", "none", "--out", out)
+        assert said.code == 0, said.err
+        found = json.loads((out / "run.json").read_text())["findings"]
+        findings.append([(one["sha256"], one["kind"]) for one in found])
+    assert findings[0] == findings[1]
+    assert findings[0]
