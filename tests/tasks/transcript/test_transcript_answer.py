@@ -154,5 +154,5 @@ def test_what_the_strategies_ask_is_defined(first: Array, second: Array) -> None
 
 
 def test_a_long_answer_has_a_short_state() -> None:
-    long: Answer = answer(np.zeros((400, 3), np.float32))
-    assert long.state().shape == (64,)
+    long: Answer = answer(np.zeros((600, 3), np.float32))
+    assert long.state().shape == (512,)

@@ -31,7 +31,7 @@ _MIRRORED: dict[EditKind, EditKind] = {
 }
 """What an edit is, read in the other direction."""
 
-STATE_STEPS = 64
+STATE_STEPS = 512
 """Values of a state at most: the steps of an answer, averaged in as many groups."""
 
 
@@ -117,7 +117,7 @@ class TranscriptAnswer(Answer):
         return float(np.abs(self._largest() - _text(other)._largest()).mean())
 
     def state(self) -> NDArray[np.float64]:
-        """Return the largest probabilities of the steps, averaged in at most 64 groups."""
+        """Return the largest probabilities of the steps, averaged in at most 512 groups."""
         largest = self._largest()
         groups = np.array_split(largest, min(len(largest), STATE_STEPS))
         return np.array([group.mean() for group in groups], np.float64)
