@@ -437,6 +437,22 @@ def test_objects_are_written_out_and_the_kind_is_named() -> None:
     )
 
 
+def test_what_compression_alone_changed_is_all_its_share() -> None:
+    two, one = (0.875, 0.75), (0.875, 0.25)
+    nearly = (0.625, 0.25)  # the device is less sure of the face that is there all the same
+    evidence = Evidence(
+        of_faces(Arm.ORIGINAL, two),
+        of_faces(Arm.TWIN, one, "xnnpack"),
+        (),
+        of_faces(Arm.DEVICE, nearly, "builtin"),
+        decoder=FACES,
+    )
+    found = judge(evidence)
+    assert (found.name, found.shares) == ("compression", (1.0, 0.0))
+    failed = replace(evidence.device, failure="crash", answer=None)
+    assert judge(replace(evidence, device=failed)).shares is None
+
+
 def of_mask(arm: Arm, pixels: int, kernels: Kernels | None = None) -> Vote:
     scores = np.zeros((1, 4, 4, 1), np.float32)
     scores.ravel()[:pixels] = 1.0

@@ -6,6 +6,7 @@ blamed; if the models do not get the same input, quantization cannot.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -327,12 +328,17 @@ def _shares(evidence: Evidence) -> tuple[float, float] | None:
     """Return the shares of compression and kernels in the change of the margin.
 
     The margin is the probability of the original's label less that of the device's. Compression
-    changes it from original to twin, the kernels from twin to device. Of values, their distances
-    are the changes.
+    changes it from original to twin, the kernels from twin to device. Of texts and the like it is
+    the margin to the original's answer. Of values, their distances are the changes.
     """
-    if evidence.device.is_of_values:
-        return _shares_of_distance(evidence)
     arms = (evidence.original, evidence.twin, evidence.device)
+    if evidence.device.is_of_values:
+        given = [arm.answer for arm in arms if arm is not None and arm.answer is not None]
+        if len(given) < len(arms) or any(one.failure for one in given):
+            return None
+        if not given[0].chooses:
+            return _shares_of_distance(evidence)
+        return _shares_of_margins([one.margin(given[0]) for one in given])
     margins = []
     for arm in arms:
         if arm is None or not arm.probabilities:
@@ -341,6 +347,10 @@ def _shares(evidence: Evidence) -> tuple[float, float] | None:
         if first is None or last is None or first.label is None or last.label is None:
             return None
         margins.append(arm.probabilities[first.label] - arm.probabilities[last.label])
+    return _shares_of_margins(margins)
+
+
+def _shares_of_margins(margins: Sequence[float]) -> tuple[float, float] | None:
     original, twin, device = margins
     moved = abs(original - twin) + abs(twin - device)
     if not moved:

@@ -209,7 +209,8 @@ def _anchors(
         )
     if decoding != "anchors" and (anchors or cells):
         raise UserError(
-            f"anchors or cells are given, but the decoding is {decoding!r}: remove them"
+            f"anchors or cells are given, but the decoding is {decoding!r}: remove them; under"
+            " [device.task], where they are the pair's, say cells = []"
         )
     if any(one < 1 for grid in cells for one in grid):
         raise UserError(f"cells is {[list(one) for one in cells]}; expected numbers of 1 or more")
