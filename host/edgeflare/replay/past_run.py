@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shlex
 from collections.abc import Sequence
 from contextlib import closing
@@ -138,8 +139,9 @@ class PastRun:
         return pair
 
     def _refuse_functions(self, interface: PairInterface, named: Sequence[str]) -> None:
+        placed = {os.path.abspath(one) if is_callable(one) else one for one in named}
         for function in interface.functions:
-            if function not in named:
+            if function not in {*named, *placed}:
                 raise UserError(
                     f"{self.directory.path} names the Python function {function} for what stands"
                     " before or behind its models, and no code is imported because a run names it:"

@@ -19,9 +19,7 @@ SORTS = ("compression", "kernel", "mixed", "crash", "hang", "invalid-output")
 
 def sort(entry: Finding) -> str:
     """Return the cause of a deviation, or the kind of anything worse."""
-    if entry.kind in FAILURES or entry.cause is None:
-        return entry.kind
-    return entry.cause
+    return entry.kind if entry.kind in FAILURES else entry.cause or DEVIATION
 
 
 def named_kind(entry: Finding) -> str:

@@ -221,6 +221,22 @@ def test_what_a_vanished_object_has_left_is_known_among_many_others() -> None:
     assert other.margin(one) == pytest.approx(log_odds(0.49), abs=1e-3)
 
 
+def test_a_deviation_hangs_on_ties_where_it_vanishes_without_them() -> None:
+    tied = row(FAR, 0.5)
+    alone, beside = answer_of(DECODER, tied), answer_of(DECODER, row(NEAR, 0.9), tied)
+    assert alone.tied
+    assert beside.tied
+    nothing = answer_of(DECODER)
+    assert alone.differs(nothing)
+    assert alone.differs_by_tie(nothing)
+    assert nothing.differs_by_tie(alone)
+    assert beside.differs(alone)
+    assert not beside.differs_by_tie(alone)
+    two = answer_of(DECODER, row(NEAR, 0.9), row(FAR, 0.8))
+    assert two.differs(answer_of(DECODER, row(NEAR, 0.5)))
+    assert not two.differs_by_tie(answer_of(DECODER, row(NEAR, 0.5)))
+
+
 def test_each_arm_is_held_to_its_own_threshold() -> None:
     strict, loose = objects_decoder(threshold=0.5), objects_decoder(threshold=0.4)
     one, other = (answer_of(decoder, row(NEAR, 0.45)) for decoder in (strict, loose))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,21 +94,31 @@ class Detected:
 
     @property
     def tied(self) -> bool:
-        """Whether an object hangs on two equal scores.
+        """Whether an object hangs on two equal scores: at the threshold, or see `undecided`."""
+        return bool((self.objects.excess == 0.0).any() or self.undecided.any())
 
-        It equals the threshold, or that of another class there, or that of a candidate which it
-        suppresses and which is no partner of it.
+    @property
+    def undecided(self) -> NDArray[np.bool_]:
+        """Which objects hang on two equal scores in one place: (objects,).
+
+        That is where another class has the same score, or a box that is suppressed and would be no
+        partner.
         """
         objects, known, rule = self.objects, self.candidates, self.rule
-        if (objects.excess == 0.0).any() or (objects.leads == 0.0).any():
-            return True
+        undecided = np.asarray(objects.leads == 0.0)
         alike = (objects.labels[:, None] == known.labels) & (
             objects.excess[:, None] == known.excess
         )
         if rule.suppression >= rule.overlap or alike.sum() == len(objects):
-            return False
+            return undecided
         overlaps = pairwise_iou(objects.boxes, known.boxes)
-        return bool((alike & (overlaps > rule.suppression) & (overlaps < rule.overlap)).any())
+        between = (overlaps > rule.suppression) & (overlaps < rule.overlap)
+        return np.asarray(undecided | (alike & between).any(axis=1))
+
+    def above_threshold(self) -> Detected:
+        """Return this without the objects whose scores equal the threshold."""
+        above = np.flatnonzero(self.objects.excess != 0.0)
+        return replace(self, objects=self.objects.at(above))
 
     def scores_at(self, places: Candidates) -> NDArray[np.float64]:
         """Return the highest score that is given where another arm has candidates.

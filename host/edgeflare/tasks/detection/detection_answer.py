@@ -44,6 +44,23 @@ class DetectionAnswer(Answer):
             return self.decision != other.decision
         return bool(object_differences(self.detected, _detected(other)))
 
+    def differs_by_tie(self, other: Answer) -> bool:
+        """Whether they would not differ if objects at the threshold were none, on either side.
+
+        Or if of two equal scores the other one counted, of an object that makes a difference.
+        """
+        mine, its = self.detected, _detected(other)
+        for one in (mine, mine.above_threshold()):
+            for its_own in (its, its.above_threshold()):
+                if not object_differences(one, its_own):
+                    return True
+        undecided = mine.undecided, its.undecided
+        return any(
+            (found.first is not None and undecided[0][found.first])
+            or (found.second is not None and undecided[1][found.second])
+            for found in object_differences(mine, its)
+        )
+
     def kind_against(self, other: Answer) -> str:
         """Return the kind of the strongest difference, seen from this answer to the other."""
         found = object_differences(self.detected, _detected(other))
