@@ -44,6 +44,8 @@ def test_the_dry_run_says_what_it_understood(
     assert said.code == 0, said.err
     assert "task: detection, decoding anchors" in words
     assert "0 of the first 8 seeds already deviate" in words
+    assert "seed 0: original 1 object: face ." in words
+    assert "seed 3:" not in words
     assert list(tmp_path.iterdir()) == []
 
 

@@ -166,6 +166,16 @@ def test_the_dry_run_says_what_is_compared(searched: Searched, call: Call) -> No
     assert "climb" in said.out
 
 
+def test_outputs_that_are_no_masks_are_said_in_the_dry_run(call: Call, tmp_path: Path) -> None:
+    task = 'name = "segmentation"\npixels = "classes"'
+    pair = write_segmentation_pair(tmp_path / "pair", task)
+    said = call("search", pair, "--dry-run", "--device", "emulated-builtin")
+    words = " ".join(said.out.split())
+    assert said.code == 0
+    assert "device has no answer to" in words
+    assert "(invalid-output): check the preprocessing and the keys of [task]" in words
+
+
 def test_compressed_models_are_ranked_by_their_masks(
     searched: Searched, call: Call, tmp_path: Path
 ) -> None:

@@ -22,6 +22,9 @@ MOST_SEEDS: Final = 64
 
 _TOGETHER = 16
 
+_SHOWN = 3
+"""Seeds whose answers are written out."""
+
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
@@ -35,6 +38,8 @@ class DryRun:
             differ.
         warnings: what looks wrong, a line each.
         stages: what the device's own stages change; None where it has none of its own.
+        answers: what the arms read on the very first seeds, a line for each seed; empty where
+            labels tell whether outputs are read as they are meant.
 
     """
 
@@ -44,6 +49,7 @@ class DryRun:
     deviating: int
     warnings: Sequence[str]
     stages: StageDifferences | None = None
+    answers: Sequence[str] = ()
 
 
 def evaluate_first_seeds(opened: OpenedPair) -> DryRun:
@@ -68,11 +74,42 @@ def evaluate_first_seeds(opened: OpenedPair) -> DryRun:
             for arm in (opened.panel.arms if labelled else ())
         },
         deviating=sum(one.outcome[first].differs(one.outcome[Arm.DEVICE]) for one in evaluated),
-        warnings=opened.pair.interface.opened_task.warnings(
-            by_arm.get(Arm.ORIGINAL), by_arm[Arm.TWIN], np.array(labels) if labels else None
-        ),
+        warnings=[
+            *_failing(evaluated),
+            *opened.pair.interface.opened_task.warnings(
+                by_arm.get(Arm.ORIGINAL), by_arm[Arm.TWIN], np.array(labels) if labels else None
+            ),
+        ],
         stages=None if opened.stages is None else stage_differences(opened, len(evaluated)),
+        answers=_described(opened, evaluated[:_SHOWN]) if decoders[Arm.TWIN].shows_seeds else (),
     )
+
+
+def _failing(evaluated: Sequence[EvaluatedQuery]) -> list[str]:
+    """Return a line for each arm that has no answer to some of the seeds."""
+    lines = []
+    for arm in Arm:
+        answers = [one.outcome.answers[arm] for one in evaluated if arm in one.outcome.answers]
+        why = [one.failure for one in answers if one.failure is not None]
+        if why:
+            lines.append(
+                f"{arm} has no answer to {len(why)} of the first {len(answers)} seeds "
+                f"({', '.join(sorted(set(why)))}): check the preprocessing and the keys of [task]"
+            )
+    return lines
+
+
+def _described(opened: OpenedPair, evaluated: Sequence[EvaluatedQuery]) -> list[str]:
+    """Return what the arms answered to each seed, one line each."""
+    decoders, classes = opened.panel.reading.decoders, opened.pair.classes
+    return [
+        f"seed {at}: "
+        + "; ".join(
+            f"{arm} {decoders[arm].describe_answer(answer, classes)}"
+            for arm, answer in one.outcome.answers.items()
+        )
+        for at, one in enumerate(evaluated)
+    ]
 
 
 def _evaluated(opened: OpenedPair) -> list[EvaluatedQuery]:

@@ -107,6 +107,7 @@ def _looked(look: DryRun) -> list[str]:
             f"of the first {look.seeds} seeds {look.labelled} are labelled; right on them: {shares}"
         )
     lines.append(f"{look.deviating} of the first {look.seeds} seeds already deviate")
+    lines += map(printable, look.answers)
     return [*lines, *(() if look.stages is None else look.stages.lines())]
 
 
