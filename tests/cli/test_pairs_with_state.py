@@ -86,7 +86,8 @@ def test_explain_compares_answers_as_the_task_does(searched: Searched, call: Cal
             assert original["described"].startswith(f"{names[labels['original']]} (0.")
             assert device["described"] in one["verdict"]["why"]
         else:
-            apart = float(one["verdict"]["why"].split()[4])
+            (said,) = re.findall(r"from the original's is ([\d.e-]+),", one["verdict"]["why"])
+            apart = float(said)
             assert apart / 0.03 - 1 == pytest.approx(found[int(seed_id)]["strength"], abs=1e-2)
             assert device["described"].endswith(f"{apart:.4g} from the original")
 

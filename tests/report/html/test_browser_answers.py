@@ -133,7 +133,7 @@ def test_enlarged_findings_keep_boxes_and_masks(browser: Any, pages: dict[str, P
 
 def test_findings_are_chosen_by_kind(browser: Any, pages: dict[str, Path]) -> None:
     browser.open(pages["detection"])
-    Select(browser.driver.find_element(By.NAME, "class")).select_by_value("object-moved")
+    Select(browser.driver.find_element(By.NAME, "kind")).select_by_value("object-moved")
     cards = browser.driver.find_elements(By.CSS_SELECTOR, "#gallery .card")
     assert [one.get_attribute("data-seed") for one in cards if one.is_displayed()] == ["0"]
 

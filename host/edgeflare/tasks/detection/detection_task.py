@@ -138,7 +138,7 @@ class Detection(Task):
     ) -> None:
         """Refuse two models of which one tells more classes apart, and names that do not fit."""
         counts = [class_count(one) for one in (original, compressed) if one is not None]
-        if len({*counts}) > 1:
+        if all(counts) and len({*counts}) > 1:
             raise UserError(
                 f"the original tells {counts[0]} classes of objects apart and the compressed model "
                 f"{counts[1]}: they are no pair, or outputs names the wrong ones"
