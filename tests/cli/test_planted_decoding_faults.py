@@ -135,8 +135,8 @@ def test_a_sound_function_gives_the_findings_of_the_named_decoding(
     (folder / "pair.toml").write_text(f"{text}[task]\n{keys}")
     # A search at random depends on decisions alone, and not on margins of what is no object; ties
     # with suppressed boxes are known to the named decoding alone.
-    bounds = ("--strategy", "random", "--limit", "3", "--max-queries", "60", "--shrink", "0")
-    bounds += ("--ties", "include")
+    bounds = ["--strategy", "random", "--limit", "3", "--max-queries", "60", "--shrink", "0"]
+    bounds += ["--ties", "include"]
     findings: list[list[tuple[str, str]]] = []
     for pair in (ROOT / "examples" / "face_detection", folder):
         out = tmp_path / f"run-{len(findings)}"
