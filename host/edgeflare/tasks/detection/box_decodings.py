@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,21 +39,33 @@ class DecodedRows(NamedTuple):
     failures: dict[int, Failure]
 
 
-class BoxDecoding(Protocol):
-    """How one model's outputs are decoded."""
+class BoxDecoding(ABC):
+    """How one model's outputs are decoded. Unless overridden, its boxes are none to decode.
 
-    @property
-    def scores(self) -> int:
-        """The position of the output that holds the scores."""
+    Attributes:
+        scores: the position of the output that holds the scores.
 
+    """
+
+    scores: int
+
+    @abstractmethod
     def decode(self, batch: RawBatch, outputs: Sequence[Tensor]) -> DecodedRows:
         """Return what a batch holds, its boxes not yet decoded."""
 
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """Return what `decoding_from_json` takes."""
+
     def boxes(self, encoded: NDArray[np.float64], places: NDArray[np.int64]) -> Boxes:
         """Return the boxes of some places of one row: (places, 4)."""
+        return encoded[places]
 
     def reduced(
-        self, row: NDArray[np.generic], outputs: Sequence[Tensor], places: NDArray[np.int64]
+        self,
+        row: NDArray[np.generic],
+        outputs: Sequence[Tensor],  # noqa: ARG002 - few places take little room as they are
+        places: NDArray[np.int64],  # noqa: ARG002
     ) -> NDArray[np.generic]:
         """Return a row whose candidates are those of some places, where others take much room.
 
@@ -62,13 +75,11 @@ class BoxDecoding(Protocol):
             places: of the candidates, the best that there are.
 
         """
-
-    def to_json(self) -> dict[str, Any]:
-        """Return what `decoding_from_json` takes."""
+        return row
 
 
 @dataclass(frozen=True)
-class AnchorDecoding:
+class AnchorDecoding(BoxDecoding):
     """Boxes relative to anchors, and a score for each class.
 
     Attributes:
@@ -131,7 +142,7 @@ class AnchorDecoding:
 
 
 @dataclass(frozen=True)
-class PostProcessDecoding:
+class PostProcessDecoding(BoxDecoding):
     """The four outputs of the operator TFLite_Detection_PostProcess.
 
     Attributes:
@@ -167,26 +178,13 @@ class PostProcessDecoding:
             failures,
         )
 
-    def boxes(self, encoded: NDArray[np.float64], places: NDArray[np.int64]) -> Boxes:
-        """Return the boxes, which are none to decode."""
-        return encoded[places]
-
-    def reduced(
-        self,
-        row: NDArray[np.generic],
-        outputs: Sequence[Tensor],  # noqa: ARG002 - of the protocol
-        places: NDArray[np.int64],  # noqa: ARG002
-    ) -> NDArray[np.generic]:
-        """Return the row as it is: it has few places."""
-        return row
-
     def to_json(self) -> dict[str, Any]:
         """Return the outputs."""
         return {"decoding": "postprocess", **asdict(self)}
 
 
 @dataclass(frozen=True)
-class ObjectDecoding:
+class ObjectDecoding(BoxDecoding):
     """One output of rows: left, top, right, bottom, score, class.
 
     Attributes:
@@ -204,19 +202,6 @@ class ObjectDecoding:
         rows = given.real.reshape(len(given.real), -1, 6)
         labels, unknown = _whole(rows[:, :, 5]) - self.class_offset, np.full(rows.shape[:2], np.inf)
         return DecodedRows(rows[:, :, 4], labels, unknown, rows[:, :, :4], given.failures)
-
-    def boxes(self, encoded: NDArray[np.float64], places: NDArray[np.int64]) -> Boxes:
-        """Return the boxes, which are none to decode."""
-        return encoded[places]
-
-    def reduced(
-        self,
-        row: NDArray[np.generic],
-        outputs: Sequence[Tensor],  # noqa: ARG002 - of the protocol
-        places: NDArray[np.int64],  # noqa: ARG002
-    ) -> NDArray[np.generic]:
-        """Return the row as it is: it has few places."""
-        return row
 
     def to_json(self) -> dict[str, Any]:
         """Return the output."""
