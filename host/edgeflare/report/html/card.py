@@ -27,7 +27,7 @@ from edgeflare.report.html.explanation_view import ExplanationView
 from edgeflare.report.html.page_allowance import PageAllowance
 from edgeflare.report.html.pictures import Picture
 from edgeflare.report.html.shots import ShotGroup, shot_groups
-from edgeflare.report.html.stored_views import stored_views
+from edgeflare.report.html.stored_views import StoredView, stored_views
 from edgeflare.report.structured_answers import shortened
 from edgeflare.run.harm import rank
 from edgeflare.run.nearness import counts
@@ -105,7 +105,7 @@ def make_card(
     """
     stored = stored_views(directory, entry, document.pair)
     groups = shot_groups(stored, allowance)
-    answers = _answers(document, entry, groups, allowance)
+    answers = _answers(document, entry, stored, groups, allowance)
     groups = answered_shots(groups, answers)
     *on_seed, on_trigger = (without_shown(groups, blocks) for blocks in answers.values())
     return Card(
@@ -131,7 +131,11 @@ def make_card(
 
 
 def _answers(
-    document: RunDocument, entry: Finding, groups: Sequence[ShotGroup], allowance: PageAllowance
+    document: RunDocument,
+    entry: Finding,
+    stored: Sequence[StoredView],
+    groups: Sequence[ShotGroup],
+    allowance: PageAllowance,
 ) -> dict[str, tuple[AnswerBlock, ...]]:
     """Return the blocks of the answers by the input that they are of, the trigger last.
 
@@ -143,9 +147,8 @@ def _answers(
         for shot in group.shots
         if isinstance(shot, Picture) and shot.uri is not None
     }
-    itself = entry.seed_image == entry.image or entry.distortion.linf == 0
     views = {"seed": answer_views(document, entry)}
-    if not itself:
+    if any(one.what == "trigger" for one in stored):
         views = {"seed": seed_views(document, entry), "trigger": answer_views(document, entry)}
     return {
         what: answer_blocks(
