@@ -75,9 +75,9 @@ NO_CANDIDATES = Candidates(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Detected:
-    """What an arm detected.
+    """What an arm detected. Two are never equal, so that what they differ in can be remembered.
 
     Attributes:
         candidates: those that have a score worth mentioning, suppressed ones too.

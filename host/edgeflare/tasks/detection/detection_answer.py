@@ -49,6 +49,8 @@ class DetectionAnswer(Answer):
 
         Or if of two equal scores the other one counted, of an object that makes a difference.
         """
+        if not (self.tied or other.tied):
+            return False
         mine, its = self.detected, _detected(other)
         for one in (mine, mine.above_threshold()):
             for its_own in (its, its.above_threshold()):
@@ -94,14 +96,20 @@ class DetectionAnswer(Answer):
         if self.decision is None or home.decision is None:
             return 0.0
         objects = _detected(home).objects
-        margin = min(self._margin_of(objects), self._margin_of_others(objects))
+        partners = objects.partners(self.detected.candidates, self.detected.rule.overlap)
+        margin = min(self._margin_of(objects, partners), self._margin_of_others(objects, partners))
         return min(margin, -LEAST_MARGIN) if self.differs(home) else max(margin, 0.0)
 
-    def _margin_of(self, objects: Candidates) -> float:
-        """Return the least margin of objects to be still there, as they were."""
-        known, rule = self.detected.candidates, self.detected.rule
+    def _margin_of(self, objects: Candidates, partners: NDArray[np.bool_]) -> float:
+        """Return the least margin of objects to be still there, as they were.
+
+        Args:
+            objects: of home.
+            partners: (objects, candidates), which candidates could be their partners.
+
+        """
+        known = self.detected.candidates
         margin = inf
-        partners = objects.partners(known, rule.overlap)
         apart = ~partners.any(axis=0)
         for label, mine in zip(objects.labels, partners, strict=True):
             if not mine.any():
@@ -113,10 +121,9 @@ class DetectionAnswer(Answer):
                 margin = min(margin, float(known.excess[best] - known.excess[rivals.argmax()]))
         return margin
 
-    def _margin_of_others(self, objects: Candidates) -> float:
-        """Return the margin of what else is seen to be no object."""
+    def _margin_of_others(self, objects: Candidates, partners: NDArray[np.bool_]) -> float:
+        """Return the margin of what else is seen to be no object; see `_margin_of`."""
         known, peaks = self.detected.candidates, self.detected.peaks
-        partners = objects.partners(known, self.detected.rule.overlap)
         free = np.logical_not(partners.any(axis=0))
         for label, mine in zip(objects.labels, partners, strict=True):
             if mine.any():

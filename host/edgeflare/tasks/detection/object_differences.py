@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -10,6 +11,10 @@ from numpy.typing import NDArray
 
 from edgeflare.tasks.detection.box_matching import matched_pairs, pairwise_iou
 from edgeflare.tasks.detection.detected import Detected
+
+_REMEMBERED = 64
+"""Pairs of answers whose differences are remembered: whether, how and how strongly two answers
+differ is asked one after the other."""
 
 LEAST_OVERLAP = 0.1
 """Least IoU of an object with what it has become where it moved: boxes that hardly touch are two
@@ -45,6 +50,7 @@ class ObjectDifference:
     second: int | None
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def object_differences(first: Detected, second: Detected) -> tuple[ObjectDifference, ...]:
     """Return the objects of two answers that have no partner, matched one to one.
 
