@@ -15,6 +15,9 @@ from edgeflare.core.answer_view import AnswerView
 from edgeflare.core.tensor import RawBatch, Tensor
 from edgeflare.errors import UserError
 
+LEAST_SEEDS = 8
+"""Seeds from which on it means something that all answers are alike."""
+
 
 @dataclass(frozen=True, slots=True)
 class ModelOutputs:
@@ -190,14 +193,15 @@ class Task(ABC):
     def decoder_from_json(cls, fields: Mapping[str, Any]) -> Decoder:
         """Return the decoder that `Decoder.to_json` described."""
 
-    @abstractmethod
     def warnings(
         self,
         original: Sequence[Answer] | None,
         compressed: Sequence[Answer],
-        labels: NDArray[np.int64] | None,
+        labels: NDArray[np.int64] | None,  # noqa: ARG002 - not of a model by itself
     ) -> list[str]:
         """Return one line for each sign that the models do not answer as trained ones do.
+
+        Unless overridden, these are the signs of each model by itself.
 
         Args:
             original: the original's answers on the seeds, or None where there is none.
@@ -205,6 +209,22 @@ class Task(ABC):
             labels: (seeds,) what is right, or None.
 
         """
+        models = {"the original": original or (), "the compressed model": compressed}
+        return [line for name, one in models.items() for line in self.model_warnings(name, one)]
+
+    def model_warnings(
+        self,
+        name: str,  # noqa: ARG002 - a task need not know such signs
+        answers: Sequence[Answer],  # noqa: ARG002
+    ) -> list[str]:
+        """Return one line for each sign that a model does not answer as a trained one does.
+
+        Args:
+            name: "the original" or "the compressed model".
+            answers: on the seeds; none where there is no such model.
+
+        """
+        return []
 
     def require_pair(
         self, original: Decoder | None, compressed: Decoder, classes: Sequence[str]

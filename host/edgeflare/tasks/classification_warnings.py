@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer
+from edgeflare.core.task import LEAST_SEEDS
 
-_LEAST_SEEDS = 8
 _LEAST_SPREAD = 0.25
 _SIGMAS = 2.33
 _NEAR_CHANCE = 0.1
@@ -55,7 +55,7 @@ def classification_warnings(
 
 def _hardly_varies(answers: Sequence[Answer]) -> bool:
     scores = [answer.scores for answer in answers if answer.failure is None]
-    if len(scores) < _LEAST_SEEDS:
+    if len(scores) < LEAST_SEEDS:
         return False
     if not scores[0].size:  # too many joint decisions to have a score each
         return len({answer.decision for answer in answers if answer.failure is None}) == 1
@@ -64,7 +64,7 @@ def _hardly_varies(answers: Sequence[Answer]) -> bool:
 
 def _near_chance(right: NDArray[np.bool_], classes: int) -> str | None:
     count = len(right)
-    if count < _LEAST_SEEDS:
+    if count < LEAST_SEEDS:
         return None
     chance = 1.0 / classes
     luck = _SIGMAS * sqrt(chance * (1.0 - chance) / count)

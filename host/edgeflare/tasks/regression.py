@@ -6,20 +6,14 @@ from collections.abc import Mapping, Sequence
 from math import inf, prod
 from typing import Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from edgeflare.core.answer import Answer
-from edgeflare.core.task import Decoder, ModelOutputs, Task
+from edgeflare.core.task import LEAST_SEEDS, Decoder, ModelOutputs, Task
 from edgeflare.core.tensor import Tensor
 from edgeflare.errors import UserError
 from edgeflare.tasks.clip_frames import ClipFrames, FrameRule, require_frame_keys
 from edgeflare.tasks.output_choice import chosen_output, is_numeric, one_frame
 from edgeflare.tasks.value_decoder import Measure, ValueDecoder
 from edgeflare.tasks.value_distance import DISTANCES, DistanceName
-
-_LEAST_SEEDS = 8
-"""Seeds from which on it means something that all answers are alike."""
 
 _GREATEST = {"relative": 2.0, "cosine": 2.0}
 """The greatest that a distance can be, where there is one."""
@@ -103,20 +97,13 @@ class Regression(Task):
                 "each; write its shape"
             )
 
-    def warnings(
-        self,
-        original: Sequence[Answer] | None,
-        compressed: Sequence[Answer],
-        labels: NDArray[np.int64] | None,  # noqa: ARG002 - none is a value
-    ) -> list[str]:
-        """Return a line for each model whose values hardly differ on at least 8 seeds."""
-        arms = {"the original": original or (), "the compressed model": compressed}
+    def model_warnings(self, name: str, answers: Sequence[Answer]) -> list[str]:
+        """Return a line where a model's values hardly differ on at least 8 seeds."""
+        if len(answers) < LEAST_SEEDS or any(one.differs(answers[0]) for one in answers[1:]):
+            return []
         return [
             f"{name}'s values are within the tolerance {self._measure.tolerance:g} of each other on"
             f" all {len(answers)} seeds: check the tolerance, and the preprocessing"
-            for name, answers in arms.items()
-            if len(answers) >= _LEAST_SEEDS
-            and not any(one.differs(answers[0]) for one in answers[1:])
         ]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer
-from edgeflare.core.task import ModelOutputs, Task
+from edgeflare.core.task import LEAST_SEEDS, ModelOutputs, Task
 from edgeflare.core.tensor import Tensor
 from edgeflare.errors import UserError
 from edgeflare.tasks.classification_warnings import classification_warnings
@@ -27,9 +27,6 @@ from edgeflare.tasks.threshold_decoder import ThresholdDecoder
 
 _SEEDS_FOR_SPREAD = 128
 """Seeds whose scores give the interquartile range."""
-
-_LEAST_SEEDS = 8
-"""Seeds from which on it means something that all decisions are the same."""
 
 
 class Threshold(Task):
@@ -117,18 +114,18 @@ class Threshold(Task):
         compressed: Sequence[Answer],
         labels: NDArray[np.int64] | None,
     ) -> list[str]:
-        """Return a line for each model that decides the same of at least 8 seeds.
+        """Return the warnings of each model by itself, or else those of classifiers.
 
         Where labels are given, 1 means above and 0 below, and one line more says that the original
         is hardly ever right.
         """
-        arms = {"the original": original or (), "the compressed model": compressed}
-        lines = [line for name, arm in arms.items() for line in self._constant(name, arm)]
+        lines = super().warnings(original, compressed, labels)
         return lines or classification_warnings(original, compressed, labels)
 
-    def _constant(self, name: str, answers: Sequence[Answer]) -> list[str]:
+    def model_warnings(self, name: str, answers: Sequence[Answer]) -> list[str]:
+        """Return a line where a model decides the same of at least 8 seeds."""
         decided = {answer.decision for answer in answers if answer.failure is None}
-        if len(answers) < _LEAST_SEEDS or len(decided) != 1:
+        if len(answers) < LEAST_SEEDS or len(decided) != 1:
             return []
         return [
             f"{name} decides the same of all {len(answers)} seeds, with the threshold "

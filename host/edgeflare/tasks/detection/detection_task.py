@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer
-from edgeflare.core.task import Decoder, ModelOutputs, Task
+from edgeflare.core.task import LEAST_SEEDS, Decoder, ModelOutputs, Task
 from edgeflare.core.tensor import Tensor
 from edgeflare.errors import UserError
 from edgeflare.python_callable import is_callable
@@ -38,9 +38,6 @@ _DECODINGS = ("anchors", "postprocess", "objects")
 
 _SEEDS = 128
 """Seeds on which boxes are checked."""
-
-_LEAST_SEEDS = 8
-"""Seeds from which on it means something that all have as many objects."""
 
 
 @dataclass(kw_only=True)
@@ -151,30 +148,21 @@ class Detection(Task):
                 "background, say class_offset = 1"
             )
 
-    def warnings(
-        self,
-        original: Sequence[Answer] | None,
-        compressed: Sequence[Answer],
-        labels: NDArray[np.int64] | None,  # noqa: ARG002 - none is of objects
-    ) -> list[str]:
+    def model_warnings(self, name: str, answers: Sequence[Answer]) -> list[str]:
         """Return a line for each sign that a model's outputs are not read as they are meant."""
-        arms = {"the original": original or (), "the compressed model": compressed}
-        return [line for name, arm in arms.items() for line in self._warnings(name, arm)]
-
-    def _warnings(self, name: str, answers: Sequence[Answer]) -> list[str]:
         found = [
             one.detected.objects
             for one in answers
             if isinstance(one, DetectionAnswer) and one.failure is None
         ]
         lines = []
-        if len(found) >= _LEAST_SEEDS and not any(map(len, found)):
+        if len(found) >= LEAST_SEEDS and not any(map(len, found)):
             lines.append(
                 f"{name} detects no object on any of {len(found)} seeds: the search would only find"
                 " appearing ones; check the threshold, and the preprocessing"
             )
         most = self.most_objects
-        if len(found) >= _LEAST_SEEDS and all(len(one) == most for one in found):
+        if len(found) >= LEAST_SEEDS and all(len(one) == most for one in found):
             lines.append(
                 f"{name} detects {most} objects, the most that are counted, on all {len(found)} "
                 "seeds: check the threshold and most_objects"

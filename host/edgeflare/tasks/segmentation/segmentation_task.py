@@ -7,10 +7,9 @@ from math import isfinite
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer
-from edgeflare.core.task import Decoder, ModelOutputs, Task
+from edgeflare.core.task import LEAST_SEEDS, Decoder, ModelOutputs, Task
 from edgeflare.core.tensor import Tensor
 from edgeflare.errors import UserError
 from edgeflare.tasks.clip_frames import ClipFrames
@@ -19,9 +18,6 @@ from edgeflare.tasks.segmentation.mask_answer import MaskAnswer, MaskRule
 from edgeflare.tasks.segmentation.mask_decoder import MOST_CLASSES, MaskDecoder, Pixels
 
 _DEFAULT_THRESHOLD = 0.5
-
-_LEAST_SEEDS = 8
-"""Seeds from which on it means something that all masks are of one class."""
 
 
 class Segmentation(Task):
@@ -129,19 +125,14 @@ class Segmentation(Task):
                 f"{compressed.classes}: they are no pair"
             )
 
-    def warnings(
-        self,
-        original: Sequence[Answer] | None,
-        compressed: Sequence[Answer],
-        labels: NDArray[np.int64] | None,  # noqa: ARG002 - none is of a pixel
-    ) -> list[str]:
-        """Return a line for each model that gives all pixels of at least 8 seeds one class."""
-        arms = {"the original": original or (), "the compressed model": compressed}
+    def model_warnings(self, name: str, answers: Sequence[Answer]) -> list[str]:
+        """Return a line where a model gives all pixels of at least 8 seeds one class."""
+        only = _only_class(answers) if len(answers) >= LEAST_SEEDS else None
+        if only is None:
+            return []
         return [
             f"{name} gives every pixel of all {len(answers)} seeds the class {only}: check the "
             "threshold, and the preprocessing"
-            for name, answers in arms.items()
-            if len(answers) >= _LEAST_SEEDS and (only := _only_class(answers)) is not None
         ]
 
     def _meaning(self, model: ModelOutputs, tensor: Tensor) -> Pixels:

@@ -6,11 +6,8 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any, ClassVar, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from edgeflare.core.answer import Answer
-from edgeflare.core.task import Decoder, ModelOutputs, Task
+from edgeflare.core.task import LEAST_SEEDS, Decoder, ModelOutputs, Task
 from edgeflare.core.tensor import Tensor
 from edgeflare.errors import UserError
 from edgeflare.tasks.classification import Outputs, detect_outputs
@@ -27,9 +24,6 @@ _SEARCH_PARAMETERS = {"first_leap": 2, "shortening_grid": 1}
 """Of `boundary`. On the 25 recordings of digits on which they were chosen these took 6.4 queries by
 argmax instead of 10.1: mostly one half of a sound alone makes the difference, so that weighing the
 halves says little."""
-
-_LEAST_SEEDS = 8
-"""Seeds from which on it means something that all texts are alike."""
 
 
 class Transcript(Task):
@@ -119,23 +113,14 @@ class Transcript(Task):
                 " no pair, or output names another output of each"
             )
 
-    def warnings(
-        self,
-        original: Sequence[Answer] | None,
-        compressed: Sequence[Answer],
-        labels: NDArray[np.int64] | None,  # noqa: ARG002 - a class says nothing of a text
-    ) -> list[str]:
-        """Return a line for each model that reads one and the same text of at least 8 seeds."""
-        arms = {"the original": original or (), "the compressed model": compressed}
-        return [line for name, arm in arms.items() for line in self._constant(name, arm)]
-
-    def _constant(self, name: str, answers: Sequence[Answer]) -> list[str]:
+    def model_warnings(self, name: str, answers: Sequence[Answer]) -> list[str]:
+        """Return a line where a model reads one and the same text of at least 8 seeds."""
         texts = {
             answer.words
             for answer in answers
             if isinstance(answer, TranscriptAnswer) and answer.failure is None
         }
-        if len(answers) < _LEAST_SEEDS or len(texts) != 1:
+        if len(answers) < LEAST_SEEDS or len(texts) != 1:
             return []
         (words,) = texts
         said = f'"{self._symbols.text(words)}"' if words else "no word"
