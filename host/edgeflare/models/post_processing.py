@@ -61,23 +61,25 @@ class PostProcessing:
         with _ONE_AT_A_TIME:
             function = self._function
             try:
-                returned = np.asarray(function(dict(outputs)))
-            except ValueError as error:
-                if _is_raised_here(error):  # rows of different lengths
-                    raise self._refusal("rows of different lengths") from None
-                raise self._failure(error) from error
+                returned = function(dict(outputs))
             except KeyboardInterrupt:
                 raise
             except BaseException as error:  # the user's code may even call exit()
                 raise self._failure(error) from error
-        return self._filled(returned)
+            return self._filled(returned)
 
     @cached_property
     def _function(self) -> Callable[..., Any]:
         return load_callable(self.source, "a dict of a model's outputs")
 
-    def _filled(self, found: NDArray[Any]) -> Objects:
+    def _filled(self, returned: object) -> Objects:
         _, most, columns = self.objects.shape
+        try:
+            found = np.asarray(returned)
+        except ValueError:
+            raise self._refusal("rows of different lengths") from None
+        except Exception as error:  # an object of another library may convert itself
+            raise self._failure(error) from error
         if found.dtype.kind not in "iuf":
             raise self._refusal(f"an array of {found.dtype}")
         if found.shape == (0,):
@@ -104,12 +106,6 @@ class PostProcessing:
             f"{self.source} returned {what}; expected rows of numbers"
             ": left, top, right, bottom, score, class"
         )
-
-
-def _is_raised_here(error: ValueError) -> bool:
-    """Whether numpy raised an error about what a function returned, and not the function itself."""
-    traceback = error.__traceback__
-    return traceback is not None and traceback.tb_next is None
 
 
 def no_objects(tensor: Tensor) -> Objects:
