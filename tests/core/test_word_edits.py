@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeflare.core.word_edits import Edit, edit_distance, word_edits
+from edgeflare.core.word_edits import Edit, word_edits
 
 texts = st.lists(st.sampled_from("abc"), max_size=6)
 
@@ -41,8 +41,8 @@ def test_the_edits_make_the_second_text_of_the_first(first: list[str], second: l
 @given(texts, texts)
 def test_as_few_words_as_possible_are_edited(first: list[str], second: list[str]) -> None:
     fewest = brute_force(tuple(first), tuple(second))
-    assert sum(one.kind != "same" for one in word_edits(first, second)) == fewest
-    assert edit_distance(first, second) == edit_distance(second, first) == fewest
+    for one, other in ((first, second), (second, first)):
+        assert sum(edit.kind != "same" for edit in word_edits(one, other)) == fewest
 
 
 @pytest.mark.parametrize(

@@ -41,11 +41,6 @@ def word_edits(first: Sequence[str], second: Sequence[str]) -> list[Edit]:
     return list(_backwards(first, second, _distances(first, second)))[::-1]
 
 
-def edit_distance(first: Sequence[str], second: Sequence[str]) -> int:
-    """Return how many words are substituted, deleted or inserted from one text to the other."""
-    return _distances(first, second)[-1][-1]
-
-
 def _distances(first: Sequence[str], second: Sequence[str]) -> list[list[int]]:
     """Return the edit distance of each beginning of a text from each beginning of the other."""
     rows = [list(range(len(second) + 1))]

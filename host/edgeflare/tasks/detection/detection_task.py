@@ -28,9 +28,9 @@ from edgeflare.tasks.detection.detection_answer import DetectionAnswer
 from edgeflare.tasks.detection.detection_decoder import DetectionDecoder
 from edgeflare.tasks.detection.detector_outputs import (
     anchor_outputs,
-    class_count,
     object_output,
     post_process_outputs,
+    scored_classes,
 )
 from edgeflare.tasks.output_choice import is_numeric
 
@@ -134,7 +134,7 @@ class Detection(Task):
         self, original: Decoder | None, compressed: Decoder, classes: Sequence[str]
     ) -> None:
         """Refuse two models of which one tells more classes apart, and names that do not fit."""
-        counts = [class_count(one) for one in (original, compressed) if one is not None]
+        counts = [scored_classes(one) for one in (original, compressed) if one is not None]
         if all(counts) and len({*counts}) > 1:
             raise UserError(
                 f"the original tells {counts[0]} classes of objects apart and the compressed model "

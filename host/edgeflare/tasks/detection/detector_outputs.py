@@ -102,7 +102,7 @@ def object_output(model: ModelOutputs, named: Sequence[str]) -> int:
     return fitting[0]
 
 
-def class_count(decoder: Decoder) -> int:
+def scored_classes(decoder: Decoder) -> int:
     """Return how many classes scores are given for, the background among them; 0 if unknown."""
     said = decoder.to_json()["decoding"]
     if said["decoding"] != "anchors":
