@@ -206,6 +206,22 @@ def test_an_equal_score_of_another_class_is_a_tie_and_no_strength() -> None:
     assert one.strength_against(other) == 0.0
 
 
+def test_a_deviation_hangs_on_ties_where_each_of_its_differences_does() -> None:
+    scores = Tensor("scores", (1, 8, 2), "int8", 0.05, 0)
+    regressors = Tensor("regressors", (1, 8, 4), "float32")
+    task = Detection(decoding="anchors", cells=((2, 2),), size=1.0)
+    decoder = task.decoder(detector_outputs_of(regressors, scores))
+    low = np.full((3, 8, 2), -100, np.int8)
+    low[:, 0] = (80, 80), (79, 80), (79, 80)  # tied on the first arm only
+    low[:2, 7] = (80, 0)  # not on the third
+    boxes = np.full((3, 8, 4), 0.2, np.float32)
+    tied, alike, without = decoder.read(batch((regressors, scores), boxes, low))
+    assert tied.differs_by_tie(alike)
+    assert alike.differs_by_tie(tied)
+    assert not tied.differs_by_tie(without)
+    assert not without.differs_by_tie(tied)
+
+
 def test_what_a_vanished_object_has_left_is_known_among_many_others() -> None:
     scores = Tensor("scores", (1, 100, 1), "float32")
     regressors = Tensor("regressors", (1, 100, 4), "float32")

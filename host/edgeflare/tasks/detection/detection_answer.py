@@ -45,22 +45,19 @@ class DetectionAnswer(Answer):
         return bool(object_differences(self.detected, _detected(other)))
 
     def differs_by_tie(self, other: Answer) -> bool:
-        """Whether they would not differ if objects at the threshold were none, on either side.
+        """Whether all differences hang on ties.
 
-        Or if of two equal scores the other one counted, of an object that makes a difference.
+        A difference does where it vanishes without the objects at the threshold, of either side or
+        of both, or where the other one of two equal scores could make it vanish: see
+        `Detected.undecided`.
         """
         if not (self.tied or other.tied):
             return False
         mine, its = self.detected, _detected(other)
-        for one in (mine, mine.above_threshold()):
-            for its_own in (its, its.above_threshold()):
-                if not object_differences(one, its_own):
-                    return True
-        undecided = mine.undecided, its.undecided
         return any(
-            (found.first is not None and undecided[0][found.first])
-            or (found.second is not None and undecided[1][found.second])
-            for found in object_differences(mine, its)
+            _all_undecided(one, its_own)
+            for one in (mine, mine.above_threshold())
+            for its_own in (its, its.above_threshold())
         )
 
     def kind_against(self, other: Answer) -> str:
@@ -179,6 +176,16 @@ class DetectionAnswer(Answer):
         )
         same = same and np.array_equal(mine.scores, theirs.scores)
         return same and self.failure == other.failure
+
+
+def _all_undecided(first: Detected, second: Detected) -> bool:
+    """Return whether an object that hangs on equal scores is in each difference, if any."""
+    undecided = first.undecided, second.undecided
+    return all(
+        (found.first is not None and undecided[0][found.first])
+        or (found.second is not None and undecided[1][found.second])
+        for found in object_differences(first, second)
+    )
 
 
 def _greatest_difference(one: Detected, other: Detected) -> float:
