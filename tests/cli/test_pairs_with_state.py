@@ -86,10 +86,10 @@ def test_explain_compares_answers_as_the_task_does(searched: Searched, call: Cal
             assert original["described"].startswith(f"{names[labels['original']]} (0.")
             assert device["described"] in one["verdict"]["why"]
         else:
-            (said,) = re.findall(r"from the original's is ([\d.e-]+),", one["verdict"]["why"])
+            (said,) = re.findall(r"the original's is ([\d.e-]+),", one["verdict"]["why"])
             apart = float(said)
             assert apart / 0.03 - 1 == pytest.approx(found[int(seed_id)]["strength"], abs=1e-2)
-            assert device["described"].endswith(f"{apart:.4g} from the original")
+            assert device["described"].endswith(f"; distance to the original: {apart:.4g}")
 
 
 def test_a_finding_is_shown_in_values_or_sides(searched: Searched, call: Call) -> None:

@@ -153,10 +153,9 @@ def test_a_function_that_changed_since_is_refused(run: Path, pair: Path, start: 
 
 
 def test_an_export_says_that_its_script_cannot_run_the_function(
-    run: Path, pair: Path, start: Call, tmp_path: Path
+    run: Path, start: Call, tmp_path: Path
 ) -> None:
-    function = f"{pair / 'decode.py'}:decode"
-    said = start("export", run, "0", "--function", function, "--out", tmp_path / "0.zip")
+    said = start("export", run, "0", "--out", tmp_path / "0.zip")
     assert said.code == 2
     assert "pass on the run directory and the pair instead" in said.complaint()
 
@@ -212,8 +211,11 @@ def test_a_search_that_a_function_ended_goes_on_once_its_cause_is_mended(
     assert ended.code == 2
     assert "raised FileNotFoundError" in ended.err.splitlines()[-1]
     before = of(tmp_path / "run")
+    assert before["stopped_by"] == "error"
     assert before["totals"]["queries"] < 40
-    assert start("report", tmp_path / "run").code == 0
+    shown = start("report", tmp_path / "run")
+    assert shown.code == 0
+    assert "ended by an error before its end" in shown.out
 
     (other / "least.txt").write_text("0.20")
     resumed = start(*command, tmp_path / "run", "--resume")

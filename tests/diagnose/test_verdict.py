@@ -392,7 +392,8 @@ def test_values_are_compared_by_their_distance() -> None:
     assert compression.name == "compression"
     assert compression.shares == (1.0, 0.0)
     assert compression.why == (
-        "the distance of the device's values from the original's is 0.5, and from the twin's 0"
+        "the distance between the device's values and the original's is 0.5, and between the"
+        " device's and the twin's 0"
     )
     delegate: dict[Kernels, float] = {"xnnpack": 1.0, "builtin": 1.5, "reference": 1.5}
     kernel = judge(of_values(1.0, delegate, 1.5))
@@ -401,8 +402,8 @@ def test_values_are_compared_by_their_distance() -> None:
     several = judge(of_values(0.5, delegate, 1.5))
     assert (several.name, several.shares) == ("several", (0.5, 0.5))
     assert several.why.startswith(
-        "the distance of the twin's values from the original's is 0.5, and of the device's from the"
-        " twin's 0.5"
+        "the distance between the twin's values and the original's is 0.5, and between the"
+        " device's and the twin's 0.5"
     )
 
 
@@ -460,7 +461,7 @@ def of_mask(arm: Arm, pixels: int, kernels: Kernels | None = None) -> Vote:
     return Vote(ExecutionMode(arm, kernels, 1), (0, 0, 0), (pixels,) * 3, answer=answer)
 
 
-def test_masks_are_said_by_their_distance_and_no_class_is_named() -> None:
+def test_masks_are_said_by_their_mean_iou_and_no_class_is_named() -> None:
     evidence = Evidence(
         of_mask(Arm.ORIGINAL, 8),
         of_mask(Arm.TWIN, 4, "xnnpack"),
@@ -471,8 +472,10 @@ def test_masks_are_said_by_their_distance_and_no_class_is_named() -> None:
         decoder=MASKS,
     )
     why = judge(evidence).why
-    assert why.startswith("the distance of the device's mask from the original's is 0.")
-    assert why.endswith(", and from the twin's 0 (low mean iou)")
+    assert why == (
+        "the mean IoU between the device's mask and the original's is 0.5833, and between the"
+        " device's and the twin's 1 (low mean iou)"
+    )
     assert judge(replace(evidence, original=of_mask(Arm.ORIGINAL, 4))).why == "no two arms deviate"
     crashed = judge(replace(evidence, recorded=(None,) * 3))
     assert crashed.why.startswith("the device now answers something, and nothing")

@@ -99,6 +99,23 @@ def test_a_stopped_run_and_its_warnings_are_said(document: Document) -> None:
     assert "> [!WARNING]\n> check the scale" in text
 
 
+def test_the_order_says_that_what_is_as_near_as_asked_for_comes_first(document: Document) -> None:
+    assert "### Findings, the strongest first" in summary(from_json(document))
+    document["findings"][0]["within"] = False
+    asked = "### Findings, those as near and strong as asked for first, then the strongest first"
+    assert asked in summary(from_json(document))
+
+
+def test_a_stopped_run_that_found_nothing_has_no_check_mark(document: Document) -> None:
+    found, *_ = document["findings"]
+    document |= {"findings": [], "deviating_seeds": [], "unverified": [found]}
+    document["totals"] |= {"findings": 0, "deviating_seeds": 0}
+    text = summary(from_json({**document, "stopped_by": "error"}))
+    assert "⚠️ No input was found" in text
+    assert "### Not verified yet" in text
+    assert "✅ No input was found" in summary(from_json({**document, "stopped_by": None}))
+
+
 def test_a_replay_says_what_became_of_its_inputs(document: Document) -> None:
     mended, *still = document["findings"]
     replay = {**REPLAY, "mended": [mended]}

@@ -48,7 +48,8 @@ def run_recorded_campaign(
     Raises:
         InfrastructureError: a device was lost for good. The run is noted as stopped by that, and
             the document is written all the same.
-        UserError: the run cannot be resumed here. The document is written all the same.
+        UserError: the run cannot be resumed here, or a function of the user's fails. The run is
+            noted as stopped by an error, and the document is written all the same.
 
     """
     directory = RunDirectory(journal.path.parent)
@@ -79,8 +80,8 @@ def run_recorded_campaign(
     try:
         journal.note("stopped_by", phases(context, interrupt))
     except EdgeFlareError as error:
-        if isinstance(error, InfrastructureError):
-            journal.note("stopped_by", "infrastructure")
+        lost = isinstance(error, InfrastructureError)
+        journal.note("stopped_by", "infrastructure" if lost else "error")
         write_document(directory, journal)
         raise
     return write_document(directory, journal)

@@ -32,11 +32,15 @@ class StageDifferences:
 
     def lines(self) -> list[str]:
         """Return this as people read it: a line for each stage."""
+        inputs = (
+            f"the model's inputs on the device differ from the pair's by at most {self.inputs:.4g}"
+            if self.inputs
+            else "the model's inputs on the device are those of the pair"
+        )
         return [
             f"output stage: the device's own decoding of the same raw outputs changes the decision"
             f" on {self.decided} of {self.seeds} seeds",
-            f"input stage: the model's inputs on the device differ from the pair's by at most"
-            f" {self.inputs:.4g}",
+            f"input stage: {inputs}",
         ]
 
 

@@ -13,8 +13,9 @@ from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.warning import unless_damaged
 from edgeflare.diagnose.explain_document import load_explanations
 from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.models.pair_interface import PairInterface
 from edgeflare.replay.past_run import PastRun, seed_id_of
-from edgeflare.replay.reproduction_archive import SCRIPT
+from edgeflare.replay.reproduction_archive import SCRIPT, require_scriptable
 from edgeflare.replay.reproduction_archive import export as write_reproduction
 from edgeflare.untrusted_text import printable
 
@@ -54,6 +55,7 @@ def export(
     seed_id = seed_id_of(finding)
     if seed_id is None:
         raise UserError(f"{finding} is no finding: name it by its seed's id, or by its file")
+    require_scriptable(PairInterface.from_json(past.header.pair))
     path = out or run / f"finding-{seed_id}.zip"
     pair = past.pair(original, compressed, functions=function or ())
     fingerprint = past.header.pair["fingerprint"]

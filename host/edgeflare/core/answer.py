@@ -37,11 +37,13 @@ class Answer:
             the same for all answers of a task.
         counted: whether `decision` says all that was decided, so that equal numbers are equal
             decisions; the same for all answers of a task.
+        measured_as: what `measured` returns, in words; the same for all answers of a task.
 
     """
 
     chooses: ClassVar[bool] = True
     counted: ClassVar[bool] = True
+    measured_as: ClassVar[str] = "distance"
 
     decision: int | None
     tied: bool
@@ -102,6 +104,10 @@ class Answer:
     def distance(self, other: Answer) -> float:
         """Return D, which DFlare increases: the difference of the largest probabilities."""
         return abs(float(self.probabilities.max()) - float(other.probabilities.max()))
+
+    def measured(self, other: Answer) -> float:
+        """Return how far apart or how near two answers are, as people say it: `measured_as`."""
+        return self.distance(other)
 
     def state(self) -> NDArray[np.float64]:
         """Return what tells this answer from others as a state (paper §3.3.2): (values,)."""

@@ -122,5 +122,7 @@ class Evidence:
             return None
         text = self.decoder.describe_answer(vote.answer, self.classes)
         name, reference = self.reference()
-        apart = None if vote is reference else vote.distance(reference)
-        return text if apart is None else f"{text}; {apart:.4g} from the {name}"
+        apart = None if vote is reference else vote.measured(reference)
+        if apart is None or not self.answer_noun:
+            return text
+        return f"{text}; {vote.measured_as} to the {name}: {apart:.4g}"

@@ -106,6 +106,11 @@ class Vote:
         """Whether the answers are values, texts or the like, of which labels say nothing."""
         return self.answer is not None and not self.answer.counted
 
+    @property
+    def measured_as(self) -> str:
+        """What `measured` returns, such as "distance"."""
+        return Answer.measured_as if self.answer is None else self.answer.measured_as
+
     def agrees(self, other: Vote) -> bool:
         """Whether two modes answered alike, as the task compares answers; or failed alike."""
         if self.failure is not None or other.failure is not None:
@@ -114,12 +119,12 @@ class Vote:
             return self.label == other.label
         return not self.answer.differs(other.answer)
 
-    def distance(self, other: Vote) -> float | None:
-        """Return how far two modes' values are apart; None of labels, and where one failed."""
+    def measured(self, other: Vote) -> float | None:
+        """Return how far apart two modes are, see `measured_as`; None of labels and failures."""
         if not self.is_of_values or self.failure is not None or other.failure is not None:
             return None
         assert self.answer is not None and other.answer is not None  # noqa: S101, PT018
-        return self.answer.distance(other.answer)
+        return self.answer.measured(other.answer)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values."""

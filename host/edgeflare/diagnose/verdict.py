@@ -208,7 +208,7 @@ def _against_the_original(evidence: Evidence) -> str:
     original, twin, device = evidence.original, evidence.twin, evidence.device
     assert original is not None  # noqa: S101 - where there is none, nothing deviates
     kind = _kind(original, device)
-    far, near = device.distance(original), device.distance(twin)
+    far, near = device.measured(original), device.measured(twin)
     if not evidence.answer_noun or far is None or near is None:
         said, theirs = evidence.said(device), evidence.said(original)
         if evidence.said(twin) != said:
@@ -216,8 +216,8 @@ def _against_the_original(evidence: Evidence) -> str:
             return f"twin and device give {said}, the original {theirs}{kind}"
         return f"twin and device both give {said}, the original {theirs}{kind}"
     return (
-        f"the distance of the device's {evidence.answer_noun} from the original's is {far:.4g}, "
-        f"and from the twin's {near:.4g}{kind}"
+        f"the {device.measured_as} between the device's {evidence.answer_noun} and the original's"
+        f" is {far:.4g}, and between the device's and the twin's {near:.4g}{kind}"
     )
 
 
@@ -225,15 +225,15 @@ def _all_apart(evidence: Evidence) -> str:
     """Say that no two arms agree."""
     original, twin, device = evidence.original, evidence.twin, evidence.device
     assert original is not None  # noqa: S101 - asked only where there is one
-    by_compression, by_kernels = twin.distance(original), device.distance(twin)
+    by_compression, by_kernels = twin.measured(original), device.measured(twin)
     first, second, third = map(evidence.said, (original, twin, device))
     if by_compression is None or by_kernels is None:
         return f"original, twin and device give {first}, {second} and {third}"
     if not evidence.answer_noun:
         return f"the original gives {first}; the twin {second}; the device {third}"
     return (
-        f"the distance of the twin's {evidence.answer_noun} from the original's is "
-        f"{by_compression:.4g}, and of the device's from the twin's {by_kernels:.4g}"
+        f"the {twin.measured_as} between the twin's {evidence.answer_noun} and the original's is "
+        f"{by_compression:.4g}, and between the device's and the twin's {by_kernels:.4g}"
     )
 
 
@@ -363,8 +363,8 @@ def _shares_of_margins(margins: Sequence[float]) -> tuple[float, float] | None:
 def _shares_of_distance(evidence: Evidence) -> tuple[float, float] | None:
     if evidence.original is None:
         return None
-    by_compression = evidence.twin.distance(evidence.original)
-    by_kernels = evidence.device.distance(evidence.twin)
+    by_compression = evidence.twin.measured(evidence.original)
+    by_kernels = evidence.device.measured(evidence.twin)
     if by_compression is None or by_kernels is None or not by_compression + by_kernels:
         return None
     compression = by_compression / (by_compression + by_kernels)

@@ -106,6 +106,7 @@ def export(
         UserError: the run has no such finding, or a file is gone or changed.
 
     """
+    require_scriptable(pair.interface)
     entry = _entry(past, seed_id)
     stored = past.files(entry)
     simple = _is_simple(past, pair)
@@ -154,6 +155,30 @@ def export(
     files["finding.json"] = json.dumps(whole, indent=1, ensure_ascii=False).encode()
     write_atomically(path, _zipped(files))
     return Reproduction(files, operator)
+
+
+def require_scriptable(interface: PairInterface) -> None:
+    """Refuse a pair whose models no script of an export can run, before anything is asked for.
+
+    Raises:
+        UserError: it is so; the line says why.
+
+    """
+    if interface.task not in _OUTPUTS_BY_TASK:
+        raise UserError(
+            f"the task {interface.task} is of another package, which the script of an export cannot"
+            " import: pass on the run directory and the pair instead"
+        )
+    if any(one.post_processing is not None for one in (interface, interface.on_device)):
+        raise UserError(
+            "the script of an export cannot import the Python function that reads this pair's"
+            " outputs: pass on the run directory and the pair instead"
+        )
+    if interface.invocation.signature:
+        raise UserError(
+            "the script of an export runs a model's first graph, and this pair names the signature"
+            f" {interface.invocation.signature!r}: pass on the run directory and the pair instead"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,27 +249,8 @@ def _is_simple(past: PastRun, pair: Pair) -> bool:
     """Whether both models are classifiers with one input and one output, run once on an input.
 
     All arms have the same input then, and their outputs are read alike.
-
-    Raises:
-        UserError: the script can run the models in no way.
-
     """
     interface = pair.interface
-    if interface.task not in _OUTPUTS_BY_TASK:
-        raise UserError(
-            f"the task {interface.task} is of another package, which the script of an export cannot"
-            " import: pass on the run directory and the pair instead"
-        )
-    if any(one.post_processing is not None for one in (interface, interface.on_device)):
-        raise UserError(
-            "the script of an export cannot import the Python function that reads this pair's"
-            " outputs: pass on the run directory and the pair instead"
-        )
-    if interface.invocation.signature:
-        raise UserError(
-            "the script of an export runs a model's first graph, and this pair names the signature"
-            f" {interface.invocation.signature!r}: pass on the run directory and the pair instead"
-        )
     one_output = all(len(decoder.outputs) == 1 for decoder in past.header.arms.values())
     called_once = interface.invocation == ONCE and len(interface.inputs) == 1
     alike = interface.device is None

@@ -13,6 +13,7 @@ from edgeflare.report.answer_words import (
     mask_view,
 )
 from edgeflare.report.entry_names import ARMS
+from edgeflare.run.nearness import counts
 from edgeflare.run.run_document import Finding, RunDocument
 
 DISTANCE, TOLERANCES = "distance", "tolerances"
@@ -33,6 +34,8 @@ def table_title(document: RunDocument, key: str, title: str) -> str:
     if key == "findings":
         labelled = any(entry.harm for entry in entries)
         order = "the most harmful first" if labelled else answer_words(document.pair).strongest
+        some = {counts(entry) for entry in entries} == {False, True}
+        order = f"those as near and strong as asked for first, then {order}" if some else order
         title = f"{title}, {order}"
     masks = next(filter(None, map(mask_view, entries)), None)
     if masks is not None:

@@ -66,7 +66,8 @@ def _value(value: Any) -> str:
     if isinstance(value, (list, tuple)) and len(value) > _MOST_LISTED:
         return f"{len(value)} values"
     if isinstance(value, (list, tuple)):
-        return ", ".join(map(_value, value))
+        nested = (f"({_value(one)})" if isinstance(one, (list, tuple)) else one for one in value)
+        return ", ".join(map(_value, nested))
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

@@ -64,12 +64,14 @@ def summary(document: RunDocument) -> str:
 _TITLES = {
     "deviating_seeds": "Seeds that already deviate",
     "findings": "Findings",
+    "unverified": "Not verified yet",
 }
 
 _REPLAY_TITLES = {
     "deviating_seeds": "Seeds that deviate now",
     "findings": "Findings that deviate now",
     "flaky": "Unstable",
+    "unverified": "Not tried yet",
 }
 
 
@@ -119,7 +121,7 @@ def _replay_verdict(document: RunDocument, replay: ReplayOutcome) -> str:
     """Say in a sentence what became of the inputs that were tried again."""
     now = deviating_now(document)
     of = f"of {tried(document):,} inputs that were tried again deviate"
-    mark = "❌" if regressed(document) else "✅"
+    mark = _mark(document, bad=regressed(document))
     if replay.baseline is None:
         return f"{mark} **{now:,}** {of}."
     return f"{mark} **{now:,}** {of}; **{len(replay.new):,}** are new."
@@ -131,15 +133,21 @@ def _verdict(document: RunDocument) -> str:
     arms = "twin and device" if document.find == "kernel" else "original and device"
     differ = answer_words(document.pair).differ
     if not totals.findings and not totals.deviating_seeds:
-        return f"✅ No input was found on which {arms} {differ}."
+        mark = _mark(document, bad=False)
+        return f"{mark} No input was found on which {arms} {differ}."
     searched = totals.seeds - totals.deviating_seeds
     counted = any(map(counts, document.deviations))
     otherwise = "" if counted else " None of it is as near and as strong as was asked for."
-    mark = "❌" if counted else "✅"
+    mark = _mark(document, bad=counted)
     return (
         f"{mark} **{totals.findings:,} of {searched:,} seeds** led to an input on which {arms} "
         f"{differ}; {totals.deviating_seeds:,} deviate as they are.{otherwise}"
     )
+
+
+def _mark(document: RunDocument, *, bad: bool) -> str:
+    """Return the mark before a result: a run that was stopped may have more to find."""
+    return "❌" if bad else "⚠️" if document.stopped_by else "✅"
 
 
 def _entries(document: RunDocument, entries: Sequence[Finding]) -> str:

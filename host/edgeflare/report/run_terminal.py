@@ -50,7 +50,8 @@ def print_run(console: Console, document: RunDocument, where: str) -> None:
     parts: list[RenderableType] = [_heading(document.pair, document.plan, _provenances(document))]
     if document.stopped_by:
         why = _STOPPED[document.stopped_by]
-        hint = f"{why}; the same command with --out {where} --resume goes on"
+        once = " once that is corrected" if document.stopped_by == "error" else ""
+        hint = f"{why}; the same command with --out {where} --resume goes on{once}"
         parts.append(Text(hint, style="yellow"))
     replay = document.replay
     totals = replay_totals(document, replay) if replay else _totals(document)
@@ -73,6 +74,7 @@ _STOPPED = {
     "interrupt": "stopped by Ctrl-C before its end",
     "total-time": "stopped by --total-time before its end",
     "infrastructure": "stopped by a failure before its end",
+    "error": "ended by an error before its end",
     "killed": "killed before its end",
 }
 

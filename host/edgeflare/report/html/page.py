@@ -33,6 +33,7 @@ STOPPED = {
     "interrupt": "The run was stopped by Ctrl-C before its end.",
     "total-time": "The run was stopped by --total-time before its end.",
     "infrastructure": "The run was stopped by a failure before its end.",
+    "error": "The run was ended by an error before its end.",
     "killed": "The run was killed before its end.",
 }
 

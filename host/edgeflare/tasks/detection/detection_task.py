@@ -137,15 +137,15 @@ class Detection(Task):
         counts = [scored_classes(one) for one in (original, compressed) if one is not None]
         if all(counts) and len({*counts}) > 1:
             raise UserError(
-                f"the original tells {counts[0]} classes of objects apart and the compressed model "
+                f"the original has scores of {counts[0]} classes and the compressed model of "
                 f"{counts[1]}: they are no pair, or outputs names the wrong ones"
             )
         known = counts[-1] and counts[-1] - self.class_offset
         if classes and known and len(classes) != known:
             raise UserError(
-                f"classes has {len(classes)} names, but the compressed model tells {known} classes "
-                "of objects apart: give one name for each; where its first class is the "
-                "background, say class_offset = 1"
+                f"classes has {len(classes)} names, but the classes of objects that the compressed "
+                f"model tells apart are {known}: give one name for each; where its first class is "
+                "the background, say class_offset = 1"
             )
 
     def model_warnings(self, name: str, answers: Sequence[Answer]) -> list[str]:

@@ -79,6 +79,7 @@ class MaskAnswer(Answer):
     """
 
     counted: ClassVar[bool] = False
+    measured_as: ClassVar[str] = "mean IoU"
 
     mask: Mask = field(kw_only=True)
     margins: NDArray[np.float16] = field(kw_only=True)
@@ -156,9 +157,9 @@ class MaskAnswer(Answer):
         margins = self.margins.astype(np.float32), its.margins.astype(np.float32)
         return 1.0 - softened_iou(self.mask, its.mask, margins, POWER)
 
-    def mean_iou(self, other: MaskAnswer) -> float:
+    def measured(self, other: Answer) -> float:
         """Return the mean IoU of two masks, ties and all."""
-        return mean_iou(self.mask, other.mask)
+        return mean_iou(self.mask, _mask(other).mask)
 
     def region_size(self, other: MaskAnswer) -> int:
         """Return the pixels of the largest connected region in which two masks differ."""

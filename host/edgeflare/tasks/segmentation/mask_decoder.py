@@ -105,7 +105,7 @@ class MaskDecoder(Decoder):
         mean_iou, region = None, None
         if all(arm in known for arm in compared):
             first, second = (known[arm] for arm in compared)
-            mean_iou = round(first.mean_iou(second), 9)
+            mean_iou = round(first.measured(second), 9)
             region = first.region_size(second)
         view = SegmentationView(
             head="",
