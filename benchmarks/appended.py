@@ -23,8 +23,8 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from numpy.typing import NDArray
 
 from edgeflare.models.pair import load_pair
-from edgeflare.repair.model_to_repair import read_model_to_repair
-from edgeflare.repair.shifts import MOST, Shifts, append, standalone
+from edgeflare.repair.shifts.model_to_repair import read_model_to_repair
+from edgeflare.repair.shifts.shifts import MOST, Shifts, append, standalone
 
 _KERNELS = {
     "xnnpack": OpResolverType.AUTO,

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from edgeflare.bench.bench_statistics import Estimate
-from edgeflare.repair.cross_validation import JudgedRepairer
 from edgeflare.repair.repair_cost import Cost
 from edgeflare.repair.repair_run import Repaired, kept, verdict
-from edgeflare.repair.shift_fitting import Fitted
+from edgeflare.repair.shifts.cross_validation import JudgedRepairer
+from edgeflare.repair.shifts.shift_fitting import Fitted
 
 SURE = JudgedRepairer(
     repair_count=5.0,

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.tensor import Tensor
-from edgeflare.repair.mixture import Mixture
-from edgeflare.repair.repair_samples import Samples
-from edgeflare.repair.shifts import Shifts
-from edgeflare.repair.training_inputs import TrainingInputs
+from edgeflare.repair.shifts.mixture import Mixture
+from edgeflare.repair.shifts.repair_samples import Samples
+from edgeflare.repair.shifts.shifts import Shifts
+from edgeflare.repair.shifts.training_inputs import TrainingInputs
 
 CLASSES = 4
 OUTPUT = Tensor("scores", (1, CLASSES), "int8", 1 / 256, -128)

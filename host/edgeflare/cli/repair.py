@@ -20,8 +20,6 @@ from edgeflare.cli.quiet import Quiet, result
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
-from edgeflare.repair.boundary_set import ROUNDS
-from edgeflare.repair.mixture import Mixture
 from edgeflare.repair.repair_document import to_document, write_document, write_models, write_pair
 from edgeflare.repair.repair_run import MODEL, RepairRequest
 from edgeflare.repair.repair_run import repair as repair_run
@@ -33,7 +31,9 @@ from edgeflare.repair.repaired_search import (
     search_again,
     search_comparison,
 )
-from edgeflare.repair.run_to_repair import require_images_and_classes
+from edgeflare.repair.shifts.boundary_set import ROUNDS
+from edgeflare.repair.shifts.mixture import Mixture
+from edgeflare.repair.shifts.run_to_repair import require_images_and_classes
 from edgeflare.replay.past_run import PastRun
 from edgeflare.trust.asking import decided_by_user
 

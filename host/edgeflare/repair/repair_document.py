@@ -15,11 +15,11 @@ from typing import Any
 from edgeflare import __version__
 from edgeflare.models.pair import Pair
 from edgeflare.models.pair_file import FILE, is_callable_module
-from edgeflare.repair.cross_validation import JudgedRepairer
-from edgeflare.repair.fold_assignment import FOLDS, SPLITS
-from edgeflare.repair.input_matching import matched_share
 from edgeflare.repair.repair_run import MODEL, STANDALONE, Repair, Repaired, RepairRequest
-from edgeflare.repair.shifts import STEP
+from edgeflare.repair.shifts.cross_validation import JudgedRepairer
+from edgeflare.repair.shifts.fold_assignment import FOLDS, SPLITS
+from edgeflare.repair.shifts.input_matching import matched_share
+from edgeflare.repair.shifts.shifts import STEP
 from edgeflare.replay.past_run import PastRun
 from edgeflare.run.run_directory import write_atomically
 

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
-from edgeflare.repair.boundary_set import BoundarySet, gather
-from edgeflare.repair.cross_validation import (
+from edgeflare.repair.repair_cost import Cost, measure, outputs_on
+from edgeflare.repair.shifts.boundary_set import BoundarySet, gather
+from edgeflare.repair.shifts.cross_validation import (
     ABSTAINING,
     MIXTURE_ONLY,
     PERCEPTRON,
@@ -25,31 +26,35 @@ from edgeflare.repair.cross_validation import (
     JudgedRepairer,
     evaluate,
 )
-from edgeflare.repair.fresh_inputs import FreshCounts, FreshInputs, ask_fresh, load_fresh
-from edgeflare.repair.mixture import Mixture
-from edgeflare.repair.model_to_repair import (
+from edgeflare.repair.shifts.fresh_inputs import (
+    FreshCounts,
+    FreshInputs,
+    ask_fresh,
+    load_fresh,
+)
+from edgeflare.repair.shifts.mixture import Mixture
+from edgeflare.repair.shifts.model_to_repair import (
     ModelToRepair,
     read_model_to_repair,
     require_probabilities,
 )
-from edgeflare.repair.perceptron import (
+from edgeflare.repair.shifts.perceptron import (
     require_scikit_learn,
     second_class,
     train,
     train_abstaining,
 )
-from edgeflare.repair.repair_cost import Cost, measure, outputs_on
-from edgeflare.repair.repair_samples import Samples
-from edgeflare.repair.run_to_repair import (
+from edgeflare.repair.shifts.repair_samples import Samples
+from edgeflare.repair.shifts.run_to_repair import (
     RunInputs,
     RunToRepair,
     evaluate_run_inputs,
     open_run_to_repair,
 )
-from edgeflare.repair.shift_effects import fold_rows, shift_effects
-from edgeflare.repair.shift_fitting import Fitted, fit
-from edgeflare.repair.shifts import Shifts, append, standalone
-from edgeflare.repair.training_inputs import TrainingInputs, training_inputs
+from edgeflare.repair.shifts.shift_effects import fold_rows, shift_effects
+from edgeflare.repair.shifts.shift_fitting import Fitted, fit
+from edgeflare.repair.shifts.shifts import Shifts, append, standalone
+from edgeflare.repair.shifts.training_inputs import TrainingInputs, training_inputs
 from edgeflare.replay.past_run import PastRun
 
 MODEL = "repaired.tflite"

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.bench.bench_statistics import Estimate
-from edgeflare.repair.fold_assignment import FOLDS, SPLITS
-from edgeflare.repair.mixture import count_mixture
-from edgeflare.repair.perceptron import second_class, train, train_abstaining
-from edgeflare.repair.repair_samples import Samples
-from edgeflare.repair.shift_effects import ShiftEffects, fold_rows
-from edgeflare.repair.shift_fitting import fit
-from edgeflare.repair.shifts import Shifts
-from edgeflare.repair.training_inputs import Repair, TrainingInputs
+from edgeflare.repair.shifts.fold_assignment import FOLDS, SPLITS
+from edgeflare.repair.shifts.mixture import count_mixture
+from edgeflare.repair.shifts.perceptron import second_class, train, train_abstaining
+from edgeflare.repair.shifts.repair_samples import Samples
+from edgeflare.repair.shifts.shift_effects import ShiftEffects, fold_rows
+from edgeflare.repair.shifts.shift_fitting import fit
+from edgeflare.repair.shifts.shifts import Shifts
+from edgeflare.repair.shifts.training_inputs import Repair, TrainingInputs
 
 PERCEPTRON = "perceptron"
 ABSTAINING = "perceptron-abstaining"

@@ -22,8 +22,8 @@ from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair
 from edgeflare.models.pair_input import DEFAULT_DOMAIN
 from edgeflare.models.pair_interface import DEFAULT_TASK
-from edgeflare.repair.fold_assignment import FOLDS
-from edgeflare.repair.repair_samples import Labels, Samples
+from edgeflare.repair.shifts.fold_assignment import FOLDS
+from edgeflare.repair.shifts.repair_samples import Labels, Samples
 from edgeflare.replay.past_run import PastRun
 from edgeflare.run.run_document import Finding
 from edgeflare.tasks.classification import ClassDecoder, class_decoder

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from edgeflare.repair.repair_samples import Labels
+from edgeflare.repair.shifts.repair_samples import Labels
 
 FOLDS = 5
 """§5.5.2."""

@@ -1,14 +1,14 @@
-"""Tests of edgeflare.repair.shift_fitting."""
+"""Tests of edgeflare.repair.shifts.shift_fitting."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from edgeflare.repair.shift_effects import ShiftEffects, fold_rows, shift_effects
-from edgeflare.repair.shift_fitting import fit
-from edgeflare.repair.shifts import Shifts
-from edgeflare.repair.training_inputs import TrainingInputs
+from edgeflare.repair.shifts.shift_effects import ShiftEffects, fold_rows, shift_effects
+from edgeflare.repair.shifts.shift_fitting import fit
+from edgeflare.repair.shifts.shifts import Shifts
+from edgeflare.repair.shifts.training_inputs import TrainingInputs
 from repairing import World, shifts
 
 

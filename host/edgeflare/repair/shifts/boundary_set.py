@@ -31,9 +31,9 @@ from edgeflare.core.goal import Goal
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.query import Query
 from edgeflare.domains.image.image_domain import ImageDomain
-from edgeflare.repair.boundary_crossing import cross_boundary
-from edgeflare.repair.repair_samples import Samples
-from edgeflare.repair.run_to_repair import ARMS, RunInputs, RunToRepair
+from edgeflare.repair.shifts.boundary_crossing import cross_boundary
+from edgeflare.repair.shifts.repair_samples import Samples
+from edgeflare.repair.shifts.run_to_repair import ARMS, RunInputs, RunToRepair
 from edgeflare.search.boundary import Boundary
 from edgeflare.search.operator_pool import domain_operators
 from edgeflare.search.strategy import AskTellSearch, SearchGenerator, Start

@@ -28,7 +28,12 @@ from edgeflare.core.tensor import Tensor
 from edgeflare.errors import UserError
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.models.tflite_writer import Writer
-from edgeflare.repair.model_to_repair import NOTE, ModelToRepair, note_of, read_model_to_repair
+from edgeflare.repair.shifts.model_to_repair import (
+    NOTE,
+    ModelToRepair,
+    note_of,
+    read_model_to_repair,
+)
 
 STEP = 1 / 64
 """Shifts are multiples of this."""

@@ -1,12 +1,12 @@
-"""Tests of edgeflare.repair.shift_effects."""
+"""Tests of edgeflare.repair.shifts.shift_effects."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from edgeflare.repair.repair_samples import together
-from edgeflare.repair.shift_effects import GRID, shift_effects
-from edgeflare.repair.shifts import STEP, Shifts
+from edgeflare.repair.shifts.repair_samples import together
+from edgeflare.repair.shifts.shift_effects import GRID, shift_effects
+from edgeflare.repair.shifts.shifts import STEP, Shifts
 from repairing import CLASSES, World, shifts
 
 

@@ -1,4 +1,4 @@
-"""Tests of edgeflare.repair.boundary_crossing."""
+"""Tests of edgeflare.repair.shifts.boundary_crossing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from edgeflare.core.bounds import Bounds
 from edgeflare.core.goal import Goal
 from edgeflare.core.input import Input
 from edgeflare.core.outcome import Outcome
-from edgeflare.repair.boundary_crossing import POINTS, cross_boundary
+from edgeflare.repair.shifts.boundary_crossing import POINTS, cross_boundary
 from edgeflare.search.operator_pool import built_in_pool
 from edgeflare.search.strategy import AskTellSearch, Start
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.repair.repair_samples import Samples
+from edgeflare.repair.shifts.repair_samples import Samples
 
 BINS = 20
 """Bins of the margin, with equally many triggers in each where the margins differ enough: quantized

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.errors import UserError
-from edgeflare.repair.repair_samples import Labels, Samples, together
-from edgeflare.repair.training_inputs import Repair, TrainingInputs
+from edgeflare.repair.shifts.repair_samples import Labels, Samples, together
+from edgeflare.repair.shifts.training_inputs import Repair, TrainingInputs
 
 if TYPE_CHECKING:
     from sklearn.neural_network import MLPClassifier

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.repair.repair_samples import Labels
-from edgeflare.repair.shift_effects import (
+from edgeflare.repair.shifts.repair_samples import Labels
+from edgeflare.repair.shifts.shift_effects import (
     GRID,
     MOST,
     EffectSums,
@@ -30,7 +30,7 @@ from edgeflare.repair.shift_effects import (
     WeightedInputs,
     changes_by_shift,
 )
-from edgeflare.repair.shifts import STEP, Shifts
+from edgeflare.repair.shifts.shifts import STEP, Shifts
 
 STRENGTHS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
 """Standard deviations by which a net has to exceed zero."""

@@ -1,4 +1,4 @@
-"""Tests of edgeflare.repair.cross_validation."""
+"""Tests of edgeflare.repair.shifts.cross_validation."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from edgeflare.repair.cross_validation import REPAIRERS, JudgedRepairer, evaluate
-from edgeflare.repair.fold_assignment import FOLDS, SPLITS
-from edgeflare.repair.shift_effects import shift_effects
-from edgeflare.repair.training_inputs import TrainingInputs
+from edgeflare.repair.shifts.cross_validation import REPAIRERS, JudgedRepairer, evaluate
+from edgeflare.repair.shifts.fold_assignment import FOLDS, SPLITS
+from edgeflare.repair.shifts.shift_effects import shift_effects
+from edgeflare.repair.shifts.training_inputs import TrainingInputs
 from repairing import World, shifts
 
 pytestmark = pytest.mark.slow

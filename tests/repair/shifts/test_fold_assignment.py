@@ -1,4 +1,4 @@
-"""Tests of edgeflare.repair.fold_assignment."""
+"""Tests of edgeflare.repair.shifts.fold_assignment."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeflare.repair.fold_assignment import FOLDS, assign_folds, fold_of
+from edgeflare.repair.shifts.fold_assignment import FOLDS, assign_folds, fold_of
 
 
 @given(labels=st.lists(st.integers(0, 3), min_size=FOLDS, max_size=60), split=st.integers(0, 9))

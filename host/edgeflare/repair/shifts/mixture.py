@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.bench.bench_statistics import BOOTSTRAP_SEED, RESAMPLES, Estimate
-from edgeflare.repair.repair_samples import Labels
+from edgeflare.repair.shifts.repair_samples import Labels
 
 
 @dataclass(frozen=True, slots=True)

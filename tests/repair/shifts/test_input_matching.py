@@ -1,12 +1,12 @@
-"""Tests of edgeflare.repair.input_matching."""
+"""Tests of edgeflare.repair.shifts.input_matching."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from edgeflare.repair.input_matching import match, matched_share
-from edgeflare.repair.repair_samples import Samples
+from edgeflare.repair.shifts.input_matching import match, matched_share
+from edgeflare.repair.shifts.repair_samples import Samples
 from repairing import OUTPUT, World, shifts
 
 

@@ -1,11 +1,11 @@
-"""Tests of edgeflare.repair.perceptron."""
+"""Tests of edgeflare.repair.shifts.perceptron."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from edgeflare.repair.perceptron import second_class, train, train_abstaining
+from edgeflare.repair.shifts.perceptron import second_class, train, train_abstaining
 from repairing import World, shifts
 
 

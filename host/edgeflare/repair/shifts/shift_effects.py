@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.tensor import Tensor
-from edgeflare.repair.input_matching import match
-from edgeflare.repair.repair_samples import Labels, Samples, together
-from edgeflare.repair.shifts import STEP
-from edgeflare.repair.training_inputs import FoldSplit, TrainingInputs
+from edgeflare.repair.shifts.input_matching import match
+from edgeflare.repair.shifts.repair_samples import Labels, Samples, together
+from edgeflare.repair.shifts.shifts import STEP
+from edgeflare.repair.shifts.training_inputs import FoldSplit, TrainingInputs
 
 MOST = 24
 """Steps of the largest shift that is tried. Where two classes have all the probability, a shift

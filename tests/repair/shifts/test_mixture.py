@@ -1,11 +1,11 @@
-"""Tests of edgeflare.repair.mixture."""
+"""Tests of edgeflare.repair.shifts.mixture."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from edgeflare.repair.mixture import Mixture, MixtureCounts, count_mixture
+from edgeflare.repair.shifts.mixture import Mixture, MixtureCounts, count_mixture
 
 
 def told(repaired: list[float], induced: list[float], seeds: list[float]) -> MixtureCounts:

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from edgeflare.core.arm import Arm
 from edgeflare.core.evaluated_query import EvaluatedQuery
 from edgeflare.core.seeds import Seeds, is_labelled
-from edgeflare.repair.repair_samples import Labels, Samples
-from edgeflare.repair.run_to_repair import ARMS, RunToRepair
-from edgeflare.repair.training_inputs import Repair
+from edgeflare.repair.shifts.repair_samples import Labels, Samples
+from edgeflare.repair.shifts.run_to_repair import ARMS, RunToRepair
+from edgeflare.repair.shifts.training_inputs import Repair
 
 _AT_ONCE = 2048
 

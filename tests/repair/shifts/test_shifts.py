@@ -19,15 +19,15 @@ from edgeflare.errors import UserError
 from edgeflare.models.kernels import Kernels
 from edgeflare.models.other_runtime import open_in_other_runtime
 from edgeflare.models.tflite import TFLiteModel, open_tflite
-from edgeflare.repair.model_to_repair import ModelToRepair, read_model_to_repair
-from edgeflare.repair.shifts import MOST, STEP, Shifts, append, standalone
+from edgeflare.repair.shifts.model_to_repair import ModelToRepair, read_model_to_repair
+from edgeflare.repair.shifts.shifts import MOST, STEP, Shifts, append, standalone
 from tampering import InterpreterProbe
 
 CLASSES = 10
 INT8 = Tensor("probabilities", (1, CLASSES), "int8", 1 / 256, -128)
 UINT8 = Tensor("probabilities", (1, CLASSES), "uint8", 1 / 256, 0)
 FLOAT = Tensor("probabilities", (1, CLASSES), "float32")
-MODEL = Path(__file__).parents[2] / "examples" / "fashion_lenet4" / "compressed.tflite"
+MODEL = Path(__file__).parents[3] / "examples" / "fashion_lenet4" / "compressed.tflite"
 
 
 def shifts_from(rng: np.random.Generator, most: int = MOST) -> Shifts:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.repair.boundary_set import BoundarySet
-from edgeflare.repair.fold_assignment import assign_folds, fold_of
-from edgeflare.repair.input_matching import match
-from edgeflare.repair.mixture import Mixture
-from edgeflare.repair.repair_samples import Labels, Samples, together
-from edgeflare.repair.run_to_repair import RunInputs
+from edgeflare.repair.shifts.boundary_set import BoundarySet
+from edgeflare.repair.shifts.fold_assignment import assign_folds, fold_of
+from edgeflare.repair.shifts.input_matching import match
+from edgeflare.repair.shifts.mixture import Mixture
+from edgeflare.repair.shifts.repair_samples import Labels, Samples, together
+from edgeflare.repair.shifts.run_to_repair import RunInputs
 
 Repair = Callable[[Samples], Labels]
 """The labels of a repaired model, given the answers of the model before: (k,)."""

@@ -1,10 +1,10 @@
-"""Tests of edgeflare.repair.repair_samples."""
+"""Tests of edgeflare.repair.shifts.repair_samples."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from edgeflare.repair.repair_samples import Samples, together
+from edgeflare.repair.shifts.repair_samples import Samples, together
 from repairing import OUTPUT
 
 

@@ -1,4 +1,4 @@
-"""Tests of edgeflare.repair.boundary_set and edgeflare.repair.run_to_repair."""
+"""Tests of edgeflare.repair.shifts.boundary_set and edgeflare.repair.shifts.run_to_repair."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from edgeflare.core.goal import Goal
 from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.errors import UserError
 from edgeflare.models.pair import load_pair
-from edgeflare.repair.boundary_set import NEAR_MARGIN, BoundarySet, gather
-from edgeflare.repair.fresh_inputs import FreshInputs, ask_fresh, load_fresh
-from edgeflare.repair.run_to_repair import (
+from edgeflare.repair.shifts.boundary_set import NEAR_MARGIN, BoundarySet, gather
+from edgeflare.repair.shifts.fresh_inputs import FreshInputs, ask_fresh, load_fresh
+from edgeflare.repair.shifts.run_to_repair import (
     RunInputs,
     RunToRepair,
     evaluate_run_inputs,
@@ -35,7 +35,7 @@ from edgeflare.run.plan import Plan
 
 pytestmark = pytest.mark.slow
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
+EXAMPLE = Path(__file__).parents[3] / "examples" / "fashion_lenet4"
 SEEDS = 30
 
 
@@ -157,7 +157,7 @@ def _only(run: RunToRepair, rows: list[int]) -> RunToRepair:
 def test_one_class_only_is_refused(
     run: RunToRepair, run_inputs: RunInputs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("edgeflare.repair.run_to_repair.LEAST_TRIGGERS", 1)
+    monkeypatch.setattr("edgeflare.repair.shifts.run_to_repair.LEAST_TRIGGERS", 1)
     # Whatever the original says of the triggers: of these it gives another class.
     moved = run_inputs.triggers.originals != run_inputs.seeds.originals
     label = int(run_inputs.seeds.originals[moved][0])
@@ -183,7 +183,7 @@ def test_what_is_gathered_does_not_depend_on_the_batches(
     boundary_set: BoundarySet,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("edgeflare.repair.boundary_set._BATCH", 7)
+    monkeypatch.setattr("edgeflare.repair.shifts.boundary_set._BATCH", 7)
     again = gather(run, run_inputs, 1, lambda _done, _total: None)
     assert again.queries == boundary_set.queries
     for here, there in (

@@ -1,4 +1,4 @@
-"""Tests of edgeflare.repair.model_to_repair."""
+"""Tests of edgeflare.repair.shifts.model_to_repair."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pytest
 from edgeflare.core.tensor import Tensor
 from edgeflare.errors import UserError
 from edgeflare.models.tflite_writer import Writer
-from edgeflare.repair.model_to_repair import (
+from edgeflare.repair.shifts.model_to_repair import (
     earlier_repair,
     read_model_to_repair,
     require_probabilities,
 )
-from edgeflare.repair.shifts import Shifts, append
+from edgeflare.repair.shifts.shifts import Shifts, append
 from edgeflare.tasks.classification import ClassDecoder
 
 INPUT = Tensor("image", (1, 3), "float32")

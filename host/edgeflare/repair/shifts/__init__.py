@@ -1,0 +1,1 @@
+"""The repair that moves boundaries behind a model: a shift for each two classes, from a run."""
