@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-from edgeflare.repair import repair_document
+from edgeflare.repair import repaired_pair
 
 pytest.importorskip("sklearn")
 
@@ -51,7 +51,7 @@ def test_a_repair_is_told_in_full_whatever_comes_of_it(
 
     assert said.code == 0, said.err
     document = json.loads((out / "repair.json").read_text())
-    schema = Path(repair_document.__file__).with_name("repair.schema.json")
+    schema = Path(repaired_pair.__file__).with_name("repair.schema.json")
     Draft202012Validator(json.loads(schema.read_bytes())).validate(document)
     assert document["inputs"]["triggers"] + document["inputs"]["not_reproduced"] == 200
     assert set(document["repairers"]) == {

@@ -20,10 +20,7 @@ from edgeflare.cli.quiet import Quiet, result
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
-from edgeflare.repair.repair_document import to_document, write_document, write_models, write_pair
-from edgeflare.repair.repair_run import MODEL, RepairRequest
-from edgeflare.repair.repair_run import repair as repair_run
-from edgeflare.repair.repair_terminal import print_repair, print_repaired_search
+from edgeflare.repair.repaired_pair import MODEL, write_pair
 from edgeflare.repair.repaired_search import (
     FOLDER,
     require_same_ensemble,
@@ -34,6 +31,9 @@ from edgeflare.repair.repaired_search import (
 from edgeflare.repair.shifts.boundary_set import ROUNDS
 from edgeflare.repair.shifts.mixture import Mixture
 from edgeflare.repair.shifts.run_to_repair import require_images_and_classes
+from edgeflare.repair.shifts.shift_document import to_document, write_document, write_models
+from edgeflare.repair.shifts.shift_repair import ShiftRequest, repair_by_shifts
+from edgeflare.repair.shifts.shift_terminal import print_repair, print_repaired_search
 from edgeflare.replay.past_run import PastRun
 from edgeflare.trust.asking import decided_by_user
 
@@ -129,7 +129,7 @@ def repair(
     Exit codes: 0 done, with a repaired model or without; 2 the command has to be corrected; 3 a
     device, a process or a disk failed; 130 Ctrl-C.
     """
-    wanted = RepairRequest(rounds, _mixture(mixture), test)
+    wanted = ShiftRequest(rounds, _mixture(mixture), test)
     _check_folder(out)
     past = PastRun.open(run)
     require_images_and_classes(past)
@@ -146,7 +146,7 @@ def repair(
     console = Console(stderr=True)
     try:
         with as_ctrl_c(), observe(console) as observer:
-            found = repair_run(past, pair, profiles, wanted, observer.worked)
+            found = repair_by_shifts(past, pair, profiles, wanted, observer.worked)
     except KeyboardInterrupt:
         sys.stderr.write(f"edgeflare: stopped: nothing is written to {out}\n")
         return INTERRUPTED

@@ -1,4 +1,4 @@
-"""Tests of edgeflare.repair.repair_run: when a repaired model is written."""
+"""Tests of edgeflare.repair.shifts.shift_repair: when a repaired model is written."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pytest
 
 from edgeflare.bench.bench_statistics import Estimate
 from edgeflare.repair.repair_cost import Cost
-from edgeflare.repair.repair_run import Repaired, kept, verdict
 from edgeflare.repair.shifts.cross_validation import JudgedRepairer
 from edgeflare.repair.shifts.shift_fitting import Fitted
+from edgeflare.repair.shifts.shift_repair import Shifted, kept, verdict
 
 SURE = JudgedRepairer(
     repair_count=5.0,
@@ -66,7 +66,7 @@ def test_none_is_where_no_boundary_is_shifted() -> None:
 
 def test_a_model_that_answers_otherwise_on_the_device_is_not_kept() -> None:
     cost = Cost("board", 100, 200, 1e-5, 1e-5, 1.0)
-    good = Repaired(b"model", b"shifts", cost, 100, 100)
+    good = Shifted(b"model", b"shifts", cost, 100, 100)
     assert kept(good, "it effects") == (good, "it effects")
     repaired, why = kept(replace(good, same_labels=99), "it effects")
     assert repaired is None

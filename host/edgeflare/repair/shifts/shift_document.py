@@ -1,6 +1,6 @@
 """`repair.json`, schema `edgeflare.repair/v1`: the repairers that were tried, and the outcome.
 
-`repair.schema.json` beside this file describes it; docs/repair.md says what each figure means.
+`repair.schema.json` in `edgeflare/repair` describes it; docs/repair.md says what each figure means.
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from edgeflare import __version__
-from edgeflare.models.pair import Pair
-from edgeflare.models.pair_file import FILE, is_callable_module
-from edgeflare.repair.repair_run import MODEL, STANDALONE, Repair, Repaired, RepairRequest
+from edgeflare.repair.repaired_pair import MODEL
 from edgeflare.repair.shifts.cross_validation import JudgedRepairer
 from edgeflare.repair.shifts.fold_assignment import FOLDS, SPLITS
 from edgeflare.repair.shifts.input_matching import matched_share
+from edgeflare.repair.shifts.shift_repair import STANDALONE, Shifted, ShiftRepair, ShiftRequest
 from edgeflare.repair.shifts.shifts import STEP
 from edgeflare.replay.past_run import PastRun
 from edgeflare.run.run_directory import write_atomically
@@ -27,7 +26,7 @@ SCHEMA = "edgeflare.repair/v1"
 DOCUMENT = "repair.json"
 
 
-def to_document(past: PastRun, repair: Repair, request: RepairRequest) -> dict[str, Any]:
+def to_document(past: PastRun, repair: ShiftRepair, request: ShiftRequest) -> dict[str, Any]:
     """Return a repair as plain JSON values."""
     run_inputs, boundary_set = repair.run_inputs, repair.boundary_set
     tested = 0 if repair.fresh is None else len(repair.fresh[0].samples) + repair.fresh[0].failed
@@ -83,34 +82,10 @@ def write_document(out: Path, document: Mapping[str, Any]) -> None:
     write_atomically(out / DOCUMENT, text.encode() + b"\n")
 
 
-def write_models(out: Path, repaired: Repaired) -> None:
+def write_models(out: Path, repaired: Shifted) -> None:
     """Write the repaired model and the shifts alone into a folder, made if it is not there."""
     write_atomically(out / MODEL, repaired.model)
     write_atomically(out / STANDALONE, repaired.standalone)
-
-
-def write_pair(out: Path, pair: Pair, seeds: Path) -> None:
-    """Write a `pair.toml` beside the repaired model, so that the folder is a pair to search.
-
-    It can be searched from any folder: a path that was relative becomes absolute.
-    """
-    original = pair.original
-    if original is not None and not is_callable_module(original):
-        original = str(Path(original).expanduser().absolute())
-    interface = pair.interface.to_json()
-    outputs, preprocess = interface["outputs"], interface["preprocess"]
-    lines = [
-        f"name = {_toml(pair.name + '-repaired')}",
-        f"original = {_toml(original)}",
-        f"compressed = {_toml(MODEL)}",
-        f"seeds = {_toml(str(seeds.absolute()))}",
-        *([f"classes = {_toml(pair.classes)}"] if pair.classes else []),
-        *([f"outputs = {_toml(outputs)}"] if outputs else []),
-        "",
-        "[preprocess]",
-        *(f"{key} = {_toml(value)}" for key, value in preprocess.items()),
-    ]
-    write_atomically(out / FILE, ("\n".join(lines) + "\n").encode())
 
 
 def _judged(one: JudgedRepairer) -> dict[str, Any]:
@@ -125,12 +100,7 @@ _KEYS = {
 }
 
 
-def _toml(value: object) -> str:
-    """Return a text, a number, or a list of them as TOML, which is the same as JSON for these."""
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _shifts(repair: Repair) -> dict[str, Any]:
+def _shifts(repair: ShiftRepair) -> dict[str, Any]:
     steps = repair.fitted.shifts.steps
     return {
         "strength": repair.fitted.strength,
@@ -144,7 +114,7 @@ def _shifts(repair: Repair) -> dict[str, Any]:
     }
 
 
-def _test(repair: Repair) -> dict[str, Any] | None:
+def _test(repair: ShiftRepair) -> dict[str, Any] | None:
     if repair.fresh is None:
         return None
     fresh, counted = repair.fresh
@@ -156,7 +126,7 @@ def _test(repair: Repair) -> dict[str, Any] | None:
     }
 
 
-def _repaired(repaired: Repaired) -> dict[str, Any]:
+def _repaired(repaired: Shifted) -> dict[str, Any]:
     return {
         "file": MODEL,
         "sha256": hashlib.sha256(repaired.model).hexdigest(),

@@ -1,4 +1,4 @@
-"""Tests of edgeflare.repair.repair_document."""
+"""Tests of edgeflare.repair.shifts.shift_document."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ import pytest
 
 from edgeflare.models.pair import load_pair
 from edgeflare.models.pair_file import Settings, read_settings
-from edgeflare.repair.repair_cost import Cost
-from edgeflare.repair.repair_document import write_models, write_pair
-from edgeflare.repair.repair_run import MODEL, STANDALONE, Repaired
+from edgeflare.repair.repaired_pair import MODEL, write_pair
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
 
@@ -60,10 +58,3 @@ def test_a_callable_stays_as_it_is_and_its_file_is_found(tmp_path: Path) -> None
     ):
         write_pair(tmp_path, replace(pair, original=typed), pair.seeds)
         assert read_settings(tmp_path / "pair.toml").original == written
-
-
-def test_the_shifts_are_there_for_a_model_that_cannot_be_edited_too(tmp_path: Path) -> None:
-    cost = Cost("board", 100, 200, 1e-5, 1e-5, 1.0)
-    write_models(tmp_path / "out", Repaired(b"model", b"shifts", cost, 100, 100))
-    found = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
-    assert found == {MODEL: b"model", STANDALONE: b"shifts"}

@@ -1,4 +1,4 @@
-"""The steps of a repair, from a run's seeds and triggers to a repaired model or a refusal."""
+"""The steps of a repair by shifts: from a run's seeds and triggers to a model or a refusal."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
 from edgeflare.repair.repair_cost import Cost, measure, outputs_on
+from edgeflare.repair.repaired_pair import MODEL
 from edgeflare.repair.shifts.boundary_set import BoundarySet, gather
 from edgeflare.repair.shifts.cross_validation import (
     ABSTAINING,
@@ -57,8 +58,6 @@ from edgeflare.repair.shifts.shifts import Shifts, append, standalone
 from edgeflare.repair.shifts.training_inputs import TrainingInputs, training_inputs
 from edgeflare.replay.past_run import PastRun
 
-MODEL = "repaired.tflite"
-
 STANDALONE = "shifts.tflite"
 """The shifts without the model, for one that cannot be edited."""
 
@@ -67,8 +66,8 @@ ReportProgress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class RepairRequest:
-    """The settings of a repair.
+class ShiftRequest:
+    """The settings of a repair by shifts.
 
     Attributes:
         rounds: searches from each seed for near-boundary inputs.
@@ -83,7 +82,7 @@ class RepairRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Repaired:
+class Shifted:
     """A repaired model, and how it compares with the model before on the devices.
 
     Attributes:
@@ -104,8 +103,8 @@ class Repaired:
 
 
 @dataclass(frozen=True, slots=True)
-class Repair:
-    """The outcome of a repair.
+class ShiftRepair:
+    """The outcome of a repair by shifts.
 
     Attributes:
         run_inputs: the run's seeds and triggers.
@@ -130,19 +129,19 @@ class Repair:
     ceiling: float
     fitted: Fitted
     fresh: tuple[FreshInputs, Mapping[str, FreshCounts]] | None
-    repaired: Repaired | None
+    repaired: Shifted | None
     verified: int
     why: str
     devices: Sequence[Mapping[str, object]]
 
 
-def repair(
+def repair_by_shifts(
     past: PastRun,
     pair: Pair,
     profiles: Sequence[Profile],
-    request: RepairRequest,
+    request: ShiftRequest,
     progress: ReportProgress,
-) -> Repair:
+) -> ShiftRepair:
     """Repair the deviations of a run, if there is a gain; nothing is written.
 
     Args:
@@ -188,7 +187,7 @@ def repair(
             {"name": device.profile.name, "provenance": device.provenance.to_json()}
             for device in run.opened.devices
         ]
-    return Repair(
+    return ShiftRepair(
         run_inputs=run_inputs,
         boundary_set=boundary_set,
         training=training,
@@ -257,7 +256,7 @@ def verdict(
     )
 
 
-def kept(repaired: Repaired, why: str) -> tuple[Repaired | None, str]:
+def kept(repaired: Shifted, why: str) -> tuple[Shifted | None, str]:
     """Return a repaired model if its labels on the devices are as computed, and the reason."""
     if repaired.same_labels == repaired.asked:
         return repaired, why
@@ -269,7 +268,7 @@ def kept(repaired: Repaired, why: str) -> tuple[Repaired | None, str]:
 
 def _append(
     run: RunToRepair, run_inputs: RunInputs, model: ModelToRepair, shifts: Shifts
-) -> Repaired:
+) -> Shifted:
     """Append the shifts to the model, and compare it with the one before on all devices."""
     before, devices = run.opened.pair.compressed, run.opened.devices
     content = append(before.read_bytes(), shifts, model, str(before))
@@ -284,4 +283,4 @@ def _append(
             now = outputs_on(device, after, inputs)
             same += int((was.argmax(axis=1) == now.argmax(axis=1)).sum())
         cost = measure(devices[0], before, after, inputs)
-    return Repaired(content, standalone(shifts, model), cost, len(inputs) * len(devices), same)
+    return Shifted(content, standalone(shifts, model), cost, len(inputs) * len(devices), same)

@@ -1,0 +1,41 @@
+"""The folder of a repaired model, which is a pair to be searched."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from edgeflare.models.pair import Pair
+from edgeflare.models.pair_file import FILE, is_callable_module
+from edgeflare.run.run_directory import write_atomically
+
+MODEL = "repaired.tflite"
+
+
+def write_pair(out: Path, pair: Pair, seeds: Path) -> None:
+    """Write a `pair.toml` beside the repaired model, so that the folder is a pair to search.
+
+    It can be searched from any folder: a path that was relative becomes absolute.
+    """
+    original = pair.original
+    if original is not None and not is_callable_module(original):
+        original = str(Path(original).expanduser().absolute())
+    interface = pair.interface.to_json()
+    outputs, preprocess = interface["outputs"], interface["preprocess"]
+    lines = [
+        f"name = {_toml(pair.name + '-repaired')}",
+        f"original = {_toml(original)}",
+        f"compressed = {_toml(MODEL)}",
+        f"seeds = {_toml(str(seeds.absolute()))}",
+        *([f"classes = {_toml(pair.classes)}"] if pair.classes else []),
+        *([f"outputs = {_toml(outputs)}"] if outputs else []),
+        "",
+        "[preprocess]",
+        *(f"{key} = {_toml(value)}" for key, value in preprocess.items()),
+    ]
+    write_atomically(out / FILE, ("\n".join(lines) + "\n").encode())
+
+
+def _toml(value: object) -> str:
+    """Return a text, a number, or a list of them as TOML, which is the same as JSON for these."""
+    return json.dumps(value, ensure_ascii=False)
