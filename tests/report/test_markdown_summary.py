@@ -102,7 +102,7 @@ def test_a_stopped_run_and_its_warnings_are_said(document: Document) -> None:
 def test_the_order_says_that_what_is_as_near_as_asked_for_comes_first(document: Document) -> None:
     assert "### Findings, the strongest first" in summary(from_json(document))
     document["findings"][0]["within"] = False
-    asked = "### Findings, those as near and strong as asked for first, then the strongest first"
+    asked = "### Findings, those as near and strong as asked for first, then the strongest\n"
     assert asked in summary(from_json(document))
 
 

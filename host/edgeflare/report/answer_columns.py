@@ -35,7 +35,8 @@ def table_title(document: RunDocument, key: str, title: str) -> str:
         labelled = any(entry.harm for entry in entries)
         order = "the most harmful first" if labelled else answer_words(document.pair).strongest
         some = {counts(entry) for entry in entries} == {False, True}
-        order = f"those as near and strong as asked for first, then {order}" if some else order
+        if some:
+            order = f"those as near and strong as asked for first, then {order[: -len(' first')]}"
         title = f"{title}, {order}"
     masks = next(filter(None, map(mask_view, entries)), None)
     if masks is not None:
