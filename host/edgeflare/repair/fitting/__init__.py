@@ -1,0 +1,1 @@
+"""What changes a compressed model: its quantization fitted anew to the original's tensors."""
