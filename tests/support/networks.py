@@ -19,8 +19,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from operator_chain import Floats, Step, write_tflite
 from tampering import EXAMPLE, InterpreterProbe
-from tflite_file import Floats, Step, write_tflite
 
 Kind = Literal["mobilenet", "resnet"]
 

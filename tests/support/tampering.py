@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from edgeflare.models.kernels import Kernels
 from edgeflare.models.model_probe import Values
+from edgeflare.models.tflite_file import read_model
 from edgeflare.models.tflite_graph import Graph
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
@@ -31,7 +32,7 @@ Change = Callable[[NDArray[Any]], NDArray[Any]]
 
 def edited(content: bytes, change: Callable[[Any], None]) -> bytes:
     """A model, changed as its object."""
-    model = schema.ModelT.InitFromPackedBuf(content)
+    model = read_model(content)
     change(model)
     builder = schema.flatbuffers.Builder(1024)
     builder.Finish(model.Pack(builder), file_identifier=b"TFL3")

@@ -13,6 +13,7 @@ from ai_edge_litert import schema_py_generated as schema
 from numpy.typing import NDArray
 
 from edgeflare.errors import UserError
+from edgeflare.models.tflite_file import read_model
 
 _OPERATOR_NAMES = {
     number: name
@@ -109,7 +110,7 @@ class Graph:
         tensors: all of them.
         inputs: indexes of the tensors that the model takes.
         outputs: indexes of the tensors that it gives.
-        model: the whole file as flatbuffers unpacked it, which stays as it is.
+        model: the whole file as `read_model` unpacked it, which stays as it is.
         source: what the user calls the file, for messages.
 
     """
@@ -122,12 +123,12 @@ class Graph:
             source: what the user calls it, for messages.
 
         Raises:
-            UserError: it cannot be read, or keeps its weights outside of the flatbuffer.
+            UserError: it cannot be read.
 
         """
         self.source = source
         try:
-            self.model = schema.ModelT.InitFromPackedBuf(content)
+            self.model = read_model(content, source)
             self._graph = self.model.subgraphs[0]
             names = [_operator_name(code) for code in self.model.operatorCodes]
             self.tensors = tuple(
@@ -145,10 +146,10 @@ class Graph:
             )
             self.inputs = tensor_indexes(self._graph.inputs)
             self.outputs = tensor_indexes(self._graph.outputs)
+        except UserError:
+            raise
         except Exception as error:  # whatever flatbuffers raises on a damaged file
             raise UserError(f"{source}: its graph cannot be read: {error}") from error
-        if any(getattr(buffer, "offset", 0) > 1 for buffer in self.model.buffers):
-            raise UserError(f"{source}: models with weights outside of the flatbuffer are not cut")
 
     @cached_property
     def made_by(self) -> Mapping[int, int]:

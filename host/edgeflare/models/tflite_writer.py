@@ -14,6 +14,7 @@ from ai_edge_litert import schema_py_generated as schema
 from numpy.typing import NDArray
 
 from edgeflare.core.tensor import Tensor
+from edgeflare.models.tflite_file import read_model
 
 _IDENTIFIER = b"TFL3"
 _SCHEMA_VERSION = 3
@@ -49,7 +50,7 @@ class Writer:
         if content is None:
             self._model = _empty()
         else:
-            self._model = schema.ModelT.InitFromPackedBuf(content)
+            self._model = read_model(content)
         self._graph = self._model.subgraphs[0]
 
     def tensor(self, tensor: Tensor) -> int:
@@ -147,7 +148,7 @@ class _AligningBuilder(flatbuffers.Builder):  # type: ignore[misc]
 
 def notes(content: bytes) -> dict[str, bytes]:
     """Return the entries of a file's metadata, by name; of those with one name the last."""
-    model = schema.ModelT.InitFromPackedBuf(content)
+    model = read_model(content)
     found = {}
     for entry in model.metadata or []:
         data = model.buffers[entry.buffer].data
