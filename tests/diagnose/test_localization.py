@@ -7,7 +7,6 @@ are cut out one after the other and run without it, by the runtimes themselves.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -21,6 +20,7 @@ import numpy as np
 import pytest
 from ai_edge_litert import schema_py_generated as schema
 
+from edgeflare.cli import main
 from edgeflare.diagnose.compression_error import CompressionError
 from edgeflare.diagnose.compression_localization import CompressionLocalizer
 from edgeflare.diagnose.kernel_localization import KernelLocalizer, KernelOnset
@@ -51,9 +51,9 @@ def operators(kind: Kind, *names: str) -> list[int]:
 
 
 def faults(kind: Kind) -> list[tuple[Kind, int]]:
-    """Faults in what LeNets do not have, and in every third of the other layers."""
-    rest = operators(kind, "CONV_2D", "FULLY_CONNECTED")[::3]
-    return [(kind, one) for one in sorted(operators(kind, "DEPTHWISE_CONV_2D", "ADD") + rest)]
+    """Faults in every second layer that LeNets do not have, and in every fourth of the others."""
+    new = operators(kind, "DEPTHWISE_CONV_2D", "ADD")[::2]
+    return [(kind, one) for one in sorted(new + operators(kind, "CONV_2D", "FULLY_CONNECTED")[::4])]
 
 
 FAULTS = [fault for kind in KINDS for fault in faults(kind)]
@@ -168,7 +168,7 @@ def loss(original: bytes, compressed: bytes, seed: int = 0) -> CompressionError:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("kind", KINDS)
 def test_quantization_explains_what_it_did(kind: Kind, seed: int) -> None:
     """Also of networks of other weights, on images of other classes."""
@@ -199,23 +199,21 @@ def test_a_fault_in_a_depthwise_layer_of_the_file_is_found(
 
 
 def edgeflare(folder: Path, *arguments: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "edgeflare", *arguments, "--trust"],
-        cwd=folder,
-        env={**os.environ, "HOME": str(folder)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    """Call the command in a folder, within this process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("HOME", str(folder))
+        patch.setattr(sys, "argv", ["edgeflare", *arguments, "--trust"])
+        with pytest.raises(SystemExit) as ended:
+            main()
+    assert ended.value.code == 0
 
 
 def explained(folder: Path, kind: str, device: str, find_: str) -> list[dict[str, Any]]:
-    """Search a pair on a device, explain all findings, and return what was said of them."""
+    """Search a pair on a device, explain its findings, and return what was said of them."""
     pair = EXAMPLE if kind == "lenet" else write_pair(folder / "pair", kind)  # type: ignore[arg-type]
     small = (
-        *("--limit", "4", "--max-queries", "1000"),
+        *("--limit", "2", "--max-queries", "1000"),
         *("--shrink", "0", "--fail-on", "none", "--out", "run"),
     )
     # Kernels of a LeNet differ so little that strict findings take thousands of queries.
@@ -256,11 +254,10 @@ def built_in(parts: Sequence[Part], values: Values) -> list[list[Values]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["lenet", *KINDS])
 def test_on_the_twins_own_kernels_compression_is_to_blame_and_no_single_layer(
-    kind: str, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
-    for finding in explained(tmp_path, kind, "emulated-xnnpack", "any"):
+    for finding in explained(tmp_path, "mobilenet", "emulated-xnnpack", "any"):
         assert finding["cause"] == "compression"
         assert finding["verdict"]["name"] == "compression"
         assert finding["device_and_twin"]["method"] == "capture"
@@ -270,7 +267,7 @@ def test_on_the_twins_own_kernels_compression_is_to_blame_and_no_single_layer(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["lenet", *KINDS])
+@pytest.mark.parametrize("kind", ["lenet", "resnet"])
 def test_on_built_in_kernels_the_first_layer_is_the_one_that_rounds_otherwise(
     kind: str, tmp_path: Path
 ) -> None:
@@ -305,7 +302,7 @@ np.savez(sys.argv[2], **made)
 
 @pytest.mark.slow
 @pytest.mark.old_board
-@pytest.mark.parametrize("kind", ["lenet", *KINDS])
+@pytest.mark.parametrize("kind", KINDS)
 def test_across_runtimes_the_version_is_to_blame_and_the_first_layer_found(
     kind: str, tmp_path: Path, old_board_python: Path
 ) -> None:
@@ -314,8 +311,7 @@ def test_across_runtimes_the_version_is_to_blame_and_the_first_layer_found(
     profile = f'transport = "emulated"\npython = "{old_board_python}"\n'
     (tmp_path / "device_profiles" / "old.toml").write_text(profile)
     found = explained(tmp_path, kind, "old", "kernel")
-    content = (EXAMPLE if kind == "lenet" else tmp_path / "pair") / "compressed.tflite"
-    graph = Graph(content.read_bytes())
+    graph = Graph((tmp_path / "pair" / "compressed.tflite").read_bytes())
 
     def old_board(parts: Sequence[Part], values: Values) -> list[list[Values]]:
         given, made = tmp_path / "given.npz", tmp_path / "made.npz"
