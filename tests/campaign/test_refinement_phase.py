@@ -264,7 +264,7 @@ def test_a_seed_that_deviates_itself_is_not_refined(laboratory: Laboratory) -> N
 
 def test_what_does_not_show_again_has_no_strength_before(laboratory: Laboratory) -> None:
     laboratory.more_devices = ()
-    found = laboratory.run("run", **BOTH, stop_after=120, chains=4)["findings"]
+    found = laboratory.run("run", **BOTH, stop_after=20, chains=4)["findings"]
     assert found
     laboratory.models[Arm.DEVICE] = laboratory.models[Arm.ORIGINAL]
     document = laboratory.run("run", resume=True, **BOTH)
