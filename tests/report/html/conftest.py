@@ -16,6 +16,8 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 
 from documents import Document
+from edgeflare.report.html.chart import Chart
+from edgeflare.report.html.charts import charts_of
 from edgeflare.report.html.explanation_view import ExplanationView
 from edgeflare.report.html.page import render_page
 from edgeflare.run.run_directory import RunDirectory
@@ -44,9 +46,24 @@ def page(run: Any, directory: RunDirectory) -> str:
     return render_page(from_json({**run.document, "classes": list(CLASSES)}), directory, {})
 
 
+@pytest.fixture(scope="session")
+def drawn(run: Any) -> tuple[Chart, ...]:
+    """The charts of the run."""
+    return charts_of(from_json(run.document))
+
+
 @pytest.fixture
-def rendered(document: Document, directory: RunDirectory) -> Callable[..., str]:
-    """Render the document, perhaps changed, with explanations by seed id."""
+def rendered(
+    document: Document,
+    directory: RunDirectory,
+    drawn: tuple[Chart, ...],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Callable[..., str]:
+    """Render the document, perhaps changed, with explanations by seed id.
+
+    The charts are those of the unchanged run: to draw them takes longer than all else.
+    """
+    monkeypatch.setattr("edgeflare.report.html.page.charts_of", lambda _: drawn)
 
     def render(explanations: dict[int, ExplanationView] | None = None, **changes: Any) -> str:
         return render_page(from_json({**document, **changes}), directory, explanations or {})

@@ -270,12 +270,13 @@ def test_flaky_and_unverified_entries_have_sections_of_their_own(
     assert "Not the whole run." in Parsed(page).text
 
 
-def test_a_run_that_found_nothing(document: Document, rendered: Render) -> None:
+def test_a_run_that_found_nothing(document: Document, directory: RunDirectory) -> None:
     document["totals"] |= {
         "findings": 0, "deviating_seeds": 0, "success_rate": 0.0,
         "mean_queries": None, "median_queries": None, "mean_device_queries": None,
     }  # fmt: skip
-    page = rendered(findings=[], deviating_seeds=[])
+    document |= {"findings": [], "deviating_seeds": []}
+    page = render_page(from_json(document), directory, {})
     text = Parsed(page).text
     assert "No input was found" in text
     assert "–" in text
@@ -299,20 +300,20 @@ def test_paths_of_the_machine_stay_there(document: Document, rendered: Render) -
     assert "someone" not in page
 
 
-def test_the_same_run_gives_the_same_file(document: Document, directory: RunDirectory) -> None:
-    assert render_page(from_json(document), directory, {}) == render_page(
-        from_json(document), directory, {}
-    )
+def test_the_same_run_gives_the_same_file(
+    document: Document, directory: RunDirectory, page: str
+) -> None:
+    assert render_page(from_json(document), directory, {}) == page
 
 
 @pytest.mark.parametrize("missing", ["findings", "seeds"])
 def test_pictures_that_are_gone_are_said_to_be(
-    document: Document, directory: RunDirectory, missing: str
+    document: Document, rendered: Render, missing: str
 ) -> None:
     for key in ("findings", "deviating_seeds"):
         for entry in document[key]:
             entry["image" if missing == "findings" else "seed_image"] = "gone.png"
-    page = render_page(from_json(document), directory, {})
+    page = rendered()
     assert page.count("its file is gone or damaged") >= len(document["findings"])
 
 
