@@ -41,8 +41,8 @@ from laboratory import Watched, untimed
 from proxy import FaultyProxy
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
-FAULTS = 1000
-SEEDS = 40
+FAULTS = 250
+SEEDS = 16
 
 
 def be_impatient(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,12 +95,12 @@ def search(
 
 
 @pytest.mark.slow
-def test_a_thousand_faults_change_nothing(
+def test_hundreds_of_faults_change_nothing(
     start_agent: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agent = start_agent()
     calm = search(agent.address, tmp_path / "calm")
-    assert calm["totals"]["findings"] > 5
+    assert calm["totals"]["findings"] > 2
     with FaultyProxy(agent.address, seed=0) as proxy:
 
         def opened() -> None:
