@@ -231,10 +231,17 @@ def test_how_an_agent_ended_is_told(here: LoopbackRemote, cache: Path) -> None:
     assert words == "its process had ended; it said: out of memory"
 
 
-def test_an_agent_that_does_not_heed_is_killed(here: LoopbackRemote, cache: Path) -> None:
+def test_an_agent_that_does_not_heed_is_killed(
+    here: LoopbackRemote, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After five seconds, by a clock that is there when it is looked at again."""
     sha256 = deploy(here, cache, f"trap '' TERM\n{READY}")
     on_device.launch(here, str(cache), sha256, "host-1-1-a", [])
     pid = int((cache / "runs/host-1-1-a/pid").read_text())
+    later = tmp_path / "later"
+    clock = f'date() {{ if [ -e "{later}" ]; then echo 5; else echo 0; fi; touch "{later}"; }}\n'
+    run = here.run
+    monkeypatch.setattr(here, "run", lambda script, *rest: run(clock + script, *rest))
     on_device.halt(here, str(cache), "host-1-1-a")
     assert not alive(pid)
 
@@ -247,7 +254,8 @@ def test_an_agent_that_cannot_be_killed_is_told(
     on_device.launch(here, str(cache), sha256, "host-1-1-a", [])
     pid = int((cache / "runs/host-1-1-a/pid").read_text())
     deaf = (
-        f'kill() {{ :; }}\ndate() {{ echo >> "{tmp_path}/ticks"; wc -l < "{tmp_path}/ticks"; }}\n'
+        "kill() { :; }\n"
+        f'date() {{ echo >> "{tmp_path}/ticks"; echo $((7 * $(wc -l < "{tmp_path}/ticks"))); }}\n'
     )
     run = here.run
     try:
