@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
-import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -16,9 +18,23 @@ pytestmark = pytest.mark.slow
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
 
 
-def bench(*options: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "edgeflare", "bench", str(EXAMPLE), *options]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+@dataclass(frozen=True)
+class Said:
+    """What the command answered."""
+
+    code: object
+    out: str
+    err: str
+
+
+def bench(*options: str) -> Said:
+    """Call the command within this process."""
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.setattr(sys, "argv", ["edgeflare", "bench", str(EXAMPLE), *options])
+        with pytest.raises(SystemExit) as ended:
+            main()
+    return Said(ended.value.code, out.getvalue(), err.getvalue())
 
 
 def test_one_command_runs_compares_and_goes_on(tmp_path: Path) -> None:
@@ -29,29 +45,29 @@ def test_one_command_runs_compares_and_goes_on(tmp_path: Path) -> None:
         *("--limit", "5", "--max-queries", "60", "--out", str(out)),
     ]
     dry = bench(*options, "--dry-run")
-    assert dry.returncode == 0, dry.stderr
-    assert "4 runs" in dry.stdout
+    assert dry.code == 0, dry.err
+    assert "4 runs" in dry.out
     assert not out.exists()
     older = bench("--strategies", "random,dflare", *options[4:], "--dry-run")
-    assert older.stdout == dry.stdout
+    assert older.out == dry.out
 
     first = bench(*options)
-    assert first.returncode == 0, first.stderr
-    assert "run 4 of 4: fashion_lenet4/dflare-1" in first.stderr
+    assert first.code == 0, first.err
+    assert "run 4 of 4: fashion_lenet4/dflare-1" in first.err
     for word in ("random", "dflare", "success %", "mean queries", "× baseline"):
-        assert word in first.stdout
+        assert word in first.out
     document = json.loads((out / "bench.json").read_text())
     assert len(document["runs"]) == 4
 
     refused = bench(*options)
-    assert refused.returncode == 2
-    assert refused.stderr.count("\n") == 1
-    assert "--resume" in refused.stderr
+    assert refused.code == 2
+    assert refused.err.count("\n") == 1
+    assert "--resume" in refused.err
 
     again = bench(*options, "--resume")
-    assert again.returncode == 0, again.stderr
-    assert "run 1 of 4" not in again.stderr
-    assert again.stdout == first.stdout
+    assert again.code == 0, again.err
+    assert "run 1 of 4" not in again.err
+    assert again.out == first.out
     assert json.loads((out / "bench.json").read_text()) == document
 
 
@@ -68,19 +84,11 @@ def test_one_command_runs_compares_and_goes_on(tmp_path: Path) -> None:
     ],
 )
 def test_a_mistake_is_one_line_and_writes_nothing(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    options: tuple[str, ...],
-    complaint: str,
+    tmp_path: Path, options: tuple[str, ...], complaint: str
 ) -> None:
     out = tmp_path / "bench"
-    command = ["edgeflare", "bench", str(EXAMPLE), *options, "--out", str(out)]
-    monkeypatch.setattr(sys, "argv", command)
-    with pytest.raises(SystemExit) as end:
-        main()
-    assert end.value.code == 2
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert complaint in said
+    said = bench(*options, "--out", str(out))
+    assert said.code == 2
+    assert said.err.count("\n") == 1
+    assert complaint in said.err
     assert not out.exists()

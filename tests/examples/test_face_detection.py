@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ PAIR = Path(__file__).parents[2] / "examples" / "face_detection"
 ALL_KERNELS: tuple[Kernels, ...] = ("xnnpack", "builtin", "reference")
 
 
+@cache
 def answers(file: str, kernels: Kernels) -> list[Answer]:
     with np.load(PAIR / "seeds.npz") as seeds:
         inputs = (seeds["images"] / np.float32(127.5) - np.float32(1.0)).astype(np.float32)
