@@ -16,6 +16,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from documents import REPLAY, Document
+from edgeflare.report.html.chart import Chart
 from edgeflare.report.html.explanation_view import ExplanationView, LayerView
 from edgeflare.report.html.page import render_page
 from edgeflare.run.run_directory import RunDirectory
@@ -23,7 +24,7 @@ from edgeflare.run.run_document import from_json
 
 pytestmark = pytest.mark.browser
 
-COPIES = 12
+COPIES = 6
 """How often each finding of the run is in the page, under other seed ids."""
 
 SHOWN = """
@@ -89,8 +90,7 @@ def focused(browser: Any) -> Any:
     return browser.driver.switch_to.active_element
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 360])
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (360, True)], ids=["light", "dark"])
 def test_it_opens_without_a_complaint_or_a_request(
     browser: Any, report: Path, width: int, dark: bool
 ) -> None:
@@ -118,7 +118,7 @@ def test_every_picture_and_chart_is_drawn(browser: Any, report: Path) -> None:
           return image.decode().then(() => image.naturalWidth, () => 0);
         }))
     """)
-    assert len(sizes) > 100
+    assert len(sizes) > 50
     assert set(sizes) == {6}
     charts = browser.run("""
         return [...document.querySelectorAll(".chart svg")].map((svg) => {
@@ -270,7 +270,7 @@ def test_without_a_mouse(browser: Any, report: Path, shown: Callable[[], list[in
     press(browser, Keys.TAB)
     assert focused(browser).get_attribute("name") == "sort-of"
     before = shown()
-    press(browser, "c", "r")
+    press(browser, "cr")
     assert len(shown()) == 1
     press(browser, Keys.HOME)
     assert shown() == before
@@ -334,7 +334,7 @@ def test_a_link_to_a_finding_shows_its_head(browser: Any, report: Path, many: Do
         const filters = document.querySelector(".filters").getBoundingClientRect();
         return top.top >= filters.bottom && top.bottom <= innerHeight;
     """
-    WebDriverWait(browser.driver, 10).until(lambda _: browser.run(covered))
+    WebDriverWait(browser.driver, 60).until(lambda _: browser.run(covered))
 
 
 def test_a_link_with_what_nobody_knows_changes_nothing(
@@ -429,8 +429,15 @@ def test_long_names_fit_a_phone(browser: Any, many: Document, run: Any, tmp_path
 
 
 def test_findings_are_chosen_and_sorted_by_who_was_right(
-    browser: Any, many: Document, run: Any, tmp_path: Path, shown: Callable[[], list[int]]
+    browser: Any,
+    many: Document,
+    run: Any,
+    drawn: tuple[Chart, ...],
+    tmp_path: Path,
+    shown: Callable[[], list[int]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("edgeflare.report.html.page.charts_of", lambda _: drawn)
     document = deepcopy(many)
     names = ("device-right", "original-right", "both-wrong", None)
     for n, entry in enumerate(document["findings"]):
