@@ -28,7 +28,7 @@ from edgeflare.pytest_plugin import assert_decides_alike
 PAIR = {pair!r}
 
 def test_gate(edgeflare):
-    result = edgeflare.search(PAIR, limit=6, total_queries=900, within=None, shrink=0)
+    result = edgeflare.search(PAIR, limit=2, total_queries=300, within=None, shrink=0)
     assert_decides_alike(result{allowed})
 
 def test_kernels(edgeflare):
@@ -67,7 +67,7 @@ def test_a_failure_shows_the_worst_finding(tmp_path: Path) -> None:
     worst = to_json(worst_first(from_json(document).findings)[0])
     assert f", {worst['harm'].replace('-', ' ')}, strength" in said.stdout
     assert [device["name"] for device in document["devices"]] == ["emulated-xnnpack"]
-    assert "fashion_lenet4 decides differently on emulated-xnnpack: 100.0% of 6" in said.stdout
+    assert "fashion_lenet4 decides differently on emulated-xnnpack: 100.0% of 2" in said.stdout
     assert f"the worst: seed {worst['seed_id']} after {worst['queries']} queries" in said.stdout
     for arm, label in worst["labels"].items():
         share = worst["probabilities"][arm][label]
@@ -80,17 +80,17 @@ def test_a_failure_shows_the_worst_finding(tmp_path: Path) -> None:
 def test_what_is_allowed_passes(tmp_path: Path) -> None:
     write_gate(tmp_path, ", allow=1.0")
 
-    said = run_pytest(tmp_path)
+    said = run_pytest(tmp_path, "test_gate.py::test_gate")
 
     assert said.returncode == 0, said.stdout
-    assert "2 passed" in said.stdout
+    assert "1 passed" in said.stdout
 
 
 def test_tests_of_one_name_keep_their_own_runs(tmp_path: Path) -> None:
     pair = str(ROOT / "examples" / "fashion_lenet4")
-    for name in ("a-b", "a_b"):
+    for name, parts in (("a-b", ["x/y", "x-y"]), ("a_b", ["x-y"])):
         (tmp_path / f"test_{name}.py").write_text(
-            "import pytest\n@pytest.mark.parametrize('part', ['x/y', 'x-y'])\n"
+            f"import pytest\n@pytest.mark.parametrize('part', {parts})\n"
             "def test_gate(edgeflare, part):\n"
             f"    edgeflare.search({pair!r}, limit=1, total_queries=1)\n"
         )
@@ -98,7 +98,7 @@ def test_tests_of_one_name_keep_their_own_runs(tmp_path: Path) -> None:
     said = run_pytest(tmp_path, "--edgeflare-out", "runs")
 
     assert said.returncode == 0, said.stdout
-    assert len(list((tmp_path / "runs").glob("*/run.json"))) == 4
+    assert len(list((tmp_path / "runs").glob("*/run.json"))) == 3
 
 
 def test_a_search_that_was_cut_short_fails_unless_it_is_allowed(tmp_path: Path) -> None:
@@ -209,17 +209,6 @@ def test_a_gate_that_could_not_fail_is_refused(
 ) -> None:
     with pytest.raises(UserError, match=words):
         assert_decides_alike(Result({}, tmp_path), **argument)
-
-
-def test_a_wrong_pair_is_the_plugins_own_error_in_one_line(tmp_path: Path) -> None:
-    (tmp_path / "test_wrong.py").write_text(
-        "def test_wrong(edgeflare):\n    edgeflare.search('nowhere')\n"
-    )
-
-    said = run_pytest(tmp_path, "--tb=line")
-
-    assert said.returncode == 1
-    assert "there is no pair folder nowhere" in said.stdout
 
 
 def test_what_is_wrong_is_shown_where_the_user_wrote_it_not_in_our_files(tmp_path: Path) -> None:
@@ -342,12 +331,12 @@ GATE_OF_OTHERS = """
 from edgeflare.pytest_plugin import assert_decides_alike
 
 def test_words(edgeflare):
-    result = edgeflare.search({words!r}, limit=3, total_queries=300, within=None, shrink=0)
+    result = edgeflare.search({words!r}, limit=1, total_queries=100, within=None, shrink=0)
     assert_decides_alike(result)
 
 def test_values(edgeflare):
     result = edgeflare.search(
-        {values!r}, strategy="climb", total_queries=200, within=None, shrink=0
+        {values!r}, strategy="climb", limit=2, total_queries=60, within=None, shrink=0
     )
     assert_decides_alike(result)
 
@@ -367,7 +356,7 @@ def test_sounds_and_values_are_gated_as_images_are(tmp_path: Path) -> None:
     said = run_pytest(tmp_path, "--edgeflare-out", "runs")
 
     assert said.returncode == 1
-    assert "spoken-words decides differently on emulated-builtin: 100.0% of 3" in said.stdout
+    assert "spoken-words decides differently on emulated-builtin: 100.0% of 1" in said.stdout
     assert "  sound: " in said.stdout
     assert "values decides differently on emulated-builtin" in said.stdout
     assert "boundary follows decisions, and the task of this pair has none with" in said.stdout
