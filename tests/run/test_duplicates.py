@@ -237,14 +237,17 @@ LINE = "3 exact, 7 with near ones; 498 distinct, of 499 seeds"
 
 
 def shown(document: Document, folder: Path) -> dict[str, str]:
-    """The document as each report has it, each with single spaces."""
+    """The document as each report has it, each with single spaces, and without charts."""
     console = Console(file=io.StringIO(), width=80)
     with console.capture() as capture:
         print_run(console, from_json(document), "run")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("edgeflare.report.html.page.charts_of", lambda _: ())
+        page = render_page(from_json(document), RunDirectory(folder), {})
     pages = {
         "terminal": capture.get(),
         "summary": summary(from_json(document)),
-        "page": render_page(from_json(document), RunDirectory(folder), {}),
+        "page": page,
     }
     return {name: " ".join(text.split()) for name, text in pages.items()}
 
