@@ -23,6 +23,9 @@ OLD_BOARD = Path(__file__).resolve().parents[2] / ".venv-old-board" / "bin" / "p
 
 _SECONDS = 400
 
+_SEEDS = 24
+"""Searched for a fault, unless the caller asks for fewer."""
+
 
 @dataclass
 class Judged:
@@ -66,8 +69,8 @@ class Judged:
         return self.operator == self.fault.operator
 
 
-def judge(fault: Fault) -> Judged:
-    """Plant a fault, and return what is said of it."""
+def judge(fault: Fault, seeds: int = _SEEDS) -> Judged:
+    """Plant a fault, search so many seeds, and return what is said of it."""
     began = time.monotonic()
     judged = Judged(fault)
     with tempfile.TemporaryDirectory(prefix="edgeflare-planted-") as name:
@@ -78,7 +81,7 @@ def judge(fault: Fault) -> Judged:
             load_pair(pair).compressed.write_bytes(fault.broken_file())
         with _device(fault, folder) as device:
             try:
-                _explain(judged, folder, device)
+                _explain(judged, folder, device, seeds)
             except (subprocess.SubprocessError, OSError) as error:
                 judged.errors.append(f"{error} {getattr(error, 'stderr', '')}")
     judged.seconds = time.monotonic() - began
@@ -126,8 +129,8 @@ class JudgedHealthy:
         return self.findings > 0 and not (self.named or self.listed or self.unseen)
 
 
-def judge_healthy(file: Healthy) -> JudgedHealthy:
-    """Search a healthy file, and return what is said of all findings."""
+def judge_healthy(file: Healthy, seeds: int = _SEEDS) -> JudgedHealthy:
+    """Search so many seeds for a healthy file, and return what is said of all findings."""
     with tempfile.TemporaryDirectory(prefix="edgeflare-healthy-") as name:
         folder = Path(name)
         pair = folder / "pair"
@@ -135,7 +138,7 @@ def judge_healthy(file: Healthy) -> JudgedHealthy:
         compressed = load_pair(pair).compressed
         compressed.chmod(0o644)
         compressed.write_bytes(file.content)
-        _search(folder, "emulated-xnnpack", "any")
+        _search(folder, "emulated-xnnpack", "any", seeds)
         _edgeflare(folder, "explain", "run")
         explained = folder / "run" / "explain.json"
         findings = json.loads(explained.read_bytes())["findings"] if explained.exists() else {}
@@ -195,9 +198,9 @@ def _port(agent: subprocess.Popen[bytes], ready: Path) -> int:
     return int(json.loads(ready.read_text())["port"])
 
 
-def _explain(judged: Judged, folder: Path, device: str) -> None:
+def _explain(judged: Judged, folder: Path, device: str, seeds: int) -> None:
     fault, run = judged.fault, folder / "run"
-    _search(folder, device, "any" if fault.where == "file" else "kernel")
+    _search(folder, device, "any" if fault.where == "file" else "kernel", seeds)
     document = json.loads((run / "run.json").read_bytes())
     found = [*document["deviating_seeds"], *document["findings"], *document["flaky"]]
     if not found:
@@ -219,10 +222,10 @@ def _explain(judged: Judged, folder: Path, device: str) -> None:
     judged.first = entry["device_and_twin"]["first"]
 
 
-def _search(folder: Path, device: str, find: str) -> None:
+def _search(folder: Path, device: str, find: str, seeds: int) -> None:
     _edgeflare(
         folder,
-        *("search", "pair", "--device", device, "--find", find, "--limit", "24"),
+        *("search", "pair", "--device", device, "--find", find, "--limit", str(seeds)),
         # The host's other kernels know nothing of a fault in the device.
         *("--ensemble", "xnnpack", "--max-queries", "1000", "--shrink", "0"),
         *("--fail-on", "none", "--out", "run"),
