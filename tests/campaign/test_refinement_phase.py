@@ -31,7 +31,7 @@ BOTH: dict[str, Any] = {"strengthen": 40, "shrink": 80}
 @pytest.fixture
 def laboratory(laboratory: Laboratory) -> Laboratory:
     """A device that rounds as the twin does, and one that differs from it, by turns."""
-    laboratory.images = laboratory.images[:8]
+    laboratory.images = laboratory.images[:6]
     laboratory.more_devices = (laboratory.models[Arm.TWIN],)
     laboratory.plan = replace(laboratory.plan, strategy="boundary", max_queries=400)
     return laboratory
