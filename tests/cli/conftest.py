@@ -56,7 +56,7 @@ def small() -> tuple[str, ...]:
     return SMALL
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def call() -> Call:
     """Call the command within this process, which saves the start of another."""
     return call_here
