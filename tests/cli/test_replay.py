@@ -6,7 +6,7 @@ import json
 import shutil
 import sqlite3
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,25 +40,50 @@ def stored(entries: list[dict[str, Any]]) -> list[str]:
 
 @pytest.fixture(scope="module")
 def broken(
-    example: Path, biased: Path, start: Call, tmp_path_factory: pytest.TempPathFactory
+    example: Path, biased: Path, call: Call, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
     """A search of a compressed model with a fault in its last layer."""
     run = tmp_path_factory.mktemp("broken") / "run"
-    options = ("--compressed", biased, "--limit", "8", *UNREFINED)
-    assert start("search", example, *options, "--out", run).code == 0
+    options = ("--compressed", biased, "--limit", "4", *UNREFINED)
+    assert call("search", example, *options, "--out", run).code == 0
     assert document_of(run)["deviating_seeds"]
     return run
 
 
-def test_on_the_same_device_everything_deviates_still(
-    finished: Any, call: Call, tmp_path: Path
-) -> None:
-    before = document_of(finished.folder)
+@pytest.fixture(scope="module")
+def mended(
+    broken: Path, example: Path, call: Call, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """A replay of that search with the sound model, of which nothing deviates."""
+    replay = tmp_path_factory.mktemp("mended") / "replay"
+    good = example / "compressed.tflite"
+    assert call("replay", broken, "--compressed", good, "--out", replay).code == 0
+    return replay
 
-    said = call("replay", finished.folder, "--out", tmp_path / "replay")
 
-    assert said.code == 1
-    after = document_of(tmp_path / "replay")
+@dataclass(frozen=True)
+class Replayed:
+    """A replay of the finished search on its own device, and what it said."""
+
+    folder: Path
+    said: Any
+
+
+@pytest.fixture(scope="module")
+def replayed(finished: Any, call: Call, tmp_path_factory: pytest.TempPathFactory) -> Replayed:
+    folder = tmp_path_factory.mktemp("replayed") / "replay"
+    return Replayed(folder, call("replay", finished.folder, "--out", folder))
+
+
+@pytest.fixture
+def out(replayed: Replayed, tmp_path: Path) -> Path:
+    """That replay, for the test to cut off."""
+    return Path(shutil.copytree(replayed.folder, tmp_path / "replay"))
+
+
+def test_on_the_same_device_everything_deviates_still(finished: Any, replayed: Replayed) -> None:
+    before, after = document_of(finished.folder), document_of(replayed.folder)
+    assert replayed.said.code == 1
     assert after["strategy"] == "replay"
     assert stored(after["findings"]) == stored(before["findings"])
     assert after["totals"]["duplicates"] == before["totals"]["duplicates"]
@@ -66,7 +91,7 @@ def test_on_the_same_device_everything_deviates_still(
     for was, now in zip(before["findings"], after["findings"], strict=True):
         for key in ("seed_id", "seed_label", "labels", "strength", "distortion", "verified"):
             assert was[key] == now[key]
-        assert (tmp_path / "replay" / now["image"]).is_file()
+        assert (replayed.folder / now["image"]).is_file()
     assert after["replay"] == {
         "of": {
             "run": str(finished.folder),
@@ -79,19 +104,18 @@ def test_on_the_same_device_everything_deviates_still(
         "new": [],
         "changed_kind": [],
     }
-    assert f"deviating now {len(before['findings'])} of" in " ".join(said.out.split())
+    said = " ".join(replayed.said.out.split())
+    assert f"deviating now {len(before['findings'])} of" in said
     assert after["totals"]["device_queries"] == 0
     assert after["totals"]["overhead_device_queries"] == 4 * len(before["findings"])
 
 
 def test_what_deviated_in_the_baseline_may_deviate_still(
-    finished: Any, call: Call, tmp_path: Path
+    finished: Any, replayed: Replayed, call: Call, tmp_path: Path
 ) -> None:
-    assert call("replay", finished.folder, "--out", tmp_path / "before").code == 1
-
     said = call(
         *("replay", finished.folder, "--out", tmp_path / "after"),
-        *("--device", "emulated-reference", "--baseline", tmp_path / "before"),
+        *("--device", "emulated-reference", "--baseline", replayed.folder),
     )
 
     assert said.code == 0
@@ -101,20 +125,17 @@ def test_what_deviated_in_the_baseline_may_deviate_still(
 
 
 def test_a_new_model_mends_and_the_old_one_is_new_again(
-    broken: Path, example: Path, biased: Path, call: Call, tmp_path: Path
+    broken: Path, mended: Path, biased: Path, call: Call, tmp_path: Path
 ) -> None:
-    good = example / "compressed.tflite"
     before = document_of(broken)
     count = len(before["deviating_seeds"]) + len(before["findings"])
 
-    mended = call("replay", broken, "--compressed", good, "--out", tmp_path / "mended")
     again = call(
         *("replay", broken, "--compressed", biased, "--out", tmp_path / "again"),
-        *("--baseline", tmp_path / "mended"),
+        *("--baseline", mended),
     )
 
-    assert mended.code == 0
-    now = document_of(tmp_path / "mended")
+    now = document_of(mended)
     assert len(now["replay"]["mended"]) == count
     assert not now["deviating_seeds"]
     assert not now["findings"]
@@ -137,9 +158,7 @@ def test_a_worse_model_shows_on_the_seeds(
     assert "seeds that deviate only now" in said.out
 
 
-def test_a_replay_that_was_cut_off_goes_on(finished: Any, call: Call, tmp_path: Path) -> None:
-    out = tmp_path / "replay"
-    call("replay", finished.folder, "--out", out)
+def test_a_replay_that_was_cut_off_goes_on(finished: Any, out: Path, call: Call) -> None:
     whole = document_of(out)
     with sqlite3.connect(out / "run.db") as journal:
         journal.execute("DELETE FROM answers WHERE role = 'verify' AND n > 0")
@@ -153,19 +172,28 @@ def test_a_replay_that_was_cut_off_goes_on(finished: Any, call: Call, tmp_path: 
 
 
 @pytest.fixture
-def own(example: Path, finished: Any, call: Call, tmp_path: Path) -> tuple[Path, Path]:
-    """A pair and a run of it that a test may damage."""
-    pair, run = tmp_path / "pair", tmp_path / "run"
-    shutil.copytree(example, pair, ignore=shutil.ignore_patterns("*.py"))
-    options = ("--limit", "2", "--max-queries", "150", *UNREFINED)
-    assert call("search", pair, *options, "--out", run).code == 0
-    return pair, run
+def pair(example: Path, tmp_path: Path) -> Path:
+    """A pair that a test may damage."""
+    pair = tmp_path / "pair"
+    return Path(shutil.copytree(example, pair, ignore=shutil.ignore_patterns("*.py")))
+
+
+@pytest.fixture
+def copied(finished: Any, tmp_path: Path) -> Path:
+    """A run that a test may damage; its pair stays as it is."""
+    run = tmp_path / "copied"
+    shutil.copytree(finished.folder, run)
+    return run
+
+
+ONE = ("--limit", "1", "--max-queries", "150", *UNREFINED)
 
 
 def test_a_model_that_is_not_what_it_was(
-    own: tuple[Path, Path], biased: Path, call: Call, tmp_path: Path
+    pair: Path, biased: Path, call: Call, tmp_path: Path
 ) -> None:
-    pair, run = own
+    run = tmp_path / "run"
+    assert call("search", pair, *ONE, "--out", run).code == 0
     shutil.copy(biased, pair / "compressed.tflite")
 
     said = call("replay", run, "--out", tmp_path / "replay")
@@ -178,14 +206,11 @@ def test_a_model_that_is_not_what_it_was(
     assert not (tmp_path / "replay").exists()
 
 
-def test_an_image_that_is_not_what_it_was(
-    own: tuple[Path, Path], call: Call, tmp_path: Path
-) -> None:
-    _, run = own
-    image, *_ = sorted((run / "findings").iterdir())
-    image.write_bytes((run / "seeds" / image.name).read_bytes())
+def test_an_image_that_is_not_what_it_was(copied: Path, call: Call, tmp_path: Path) -> None:
+    image, *_ = sorted((copied / "findings").iterdir())
+    image.write_bytes((copied / "seeds" / image.name).read_bytes())
 
-    said = call("replay", run, "--out", tmp_path / "replay")
+    said = call("replay", copied, "--out", tmp_path / "replay")
 
     assert said.code == 2
     assert said.complaint() == f"{image} is not what was stored there: its sha256 is another"
@@ -196,7 +221,7 @@ def test_what_is_no_run_or_found_nothing(
     example: Path, finished: Any, call: Call, tmp_path: Path
 ) -> None:
     empty = tmp_path / "empty"
-    options = ("--limit", "2", "--max-queries", "1", "--shrink", "0", "--fail-on", "none")
+    options = ("--limit", "1", "--max-queries", "1", "--shrink", "0", "--fail-on", "none")
     assert call("search", example, *options, "--out", empty).code == 0
 
     assert call("replay", empty).complaint() == (
@@ -208,11 +233,10 @@ def test_what_is_no_run_or_found_nothing(
     )
 
 
-def test_replays_beside_their_run(finished: Any, call: Call, tmp_path: Path) -> None:
-    call("replay", finished.folder, "--out", tmp_path / "replay")
+def test_replays_beside_their_run(finished: Any, replayed: Replayed, call: Call) -> None:
     count = document_of(finished.folder)["totals"]["findings"]
 
-    said = call("compare", finished.folder, tmp_path / "replay", "--json")
+    said = call("compare", finished.folder, replayed.folder, "--json")
 
     assert said.code == 0
     compared = json.loads(said.out)
@@ -223,7 +247,7 @@ def test_replays_beside_their_run(finished: Any, call: Call, tmp_path: Path) -> 
     assert (search["unique"], replay["unique"]) == (0, 0)
     assert search["mean_queries"] > 1
     assert replay["mean_queries"] is None
-    table = call("compare", finished.folder, tmp_path / "replay").out
+    table = call("compare", finished.folder, replayed.folder).out
     assert f"{count} stored inputs deviate in every run" in table
     assert max(map(len, table.splitlines())) <= 80
     assert "…/fashion_lenet4/" in table
@@ -232,7 +256,7 @@ def test_replays_beside_their_run(finished: Any, call: Call, tmp_path: Path) -> 
 def test_searches_with_other_run_seeds_find_inputs_of_their_own(
     example: Path, finished: Any, small: tuple[str, ...], call: Call, tmp_path: Path
 ) -> None:
-    call("search", example, *small, "--rng-seed", "5", "--out", tmp_path / "other")
+    call("search", example, *small, "--limit", "3", "--rng-seed", "5", "--out", tmp_path / "other")
 
     compared = json.loads(call("compare", finished.folder, tmp_path / "other", "--json").out)
 
@@ -249,14 +273,6 @@ def test_one_run_alone(finished: Any, call: Call) -> None:
     assert said.complaint() == "one run cannot be compared: name two run directories or more"
 
 
-@pytest.fixture
-def copied(finished: Any, tmp_path: Path) -> Path:
-    """A run that a test may damage; its pair stays as it is."""
-    run = tmp_path / "copied"
-    shutil.copytree(finished.folder, run)
-    return run
-
-
 def rewrite(run: Path, change: Callable[[dict[str, Any]], None]) -> None:
     """Change what the document of a run says."""
     document = json.loads((run / "run.json").read_bytes())
@@ -265,10 +281,8 @@ def rewrite(run: Path, change: Callable[[dict[str, Any]], None]) -> None:
 
 
 def test_a_replay_without_its_inputs_is_not_gone_on_with(
-    finished: Any, call: Call, tmp_path: Path
+    finished: Any, out: Path, call: Call
 ) -> None:
-    out = tmp_path / "replay"
-    call("replay", finished.folder, "--out", out)
     with sqlite3.connect(out / "run.db") as journal:
         journal.execute("DELETE FROM triggers")
 
@@ -315,13 +329,11 @@ def test_a_replay_does_not_take_the_place_of_what_it_needs(
 
 
 def test_a_replay_of_a_replay_tries_the_whole_suite(
-    broken: Path, example: Path, biased: Path, call: Call, tmp_path: Path
+    broken: Path, mended: Path, biased: Path, call: Call, tmp_path: Path
 ) -> None:
-    good = example / "compressed.tflite"
-    call("replay", broken, "--compressed", good, "--out", tmp_path / "mended")
-    assert document_of(tmp_path / "mended")["replay"]["mended"]
+    assert document_of(mended)["replay"]["mended"]
 
-    said = call("replay", tmp_path / "mended", "--compressed", biased, "--out", tmp_path / "again")
+    said = call("replay", mended, "--compressed", biased, "--out", tmp_path / "again")
 
     assert said.code == 1
     before, after = document_of(broken), document_of(tmp_path / "again")
@@ -440,12 +452,10 @@ def test_a_damaged_document(copied: Path, call: Call) -> None:
 
 
 def test_a_run_is_replayed_from_another_folder_and_finds_a_moved_original(
-    own: tuple[Path, Path], call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    pair: Path, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pair, _ = own
     monkeypatch.chdir(tmp_path)
-    options = ("--limit", "2", "--max-queries", "150", *UNREFINED)
-    assert call("search", pair.name, *options, "--out", "near").code == 0
+    assert call("search", pair.name, *ONE, "--out", "near").code == 0
     run = tmp_path / "near"
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
