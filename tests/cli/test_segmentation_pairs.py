@@ -26,7 +26,8 @@ Document = dict[str, Any]
 
 REGIONS = 'name = "segmentation"\noverlap = 0.88\nregion = 12'
 KINDS = {"low-mean-iou", "other-region"}
-SHORT = ("--max-queries", "150", "--fail-on", "none", "--device", "emulated-builtin")
+DEVICE = ("--device", "emulated-builtin")
+SHORT = ("--max-queries", "150", "--fail-on", "none", *DEVICE)
 
 
 @dataclass(frozen=True)
@@ -38,11 +39,11 @@ class Searched:
 
 
 @pytest.fixture(scope="module")
-def whole(start: Call, tmp_path_factory: pytest.TempPathFactory) -> Searched:
+def whole(call: Call, tmp_path_factory: pytest.TempPathFactory) -> Searched:
     folder = tmp_path_factory.mktemp("segmentation")
     pair = write_segmentation_pair(folder / "pair", REGIONS)
-    refined = ("--strengthen", "20", "--shrink", "20", "--within", "none")
-    ended = start("search", pair, "--out", folder / "run", *SHORT, *refined)
+    refined = ("--limit", "3", "--strengthen", "20", "--shrink", "20", "--within", "none")
+    ended = call("search", pair, "--out", folder / "run", *SHORT, *refined)
     assert ended.code == 0, ended.err
     return Searched(pair, folder / "run")
 
@@ -118,7 +119,10 @@ def test_a_replay_finds_the_same_masks_again(
 def test_an_export_shows_the_overlap_without_edgeflare(
     searched: Searched, call: Call, tmp_path: Path
 ) -> None:
-    for seed_id, entry in deviations(searched.run).items():
+    of_each_kind = {entry["kind"]: entry for entry in deviations(searched.run).values()}
+    assert of_each_kind.keys() == KINDS
+    for entry in of_each_kind.values():
+        seed_id = entry["seed_id"]
         archive = tmp_path / f"{seed_id}.zip"
         assert call("export", searched.run, seed_id, "--out", archive).code == 0
         shown = reproduce(unpacked(archive, archive.with_suffix("")))
@@ -134,14 +138,15 @@ def test_an_export_shows_the_overlap_without_edgeflare(
 def test_other_deviations_are_searched_too(
     find: str, searched: Searched, call: Call, tmp_path: Path
 ) -> None:
-    said = call("search", searched.pair, "--find", find, *SHORT, "--out", tmp_path / "out")
+    options = ("--find", find, *SHORT, "--limit", "2", "--shrink", "0")
+    said = call("search", searched.pair, *options, "--out", tmp_path / "out")
     assert said.code == 0, said.err
     found = document(tmp_path / "out")["findings"]
     assert {one["cause"] for one in found} == ({"compression"} if find == "compression" else set())
 
 
 def test_boundary_finds_masks_that_deviate(searched: Searched, call: Call, tmp_path: Path) -> None:
-    options = ("--strategy", "boundary", *SHORT, "--limit", "3")
+    options = ("--strategy", "boundary", *SHORT, "--limit", "2", "--shrink", "0")
     said = call("search", searched.pair, *options, "--out", tmp_path / "out")
     assert said.code == 0, said.err
     read = document(tmp_path / "out")
@@ -153,7 +158,7 @@ def test_boundary_finds_masks_that_deviate(searched: Searched, call: Call, tmp_p
 def test_other_strategies_take_masks(
     strategy: str, searched: Searched, call: Call, tmp_path: Path
 ) -> None:
-    options = ("--strategy", strategy, *SHORT, "--limit", "2")
+    options = ("--strategy", strategy, *SHORT, "--limit", "1", "--max-queries", "20")
     said = call("search", searched.pair, *options, "--out", tmp_path / "out")
     assert said.code == 0, said.err
     assert document(tmp_path / "out")["plan"]["strategy"] == strategy
@@ -183,7 +188,7 @@ def test_compressed_models_are_ranked_by_their_masks(
     shutil.copy(other / "original.tflite", other / "compressed.tflite")
     described = (other / "pair.toml").read_text()
     (other / "pair.toml").write_text(described.replace('"blobs"', '"uncompressed"'))
-    options = ("--limit", "2", "--max-queries", "40", "--device", "emulated-builtin")
+    options = ("--limit", "1", "--max-queries", "20", "--shrink", "0", *DEVICE)
     said = call("rank", searched.pair, other, *options, "--out", tmp_path / "rank")
     assert said.code == 0, said.err
 
