@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from edgeflare.tasks.task_registry import TASKS
 from graph_writer import GraphWriter
 from plugin_package import install_plugin
 
@@ -55,9 +56,11 @@ def _installed(tmp_path_factory: pytest.TempPathFactory) -> Any:
     folder = tmp_path_factory.mktemp("task")
     installed = install_plugin(folder, "object_seen", TASK.read_text(), points)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(installed))
+        patch.syspath_prepend(installed)
         patch.setenv("XDG_STATE_HOME", str(folder / "state"))
+        vars(TASKS).pop("_entries", None)  # what was installed before
         yield
+        vars(TASKS).pop("_entries", None)
 
 
 @pytest.fixture(scope="module")
@@ -78,9 +81,9 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def run(pair: Path, start: Call) -> Path:
+def run(pair: Path, call: Call) -> Path:
     run = pair.with_name("run")
-    ended = start("search", pair, "--trust", *OPTIONS, "--out", run)
+    ended = call("search", pair, "--trust", *OPTIONS, "--out", run)
     assert ended.code == 0, ended.err
     return run
 
@@ -99,21 +102,21 @@ def test_a_search_reads_what_the_function_makes(run: Path, pair: Path) -> None:
     assert len(document["pair"]["functions"]) == 1
 
 
-def test_a_search_needs_trust(pair: Path, start: Call, tmp_path: Path) -> None:
+def test_a_search_needs_trust(pair: Path, call: Call, tmp_path: Path) -> None:
     other = Path(shutil.copytree(pair, tmp_path / "other"))
     (other / "imported").unlink(missing_ok=True)
     (other / "decode.py").write_text(f"{DECODE}\n# {tmp_path}, which nobody has trusted yet\n")
-    said = start("search", other, "--out", tmp_path / "run")
+    said = call("search", other, "--out", tmp_path / "run")
     assert said.code == 2
     assert f"names the Python function {other / 'decode.py'}:decode" in said.complaint()
     assert not (other / "imported").exists()
     assert not (tmp_path / "run").exists()
 
 
-def test_a_run_is_read_without_the_function(run: Path, pair: Path, start: Call) -> None:
+def test_a_run_is_read_without_the_function(run: Path, pair: Path, call: Call) -> None:
     (pair / "imported").unlink(missing_ok=True)
     (run / "run.json").rename(run / "kept.json")
-    said = start("report", run, "--csv")
+    said = call("report", run, "--csv")
     assert said.code == 0, said.err
     (run / "kept.json").rename(run / "run.json")
     assert "something" in (run / "findings.csv").read_text()
@@ -122,16 +125,16 @@ def test_a_run_is_read_without_the_function(run: Path, pair: Path, start: Call) 
 
 @pytest.mark.parametrize("command", ["replay", "explain"])
 def test_what_opens_the_models_needs_the_function_named_again(
-    run: Path, pair: Path, start: Call, tmp_path: Path, command: str
+    run: Path, pair: Path, call: Call, tmp_path: Path, command: str
 ) -> None:
     function = f"{pair / 'decode.py'}:decode"
     options: tuple[Any, ...] = ("--out", tmp_path / "replay") if command == "replay" else ()
     (pair / "imported").unlink(missing_ok=True)
-    refused = start(command, run, *options)
+    refused = call(command, run, *options)
     assert refused.code == 2
     assert refused.complaint().endswith(f"name it again with --function {function}")
     assert not (pair / "imported").exists()
-    named = start(command, run, *options, "--function", function)
+    named = call(command, run, *options, "--function", function)
     assert named.code == (1 if command == "replay" else 0), named.err
     assert (pair / "imported").exists()
     if command == "explain":
@@ -139,12 +142,12 @@ def test_what_opens_the_models_needs_the_function_named_again(
         assert {one["verdict"]["name"] for one in found} == {"compression"}
 
 
-def test_a_function_that_changed_since_is_refused(run: Path, pair: Path, start: Call) -> None:
+def test_a_function_that_changed_since_is_refused(run: Path, pair: Path, call: Call) -> None:
     function = f"{pair / 'decode.py'}:decode"
     (pair / "decode.py").write_text(DECODE.replace("0.2", "0.3"))
     try:
-        said = start("explain", run, "--function", function)
-        resumed = start("search", pair, "--trust", *OPTIONS, "--out", run, "--resume")
+        said = call("explain", run, "--function", function)
+        resumed = call("search", pair, "--trust", *OPTIONS, "--out", run, "--resume")
     finally:
         (pair / "decode.py").write_text(DECODE)
     assert said.code == resumed.code == 2
@@ -153,9 +156,9 @@ def test_a_function_that_changed_since_is_refused(run: Path, pair: Path, start: 
 
 
 def test_an_export_says_that_its_script_cannot_run_the_function(
-    run: Path, start: Call, tmp_path: Path
+    run: Path, call: Call, tmp_path: Path
 ) -> None:
-    said = start("export", run, "0", "--out", tmp_path / "0.zip")
+    said = call("export", run, "0", "--out", tmp_path / "0.zip")
     assert said.code == 2
     assert "pass on the run directory and the pair instead" in said.complaint()
 
@@ -169,7 +172,7 @@ def test_an_export_says_that_its_script_cannot_run_the_function(
 )
 @pytest.mark.parametrize("when", ["at once", "in the search"])
 def test_a_function_that_fails_is_one_line(
-    pair: Path, start: Call, tmp_path: Path, body: str, says: str, when: str
+    pair: Path, call: Call, tmp_path: Path, body: str, says: str, when: str
 ) -> None:
     other = Path(shutil.copytree(pair, tmp_path / "other"))
     calls = 0 if when == "at once" else 30
@@ -180,7 +183,7 @@ def test_a_function_that_fails_is_one_line(
         f"    if len(calls) > {calls}:\n        {body}\n"
         "    return [[0, 0, 1, 1, outputs['y'].reshape(-1)[0], 0]]\n"
     )
-    said = start("search", other, "--trust", *OPTIONS, "--out", tmp_path / "run")
+    said = call("search", other, "--trust", *OPTIONS, "--out", tmp_path / "run")
     assert said.code == 2, said.err
     line = said.err.splitlines()[-1]
     assert line.startswith(f"edgeflare: {other / 'decode.py'}:decode {says}")
@@ -191,7 +194,7 @@ def test_a_function_that_fails_is_one_line(
 
 
 def test_a_search_that_a_function_ended_goes_on_once_its_cause_is_mended(
-    pair: Path, start: Call, tmp_path: Path
+    pair: Path, call: Call, tmp_path: Path
 ) -> None:
     other = Path(shutil.copytree(pair, tmp_path / "other"))
     (other / "least.txt").write_text("0.2")
@@ -207,20 +210,20 @@ def test_a_search_that_a_function_ended_goes_on_once_its_cause_is_mended(
         "    return [[0.1, 0.1, 0.6, 0.6, score, 0]] if score > least else []\n"
     )
     command = ("search", other, "--trust", *OPTIONS, "--out")
-    ended = start(*command, tmp_path / "run")
+    ended = call(*command, tmp_path / "run")
     assert ended.code == 2
     assert "raised FileNotFoundError" in ended.err.splitlines()[-1]
     before = of(tmp_path / "run")
     assert before["stopped_by"] == "error"
     assert before["totals"]["queries"] < 40
-    shown = start("report", tmp_path / "run")
+    shown = call("report", tmp_path / "run")
     assert shown.code == 0
     assert "ended by an error before its end" in shown.out
 
     (other / "least.txt").write_text("0.20")
-    resumed = start(*command, tmp_path / "run", "--resume")
+    resumed = call(*command, tmp_path / "run", "--resume")
     assert resumed.code == 0, resumed.err
-    whole = start(*command, tmp_path / "whole")
+    whole = call(*command, tmp_path / "whole")
     assert whole.code == 0, whole.err
     once, again = of(tmp_path / "whole"), of(tmp_path / "run")
     assert again["totals"]["queries"] == once["totals"]["queries"] > before["totals"]["queries"]
