@@ -44,6 +44,7 @@ mean = 0.3
 """
 STEP = 8 / 255
 """Of the compressed model's input."""
+APART = f"differ from the pair's by at most {10 * STEP:.4g}"
 
 
 class Planted(NamedTuple):
@@ -53,15 +54,13 @@ class Planted(NamedTuple):
     verdict: str
     where: str
     decided: int
-    apart: str
+    inputs: str
 
 
 PLANTED = {
-    "output": Planted(OUTPUT, "output-stage", "behind the model", 1, "0"),
-    "input": Planted(INPUT, "input-stage", "before the model", 0, f"{10 * STEP:.4g}"),
-    "both": Planted(
-        OUTPUT + INPUT, "both-stages", "before and behind the model", 0, f"{10 * STEP:.4g}"
-    ),
+    "output": Planted(OUTPUT, "output-stage", "behind the model", 1, "are those of the pair"),
+    "input": Planted(INPUT, "input-stage", "before the model", 0, APART),
+    "both": Planted(OUTPUT + INPUT, "both-stages", "before and behind the model", 0, APART),
 }
 DEVICE = ("--device", "emulated-builtin")
 
@@ -88,18 +87,18 @@ def pair(planted: Planted, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def run(pair: Path, start: Call) -> Path:
+def run(pair: Path, call: Call) -> Path:
     run = pair.with_name(f"{pair.name}-run")
     limit = ("--max-queries", "1", "--fail-on", "none")
-    ended = start("search", pair, *DEVICE, *limit, "--out", run)
+    ended = call("search", pair, *DEVICE, *limit, "--out", run)
     assert ended.code == 0, ended.err
     (deviating,) = json.loads((run / "run.json").read_text())["deviating_seeds"]
     assert deviating["labels"]["twin"] != deviating["labels"]["device"]
     return run
 
 
-def test_explain_names_the_stage_and_no_kernel(run: Path, planted: Planted, start: Call) -> None:
-    said = start("explain", run)
+def test_explain_names_the_stage_and_no_kernel(run: Path, planted: Planted, call: Call) -> None:
+    said = call("explain", run)
     assert said.code == 0, said.err
     (found,) = json.loads((run / "explain.json").read_text())["findings"].values()
     assert found["verdict"]["name"] == planted.verdict
@@ -112,39 +111,38 @@ def test_explain_names_the_stage_and_no_kernel(run: Path, planted: Planted, star
     )
     assert shipped["labels"] != device["labels"]
     assert (shipped["outputs_crc32"] == device["outputs_crc32"]) == (planted.own == OUTPUT)
-    html = start("report", run, "--html")
+    html = call("report", run, "--html")
     assert html.code == 0, html.err
     assert f"It begins {planted.where}" in (run / "report.html").read_text()
 
 
-def test_a_search_meets_what_the_stage_changes(pair: Path, start: Call, tmp_path: Path) -> None:
+@pytest.mark.parametrize("planted", ["output", "input"], indirect=True)
+def test_a_search_meets_what_the_stage_changes(pair: Path, call: Call, tmp_path: Path) -> None:
     bounds = ("--find", "kernel", "--max-queries", "60", "--shrink", "0")
-    said = start("search", pair, *DEVICE, *bounds, "--fail-on", "none", "--out", tmp_path / "run")
+    said = call("search", pair, *DEVICE, *bounds, "--fail-on", "none", "--out", tmp_path / "run")
     assert said.code == 0, said.err
     document = json.loads((tmp_path / "run" / "run.json").read_text())
     assert {one["seed_id"] for one in document["findings"]} == {1, 2}
 
 
-def test_the_dry_run_says_what_each_stage_changes(
-    pair: Path, planted: Planted, start: Call
-) -> None:
-    said = " ".join(start("search", pair, *DEVICE, "--dry-run").out.split())
+def test_the_dry_run_says_what_each_stage_changes(pair: Path, planted: Planted, call: Call) -> None:
+    said = " ".join(call("search", pair, *DEVICE, "--dry-run").out.split())
     assert f"the same raw outputs changes the decision on {planted.decided} of 3 seeds" in said
-    assert f"differ from the pair's by at most {planted.apart} " in said
+    assert f"the model's inputs on the device {planted.inputs} " in said
     assert ("on the device, task: threshold, threshold 0.55" in said) == (OUTPUT in planted.own)
     assert ("mean 0.3" in said) == (INPUT in planted.own)
 
 
 def test_a_replay_and_the_exported_script_have_the_devices_stages(
-    run: Path, start: Call, tmp_path: Path
+    run: Path, call: Call, tmp_path: Path
 ) -> None:
-    again = start("replay", run, "--out", tmp_path / "replay")
+    again = call("replay", run, "--out", tmp_path / "replay")
     assert again.code == 1, again.err
     replayed = json.loads((tmp_path / "replay" / "run.json").read_text())
     assert len(replayed["deviating_seeds"]) + len(replayed["findings"]) == 1
 
     archive = tmp_path / "0.zip"
-    assert start("export", run, "0", "--out", archive).code == 0
+    assert call("export", run, "0", "--out", archive).code == 0
     with zipfile.ZipFile(archive) as packed:
         packed.extractall(tmp_path / "export")
     done = subprocess.run(
@@ -161,12 +159,13 @@ def test_a_replay_and_the_exported_script_have_the_devices_stages(
     assert arms["device"]["input"] == "device_input.npz"
 
 
-def test_other_stages_are_another_run(run: Path, pair: Path, start: Call) -> None:
+@pytest.mark.parametrize("planted", ["both"], indirect=True)
+def test_other_stages_are_another_run(run: Path, pair: Path, call: Call) -> None:
     told = (pair / "pair.toml").read_text()
     (pair / "pair.toml").write_text(TOML)
     try:
         limit = ("--max-queries", "20", "--fail-on", "none")
-        said = start("search", pair, *DEVICE, *limit, "--out", run, "--resume")
+        said = call("search", pair, *DEVICE, *limit, "--out", run, "--resume")
     finally:
         (pair / "pair.toml").write_text(told)
     assert said.code == 2
