@@ -65,19 +65,19 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def run(pair: Path, start: Call) -> Path:
+def run(pair: Path, call: Call) -> Path:
     options = ("--strategy", "climb", "--max-queries", "10", "--device", "emulated-builtin")
     run = pair.with_name("run")
-    ended = start("search", pair, "--trust", *options, "--fail-on", "none", "--out", run)
+    ended = call("search", pair, "--trust", *options, "--fail-on", "none", "--out", run)
     assert ended.code == 0, ended.err
     return run
 
 
-def test_a_search_needs_trust(pair: Path, start: Call, tmp_path: Path) -> None:
+def test_a_search_needs_trust(pair: Path, call: Call, tmp_path: Path) -> None:
     other = Path(shutil.copytree(pair, tmp_path / "other"))
     (other / "imported").unlink(missing_ok=True)
     (other / "front.py").write_text(f"{FRONT_END}\n# {tmp_path}, which nobody has trusted yet\n")
-    said = start("search", other, "--strategy", "climb", "--out", tmp_path / "run")
+    said = call("search", other, "--strategy", "climb", "--out", tmp_path / "run")
     assert said.code == 2
     assert f"names the Python function {other / 'front.py'}:features" in said.complaint()
     assert not (other / "imported").exists()
@@ -86,7 +86,7 @@ def test_a_search_needs_trust(pair: Path, start: Call, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["replay", "explain", "export"])
 def test_what_a_run_names_is_imported_only_when_named_again(
-    run: Path, pair: Path, start: Call, tmp_path: Path, command: str
+    run: Path, pair: Path, call: Call, tmp_path: Path, command: str
 ) -> None:
     function = f"{pair / 'front.py'}:features"
     options: tuple[Any, ...] = {
@@ -96,23 +96,23 @@ def test_what_a_run_names_is_imported_only_when_named_again(
     }[command]
     (pair / "imported").unlink(missing_ok=True)
 
-    refused = start(command, run, *options)
+    refused = call(command, run, *options)
 
     assert refused.code == 2
     assert refused.complaint().endswith(f"name it again with --function {function}")
-    other = start(command, run, *options, "--function", "elsewhere.py:features")
+    other = call(command, run, *options, "--function", "elsewhere.py:features")
     assert other.code == 2
     assert not (pair / "imported").exists()
-    named = start(command, run, *options, "--function", function)
+    named = call(command, run, *options, "--function", function)
     assert named.code == (1 if command == "replay" else 0), named.err
     assert (pair / "imported").exists()
 
 
-def test_a_front_end_that_changed_since_is_refused(run: Path, pair: Path, start: Call) -> None:
+def test_a_front_end_that_changed_since_is_refused(run: Path, pair: Path, call: Call) -> None:
     function = f"{pair / 'front.py'}:features"
     (pair / "front.py").write_text(FRONT_END.replace("8000.0", "9000.0"))
     try:
-        said = start("explain", run, "--function", function)
+        said = call("explain", run, "--function", function)
     finally:
         (pair / "front.py").write_text(FRONT_END)
     assert said.code == 2

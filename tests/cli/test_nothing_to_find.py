@@ -29,8 +29,9 @@ def same(example: Path) -> tuple[str, ...]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("find", ["any", "compression"])
-@pytest.mark.parametrize("strategy", ["boundary", "dflare"])
+@pytest.mark.parametrize(
+    ("find", "strategy"), [("any", "boundary"), ("any", "dflare"), ("compression", "boundary")]
+)
 def test_the_same_model_on_the_same_kernels(
     find: str,
     strategy: str,
