@@ -11,7 +11,8 @@ for stands behind its fence:
     ```python            runs
     ```text              is for readers
 
-Only addresses and places that belong to the reader's machines are replaced.
+Only addresses and places that belong to the reader's machines are replaced. A search that several
+pages show in the same words runs once, and each of these pages gets a copy of its run.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,11 +55,38 @@ def blocks(page: Path) -> list[Block]:
     return [Block(language, word, text) for language, word, text in found]
 
 
+class SharedSearches(Mapping[str, Path]):
+    """The runs of those searches with which blocks of several pages begin, by their command."""
+
+    def __init__(self, folder: Path) -> None:
+        firsts = Counter(block.text.partition("\n")[0] for page in PAGES for block in blocks(page))
+        self._folders = {
+            first: folder / str(n)
+            for n, (first, pages) in enumerate(firsts.items())
+            if first.startswith("edgeflare search examples/") and pages > 1
+        }
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._folders)
+
+    def __len__(self) -> int:
+        return len(self._folders)
+
+    def __getitem__(self, command: str) -> Path:
+        """Return the folder `runs` of a page that has this command alone; it is searched once."""
+        folder = self._folders[command]
+        if not folder.exists():
+            with stage(folder, {}) as opened:
+                opened.play(Block("bash", "", command))
+        return folder / "runs"
+
+
 class Stage:
     """The folder in which a page is played, and the process that it left running."""
 
-    def __init__(self, folder: Path, old_board: Path | None) -> None:
+    def __init__(self, folder: Path, searched: Mapping[str, Path], old_board: Path | None) -> None:
         self.folder = folder
+        self._searched = searched
         shutil.copytree(ROOT / "examples", folder / "examples")
         site = folder / "site"
         install = "--quiet --no-deps --no-build-isolation --no-index"
@@ -85,13 +114,20 @@ class Stage:
         if block.word == "server":
             self._serve(text)
         elif block.language == "bash":
-            self._run(["bash", "-e", "-c", _without_make(text)])
+            self._bash(text)
         elif block.language in ("python", "toml") and block.word:
             file = self.folder / block.word
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, encoding="utf-8")
         elif block.language == "python":
             self._run([sys.executable, "-c", text])
+
+    def _bash(self, text: str) -> None:
+        first, _, rest = text.partition("\n")
+        if first in self._searched:
+            shutil.copytree(self._searched[first], self.folder / "runs", dirs_exist_ok=True)
+            text = rest
+        self._run(["bash", "-e", "-c", _without_make(text)])
 
     def _run(self, command: list[str]) -> None:
         done = subprocess.run(
@@ -133,12 +169,19 @@ def _free_port() -> int:
 
 
 @contextmanager
-def stage(folder: Path, old_board: Path | None = None) -> Iterator[Stage]:
-    opened = Stage(folder, old_board)
+def stage(
+    folder: Path, searched: Mapping[str, Path], old_board: Path | None = None
+) -> Iterator[Stage]:
+    opened = Stage(folder, searched, old_board)
     try:
         yield opened
     finally:
         opened.close()
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory: pytest.TempPathFactory) -> SharedSearches:
+    return SharedSearches(tmp_path_factory.mktemp("searched"))
 
 
 def _runs(block: Block) -> bool:
@@ -150,11 +193,11 @@ def _runs(block: Block) -> bool:
     [page for page in PAGES if any(map(_runs, blocks(page)))],
     ids=lambda page: page.name,
 )
-def test_what_a_page_says_can_be_done(page: Path, tmp_path: Path) -> None:
+def test_what_a_page_says_can_be_done(page: Path, searched: SharedSearches, tmp_path: Path) -> None:
     told = blocks(page)
     if any("openssl " in block.text for block in told) and shutil.which("openssl") is None:
         pytest.skip("needs the openssl command to make a certificate")
-    with stage(tmp_path) as opened:
+    with stage(tmp_path, searched) as opened:
         for block in told:
             if block.word != "old_board":
                 opened.play(block)
@@ -163,7 +206,7 @@ def test_what_a_page_says_can_be_done(page: Path, tmp_path: Path) -> None:
 @pytest.mark.old_board
 def test_the_old_board_of_the_documentation(old_board_python: Path, tmp_path: Path) -> None:
     told = blocks(ROOT / "docs" / "devices.md")
-    with stage(tmp_path, old_board_python) as opened:
+    with stage(tmp_path, {}, old_board_python) as opened:
         for block in told:
             if block.language == "toml" or block.word == "old_board":
                 opened.play(block)
