@@ -33,15 +33,15 @@ WRITERS: dict[str, Callable[[Path], Path]] = {
 
 @pytest.fixture(scope="module", params=WRITERS)
 def exported(
-    request: pytest.FixtureRequest, start: Call, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, call: Call, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
     """The first finding of a search, exported and unpacked."""
     folder = tmp_path_factory.mktemp("exported")
     pair = WRITERS[request.param](folder / "pair")
-    said = start("search", pair, *SMALL, "--out", folder / "run")
+    said = call("search", pair, *SMALL, "--out", folder / "run")
     assert said.code == 0, said.err
     seed_id = json.loads((folder / "run" / "run.json").read_bytes())["findings"][0]["seed_id"]
-    said = start("export", folder / "run", seed_id, "--out", folder / "one.zip")
+    said = call("export", folder / "run", seed_id, "--out", folder / "one.zip")
     assert said.code == 0, said.err
     return unpacked(folder / "one.zip", folder / "one")
 

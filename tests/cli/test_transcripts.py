@@ -31,10 +31,10 @@ def document(run: Path) -> Document:
 
 
 @pytest.fixture(scope="module")
-def whole(start: Call, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def whole(call: Call, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("texts")
     write_text_pair(folder / "pair")
-    said = start("search", folder / "pair", *SMALL, "--fail-on", "none", "--out", folder / "run")
+    said = call("search", folder / "pair", *SMALL, "--fail-on", "none", "--out", folder / "run")
     assert said.code == 0, said.err
     return folder / "run"
 
