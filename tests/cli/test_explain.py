@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -44,10 +45,10 @@ def found(run: Path) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def searched(example: Path, start: Call, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def searched(example: Path, call: Call, tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = tmp_path_factory.mktemp("searched") / "run"
     options = ("--limit", "3", "--max-queries", "150", "--shrink", "0", "--fail-on", "none")
-    assert start("search", example, *options, "--out", run).code == 0
+    assert call("search", example, *options, "--out", run).code == 0
     assert len(found(run)) == 3
     return run
 
@@ -58,15 +59,46 @@ def run(searched: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(searched, tmp_path / "run"))
 
 
+@dataclass(frozen=True)
+class Explained:
+    """A run whose findings are all explained, and what was said."""
+
+    folder: Path
+    said: Any
+
+
+@pytest.fixture(scope="module")
+def all_explained(
+    searched: Path, call: Call, tmp_path_factory: pytest.TempPathFactory
+) -> Explained:
+    run = shutil.copytree(searched, tmp_path_factory.mktemp("explained") / "run")
+    return Explained(run, call("explain", run))
+
+
+@pytest.fixture
+def complete(all_explained: Explained, tmp_path: Path) -> Path:
+    """A run with three findings and their explanations, for the test to write into."""
+    return Path(shutil.copytree(all_explained.folder, tmp_path / "complete"))
+
+
+def forget(run: Path, *seed_ids: str) -> None:
+    """Make explanations pending again, as they are when a command was stopped before them."""
+    written = explained(run)
+    for seed_id in seed_ids:
+        del written["findings"][seed_id]
+    written["pending"]["seed_ids"] = list(map(int, seed_ids))
+    (run / "explain.json").write_text(json.dumps(written))
+
+
 @pytest.fixture(scope="module")
 def moved_away(
-    example: Path, start: Call, tmp_path_factory: pytest.TempPathFactory
+    example: Path, call: Call, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("moved")
     pair, run, now = folder / "pair", folder / "run", folder / "now"
     shutil.copytree(example, pair, ignore=shutil.ignore_patterns("*.py"))
-    options = ("--limit", "2", "--max-queries", "150", "--shrink", "0", "--fail-on", "none")
-    assert start("search", pair, *options, "--out", run).code == 0
+    options = ("--limit", "1", "--max-queries", "150", "--shrink", "0", "--fail-on", "none")
+    assert call("search", pair, *options, "--out", run).code == 0
     pair.rename(now)
     return run, now
 
@@ -146,6 +178,9 @@ def test_a_file_in_the_place_of_the_pictures_is_named(run: Path, call: Call) -> 
 
 
 def test_a_damaged_file_is_said_once_and_made_again(run: Path, call: Call) -> None:
+    document = json.loads((run / "run.json").read_bytes())
+    document["findings"] = document["findings"][:1]
+    (run / "run.json").write_text(json.dumps(document))
     (run / "explain.json").write_text('{"schema": "edgeflare.explain/v1"')
     warning = (
         f"warning: {run / 'explain.json'} is damaged: Expecting ',' delimiter: line 1 column 34"
@@ -162,20 +197,19 @@ def test_a_damaged_file_is_said_once_and_made_again(run: Path, call: Call) -> No
         assert call(*command).err == ""
 
 
-def test_an_entry_that_is_damaged_is_said_too(run: Path, call: Call) -> None:
-    chosen = found(run)[0]
-    assert call("explain", run, chosen).code == 0
-    written = explained(run)
+def test_an_entry_that_is_damaged_is_said_too(complete: Path, call: Call) -> None:
+    chosen = found(complete)[0]
+    written = explained(complete)
     del written["findings"][chosen]["verdict"]
-    (run / "explain.json").write_text(json.dumps(written))
-    for command in (("report", run, "--html"), ("export", run, chosen)):
+    (complete / "explain.json").write_text(json.dumps(written))
+    for command in (("report", complete, "--html"), ("export", complete, chosen)):
         said = call(*command)
         assert said.code == 0
         assert f"findings.{chosen} has no verdict; make it again" in said.err
 
 
-def test_the_layers_are_drawn_beside_it(run: Path, call: Call) -> None:
-    said = call("explain", run)
+def test_the_layers_are_drawn_beside_it(all_explained: Explained) -> None:
+    run, said = all_explained.folder, all_explained.said
     assert said.code == 0
     assert "█" not in said.out
     assert "explain 3/3" in said.err
@@ -235,8 +269,8 @@ def await_the_first(run: Path) -> None:
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_stopped_it_keeps_what_is_explained_and_goes_on_with_the_others(
-    run: Path, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: signal.Signals
+def test_stopped_it_keeps_what_is_explained(
+    run: Path, call: Call, tmp_path: Path, how: signal.Signals
 ) -> None:
     with slowly(run, tmp_path) as process:
         await_the_first(run)
@@ -257,14 +291,19 @@ def test_stopped_it_keeps_what_is_explained_and_goes_on_with_the_others(
     assert "Verdicts" in out
     assert call("report", run, "--html").err == ""
 
-    put_it(tmp_path, milliseconds=0)
-    monkeypatch.chdir(tmp_path)
-    said = call("explain", run, "--device", "far")
+
+def test_the_same_command_goes_on_with_what_is_left(complete: Path, call: Call) -> None:
+    *done, left = found(complete)
+    forget(complete, left)
+    stopped = explained(complete)
+
+    said = call("explain", complete)
+
     assert said.code == 0, said.err
     assert f"{len(done)} more were explained before, and are there too." in said.out
-    assert said.err.splitlines()[0].startswith(f"explain {len(done)}/{len(done + left)}")
-    whole = explained(run)
-    assert sorted(whole["findings"]) == found(run)
+    assert said.err.splitlines()[0].startswith(f"explain {len(done)}/{len(done) + 1}")
+    whole = explained(complete)
+    assert sorted(whole["findings"]) == found(complete)
     assert whole["pending"]["seed_ids"] == []
     assert {seed_id: whole["findings"][seed_id] for seed_id in done} == stopped["findings"]
 
@@ -306,21 +345,22 @@ def test_stopped_with_findings_named_it_names_those_that_are_left(
     )
 
 
-def test_a_finding_that_is_named_is_explained_whatever_is_left_over(run: Path, call: Call) -> None:
-    first, second, third = found(run)
-    assert call("explain", run, first).code == 0
-    written = explained(run)
-    assert written["pending"]["seed_ids"] == []
-    written["pending"]["seed_ids"] = [int(second), int(third)]
-    (run / "explain.json").write_text(json.dumps(written))
+def test_a_finding_that_is_named_is_explained_whatever_is_left_over(
+    complete: Path, call: Call
+) -> None:
+    first, second, third = found(complete)
+    assert explained(complete)["pending"]["seed_ids"] == []
+    forget(complete, second, third)
 
-    assert call("explain", run, second).code == 0
+    assert call("explain", complete, second).code == 0
 
-    assert explained(run)["pending"]["seed_ids"] == [int(third)]
-    assert sorted(explained(run)["findings"]) == [first, second]
-    assert "2 more were explained before" in call("explain", run).out
-    assert sorted(explained(run)["findings"]) == found(run)
-    assert "more were explained before" not in call("explain", run).out
+    assert explained(complete)["pending"]["seed_ids"] == [int(third)]
+    assert sorted(explained(complete)["findings"]) == [first, second]
+
+
+def test_without_anything_left_all_is_explained_again(complete: Path, call: Call) -> None:
+    assert "more were explained before" not in call("explain", complete).out
+    assert sorted(explained(complete)["findings"]) == found(complete)
 
 
 def _children(process: int, word: str) -> list[int]:
