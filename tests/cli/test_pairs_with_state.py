@@ -37,7 +37,7 @@ class Searched:
 
 @pytest.fixture(scope="module", params=["regression", "threshold"])
 def whole(
-    request: pytest.FixtureRequest, start: Call, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, call: Call, tmp_path_factory: pytest.TempPathFactory
 ) -> Searched:
     folder = tmp_path_factory.mktemp("state")
     values = request.param == "regression"
@@ -45,7 +45,7 @@ def whole(
     pair = write_state_pair(folder / "pair", task, 3 if values else 1)
     options = ("--limit", "4", "--max-queries", "100", "--device", "emulated-builtin")
     strategy = ("--strategy", "climb" if values else "boundary")
-    ended = start(
+    ended = call(
         *("search", pair, "--out", folder / "run", "--fail-on", "none"), *options, *strategy
     )
     assert ended.code == 0, ended.err

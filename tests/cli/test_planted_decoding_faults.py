@@ -93,15 +93,15 @@ def pair(planted: Planted, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def explained(pair: Path, planted: Planted, start: Call) -> list[dict[str, Any]]:
+def explained(pair: Path, planted: Planted, call: Call) -> list[dict[str, Any]]:
     run = pair.parent / "run"
     bounds = ("--limit", "2", "--max-queries", str(planted.queries), "--shrink", "0")
     # Between two neighbouring thresholds lies one value of a score in 8 bits, which is a tie.
     find = ("--find", "kernel", "--ties", "include", "--fail-on", "none")
-    said = start("search", pair, "--trust", *DEVICE, *find, *bounds, "--out", run)
+    said = call("search", pair, "--trust", *DEVICE, *find, *bounds, "--out", run)
     assert said.code == 0, said.err
     function = ("--function", pair / "faulty.py:decode") if planted.fault[0] else ()
-    said = start("explain", run, *function)
+    said = call("explain", run, *function)
     assert said.code == 0, said.err
     return list(json.loads((run / "explain.json").read_text())["findings"].values())
 
@@ -114,8 +114,8 @@ def test_explain_names_the_stage_and_never_kernels(
     assert all(one["verdict"]["which"] is None for one in explained)
 
 
-def test_the_dry_run_names_the_stage(pair: Path, planted: Planted, start: Call) -> None:
-    dry_run = start("search", pair, "--trust", *DEVICE, "--limit", "2", "--dry-run")
+def test_the_dry_run_names_the_stage(pair: Path, planted: Planted, call: Call) -> None:
+    dry_run = call("search", pair, "--trust", *DEVICE, "--limit", "2", "--dry-run")
     said = " ".join(dry_run.out.split())
     _, _, inputs = said.partition("input stage: the model's inputs on the device ")
     if planted.verdict == "input-stage":
@@ -127,7 +127,7 @@ def test_the_dry_run_names_the_stage(pair: Path, planted: Planted, start: Call) 
 
 
 def test_a_sound_function_gives_the_findings_of_the_named_decoding(
-    start: Call, tmp_path: Path
+    call: Call, tmp_path: Path
 ) -> None:
     folder = pair_in(tmp_path, "face_detection")
     (folder / "decode.py").write_text(DECODE)
@@ -142,7 +142,7 @@ def test_a_sound_function_gives_the_findings_of_the_named_decoding(
     findings: list[list[tuple[str, str]]] = []
     for pair in (ROOT / "examples" / "face_detection", folder):
         out = tmp_path / f"run-{len(findings)}"
-        said = start("search", pair, "--trust", *bounds, "--fail-on", "none", "--out", out)
+        said = call("search", pair, "--trust", *bounds, "--fail-on", "none", "--out", out)
         assert said.code == 0, said.err
         found = json.loads((out / "run.json").read_text())["findings"]
         findings.append([(one["sha256"], one["kind"]) for one in found])

@@ -52,7 +52,7 @@ class Asked:
 
 
 @pytest.fixture(scope="module")
-def asked(start: Call, example: Path, tmp_path_factory: pytest.TempPathFactory) -> Asked:
+def asked(call: Call, example: Path, tmp_path_factory: pytest.TempPathFactory) -> Asked:
     folder = tmp_path_factory.mktemp("rank")
     models = make_models(folder)
     options = (
@@ -61,7 +61,7 @@ def asked(start: Call, example: Path, tmp_path_factory: pytest.TempPathFactory) 
         *QUESTION,
     )
     out = folder / "ranking"
-    return Asked(models, options, out, start("rank", *options, "--out", out))
+    return Asked(models, options, out, call("rank", *options, "--out", out))
 
 
 def schema(module: Any, name: str) -> jsonschema.Draft202012Validator:
@@ -193,7 +193,7 @@ def test_a_device_that_is_not_there_is_no_mistake_of_the_user(
 
 @pytest.mark.slow
 def test_ctrl_c_keeps_what_is_complete_and_the_same_command_goes_on(
-    start: Call, asked: Asked, tmp_path: Path
+    call: Call, asked: Asked, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
     # The first model is complete; the interruption comes in the middle of the second.
@@ -217,7 +217,7 @@ def test_ctrl_c_keeps_what_is_complete_and_the_same_command_goes_on(
     assert "same command with --resume goes on" in err.splitlines()[-1]
     assert not (out / "rank.json").exists()
 
-    rest = start(*command)
+    rest = call(*command)
     assert rest.code == 0, rest.err
     assert "fashion_lenet4/dflare-published-0" not in rest.err
     assert (out / "rank.json").read_bytes() == (asked.out / "rank.json").read_bytes()
