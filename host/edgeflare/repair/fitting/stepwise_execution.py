@@ -1,0 +1,77 @@
+"""A network executed part by part on many inputs, so that a part can be changed before its turn."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.errors import UserError
+from edgeflare.models.graph_parts import Part, extract
+from edgeflare.models.kernels import Kernels
+from edgeflare.models.model_probe import HostProbe, ProbeFailed
+from edgeflare.models.tflite_graph import Graph
+
+
+class StepwiseExecution:
+    """The intermediate tensors of a network on many inputs, as far as it is executed.
+
+    Each operator is executed once. Of the tensors, those are kept that operators read which are not
+    executed yet.
+    """
+
+    def __init__(
+        self, graph: Graph, rows: NDArray[np.generic], kernels: Kernels = "builtin"
+    ) -> None:
+        """Begin before the first operator.
+
+        Args:
+            graph: of a network with one input.
+            rows: inputs, (n, ...), each of the size of the network's input and in its dtype.
+            kernels: the host's kernels that execute it.
+
+        """
+        (given,) = graph.inputs
+        self._values = {given: rows.reshape(len(rows), *graph.tensors[given].shape)}
+        self._kernels = kernels
+        self._executed = 0
+
+    def advance(self, graph: Graph, until: int) -> None:
+        """Execute the operators before a position that are not executed yet.
+
+        Args:
+            graph: of the network, with constants that these operators are executed with.
+            until: the position of the first operator that is not executed.
+
+        Raises:
+            UserError: the network cannot be cut, or the runtime refuses it or an input.
+            InfrastructureError: no worker process can be started, or it is lost.
+
+        """
+        if any(self._executed <= one.index < until for one in graph.layers):
+            part = extract(graph, self._executed, until - 1)
+            self._values.update(self._made(part, graph))
+        self._executed = max(self._executed, until)
+        waiting = {
+            tensor for one in graph.layers if one.index >= until for tensor in graph.fed(one)
+        }
+        self._values = {
+            tensor: values for tensor, values in self._values.items() if tensor in waiting
+        }
+
+    def values(self, tensor: int) -> NDArray[np.generic]:
+        """Return the raw values of a tensor that the next operator reads, (n, *its shape)."""
+        return self._values[tensor]
+
+    def _made(self, part: Part, graph: Graph) -> dict[int, NDArray[np.generic]]:
+        given = [self._values[tensor] for tensor in part.inputs]
+        rows = []
+        with HostProbe(part.content, self._kernels) as probe:
+            for number in range(len(given[0])):
+                try:
+                    rows.append(probe.run([values[number] for values in given]))
+                except ProbeFailed as failed:
+                    raise UserError(
+                        f"{graph.source} gave no answer on input {number}: {failed}"
+                    ) from failed
+        made = (np.stack(values) for values in zip(*rows, strict=True))
+        return dict(zip(part.outputs, made, strict=True))
