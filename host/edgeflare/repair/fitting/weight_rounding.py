@@ -1,0 +1,258 @@
+"""Weights rounded by GPTQ with the inputs to fit with, layer by layer, and biases after them.
+
+The layers of a quantized network are rounded in execution order. Each has the inputs that it has in
+the network as repaired so far, and its target is what the original's layer puts out: so a layer
+also moves out the errors of those before it (`InputMoments.compensating`) before its weights are
+rounded (`rounded_by_gptq`). Biases are changed by the mean that is left of the difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from edgeflare.errors import UserError
+from edgeflare.models.in_place_edit import InPlaceEdit
+from edgeflare.models.tflite_graph import Graph, GraphOp
+from edgeflare.repair.fitting.captured_tensors import captured
+from edgeflare.repair.fitting.gptq import MOST_STEPS, Real, rounded_by_gptq
+from edgeflare.repair.fitting.input_moments import InputMoments
+from edgeflare.repair.fitting.matched_layers import MatchedLayer
+from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
+from edgeflare.repair.fitting.stepwise_execution import StepwiseExecution
+from edgeflare.repair.fitting.unfolded_inputs import (
+    UNFOLDED,
+    grouped_weights,
+    unfolded_inputs,
+    ungrouped_weights,
+)
+
+_MOST_BYTES = 2**26
+"""Of unfolded inputs at once: with those of the original, errors and copies, a quarter GiB."""
+
+_CAPTURED_AT_ONCE = 32
+"""Inputs of a float network whose intermediate tensors are in memory at once."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RoundedLayer:
+    """A layer of a float network, with weights rounded to eight bits.
+
+    Attributes:
+        operator: its position.
+        weights: the constant with its weights.
+        bias: the constant with its biases; None where it has none.
+        steps: the rounded weights in steps of their scales, −127 to 127, in the constant's shape.
+        scales: one for each output channel.
+        float_bias: biases that make up for the mean that rounding changed, (channels,); None where
+            the layer has none.
+
+    """
+
+    operator: int
+    weights: int
+    bias: int | None
+    steps: NDArray[np.int8]
+    scales: NDArray[np.float32]
+    float_bias: NDArray[np.float32] | None
+
+
+def fit_rounding(network: QuantizedNetwork, progress: Callable[[int, int], None]) -> bytes:
+    """Round the int8 weights of a network anew, in place, and correct its biases.
+
+    Weights of convolutions, depthwise ones and dense layers are rounded, to the scales that the
+    file has; those of other layers stay.
+
+    Args:
+        network: as it is now.
+        progress: is told how many layers are done, and of how many.
+
+    Returns:
+        The changed file, of the same length.
+
+    Raises:
+        UserError: no layer has such weights, the runtime refuses either network or an input, or
+            constants are shared.
+        InfrastructureError: no worker process can be started.
+
+    """
+    graph, original_graph = network.graph, network.original_graph
+    targets = list(_targets(network))
+    if not targets:
+        raise UserError(
+            f"{graph.source} has no int8 weights of {', '.join(UNFOLDED)} to round: "
+            "repair it by another method"
+        )
+    edit = InPlaceEdit(network.content, graph.source)
+    execution = StepwiseExecution(graph, network.rows)
+    original = StepwiseExecution(original_graph, network.original_rows)
+    with threadpool_limits(1):
+        for done, target in enumerate(targets):
+            progress(done, len(targets))
+            layer = target.layer
+            execution.advance(graph, layer.operator)
+            original.advance(original_graph, layer.original)
+            given = execution.values(layer.inputs[0])
+            wanted = original.values(layer.original_inputs[0])
+            _round_in_place(edit, graph, target, _moments(graph, layer, given, wanted))
+            graph = Graph(edit.content(), graph.source)
+    progress(len(targets), len(targets))
+    return edit.content()
+
+
+def round_original(
+    original: bytes, rows: NDArray[np.float32], progress: Callable[[int, int], None]
+) -> tuple[RoundedLayer, ...]:
+    """Round the weights of a float network for a computation in float.
+
+    Each layer has the inputs that it has in the float network itself. The scale of a channel is its
+    greatest weight by 127.
+
+    Args:
+        original: the `.tflite` file.
+        rows: inputs to fit with, (n, ...), encoded for it.
+        progress: is told how many inputs are captured, and of how many.
+
+    Returns:
+        Its convolutions, depthwise ones and dense layers with float32 weights, in execution order.
+
+    Raises:
+        UserError: it has no such layers, or the runtime refuses it or an input.
+        InfrastructureError: no worker process can be started.
+
+    """
+    graph = Graph(original, "the original")
+    layers = [one for one in graph.layers if _has_float_weights(graph, one)]
+    if not layers:
+        raise UserError(f"{graph.source} has no float32 weights of {', '.join(UNFOLDED)} to round")
+    moments = {one.index: _no_inputs(graph, one.index, len(one.inputs) > 2) for one in layers}
+    tensors = sorted({one.inputs[0] for one in layers})
+    with threadpool_limits(1):
+        for begin in range(0, len(rows), _CAPTURED_AT_ONCE):
+            progress(begin, len(rows))
+            values = captured(original, rows[begin : begin + _CAPTURED_AT_ONCE], tensors)
+            for one in layers:
+                given = values[one.inputs[0]]
+                for some in _in_parts(graph, one.index, len(given)):
+                    real = given[some].astype(np.float32)
+                    moments[one.index].add(unfolded_inputs(graph, one.index, real))
+        progress(len(rows), len(rows))
+        return tuple(_rounded_for_float(graph, one, moments[one.index]) for one in layers)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Target:
+    """A layer of a quantized network whose weights are rounded.
+
+    Attributes:
+        layer: it and its counterpart.
+        weights: the constant with its weights.
+        real: the original's weights, (groups, outputs, k).
+        scales: those of the quantized weights, (groups, outputs).
+
+    """
+
+    layer: MatchedLayer
+    weights: int
+    real: Real
+    scales: Real
+
+
+def _targets(network: QuantizedNetwork) -> Iterator[_Target]:
+    graph = network.graph
+    for layer in network.layers:
+        if layer.name not in UNFOLDED or layer.weights is None or layer.float_weights is None:
+            continue
+        weights, given = graph.tensors[layer.weights], graph.tensors[layer.inputs[0]]
+        whole_steps = weights.dtype == "int8" and weights.scales and not any(weights.zero_points)
+        if whole_steps and (given.dtype == "float32" or len(given.scales) == 1):
+            real = grouped_weights(graph, layer.operator, layer.float_weights).astype(np.float64)
+            channels = real.shape[0] * real.shape[1]
+            scales = np.resize(np.asarray(weights.scales), channels).reshape(real.shape[:2])
+            yield _Target(layer, layer.weights, real, scales)
+
+
+def _round_in_place(
+    edit: InPlaceEdit, graph: Graph, target: _Target, moments: InputMoments
+) -> None:
+    layer, scales = target.layer, target.scales
+    steps = rounded_by_gptq(moments.compensating(target.real), moments.hessian, scales)
+    edit.set_values(target.weights, ungrouped_weights(graph, layer.operator, steps))
+    if layer.bias is None or layer.float_bias is None:
+        return
+    bias = (
+        layer.float_bias
+        + moments.output_difference(
+            target.real, steps.astype(np.float64) * scales[..., None]
+        ).ravel()
+    )
+    known = graph.tensors[layer.bias]
+    if known.dtype == "float32":
+        edit.set_values(layer.bias, bias.astype(np.float32))
+        return
+    # What kernels multiply a bias by, whatever scales the file gives it.
+    (given,) = graph.tensors[layer.inputs[0]].scales
+    most = np.iinfo(known.dtype)
+    whole = np.clip(np.rint(bias / (scales.ravel() * given)), most.min, most.max)
+    edit.set_values(layer.bias, whole.astype(known.dtype))
+
+
+def _rounded_for_float(graph: Graph, one: GraphOp, moments: InputMoments) -> RoundedLayer:
+    values = graph.values(one.inputs[1]).astype(np.float64)
+    weights = grouped_weights(graph, one.index, values)
+    largest = np.abs(weights).max(axis=-1)
+    # As float32, in which the file has them: weights are steps of exactly these.
+    scales = np.where(largest > 0, largest / MOST_STEPS, 1.0).astype(np.float32)
+    wide = scales.astype(np.float64)
+    steps = rounded_by_gptq(weights, moments.hessian, wide)
+    bias, float_bias = None, None
+    if len(one.inputs) > 2:
+        bias = one.inputs[2]
+        left = moments.output_difference(weights, steps.astype(np.float64) * wide[..., None])
+        float_bias = (graph.values(bias).astype(np.float64) + left.ravel()).astype(np.float32)
+    rounded = ungrouped_weights(graph, one.index, steps)
+    return RoundedLayer(one.index, one.inputs[1], bias, rounded, scales.ravel(), float_bias)
+
+
+def _moments(
+    graph: Graph, layer: MatchedLayer, given: NDArray[np.generic], wanted: NDArray[np.generic]
+) -> InputMoments:
+    """Return the moments of a layer's inputs, raw values, beside the original's, float ones."""
+    moments = _no_inputs(graph, layer.operator, layer.float_bias is not None)
+    tensor = graph.tensors[layer.inputs[0]]
+    for some in _in_parts(graph, layer.operator, len(given)):
+        real = tensor.real(given[some]).astype(np.float32)
+        moments.add(
+            unfolded_inputs(graph, layer.operator, real),
+            unfolded_inputs(graph, layer.operator, wanted[some].astype(np.float32)),
+        )
+    return moments
+
+
+def _no_inputs(graph: Graph, operator: int, centred: bool) -> InputMoments:
+    weights = graph.operators[operator].inputs[1]
+    empty = np.empty(graph.tensors[weights].shape, np.int8)
+    groups, _, inputs = grouped_weights(graph, operator, empty).shape
+    return InputMoments(groups, inputs, centred=centred)
+
+
+def _in_parts(graph: Graph, operator: int, count: int) -> Iterator[slice]:
+    """Yield slices of inputs of which the unfolded ones fit into memory."""
+    one = graph.operators[operator]
+    output, weights = graph.tensors[one.outputs[0]], graph.tensors[one.inputs[1]]
+    unfolded = output.size // output.shape[-1] * weights.size // weights.shape[0] * 4
+    step = max(1, _MOST_BYTES // unfolded)
+    yield from (slice(begin, begin + step) for begin in range(0, count, step))
+
+
+def _has_float_weights(graph: Graph, one: GraphOp) -> bool:
+    if one.name not in UNFOLDED:
+        return False
+    return all(
+        graph.tensors[tensor].constant and graph.tensors[tensor].dtype == "float32"
+        for tensor in one.inputs[1:3]
+    )
