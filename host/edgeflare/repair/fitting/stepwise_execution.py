@@ -16,7 +16,7 @@ class StepwiseExecution:
     """The intermediate tensors of a network on many inputs, as far as it is executed.
 
     Each operator is executed once. Of the tensors, those are kept that operators read which are not
-    executed yet.
+    executed yet: memory holds their values on all inputs.
     """
 
     def __init__(
@@ -64,14 +64,18 @@ class StepwiseExecution:
 
     def _made(self, part: Part, graph: Graph) -> dict[int, NDArray[np.generic]]:
         given = [self._values[tensor] for tensor in part.inputs]
-        rows = []
+        count = len(given[0])
+        made: list[NDArray[np.generic]] = []
         with HostProbe(part.content, self._kernels) as probe:
-            for number in range(len(given[0])):
+            for number in range(count):
                 try:
-                    rows.append(probe.run([values[number] for values in given]))
+                    outputs = probe.run([values[number] for values in given])
                 except ProbeFailed as failed:
                     raise UserError(
                         f"{graph.source} gave no answer on input {number}: {failed}"
                     ) from failed
-        made = (np.stack(values) for values in zip(*rows, strict=True))
+                if not made:
+                    made = [np.empty((count, *one.shape), one.dtype) for one in outputs]
+                for values, one in zip(made, outputs, strict=True):
+                    values[number] = one
         return dict(zip(part.outputs, made, strict=True))
