@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 import numpy as np
 import pytest
+from ai_edge_litert import schema_py_generated as schema
 
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.fitting.stepwise_execution import StepwiseExecution
+from graph_writer import GraphWriter, write_state_model
 from networks import pair_of
 from tampering import COMPRESSED, constant_of, example_input, whole, with_constant
 
@@ -56,3 +61,26 @@ def test_tensors_that_nothing_reads_any_more_are_dropped() -> None:
         2,
         *graph.tensors[graph.operators[3].inputs[0]].shape,
     )
+
+
+def test_a_network_with_several_inputs_is_refused(
+    tmp_path: Path, refusal: Callable[..., str]
+) -> None:
+    graph = Graph(write_state_model(tmp_path / "step.tflite", "INT8").read_bytes())
+    assert "2 inputs" in refusal(StepwiseExecution, graph, np.zeros((1, 3), np.int8))
+
+
+def test_an_input_that_the_network_cannot_take_is_named(
+    tmp_path: Path, refusal: Callable[..., str]
+) -> None:
+    """A part that fails: here a GATHER of an element that is not there."""
+    writer = GraphWriter()
+    x = writer.tensor("x", (1, 1), "INT32")
+    table = writer.tensor("table", (4, 2), "FLOAT32", data=np.zeros((4, 2), np.float32))
+    y = writer.tensor("y", (1, 1, 2), "FLOAT32")
+    writer.operator("GATHER", [table, x], [y], schema.GatherOptionsT())
+    z = writer.tensor("z", (1, 1, 2), "FLOAT32")
+    writer.operator("NEG", [y], [z])
+    graph = Graph(writer.save(tmp_path / "gather.tflite", [x], [z]).read_bytes())
+    execution = StepwiseExecution(graph, np.array([[[3]], [[7]]], np.int32))
+    assert "input 1" in refusal(execution.advance, graph, 1)

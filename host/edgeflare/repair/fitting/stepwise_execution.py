@@ -25,11 +25,20 @@ class StepwiseExecution:
         """Begin before the first operator.
 
         Args:
-            graph: of a network with one input.
-            rows: inputs, (n, ...), each of the size of the network's input and in its dtype.
+            graph: of the network, which has one input.
+            rows: inputs, (n, ...), n at least 1, each of the size of the network's input and in its
+                dtype.
             kernels: the host's kernels that execute it.
 
+        Raises:
+            UserError: the network has several inputs.
+
         """
+        if len(graph.inputs) != 1:
+            raise UserError(
+                f"{graph.source} has {len(graph.inputs)} inputs, but only networks with one are "
+                "executed part by part"
+            )
         (given,) = graph.inputs
         self._values = {given: rows.reshape(len(rows), *graph.tensors[given].shape)}
         self._kernels = kernels
