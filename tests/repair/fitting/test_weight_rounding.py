@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dynamic_range import quantize_weights
+from edgeflare.models.in_place_edit import InPlaceEdit
 from edgeflare.models.kernels import Kernels
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.fitting.captured_tensors import captured
@@ -115,6 +116,33 @@ def test_weights_and_biases_of_the_file_do_not_matter_and_chance_neither(fitted:
         if one.constant:
             assert (again.values(one.index) == first.values(one.index)).all()
     assert seen == [(done, 4) for done in range(5)]
+
+
+@pytest.mark.slow
+def test_a_layer_with_wrong_scales_becomes_as_good_as_a_sound_one(fitted: bytes) -> None:
+    content, graph = COMPRESSED.read_bytes(), Graph(COMPRESSED.read_bytes())
+    weights = graph.tensors[graph.operators[2].inputs[1]]
+    edit = InPlaceEdit(content)
+    wrong = [0.6 * scale for scale in weights.scales]
+    edit.set_quantization(weights.index, wrong, weights.zero_points)
+    mended = fit_rounding(_example(0, 100, edit.content()), _ignore)
+    network = _example(100, 200)
+    sound, after = _layer_errors(network, fitted), _layer_errors(network, mended)
+    assert all(after[operator] < 1.1 * sound[operator] for operator in sound), (sound, after)
+
+
+@pytest.mark.slow
+def test_logits_that_were_shifted_for_their_range_stay_shifted(fitted: bytes) -> None:
+    """A softmax does not see a shift, and ranges that were fitted before count on theirs."""
+    content = COMPRESSED.read_bytes()
+    first = Graph(fitted)
+    _, weights, bias = first.operators[9].inputs
+    steps = np.rint(2.0 / np.asarray(first.tensors[bias].scales)).astype(np.int32)
+    shifted = with_constant(content, constant_of(content, 9, 2), lambda values: values - steps)
+    again = Graph(fit_rounding(_example(0, 100, shifted), _ignore))
+    moved = again.values(bias).astype(int) - first.values(bias).astype(int)
+    assert np.abs(moved + steps).max() <= 1
+    assert (again.values(weights) == first.values(weights)).all()
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ from edgeflare.errors import UserError
 from edgeflare.models.in_place_edit import InPlaceEdit
 from edgeflare.models.tflite_graph import Graph, GraphOp
 from edgeflare.repair.fitting.captured_tensors import captured
+from edgeflare.repair.fitting.derived_biases import has_integer_bias, real_bias, write_bias
 from edgeflare.repair.fitting.gptq import MOST_STEPS, Real, rounded_by_gptq
 from edgeflare.repair.fitting.input_moments import InputMoments
 from edgeflare.repair.fitting.matched_layers import MatchedLayer
@@ -30,6 +31,7 @@ from edgeflare.repair.fitting.unfolded_inputs import (
     unfolded_inputs,
     ungrouped_weights,
 )
+from edgeflare.repair.fitting.weight_restoration import restore_weights
 
 _MOST_BYTES = 2**26
 """Of unfolded inputs at once: with those of the original, errors and copies, a quarter GiB."""
@@ -65,7 +67,7 @@ def fit_rounding(network: QuantizedNetwork, progress: Callable[[int, int], None]
     """Round the int8 weights of a network anew, in place, and correct its biases.
 
     Weights of convolutions, depthwise ones and dense layers are rounded, to the scales that the
-    file has; those of other layers stay.
+    file has, or that `restore_weights` gives where they are wrong; those of other layers stay.
 
     Args:
         network: as it is now.
@@ -80,6 +82,7 @@ def fit_rounding(network: QuantizedNetwork, progress: Callable[[int, int], None]
         InfrastructureError: no worker process can be started.
 
     """
+    network = network.with_content(restore_weights(network))
     graph, original_graph = network.graph, network.original_graph
     targets = list(_targets(network))
     if not targets:
@@ -182,23 +185,12 @@ def _round_in_place(
     layer, scales = target.layer, target.scales
     steps = rounded_by_gptq(moments.compensating(target.real), moments.hessian, scales)
     edit.set_values(target.weights, ungrouped_weights(graph, layer.operator, steps))
-    if layer.bias is None or layer.float_bias is None:
-        return
-    bias = (
-        layer.float_bias
-        + moments.output_difference(
-            target.real, steps.astype(np.float64) * scales[..., None]
-        ).ravel()
-    )
-    known = graph.tensors[layer.bias]
-    if known.dtype == "float32":
+    left = moments.output_difference(target.real, steps.astype(np.float64) * scales[..., None])
+    if has_integer_bias(graph, layer):
+        write_bias(edit, graph, layer, real_bias(graph, layer) + left.ravel())
+    elif layer.bias is not None and layer.float_bias is not None:
+        bias = layer.float_bias + left.ravel()
         edit.set_values(layer.bias, bias.astype(np.float32))
-        return
-    # What kernels multiply a bias by, whatever scales the file gives it.
-    (given,) = graph.tensors[layer.inputs[0]].scales
-    most = np.iinfo(known.dtype)
-    whole = np.clip(np.rint(bias / (scales.ravel() * given)), most.min, most.max)
-    edit.set_values(layer.bias, whole.astype(known.dtype))
 
 
 def _rounded_for_float(graph: Graph, one: GraphOp, moments: InputMoments) -> RoundedLayer:
