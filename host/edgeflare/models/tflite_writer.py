@@ -114,9 +114,7 @@ class Writer:
 
     def content(self) -> bytes:
         """Return the file."""
-        builder = _AligningBuilder(1024)
-        builder.Finish(self._model.Pack(builder), file_identifier=_IDENTIFIER)
-        return bytes(builder.Output())
+        return written(self._model)
 
     def _buffer(self, content: bytes) -> int:
         buffer = schema.BufferT()
@@ -135,6 +133,13 @@ class Writer:
         code.deprecatedBuiltinCode = min(builtin, _PLACEHOLDER)
         codes.append(code)
         return len(codes) - 1
+
+
+def written(model: Any) -> bytes:
+    """Return the file of a model that flatbuffers unpacked, with its constants aligned."""
+    builder = _AligningBuilder(1024)
+    builder.Finish(model.Pack(builder), file_identifier=_IDENTIFIER)
+    return bytes(builder.Output())
 
 
 class _AligningBuilder(flatbuffers.Builder):  # type: ignore[misc]

@@ -1,0 +1,217 @@
+"""Models rewritten by litert-quantizer: other operators in float, or other activations.
+
+Each function makes a new file of the original and says the recipe by which it was made. The
+original has to be a float `.tflite`. A file that the library wrote may be broken without a sign of
+it: `candidate_check` looks at it before it counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from edgeflare.errors import UserError
+from edgeflare.models.tflite_graph import Graph
+from edgeflare.repair.fitting.float_model import FloatModel, Recipe
+from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
+from edgeflare.repair.fitting.weight_rounding import RoundedLayer
+
+_EACH = ".*"
+_ALL = "*"
+_MIN_MAX = "min_max_uniform_quantize"
+"""Of the library's algorithms the one that takes ranges as they are given."""
+
+_LIBRARY_NAMES = {"TRANSPOSE_CONV": "CONV_2D_TRANSPOSE"}
+_WITH_WEIGHTS = frozenset(
+    {"CONV_2D", "DEPTHWISE_CONV_2D", "EMBEDDING_LOOKUP", "FULLY_CONNECTED", "TRANSPOSE_CONV"}
+)
+_PROBABILITIES = frozenset({"LOGISTIC", "SOFTMAX"})
+"""Operators whose int8 output has a fixed step of 1/256, in which the precision of what is before
+them would be lost."""
+
+_WEIGHTS = {"num_bits": 8, "symmetric": True, "granularity": "CHANNELWISE", "dtype": "INT"}
+_ONE_SCALE = {**_WEIGHTS, "granularity": "TENSORWISE"}
+"""Of dense layers whose input is quantized as it comes: tflite-runtime 2.14 takes the first scale
+for all channels there, and says nothing."""
+
+_ACTIVATIONS = {"symmetric": False, "granularity": "TENSORWISE", "dtype": "INT"}
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """A rewritten model.
+
+    Attributes:
+        content: the `.tflite` file.
+        recipe: as litert-quantizer takes it; the ranges that it was given with it are those of the
+            file.
+
+    """
+
+    content: bytes
+    recipe: Recipe
+
+
+def weights_only(network: QuantizedNetwork, rounded: Sequence[RoundedLayer] = ()) -> Rewritten:
+    """Store all weights as int8, one scale for each channel, and compute everything in float.
+
+    Args:
+        network: whose original is rewritten.
+        rounded: the layers whose weights are not to be rounded to the nearest, by GPTQ with the
+            inputs to fit with: `round_original(network.original, network.original_rows, …)`.
+
+    Raises:
+        UserError: litert-quantizer is not installed.
+        RewritingFailed: it makes no file.
+
+    """
+    model = FloatModel(network)
+    for layer in rounded:
+        model.set_rounded(layer)
+    return _rewritten(model, (_stored_int8(_EACH, _ALL),))
+
+
+def dynamic_range(network: QuantizedNetwork) -> Rewritten:
+    """Store all weights as int8, and let each operator quantize its input by the values it gets.
+
+    Dense layers have one scale for all their weights.
+
+    Raises:
+        UserError: litert-quantizer is not installed.
+        RewritingFailed: it makes no file.
+
+    """
+    rules = (
+        _rule(_EACH, _ALL, compute="INTEGER", weight_tensor_config=_WEIGHTS),
+        _rule(_EACH, "FULLY_CONNECTED", compute="INTEGER", weight_tensor_config=_ONE_SCALE),
+    )
+    return _rewritten(FloatModel(network), rules)
+
+
+def int16_activations(network: QuantizedNetwork) -> Rewritten:
+    """Compute with int16 activations and int8 weights; inputs and outputs of the model are float.
+
+    The ranges are those of the original on the inputs to fit with.
+
+    Raises:
+        UserError: litert-quantizer is not installed.
+        RewritingFailed: it makes no file.
+
+    """
+    model = FloatModel(network)
+    model.observe_ranges()
+    ends = (_unchanged(_EACH, "INPUT"), _unchanged(_EACH, "OUTPUT"))
+    return _rewritten(model, (_integer(16), *ends))
+
+
+def float_operators(
+    network: QuantizedNetwork, operators: Collection[int], rounded: Sequence[RoundedLayer] = ()
+) -> Rewritten:
+    """Compute some operators in float, with the original's weights as int8, and the rest as it is.
+
+    What is not named keeps the ranges, the weights and the biases that the compressed model has. A
+    softmax or logistic function behind a named operator is computed in float too. The model's
+    inputs and outputs stay int8 but where a float operator makes an output, or nothing else than
+    float operators reads the inputs: then all outputs, or all inputs, are float.
+
+    Args:
+        network: whose original is rewritten.
+        operators: positions in the graph of the compressed model.
+        rounded: the layers whose weights are not to be rounded to the nearest, see `weights_only`;
+            those of other operators are passed over.
+
+    Raises:
+        UserError: litert-quantizer is not installed, or an operator has no counterpart in the
+            original.
+        RewritingFailed: the library makes no file.
+
+    """
+    chosen = _with_probabilities(network.graph, operators)
+    known = {layer.operator: layer for layer in network.layers}
+    for operator in sorted(chosen - known.keys()):
+        name = network.graph.operators[operator].name
+        raise UserError(
+            f"operator {operator} of the compressed model, {name}, has no counterpart in the "
+            "original: name another one to be computed in float"
+        )
+    model = FloatModel(network)
+    model.keep_ranges()
+    for operator, layer in known.items():
+        if operator not in chosen:
+            model.keep_values(layer)
+    rules = [_integer(8)]
+    for operator in sorted(chosen):
+        layer = known[operator]
+        scope = model.scope(layer.original)
+        rules.append(_unchanged(scope, _ALL))
+        name = network.original_graph.operators[layer.original].name
+        if name in _WITH_WEIGHTS:
+            rules.append(_stored_int8(scope, _LIBRARY_NAMES.get(name, name)))
+    floating = {known[operator].original for operator in chosen}
+    for one in rounded:
+        if one.operator in floating:
+            model.set_rounded(one)
+    return _rewritten(model, (*rules, *_float_ends(network.original_graph, floating)))
+
+
+def _with_probabilities(graph: Graph, operators: Collection[int]) -> set[int]:
+    chosen = set(operators)
+    for one in graph.layers:
+        behind = {graph.made_by.get(tensor) for tensor in graph.fed(one)}
+        if one.name in _PROBABILITIES and behind & chosen:
+            chosen.add(one.index)
+    return chosen
+
+
+def _float_ends(original: Graph, floating: Collection[int]) -> list[dict[str, Any]]:
+    """Return the rules by which the model's inputs, or outputs, are float."""
+    rules = []
+    readers = {
+        one.index for one in original.layers if not set(original.inputs).isdisjoint(one.inputs)
+    }
+    if readers.issubset(floating):
+        rules.append(_unchanged(_EACH, "INPUT"))
+    if {original.made_by.get(tensor) for tensor in original.outputs} & set(floating):
+        rules.append(_unchanged(_EACH, "OUTPUT"))
+    return rules
+
+
+def _rewritten(model: FloatModel, recipe: Recipe) -> Rewritten:
+    return Rewritten(model.quantized(recipe), recipe)
+
+
+def _integer(bits: int) -> dict[str, Any]:
+    """Return the rule that computes everything on integers; int16 activations are symmetric."""
+    activations = {**_ACTIVATIONS, "num_bits": bits, "symmetric": bits == 16}
+    return _rule(
+        _EACH,
+        _ALL,
+        compute="INTEGER",
+        activation_tensor_config=activations,
+        weight_tensor_config=_WEIGHTS,
+    )
+
+
+def _stored_int8(regex: str, operation: str) -> dict[str, Any]:
+    return _rule(
+        regex, operation, compute="FLOAT", weight_tensor_config=_WEIGHTS, explicit_dequantize=True
+    )
+
+
+def _rule(regex: str, operation: str, compute: str, **config: Any) -> dict[str, Any]:
+    return {
+        "regex": regex,
+        "operation": operation,
+        "algorithm_key": _MIN_MAX,
+        "op_config": {"compute_precision": compute, "explicit_dequantize": False, **config},
+    }
+
+
+def _unchanged(regex: str, operation: str) -> dict[str, Any]:
+    return {
+        "regex": regex,
+        "operation": operation,
+        "algorithm_key": "no_quantize",
+        "op_config": {},
+    }
