@@ -1,0 +1,136 @@
+"""Whether rewritten files are whole, on real files that are and that are not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from litert_quantizer.quantizer import Quantizer
+
+from edgeflare.core.seeds import Seeds
+from edgeflare.models.compressed_model import CompressedModel, open_compressed
+from edgeflare.models.kernels import Kernels
+from edgeflare.models.model_inputs import ModelInputs
+from edgeflare.models.pair import Pair, load_pair
+from edgeflare.models.tflite import open_tflite
+from edgeflare.models.tflite_graph import Graph
+from edgeflare.repair.fitting import candidate_check
+from edgeflare.repair.fitting.candidate_check import candidate_fault
+from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
+from edgeflare.repair.fitting.quantizer import float_operators, weights_only
+from tampering import COMPRESSED, EXAMPLE, ORIGINAL, edited
+from tflite_weights import write_constant
+
+Candidate = Callable[[bytes], Pair]
+
+
+@cache
+def seeds() -> Seeds:
+    pair = load_pair(EXAMPLE)
+    with closing(open_compressed(pair, "xnnpack")) as model:
+        inputs = ModelInputs(pair.interface, model.signature.inputs, str(pair.compressed))
+        return inputs.load(pair.seeds, 40)
+
+
+@pytest.fixture
+def candidate(tmp_path: Path) -> Candidate:
+    def with_file(content: bytes) -> Pair:
+        path = tmp_path / "candidate.tflite"
+        path.write_bytes(content)
+        return replace(load_pair(EXAMPLE), compressed=path)
+
+    return with_file
+
+
+def network() -> QuantizedNetwork:
+    images = seeds().inputs.reshape(-1, 28, 28, 1)
+    return QuantizedNetwork(
+        COMPRESSED.read_bytes(),
+        ORIGINAL.read_bytes(),
+        (images.astype(np.int16) - 128).astype(np.int8),
+        images.astype(np.float32) / np.float32(255),
+    )
+
+
+@pytest.mark.slow
+def test_whole_files_have_no_fault(candidate: Candidate) -> None:
+    known = network()
+    files = [known.content, weights_only(known).content, float_operators(known, [9]).content]
+    assert [candidate_fault(candidate(content), seeds()) for content in files] == [None] * 3
+
+
+def written_by_gptq() -> bytes:
+    """What litert-quantizer writes, where its GPTQ meets static ranges behind a RESHAPE."""
+    rule = float_operators(network(), []).recipe[0]
+    recipe = [dict(rule), {**rule, "operation": "FULLY_CONNECTED", "algorithm_key": "GPTQ"}]
+    quantizer = Quantizer(bytearray(ORIGINAL.read_bytes()), recipe)
+    rows = [{"keras_tensor": row[None]} for row in network().original_rows[:4]]
+    ranges = quantizer.calibrate({"serving_default": rows}, num_threads=1)
+    made = quantizer.quantize(ranges, enable_progress_bar=False, enable_progress_report=False)
+    assert made.quantized_model is not None
+    return bytes(made.quantized_model)
+
+
+def test_a_tensor_with_bytes_of_another_type_is_named(candidate: Candidate) -> None:
+    broken = candidate(written_by_gptq())
+    with closing(open_compressed(broken, "xnnpack")) as model:
+        assert "FULLY_CONNECTED" in model.operators  # so the runtime takes it
+    said = candidate_fault(broken, seeds())
+    assert said == (
+        "tensor 4, 'arith.constant3', holds 122880 bytes, but int8 values of its shape take 30720"
+    )
+
+
+def test_a_file_that_is_no_model_is_refused_in_words(candidate: Candidate) -> None:
+    assert candidate_fault(candidate(b"TFL3" * 9), seeds()) is not None
+    cut = candidate_fault(candidate(COMPRESSED.read_bytes()[:2000]), seeds())
+    assert cut is not None
+    assert cut.startswith("candidate.tflite: ")
+
+
+def test_a_file_that_a_kernel_set_does_not_load_is_refused_in_words(candidate: Candidate) -> None:
+    def change(model: Any) -> None:
+        bias = Graph(COMPRESSED.read_bytes()).operators[9].inputs[2]
+        model.subgraphs[0].tensors[bias].shape = np.asarray([5], np.int32)
+        write_constant(model, bias, np.zeros(5, np.int32))
+
+    said = candidate_fault(candidate(edited(COMPRESSED.read_bytes(), change)), seeds())
+    assert said is not None
+    assert said.startswith("XNNPACK: ")
+
+
+def test_answers_that_are_not_finite_are_a_fault(candidate: Candidate) -> None:
+    def change(model: Any) -> None:
+        bias = Graph(ORIGINAL.read_bytes()).operators[9].inputs[2]
+        write_constant(model, bias, np.full(10, np.nan, np.float32))
+
+    said = candidate_fault(candidate(edited(ORIGINAL.read_bytes(), change)), seeds())
+    assert said == "XNNPACK: no answer on 32 of 32 seeds (invalid-output)"
+
+
+@pytest.mark.slow
+def test_kernel_sets_that_decide_differently_are_a_fault(
+    candidate: Candidate, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def shifted(model: Any) -> None:
+        bias = Graph(COMPRESSED.read_bytes()).operators[9].inputs[2]
+        write_constant(model, bias, np.roll(np.arange(10, dtype=np.int32) * 9000, 3))
+
+    other = tmp_path / "other.tflite"
+    other.write_bytes(edited(COMPRESSED.read_bytes(), shifted))
+
+    def opened(pair: Pair, kernels: Kernels) -> CompressedModel:
+        """Kernels of the reference set that compute something else."""
+        return open_tflite(other if kernels == "reference" else pair.compressed, kernels)
+
+    monkeypatch.setattr(candidate_check, "open_compressed", opened)
+    said = candidate_fault(candidate(COMPRESSED.read_bytes()), seeds())
+    assert said is not None
+    assert said.startswith("the reference kernels: other decisions than with XNNPACK on ")
+    assert said.endswith(" of 32 seeds")
