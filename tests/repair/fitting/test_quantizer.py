@@ -375,10 +375,11 @@ def test_a_model_that_the_library_does_not_rewrite_is_refused_in_one_line() -> N
         model.quantized(({**rule, "algorithm_key": "none such"},))
 
 
-def test_weights_that_the_original_has_not_as_float32_are_refused() -> None:
+def test_an_original_that_is_compressed_itself_is_refused() -> None:
     network = QuantizedNetwork(example().content, example().content, as_int8(), as_float())
-    with pytest.raises(RewritingFailed, match="weights of operator 0 of the original, CONV_2D"):
-        float_operators(network, [])
+    for rewriting in REWRITINGS.values():
+        with pytest.raises(RewritingFailed, match=r"original stores '\S+' as int(8|32), but"):
+            rewriting(network)
 
 
 def test_an_import_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from edgeflare.errors import UserError
 from edgeflare.models.tflite_file import read_model
+from edgeflare.models.tflite_graph import Graph
 from edgeflare.models.tflite_writer import written
 from edgeflare.repair.fitting.captured_tensors import each_captured
 from edgeflare.repair.fitting.gptq import MOST_STEPS
@@ -53,9 +54,11 @@ class FloatModel:
 
         Raises:
             UserError: litert-quantizer is not installed.
+            RewritingFailed: the original stores weights in fewer bits than float32.
 
         """
         self._library = _library()
+        _require_float(network.original_graph)
         self._network = network
         self._model = self._library.read_model(bytearray(network.original))
         self._main = self._model.subgraphs[0]
@@ -111,7 +114,7 @@ class FloatModel:
         A layer whose weights are not int8 with the zero point 0 stays as the original has it.
 
         Raises:
-            RewritingFailed: the original does not have the layer's weights as float32.
+            RewritingFailed: the original's layer has no weights in the same place.
 
         """
         graph = self._network.graph
@@ -123,8 +126,8 @@ class FloatModel:
         tensor = self._constant(layer, layer.weights)
         if tensor is None:
             raise RewritingFailed(
-                f"the weights of operator {layer.original} of the original, {layer.name}, are not"
-                " stored as float32: convert the original without compression"
+                f"operator {layer.original} of the original, {layer.name}, reads no float32 "
+                "constant where that of the compressed model has its weights"
             )
         raw = np.asarray(graph.values(layer.weights), np.int8)
         self._set_weights(layer.original, tensor, raw, weights.scales)
@@ -252,6 +255,15 @@ def _library() -> SimpleNamespace:
         RecipeManager=recipe_manager.RecipeManager,
         read_model=tfl_flatbuffer_utils.read_model,
     )
+
+
+def _require_float(original: Graph) -> None:
+    for tensor in original.tensors:
+        if tensor.constant and (tensor.scales or tensor.dtype == "float16"):
+            raise RewritingFailed(
+                f"{original.source} stores {tensor.name!r} as {tensor.dtype}, but litert-quantizer "
+                "rewrites float32 models alone: name the model before that compression"
+            )
 
 
 def _take_interface(model: Any, network: QuantizedNetwork) -> None:
