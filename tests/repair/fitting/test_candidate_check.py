@@ -23,7 +23,7 @@ from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.fitting import candidate_check
 from edgeflare.repair.fitting.candidate_check import candidate_fault
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
-from edgeflare.repair.fitting.quantizer import float_operators, weights_only
+from edgeflare.repair.fitting.quantizer import float_operators, int16_operators, weights_only
 from tampering import COMPRESSED, EXAMPLE, ORIGINAL, edited
 from tflite_weights import write_constant
 
@@ -61,8 +61,9 @@ def network() -> QuantizedNetwork:
 @pytest.mark.slow
 def test_whole_files_have_no_fault(candidate: Candidate) -> None:
     known = network()
-    files = [known.content, weights_only(known).content, float_operators(known, [9]).content]
-    assert [candidate_fault(candidate(content), seeds()) for content in files] == [None] * 3
+    made = [weights_only(known), float_operators(known, [9]), int16_operators(known, [9])]
+    files = [known.content, *(one.content for one in made)]
+    assert [candidate_fault(candidate(content), seeds()) for content in files] == [None] * 4
 
 
 def written_by_gptq() -> bytes:

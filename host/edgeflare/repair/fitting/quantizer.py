@@ -102,7 +102,7 @@ def int16_activations(network: QuantizedNetwork) -> Rewritten:
     model = FloatModel(network)
     model.observe_ranges()
     ends = (_unchanged(_EACH, "INPUT"), _unchanged(_EACH, "OUTPUT"))
-    return _rewritten(model, (_integer(16), *ends))
+    return _rewritten(model, (_integer(_EACH, _ALL, 16), *ends))
 
 
 def float_operators(
@@ -127,66 +127,92 @@ def float_operators(
         RewritingFailed: the library makes no file.
 
     """
-    chosen = _with_probabilities(network.graph, operators)
-    known = {layer.operator: layer for layer in network.layers}
-    for operator in sorted(chosen - known.keys()):
-        name = network.graph.operators[operator].name
-        raise UserError(
-            f"operator {operator} of the compressed model, {name}, has no counterpart in the "
-            "original: name another one to be computed in float"
-        )
+    chosen = _chosen(network, operators)
     model = FloatModel(network)
     model.keep_ranges()
-    for operator, layer in known.items():
-        if operator not in chosen:
+    for layer in network.layers:
+        if layer.operator not in chosen:
             model.keep_values(layer)
-    rules = [_integer(8)]
-    for operator in sorted(chosen):
-        layer = known[operator]
-        scope = model.scope(layer.original)
+    for one in rounded:
+        if one.operator in chosen.values():
+            model.set_rounded(one)
+    original = network.original_graph
+    rules = [_integer(_EACH, _ALL, 8)]
+    for operator in chosen.values():
+        name, scope = original.operators[operator].name, model.scope(operator)
         rules.append(_unchanged(scope, _ALL))
-        name = network.original_graph.operators[layer.original].name
         if name in _WITH_WEIGHTS:
             rules.append(_stored_int8(scope, _LIBRARY_NAMES.get(name, name)))
-    floating = {known[operator].original for operator in chosen}
-    for one in rounded:
-        if one.operator in floating:
-            model.set_rounded(one)
-    return _rewritten(model, (*rules, *_float_ends(network.original_graph, floating)))
+    readers = {
+        one.index for one in original.layers if not set(original.inputs).isdisjoint(one.inputs)
+    }
+    if readers.issubset(chosen.values()):
+        rules.append(_unchanged(_EACH, "INPUT"))
+    if _makes_an_output(original, chosen.values()):
+        rules.append(_unchanged(_EACH, "OUTPUT"))
+    return _rewritten(model, tuple(rules))
 
 
-def _with_probabilities(graph: Graph, operators: Collection[int]) -> set[int]:
+def int16_operators(network: QuantizedNetwork, operators: Collection[int]) -> Rewritten:
+    """Compute some operators on int16 activations, in ranges as they are, and the rest as it is.
+
+    All weights and biases are those of the compressed model. A softmax or logistic function behind
+    a named operator has int16 activations too. Where such an operator makes an output of the model,
+    all outputs are int16. tflite-runtime 2.14 refuses files with int8 and int16 activations.
+
+    Args:
+        network: whose original is rewritten.
+        operators: positions in the graph of the compressed model.
+
+    Raises:
+        UserError: litert-quantizer is not installed, or an operator has no counterpart in the
+            original.
+        RewritingFailed: the library makes no file.
+
+    """
+    chosen = _chosen(network, operators)
+    model = FloatModel(network)
+    model.keep_ranges()
+    for layer in network.layers:
+        model.keep_values(layer)
+    rules = [_integer(_EACH, _ALL, 8)]
+    rules += [_integer(model.scope(operator), _ALL, 16) for operator in chosen.values()]
+    if _makes_an_output(network.original_graph, chosen.values()):
+        rules.append(_integer(_EACH, "OUTPUT", 16))
+    return _rewritten(model, tuple(rules))
+
+
+def _chosen(network: QuantizedNetwork, operators: Collection[int]) -> dict[int, int]:
+    """Return named operators and softmaxes behind them, each with its counterpart's position."""
+    graph = network.graph
     chosen = set(operators)
     for one in graph.layers:
         behind = {graph.made_by.get(tensor) for tensor in graph.fed(one)}
         if one.name in _PROBABILITIES and behind & chosen:
             chosen.add(one.index)
-    return chosen
+    known = {layer.operator: layer.original for layer in network.layers}
+    for operator in sorted(chosen - known.keys()):
+        raise UserError(
+            f"operator {operator} of the compressed model, {graph.operators[operator].name}, has "
+            "no counterpart in the original: name another one"
+        )
+    return {operator: known[operator] for operator in sorted(chosen)}
 
 
-def _float_ends(original: Graph, floating: Collection[int]) -> list[dict[str, Any]]:
-    """Return the rules by which the model's inputs, or outputs, are float."""
-    rules = []
-    readers = {
-        one.index for one in original.layers if not set(original.inputs).isdisjoint(one.inputs)
-    }
-    if readers.issubset(floating):
-        rules.append(_unchanged(_EACH, "INPUT"))
-    if {original.made_by.get(tensor) for tensor in original.outputs} & set(floating):
-        rules.append(_unchanged(_EACH, "OUTPUT"))
-    return rules
+def _makes_an_output(graph: Graph, operators: Collection[int]) -> bool:
+    return any(graph.made_by.get(tensor) in operators for tensor in graph.outputs)
 
 
 def _rewritten(model: FloatModel, recipe: Recipe) -> Rewritten:
     return Rewritten(model.quantized(recipe), recipe)
 
 
-def _integer(bits: int) -> dict[str, Any]:
-    """Return the rule that computes everything on integers; int16 activations are symmetric."""
+def _integer(regex: str, operation: str, bits: int) -> dict[str, Any]:
+    """Return the rule that computes on integers; int16 activations are symmetric."""
     activations = {**_ACTIVATIONS, "num_bits": bits, "symmetric": bits == 16}
     return _rule(
-        _EACH,
-        _ALL,
+        regex,
+        operation,
         compute="INTEGER",
         activation_tensor_config=activations,
         weight_tensor_config=_WEIGHTS,
