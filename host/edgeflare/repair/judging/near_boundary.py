@@ -1,0 +1,146 @@
+"""Near-boundary inputs: images close to the decision boundary of the original.
+
+Of ordinary test images only a few lie where compression can change the label, so counts on them are
+small. These images lie there by construction, and neither the compressed model nor a repaired one
+has any part in how they are made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.errors import UserError
+
+HALVINGS = 9
+"""Halvings of a line. The two images at the ends of a part of length 1/512 are neighbours: a value
+moves by less than half a level between them, so after rounding by one level at most. With 8 they
+are neighbours too; with 19, of which the last leaves two images between which there is no other,
+the original's margin is so small that half of the images deviate whatever the compressed model is
+(on an int8 LeNet-4 796 of 1,600, of which 17 big; with 9 it is 714, of which 258 big)."""
+
+FURTHEST = 0.06
+"""The largest share of the line by which a wide input is moved away from the boundary."""
+
+LabelOf = Callable[[NDArray[np.uint8]], NDArray[np.int64]]
+"""Returns the original's labels of images: (n, H, W, C) to (n,); -1 where it gives no answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class NearBoundary:
+    """Images near the original's decision boundary, two from each line between two seeds.
+
+    Images 2i and 2i + 1 of both sets are from line i: the first lies on the side of the seed that
+    the line begins at, the second beyond the boundary.
+
+    Attributes:
+        tight: (count, H, W, C) uint8, the two neighbours on both sides of the boundary.
+        wide: (count, H, W, C) uint8, images of the same lines a little away from it.
+        rows: (count,) int64, the position of the seed on whose side of the line each image lies.
+
+    """
+
+    tight: NDArray[np.uint8]
+    wide: NDArray[np.uint8]
+    rows: NDArray[np.int64]
+
+
+def near_boundary_inputs(
+    images: NDArray[np.uint8],
+    labels: NDArray[np.int64],
+    label_of: LabelOf,
+    count: int,
+    rng: np.random.Generator,
+) -> NearBoundary:
+    """Make images on both sides of the original's decision boundary.
+
+    1. Seeds are the images to which the original gives the label that `labels` has for them.
+    2. Lines are drawn from the generator, each from a seed to one of another label, at most one
+       between the same two seeds: count / 2 of them, or as many as there are.
+    3. The image at t of a line, 0 ≤ t ≤ 1, is start + t (end - start), each value rounded to the
+       nearest level, halves towards the start.
+    4. Each line is halved 9 times, all lines in one batch: the part is kept at whose lower end the
+       original gives the label of the start and at whose upper end it does not. The images of its
+       ends are the two tight ones. They are neighbours: no value differs by more than one level.
+    5. A wide image is that of the lower end moved down, or of the upper end moved up, by a share of
+       the line that is drawn evenly from 0 to .06 for each image, and ends at the seeds.
+
+    Beyond the boundary the original may give a third label, and a wide image may lie beyond another
+    boundary: what it answers there is evaluated like that of any input.
+
+    Args:
+        images: (n, H, W, C), what the lines are drawn between.
+        labels: (n,), of the images; one below 0 means unknown.
+        label_of: the original's labels; called 10 times, with at most max(n, count / 2) images.
+        count: number of images of each set, even.
+        rng: the generator of all that is drawn.
+
+    Returns:
+        The images; fewer than `count` where there are fewer pairs of seeds of different labels.
+
+    Raises:
+        UserError: the original gives the label that is known to seeds of fewer than two labels.
+
+    """
+    rows = np.flatnonzero((labels >= 0) & (label_of(images) == labels))
+    if len(np.unique(labels[rows])) < 2:
+        raise UserError(
+            "near-boundary inputs lie between two seeds of different labels, and the original is"
+            f" right on {len(rows)} of {len(images)} seeds, all of one label or none: give more"
+            " seeds, of several classes"
+        )
+    drawn = _drawn_lines(labels[rows], count // 2, rng)
+    lines = _Lines(images, rows[drawn])
+    low, high = np.zeros(len(drawn)), np.ones(len(drawn))
+    start_labels = labels[lines.ends[:, 0]]
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        before = label_of(lines.at(middle)) == start_labels
+        low, high = np.where(before, middle, low), np.where(before, high, middle)
+    moved = rng.uniform(0.0, FURTHEST, (len(drawn), 2))
+    return NearBoundary(
+        _alternating(lines.at(low), lines.at(high)),
+        _alternating(
+            lines.at(np.maximum(low - moved[:, 0], 0.0)),
+            lines.at(np.minimum(high + moved[:, 1], 1.0)),
+        ),
+        lines.ends.reshape(-1),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """Lines between images, from the positions `ends[:, 0]` to `ends[:, 1]`."""
+
+    images: NDArray[np.uint8]
+    ends: NDArray[np.int64]
+
+    def at(self, share: NDArray[np.float64]) -> NDArray[np.uint8]:
+        """Return one image of each line: (lines, H, W, C)."""
+        start, end = (self.images[self.ends[:, side]].astype(np.float64) for side in (0, 1))
+        change = share[:, None, None, None] * (end - start)
+        rounded = np.sign(change) * np.ceil(np.abs(change) - 0.5)
+        levels: NDArray[np.uint8] = (start + rounded).astype(np.uint8)
+        return levels
+
+
+def _drawn_lines(
+    labels: NDArray[np.int64], most: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Draw pairs of positions with different labels, no two positions twice: (lines, 2)."""
+    sizes = np.unique(labels, return_counts=True)[1]
+    possible = int(len(labels) ** 2 - (sizes**2).sum()) // 2
+    drawn: dict[frozenset[int], tuple[int, int]] = {}
+    while len(drawn) < min(most, possible):
+        start, end = rng.integers(len(labels), size=2).tolist()
+        if labels[start] != labels[end]:
+            drawn.setdefault(frozenset((start, end)), (start, end))
+    return np.array(list(drawn.values()), np.int64).reshape(-1, 2)
+
+
+def _alternating(first: NDArray[np.uint8], second: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return the images of both in turns: (2 n, H, W, C)."""
+    return np.stack([first, second], axis=1).reshape(-1, *first.shape[1:])
