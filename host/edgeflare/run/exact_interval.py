@@ -20,15 +20,15 @@ def _tail_inverse(hits: int, trials: int) -> float:
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = (low + high) / 2
-        if _at_most(hits, trials, middle) > 0.025:
+        if probability_at_most(hits, trials, middle) > 0.025:
             low = middle
         else:
             high = middle
     return (low + high) / 2
 
 
-def _at_most(hits: int, trials: int, chance: float) -> float:
-    """Return the probability of so many hits or fewer."""
+def probability_at_most(hits: int, trials: int, chance: float) -> float:
+    """Return the probability of so many hits or fewer, of so many trials with that chance."""
     counts = np.arange(trials + 1, dtype=np.float64)
     logs = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1.0, trials + 1.0)))))
     choose = logs[-1] - logs - logs[::-1]
