@@ -1,0 +1,71 @@
+"""A candidate of a repair as a model of its pair, on the kernels of the twin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.campaign.opened_pair import OpenedPair, host_arm
+from edgeflare.campaign.panel import ArmModel
+from edgeflare.core.answer import Answer
+from edgeflare.models.model_inputs import ModelInputs
+from edgeflare.models.tflite import open_tflite
+
+NAME = "candidate.tflite"
+
+_AT_ONCE = 512
+"""Inputs in a batch: float inputs of a set are not encoded all at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateModel:
+    """A candidate that is open."""
+
+    _arm: ArmModel
+
+    def answers(self, images: NDArray[np.uint8], seed_ids: Sequence[int]) -> list[Answer]:
+        """Return its answers.
+
+        Args:
+            images: (n, H, W, C).
+            seed_ids: the seed that each was made from.
+
+        Raises:
+            InfrastructureError: its worker process is lost for good.
+
+        """
+        found: list[Answer] = []
+        for at in range(0, len(images), _AT_ONCE):
+            part = slice(at, at + _AT_ONCE)
+            rows = self._arm.rows(images[part], seed_ids[part])
+            found += self._arm.decoder.read(self._arm.evaluator.submit(rows).result())
+        return found
+
+
+@contextmanager
+def open_candidate(content: bytes, opened: OpenedPair) -> Iterator[CandidateModel]:
+    """Open a candidate in the place of the compressed model of its pair.
+
+    Args:
+        content: its `.tflite` file.
+        opened: the pair; its first kernel set runs the candidate.
+
+    Raises:
+        UserError: it does not load, or its inputs or outputs are not those of the pair.
+        InfrastructureError: no worker process can be started.
+
+    """
+    pair = opened.pair
+    with TemporaryDirectory(prefix="edgeflare-") as folder:
+        path = Path(folder) / NAME
+        path.write_bytes(content)
+        model = open_tflite(path, opened.ensemble[0], pair.interface.invocation)
+        with closing(model):
+            inputs = ModelInputs(pair.interface, model.signature.inputs, NAME, like=opened.inputs)
+            yield CandidateModel(host_arm(pair, NAME, model, inputs, opened.seeds))

@@ -1,0 +1,155 @@
+"""The sets of inputs that repaired models are judged on, with the answers of the models before.
+
+Sets are made from some seeds each: those to choose by from one part of the seeds, those that judge
+what was chosen from another (see `split_seeds`), so that nothing is chosen on what judges it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.campaign.opened_pair import OpenedPair
+from edgeflare.core.answer import Answer
+from edgeflare.core.arm import Arm
+from edgeflare.core.input import Input
+from edgeflare.core.seeds import Seeds, is_labelled
+from edgeflare.repair.judging.near_boundary import near_boundary_inputs
+from edgeflare.repair.judging.sampled_inputs import sample_inputs
+
+SEEDS, TIGHT, WIDE, SAMPLED, FRESH = "seeds", "tight", "wide", "sampled", "fresh"
+"""The names of the sets, in the order in which they are shown."""
+
+COUNT = 1600
+"""Inputs of each near-boundary set, and the most of the sampled ones."""
+
+Labels = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedSet:
+    """Inputs, and what the two models answer before any repair.
+
+    Attributes:
+        images: (n, H, W, C) uint8.
+        seed_ids: (n,) int64, the seed that each was made from; of fresh inputs their positions.
+        labels: (n,) int64, the true labels, of which one that is no class means unknown; None
+            where there are none.
+        original: the original's answers.
+        before: those of the compressed model, on the host with the first kernel set.
+
+    """
+
+    images: NDArray[np.uint8]
+    seed_ids: NDArray[np.int64]
+    labels: Labels | None
+    original: Sequence[Answer]
+    before: Sequence[Answer]
+
+
+def known_labels(opened: OpenedPair) -> Labels:
+    """Return a label of each seed: the true one where known, else the original's; -1 for none.
+
+    Returns:
+        (seeds,) int64.
+
+    Raises:
+        InfrastructureError: a worker process is lost for good.
+
+    """
+    seeds = opened.seeds
+    labels = _decisions(_answers(opened, seeds.inputs, range(len(seeds)), Arm.ORIGINAL))
+    if seeds.labels is None:
+        return labels
+    classes = opened.panel.reading.decoders[Arm.ORIGINAL].choices
+    return np.where(is_labelled(seeds.labels, classes), seeds.labels, labels)
+
+
+def judged_sets(
+    opened: OpenedPair,
+    labels: Labels,
+    rows: NDArray[np.int64],
+    rng: np.random.Generator,
+    count: int = COUNT,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> dict[str, JudgedSet]:
+    """Make the sets of some seeds: the seeds, `tight` and `wide` (`near_boundary`), and `sampled`.
+
+    Args:
+        opened: the pair, a classifier of images, on the kernels of the device.
+        labels: of all its seeds, as `known_labels` returns them.
+        rows: positions of the seeds that all inputs are made from.
+        rng: the generator of all that is drawn.
+        count: inputs of each near-boundary set, and the most of the sampled ones.
+        progress: is called with the number of sets that are made, and that of all.
+
+    Raises:
+        UserError: the original gives the known label to seeds of fewer than two labels.
+        InfrastructureError: a worker process is lost for good.
+
+    """
+    ids = np.array(opened.seeds.ids or range(len(opened.seeds)), np.int64)
+
+    def made(images: NDArray[np.uint8], of: NDArray[np.int64], true: Labels | None) -> JudgedSet:
+        return _judged_set(opened, images, ids[of], true)
+
+    def label_of(images: NDArray[np.uint8]) -> Labels:
+        anyone = [int(ids[0])] * len(images)
+        return _decisions(_answers(opened, images, anyone, Arm.ORIGINAL))
+
+    def twin(inputs: Sequence[Input], of: Sequence[int]) -> list[Answer]:
+        return _answers(opened, inputs, ids[list(of)].tolist(), Arm.TWIN)
+
+    seeds = opened.seeds
+    sets: dict[str, JudgedSet] = {}
+    true = None if seeds.labels is None else seeds.labels[rows]
+    sets[SEEDS] = made(seeds.inputs[rows], rows, true)
+    progress(1, 4)
+    near = near_boundary_inputs(seeds.inputs[rows], labels[rows], label_of, count, rng)
+    sets[TIGHT] = made(near.tight, rows[near.rows], None)
+    progress(2, 4)
+    sets[WIDE] = made(near.wide, rows[near.rows], None)
+    progress(3, 4)
+    sets[SAMPLED] = made(*sample_inputs(opened, rows, twin, count, rng), None)
+    progress(4, 4)
+    return sets
+
+
+def fresh_set(opened: OpenedPair, fresh: Seeds) -> JudgedSet:
+    """Return the set of fresh inputs, which nobody made or chose.
+
+    Args:
+        opened: the pair.
+        fresh: the inputs, as `opened.inputs.load` returns them.
+
+    Raises:
+        InfrastructureError: a worker process is lost for good.
+
+    """
+    return _judged_set(opened, fresh.inputs, np.arange(len(fresh)), fresh.labels)
+
+
+def _judged_set(
+    opened: OpenedPair,
+    images: NDArray[np.uint8],
+    seed_ids: NDArray[np.int64],
+    labels: Labels | None,
+) -> JudgedSet:
+    arms = (Arm.ORIGINAL, Arm.TWIN)
+    asked = list(opened.evaluate(list(images), seed_ids.tolist(), arms))
+    original, before = ([one.outcome[arm] for one in asked] for arm in arms)
+    return JudgedSet(images, seed_ids, labels, original, before)
+
+
+def _answers(
+    opened: OpenedPair, inputs: Iterable[Input], seed_ids: Sequence[int], arm: Arm
+) -> list[Answer]:
+    evaluated = opened.evaluate(list(inputs), seed_ids, (arm,))
+    return [one.outcome[arm] for one in evaluated]
+
+
+def _decisions(answers: Sequence[Answer]) -> Labels:
+    return np.array([-1 if one.decision is None else one.decision for one in answers], np.int64)

@@ -1,0 +1,268 @@
+"""The judgement of a repaired model: what is counted on each set of inputs, before and after.
+
+An input *deviates* where the labels of original and compressed model differ, ties included. *Big*
+deviations are those of inputs on which the original's two best probabilities are more than 1/128
+apart, so that they are more than a matter of rounding; *strict* ones are those with no tie on
+either side. A repair that removes ties turns many of them into strict deviations, so that models
+are compared by the first two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.campaign.opened_pair import OpenedPair
+from edgeflare.core.answer import Answer
+from edgeflare.core.seeds import is_labelled
+from edgeflare.errors import EdgeFlareError
+from edgeflare.repair.judging.candidate_model import open_candidate
+from edgeflare.repair.judging.judged_inputs import SAMPLED, TIGHT, WIDE, JudgedSet
+from edgeflare.repair.judging.sign_test import sign_test
+
+BIG_MARGIN = 1 / 128
+"""The margin of the original's probabilities above which a deviation is a big one: two steps of an
+output of 8 bits."""
+
+SCORED = (TIGHT, WIDE, SAMPLED)
+"""The sets by which candidates are compared; deviating seeds are too few."""
+
+LEAST_DEVIATING = 20
+"""Deviations before, below which a set is pooled with others for the score."""
+
+Labels = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What is counted of one model on one set.
+
+    Attributes:
+        asked: number of inputs.
+        deviating: those on which the model's label is not the original's, ties included.
+        big: those of them on which the original's margin of probability is above 1/128.
+        strict: those of `deviating` without a tie on either side.
+        failed: inputs on which original or model gave no answer; they count nowhere else.
+        right: labelled inputs to which the model gives the true label; None where none is labelled.
+        labelled: number of labelled inputs that both models answered.
+
+    """
+
+    asked: int
+    deviating: int
+    big: int
+    strict: int
+    failed: int
+    right: int | None
+    labelled: int
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """On how many inputs two models differ in being right.
+
+    Attributes:
+        mended: inputs on which the model before is wrong, and the one after is not.
+        broken: inputs on which the model after is wrong, and the one before is not.
+        p: that the two are so uneven by chance; two-sided exact sign test.
+
+    """
+
+    mended: int
+    broken: int
+    p: float
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A candidate beside the compressed model before, by the name of the set.
+
+    Attributes:
+        before: figures of the compressed model before.
+        after: figures of the candidate.
+        changes: inputs that the candidate mends or breaks, judged by the original's labels.
+        accuracy: the same judged by true labels; only of sets that have some.
+
+    """
+
+    before: Mapping[str, Figures]
+    after: Mapping[str, Figures]
+    changes: Mapping[str, Change]
+    accuracy: Mapping[str, Change]
+
+    @property
+    def score(self) -> float:
+        """One number to choose by, smaller is better; see `score`."""
+        return score(self.before, self.after)
+
+
+@dataclass(frozen=True, slots=True)
+class SetAside:
+    """A candidate that is not judged, and why: one line."""
+
+    reason: str
+
+
+def judged(
+    content: bytes, opened: OpenedPair, sets: Mapping[str, JudgedSet]
+) -> Judgement | SetAside:
+    """Judge a candidate on the kernels of the twin.
+
+    Args:
+        content: the candidate's `.tflite` file.
+        opened: the pair that it is a candidate of.
+        sets: the inputs, by name.
+
+    Returns:
+        The figures; or why there are none: the candidate does not load, has other outputs than the
+        pair, or crashes, hangs or gives NaN on an input that the compressed model answers.
+
+    """
+    after: dict[str, list[Answer]] = {}
+    try:
+        with open_candidate(content, opened) as candidate:
+            for name, inputs in sets.items():
+                after[name] = candidate.answers(inputs.images, inputs.seed_ids.tolist())
+                failures = _new_failures(inputs.before, after[name])
+                if failures:
+                    number = f"{len(failures)} of {len(inputs.images)} inputs"
+                    return SetAside(f"{failures[0]} on {number} of the set {name!r}")
+    except EdgeFlareError as error:  # whatever is wrong with it, other candidates are judged
+        return SetAside(str(error))
+    return Judgement(
+        {name: figures(one.original, one.before, one.labels) for name, one in sets.items()},
+        {name: figures(one.original, after[name], one.labels) for name, one in sets.items()},
+        {name: change(one.original, one.before, after[name]) for name, one in sets.items()},
+        {
+            name: accuracy_change(one.labels, one.before, after[name])
+            for name, one in sets.items()
+            if one.labels is not None
+        },
+    )
+
+
+def figures(original: Sequence[Answer], arm: Sequence[Answer], labels: Labels | None) -> Figures:
+    """Count one model's answers beside the original's.
+
+    Args:
+        original: the original's answers.
+        arm: the model's answers to the same inputs.
+        labels: the true labels, (inputs,); None where there are none, and one that is no class
+            means unknown.
+
+    """
+    both = [_answered(*pair) for pair in zip(original, arm, strict=True)]
+    pairs = [(f, g) for f, g, good in zip(original, arm, both, strict=True) if good]
+    deviating = [(f, g) for f, g in pairs if f.differs(g)]
+    right = [] if labels is None else _right(labels[both], [g for _, g in pairs])
+    known = [one for one in right if one is not None]
+    return Figures(
+        asked=len(arm),
+        deviating=len(deviating),
+        big=sum(f.lead() > BIG_MARGIN for f, _ in deviating),
+        strict=sum(not f.differs_by_tie(g) for f, g in deviating),
+        failed=len(arm) - len(pairs),
+        right=sum(known) if known else None,
+        labelled=len(known),
+    )
+
+
+def change(original: Sequence[Answer], before: Sequence[Answer], after: Sequence[Answer]) -> Change:
+    """Count the inputs that no longer deviate, and those that begin to; ties included.
+
+    An input on which one of the three gave no answer is left out.
+    """
+    return _change(
+        (f.differs(g), f.differs(repaired))
+        for f, g, repaired in zip(original, before, after, strict=True)
+        if _answered(f, g, repaired)
+    )
+
+
+def accuracy_change(labels: Labels, before: Sequence[Answer], after: Sequence[Answer]) -> Change:
+    """Count the labelled inputs on which one of two models is right alone: McNemar's exact test.
+
+    Args:
+        labels: (inputs,); one that is no class means unknown.
+        before: answers of the one.
+        after: answers of the other.
+
+    """
+    both = [_answered(*pair) for pair in zip(before, after, strict=True)]
+    pairs = [(g, h) for g, h, good in zip(before, after, both, strict=True) if good]
+    right = [_right(labels[both], [pair[side] for pair in pairs]) for side in (0, 1)]
+    return _change((not g, not h) for g, h in zip(*right, strict=True) if g is not None)
+
+
+def score(before: Mapping[str, Figures], after: Mapping[str, Figures]) -> float:
+    """Return one number to choose a candidate by; smaller is better, and 1 is no change.
+
+    For each of the sets `tight`, `wide` and `sampled` that there are it is
+
+        (deviating after + big after) / (deviating before + big before),
+
+    and the score is their mean, so that a set counts no more for having more deviations. Sets of
+    fewer than 20 deviations before would be ratios of chance: they are pooled, their counts added
+    up, and with them the next larger set where there are still fewer than 20. Where nothing
+    deviated before, each deviation after adds 1.
+
+    Args:
+        before: the figures of the compressed model, by the name of the set.
+        after: those of the candidate on the same sets.
+
+    """
+    names = sorted(before.keys() & set(SCORED), key=lambda name: (before[name].deviating, name))
+    few: list[str] = []
+    pools = [few]
+    for name in names:
+        pooled = sum(before[one].deviating for one in few)
+        if before[name].deviating < LEAST_DEVIATING or 0 < pooled < LEAST_DEVIATING:
+            few.append(name)
+        else:
+            pools.append([name])
+    ratios = [
+        _ratio(*(sum(of[name].deviating + of[name].big for name in pool) for of in (before, after)))
+        for pool in pools
+        if pool
+    ]
+    return sum(ratios) / len(ratios)
+
+
+def _ratio(before: int, after: int) -> float:
+    return after / before if before else 1.0 + after
+
+
+def _change(wrong: Iterable[tuple[bool, bool]]) -> Change:
+    """Count the inputs on which one of two models is wrong alone."""
+    mended = broken = 0
+    for before, after in wrong:
+        mended += before and not after
+        broken += after and not before
+    return Change(mended, broken, sign_test(mended, broken))
+
+
+def _answered(*answers: Answer) -> bool:
+    return all(answer.failure is None for answer in answers)
+
+
+def _right(labels: Labels, answers: Sequence[Answer]) -> list[bool | None]:
+    """Return whether each answer is the true label; None where that is unknown."""
+    if not answers:
+        return []
+    known = is_labelled(labels, len(answers[0].probabilities))
+    return [
+        answer.decision == label if there else None
+        for answer, label, there in zip(answers, labels.tolist(), known.tolist(), strict=True)
+    ]
+
+
+def _new_failures(before: Sequence[Answer], after: Sequence[Answer]) -> list[str]:
+    """Return why the candidate gave no answer, for each input that had one before."""
+    return [
+        repaired.failure
+        for answer, repaired in zip(before, after, strict=True)
+        if repaired.failure is not None and answer.failure is None
+    ]
