@@ -25,6 +25,7 @@ from edgeflare.repair.judging.judgement import (
     score,
 )
 from tampering import EXAMPLE
+from tflite_file import Step, write_tflite
 from tflite_weights import Weights, mutated
 
 
@@ -159,6 +160,23 @@ def test_a_model_of_other_inputs_is_set_aside(
     found = judged(content, opened, sets)
     assert isinstance(found, SetAside)
     assert "candidate.tflite" in found.reason
+
+
+@pytest.mark.slow
+def test_a_model_of_other_classes_is_set_aside(
+    opened: OpenedPair, sets: Mapping[str, JudgedSet]
+) -> None:
+    five = (1, 5)
+    weights, bias = np.ones((5, 1), np.float32), np.arange(5, dtype=np.float32)
+    steps = [
+        Step("mean", "MEAN", ("image",), (1, 1)),
+        Step("scores", "FULLY_CONNECTED", ("mean",), five, weights, bias),
+        Step("probabilities", "SOFTMAX", ("scores",), five),
+    ]
+    found = judged(write_tflite(steps, (1, 28, 28, 1)), opened, sets)
+    assert isinstance(found, SetAside)
+    assert "5" in found.reason
+    assert "10" in found.reason
 
 
 @pytest.mark.slow

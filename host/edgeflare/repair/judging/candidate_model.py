@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from edgeflare.campaign.opened_pair import OpenedPair, host_arm
 from edgeflare.campaign.panel import ArmModel
 from edgeflare.core.answer import Answer
+from edgeflare.core.arm import Arm
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.tflite import open_tflite
 
@@ -68,4 +69,7 @@ def open_candidate(content: bytes, opened: OpenedPair) -> Iterator[CandidateMode
         model = open_tflite(path, opened.ensemble[0], pair.interface.invocation)
         with closing(model):
             inputs = ModelInputs(pair.interface, model.signature.inputs, NAME, like=opened.inputs)
-            yield CandidateModel(host_arm(pair, NAME, model, inputs, opened.seeds))
+            arm = host_arm(pair, NAME, model, inputs, opened.seeds)
+            task, original = pair.interface.opened_task, opened.panel.reading.decoders[Arm.ORIGINAL]
+            task.require_pair(original, arm.decoder, pair.classes)
+            yield CandidateModel(arm)
