@@ -25,6 +25,9 @@ from edgeflare.run.plan import Plan
 from edgeflare.search.operator_pool import domain_operators
 from edgeflare.search.strategy import AskTellSearch, Start
 
+_AT_ONCE = 128
+"""Searches that are told answers together; they find about 900 inputs."""
+
 TwinAnswers = Callable[[Sequence[Input], Sequence[int]], Sequence[Answer]]
 """Returns the twin's answers to inputs, given the positions of their seeds."""
 
@@ -38,9 +41,9 @@ def sample_inputs(
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Sample mutants of seeds on which the twin's margin is below .25, ties included.
 
-    The margin is that of probabilities. Four searches begin at each seed, within the default
-    bounds and with the default operators of the pair's domain. Of what they find `most` inputs are
-    drawn where there are more.
+    The margin is that of probabilities. Searches begin at all seeds, in a drawn order and within
+    the default bounds and with the default operators of the pair's domain, at most four at each,
+    until there are enough inputs; then `most` of them are drawn.
 
     Args:
         opened: the pair.
@@ -54,22 +57,35 @@ def sample_inputs(
         rows: (n,) int64, the position of each one's seed.
 
     """
-    starts = _starts(opened, np.tile(rows, ROUNDS), answers, rng)
-    open_searches = [(row, AskTellSearch(cross_boundary(start))) for row, start in starts]
+    order = np.concatenate([rng.permutation(rows) for _ in range(ROUNDS)])
     near: list[tuple[int, Input]] = []
-    while open_searches:
-        asked = [(row, search.ask()[0].input) for row, search in open_searches]
-        told = answers([mutant for _, mutant in asked], [row for row, _ in asked])
-        for one, (_, search), answer in zip(asked, open_searches, told, strict=True):
-            search.tell([Outcome({Arm.DEVICE: answer})])
-            if answer.failure is None and answer.lead() < NEAR_MARGIN:
-                near.append(one)
-        open_searches = [(row, search) for row, search in open_searches if search.ask()]
+    for at in range(0, len(order), _AT_ONCE):
+        if len(near) >= most:
+            break
+        near += _near(_starts(opened, order[at : at + _AT_ONCE], answers, rng), answers)
     if len(near) > most:
         near = [near[at] for at in np.sort(rng.choice(len(near), most, replace=False))]
     shape = (-1, *opened.seeds.inputs.shape[1:])
     images = np.array([mutant for _, mutant in near], np.uint8).reshape(shape)
     return images, np.array([row for row, _ in near], np.int64)
+
+
+def _near(starts: Sequence[tuple[int, Start]], answers: TwinAnswers) -> list[tuple[int, Input]]:
+    """Return the inputs near the boundary that searches query, with the positions of their seeds.
+
+    All searches are told the answers to one query each in one batch.
+    """
+    near: list[tuple[int, Input]] = []
+    searches = [(row, AskTellSearch(cross_boundary(start))) for row, start in starts]
+    while searches:
+        asked = [(row, search.ask()[0].input) for row, search in searches]
+        told = answers([mutant for _, mutant in asked], [row for row, _ in asked])
+        for one, (_, search), answer in zip(asked, searches, told, strict=True):
+            search.tell([Outcome({Arm.DEVICE: answer})])
+            if answer.failure is None and answer.lead() < NEAR_MARGIN:
+                near.append(one)
+        searches = [(row, search) for row, search in searches if search.ask()]
+    return near
 
 
 def _starts(
