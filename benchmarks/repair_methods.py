@@ -1,0 +1,170 @@
+"""Changed files of a compressed model side by side, on inputs that nobody fitted them to.
+
+    python benchmarks/repair_methods.py PAIRS_FOLDER --images NAME=NPZ … [--files NAME=FILE …]
+
+For each pair that --images names: the compressed model as it is, its `variants/`, and the files
+that --files names for it, judged on all the images, and on near-boundary and sampled inputs made
+from some of them. The tables are Markdown; a cell has deviating / strict / big.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+from time import monotonic
+
+import numpy as np
+
+from edgeflare.campaign.opened_pair import OpenedPair, open_pair
+from edgeflare.core.goal import Goal
+from edgeflare.core.seeds import Seeds
+from edgeflare.devices.profile import Profile
+from edgeflare.devices.profile_lookup import find_profile
+from edgeflare.errors import EdgeFlareError
+from edgeflare.models.model_inputs import ModelInputs
+from edgeflare.models.pair import Pair, load_pair
+from edgeflare.repair.judging.judged_inputs import (
+    COUNT,
+    FRESH,
+    SAMPLED,
+    TIGHT,
+    WIDE,
+    JudgedSet,
+    fresh_set,
+    judged_sets,
+    known_labels,
+)
+from edgeflare.repair.judging.judgement import Figures, Judgement, SetAside, judged
+from edgeflare.run.plan import Plan
+
+SHOWN = (FRESH, TIGHT, WIDE, SAMPLED)
+
+BATCH, BATCHES = 64, 30
+"""Inputs in a timed batch, and how many of them the median is taken."""
+
+
+def main() -> int:
+    arguments = parse()
+    profile = find_profile(arguments.device)
+    for name, path in named(arguments.images):
+        pair = load_pair(arguments.folder / name)
+        files = [Path(file) for of, file in named(arguments.files) if of == name]
+        variants = sorted((arguments.folder / name / "variants").glob("*.tflite"))
+        with ExitStack() as stack:
+            opened, fresh = open_with_images(pair, Path(path), profile, arguments, stack)
+            begun = monotonic()
+            sets = made_sets(opened, fresh, arguments)
+            seconds = monotonic() - begun
+            print(f"\n{name}: {seconds:.0f} s for the sets", file=sys.stderr, flush=True)
+            print("\n".join(table(opened, sets, [pair.compressed, *variants, *files])), flush=True)
+    return 0
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path, help="holds pair folders")
+    parser.add_argument("--images", nargs="+", required=True, help="NAME=NPZ, images of a pair")
+    parser.add_argument("--files", nargs="+", default=[], help="NAME=FILE, of a pair to judge")
+    parser.add_argument("--limit", type=int, help="take the first so many images only")
+    parser.add_argument("--seeds", type=int, default=1000, help="images that inputs are made from")
+    parser.add_argument("--count", type=int, default=COUNT, help="inputs of each set made of them")
+    parser.add_argument("--rng-seed", type=int, default=0)
+    parser.add_argument("--device", default="emulated-xnnpack")
+    return parser.parse_args()
+
+
+def named(settings: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for setting in settings:
+        name, _, value = setting.partition("=")
+        yield name, value
+
+
+def open_with_images(
+    pair: Pair, path: Path, profile: Profile, arguments: argparse.Namespace, stack: ExitStack
+) -> tuple[OpenedPair, Seeds]:
+    """Open a pair with some of the images as its seeds; return all images as well."""
+    loaded: list[Seeds] = []
+
+    def draw(inputs: ModelInputs) -> Seeds:
+        images = inputs.load(path, arguments.limit)
+        loaded.append(images)
+        rng = np.random.default_rng(arguments.rng_seed)
+        rows = rng.permutation(len(images))[: arguments.seeds]
+        labels = None if images.labels is None else images.labels[rows]
+        names = tuple(images.names[row] for row in rows.tolist())
+        return replace(images, inputs=images.inputs[rows], labels=labels, names=names)
+
+    kernels = (profile.kernels,)
+    plan = Plan("boundary", Goal(), (profile.name,), ensemble=kernels)
+    return open_pair(pair, plan, [profile], stack, draw), loaded[0]
+
+
+def made_sets(
+    opened: OpenedPair, fresh: Seeds, arguments: argparse.Namespace
+) -> dict[str, JudgedSet]:
+    labels, rng = known_labels(opened), np.random.default_rng(arguments.rng_seed)
+    made = judged_sets(opened, labels, np.arange(len(opened.seeds)), rng, arguments.count)
+    return {FRESH: fresh_set(opened, fresh), **made}
+
+
+def table(
+    opened: OpenedPair, sets: Mapping[str, JudgedSet], files: Sequence[Path]
+) -> Iterator[str]:
+    counts = ", ".join(f"{name} {len(sets[name].images):,}" for name in SHOWN)
+    yield f"**{opened.pair.name}** on {opened.devices[0].profile.name}: {counts}\n"
+    yield f"| file | {' | '.join(SHOWN)} | right | mended, broken, p | score | KiB | µs |"
+    yield "|---|" + "--:|" * (len(SHOWN) + 5)
+    for file in files:
+        judgement = judged(file.read_bytes(), opened, sets)
+        cells = set_aside(judgement) if isinstance(judgement, SetAside) else shown(judgement)
+        cells += [f"{file.stat().st_size / 1024:.1f}", microseconds(opened, file)]
+        yield f"| {file.stem} | {' | '.join(cells)} |"
+
+
+def set_aside(judgement: SetAside) -> list[str]:
+    return [judgement.reason, *[""] * (len(SHOWN) + 2)]
+
+
+def shown(judgement: Judgement) -> list[str]:
+    after, change = judgement.after, judgement.changes[FRESH]
+    right = after[FRESH].right
+    return [
+        *(counted(after[name]) for name in SHOWN),
+        "–" if right is None else f"{right / after[FRESH].labelled:.2%}",
+        f"{change.mended}, {change.broken}, {change.p:.1g}",
+        f"{judgement.score:.2f}",
+    ]
+
+
+def counted(figures: Figures) -> str:
+    return f"{figures.deviating} / {figures.strict} / {figures.big}"
+
+
+def microseconds(opened: OpenedPair, file: Path) -> str:
+    """Return the median time of one input on the device."""
+    device, pair = opened.devices[0], opened.pair
+    kernels, threads = device.profile.kernels, device.profile.threads
+    images = opened.seeds.inputs[np.arange(BATCH) % len(opened.seeds)]
+    try:
+        with closing(device.open_as(file, kernels, threads, pair.interface.invocation)) as session:
+            taken = session.signature.inputs
+            inputs = ModelInputs(pair.interface, taken, file.name, like=opened.inputs)
+            rows = inputs.encoder().encode(images)
+            batches = [session.submit(rows).result().busy_seconds for _ in range(BATCHES + 1)]
+    except EdgeFlareError:
+        return "–"
+    return f"{median(batches[1:]) / BATCH * 1e6:.0f}"
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except EdgeFlareError as error:
+        sys.exit(str(error))
