@@ -11,20 +11,23 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from statistics import median
 from time import monotonic
 
 import numpy as np
+from numpy.typing import NDArray
 
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
 from edgeflare.core.goal import Goal
 from edgeflare.core.seeds import Seeds
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profile
+from edgeflare.devices.session import DeviceSession
 from edgeflare.errors import EdgeFlareError
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair, load_pair
@@ -59,8 +62,7 @@ def main() -> int:
             opened, fresh = open_with_images(pair, Path(path), profile, arguments, stack)
             begun = monotonic()
             sets = made_sets(opened, fresh, arguments)
-            seconds = monotonic() - begun
-            print(f"\n{name}: {seconds:.0f} s for the sets", file=sys.stderr, flush=True)
+            print(f"{name}: {monotonic() - begun:.0f} s for the sets", file=sys.stderr, flush=True)
             print("\n".join(table(opened, sets, [pair.compressed, *variants, *files])), flush=True)
     return 0
 
@@ -121,10 +123,11 @@ def table(
     yield f"**{opened.pair.name}** on {opened.devices[0].profile.name}: {counts}\n"
     yield f"| file | {' | '.join(SHOWN)} | right | mended, broken, p | score | KiB | µs |"
     yield "|---|" + "--:|" * (len(SHOWN) + 5)
+    latencies = microseconds(opened, files)
     for file in files:
         judgement = judged(file.read_bytes(), opened, sets)
         cells = set_aside(judgement) if isinstance(judgement, SetAside) else shown(judgement)
-        cells += [f"{file.stat().st_size / 1024:.1f}", microseconds(opened, file)]
+        cells += [f"{file.stat().st_size / 1024:.1f}", latencies.get(file, "–")]
         yield f"| {file.stem} | {' | '.join(cells)} |"
 
 
@@ -147,20 +150,30 @@ def counted(figures: Figures) -> str:
     return f"{figures.deviating} / {figures.strict} / {figures.big}"
 
 
-def microseconds(opened: OpenedPair, file: Path) -> str:
-    """Return the median time of one input on the device."""
+def microseconds(opened: OpenedPair, files: Sequence[Path]) -> dict[Path, str]:
+    """Return the median time of one input on the device; the files take turns, batch by batch."""
     device, pair = opened.devices[0], opened.pair
     kernels, threads = device.profile.kernels, device.profile.threads
     images = opened.seeds.inputs[np.arange(BATCH) % len(opened.seeds)]
-    try:
-        with closing(device.open_as(file, kernels, threads, pair.interface.invocation)) as session:
-            taken = session.signature.inputs
-            inputs = ModelInputs(pair.interface, taken, file.name, like=opened.inputs)
-            rows = inputs.encoder().encode(images)
-            batches = [session.submit(rows).result().busy_seconds for _ in range(BATCHES + 1)]
-    except EdgeFlareError:
-        return "–"
-    return f"{median(batches[1:]) / BATCH * 1e6:.0f}"
+    times: dict[Path, list[float]] = {}
+    with ExitStack() as stack:
+        timed: dict[Path, Callable[[], float]] = {}
+        for file in files:
+            try:
+                session = device.open_as(file, kernels, threads, pair.interface.invocation)
+                taken = stack.enter_context(closing(session)).signature.inputs
+                inputs = ModelInputs(pair.interface, taken, file.name, like=opened.inputs)
+            except EdgeFlareError:  # one that the device refuses has no time
+                continue
+            timed[file] = partial(seconds, session, inputs.encoder().encode(images))
+        for _ in range(BATCHES + 1):
+            for file, run in timed.items():
+                times.setdefault(file, []).append(run())
+    return {file: f"{median(of[1:]) / BATCH * 1e6:.0f}" for file, of in times.items()}
+
+
+def seconds(session: DeviceSession, rows: NDArray[np.generic]) -> float:
+    return session.submit(rows).result().busy_seconds
 
 
 if __name__ == "__main__":
