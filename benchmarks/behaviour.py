@@ -135,7 +135,7 @@ def whole_case(pair: Path) -> Case:
             ("explain", run),
             ("replay", run, "--out", "{out}/replay", "--fail-on", "any"),
             ("report", run, "--html", "--junit", "--csv"),
-            ("repair", run, "--out", "{out}/repair", "--rounds", "2"),
+            ("repair", run, "--method", "shifts", "--out", "{out}/repair", "--rounds", "2"),
         ),
     )
 

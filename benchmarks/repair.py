@@ -2,9 +2,10 @@
 
     python benchmarks/repair.py PAIRS_FOLDER --test lenet5_mnist_int8=mnist_test.npz …
 
-For each pair: a search for strict triggers, `edgeflare repair` on it with the test images that
---test names, and the search again; then the first seeds before and after with `dflare`. Every step
-is kept in --out and none is done twice, so the script can be stopped with Ctrl-C and started again.
+For each pair: a search for strict triggers, `edgeflare repair --method shifts` on it with the test
+images that --test names, and the search again; then the first seeds before and after with `dflare`.
+Every step is kept in --out and none is done twice, so the script can be stopped with Ctrl-C and
+started again.
 The tables are Markdown.
 """
 
@@ -64,7 +65,8 @@ def repaired(pair: Path, out: Path, test: str | None) -> dict[str, Any]:
     document = out / "repaired" / "repair.json"
     if not document.is_file():
         options = [] if test is None else ["--test", test]
-        call("repair", out / "before", "--out", document.parent, "--search-again", *options)
+        options += ["--method", "shifts", "--search-again"]
+        call("repair", out / "before", "--out", document.parent, *options)
     return read(document)
 
 

@@ -1,13 +1,10 @@
-"""Tests of `edgeflare repair`."""
+"""Tests of `edgeflare repair` by what is inside of a model."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import shutil
-import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,72 +13,155 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-from edgeflare.repair import repaired_pair
+from edgeflare.repair import repair_document
 
-pytest.importorskip("sklearn")
+pytest.importorskip("litert_quantizer")
 
 Call = Callable[..., Any]
+ROOT = Path(__file__).parents[2]
+RANGES = ("--method", "ranges", "--device", "emulated-xnnpack")
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory, example: Path, start: Call) -> Path:
-    """A run with enough triggers for five folds."""
-    folder = tmp_path_factory.mktemp("repair") / "run"
-    devices = ("--device", "emulated-xnnpack", "--device", "emulated-builtin")
-    options = (*devices, "--shrink", "0", "--fail-on", "none")
-    assert start("search", example, *options, "--out", folder).code == 0
-    return folder
+def document(out: Path) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads((out / "repair.json").read_bytes())
+    schema = Path(repair_document.__file__).with_name("repair.schema.json").read_bytes()
+    Draft202012Validator(json.loads(schema)).validate(read)
+    return read
 
 
 @pytest.fixture(scope="module")
 def fresh(tmp_path_factory: pytest.TempPathFactory, example: Path) -> Path:
     path = tmp_path_factory.mktemp("fresh") / "fresh.npz"
     with np.load(example / "seeds.npz") as arrays:
-        np.savez(path, images=arrays["images"][100:], labels=arrays["labels"][100:])
+        np.savez(path, images=arrays["images"][:50], labels=arrays["labels"][:50])
     return path
 
 
-@pytest.mark.slow
-def test_a_repair_is_told_in_full_whatever_comes_of_it(
-    run: Path, fresh: Path, call: Call, tmp_path: Path
-) -> None:
-    out = tmp_path / "repaired"
-
-    said = call("repair", run, "--out", out, "--rounds", "2", "--test", fresh, "--search-again")
-
+@pytest.fixture(scope="module")
+def repaired(
+    tmp_path_factory: pytest.TempPathFactory, example: Path, fresh: Path, start: Call
+) -> tuple[Path, Any]:
+    out = tmp_path_factory.mktemp("repaired") / "out"
+    said = start("repair", example, *RANGES, "--test", fresh, "--out", out)
     assert said.code == 0, said.err
-    document = json.loads((out / "repair.json").read_text())
-    schema = Path(repaired_pair.__file__).with_name("repair.schema.json")
-    Draft202012Validator(json.loads(schema.read_bytes())).validate(document)
-    assert document["inputs"]["triggers"] + document["inputs"]["not_reproduced"] == 200
-    assert set(document["repairers"]) == {
-        "perceptron", "perceptron-abstaining", "second-class", "shifts-mixture-only", "shifts",
-    }  # fmt: skip
-    assert document["repairers"]["second-class"]["inducing_ratio"] == 1.0
-    assert document["test"]["inputs"] == 100
-    assert document["test"]["before"]["deviations"] == 0
-    assert document["queries"]["near_boundary"] > 500
-    if document["written"]:
-        assert (out / "repaired.tflite").is_file()
-        assert document["again"]["before"]["findings"] == 200
-        repaired = document["repaired"]
-        assert repaired["same_labels"] == repaired["asked"]
-        assert repaired["asked"] == 2 * 2 * document["inputs"]["triggers"]  # on both devices
-        assert f"{repaired['asked']:,} of {repaired['asked']:,}" in said.out
-        for one in (repaired, repaired["alone"]):
-            assert hashlib.sha256((out / one["file"]).read_bytes()).hexdigest() == one["sha256"]
-        assert call("search", out, "--limit", "2", "--dry-run").code == 0
-    else:
-        assert "No repairer is written" in said.out
-        assert {path.name for path in out.iterdir()} == {"repair.json"}
+    return out, said
 
 
-def test_too_few_triggers(finished: Any, call: Call, tmp_path: Path) -> None:
-    said = call("repair", finished.folder, "--out", tmp_path / "out")
+@pytest.mark.slow
+def test_a_repair_in_place_mends_more_than_it_breaks(
+    repaired: tuple[Path, Any], example: Path
+) -> None:
+    out, said = repaired
+    found = document(out)
+    assert found["written"]
+    assert found["chosen"] == "ranges"
+    assert found["seeds"] == {"fit": 120, "choose": 40, "judge": 40}
+    for name in ("tight", "wide", "sampled"):
+        one = found["judged"][name]
+        assert one["before"]["deviating"] - one["after"]["deviating"] == (
+            one["mended"] - one["broken"]
+        )
+    assert sum(found["judged"][name]["mended"] for name in ("tight", "wide", "sampled")) > 2 * sum(
+        found["judged"][name]["broken"] for name in ("wide", "sampled")
+    )
+    assert found["judged"]["fresh"]["after"]["asked"] == 50
+    (device,) = found["on_devices"]
+    assert device["same_labels"] == device["asked"]
+    content = (out / "repaired.tflite").read_bytes()
+    assert len(content) == (example / "compressed.tflite").stat().st_size
+    assert hashlib.sha256(content).hexdigest() == found["repaired"]["sha256"]
+    assert found["repaired"]["recipe"] is None
+    assert f"{out}/repaired.tflite is written, by ranges" in " ".join(said.out.split())
 
+
+@pytest.mark.slow
+def test_the_folder_is_a_pair_to_search(repaired: tuple[Path, Any], call: Call) -> None:
+    out, _ = repaired
+    said = call("search", out, "--limit", "2", "--dry-run")
+    assert said.code == 0, said.err
+    assert "0 of the first 2 seeds already deviate" in said.out
+
+
+@pytest.mark.slow
+def test_another_time_gives_the_same_model(
+    repaired: tuple[Path, Any], example: Path, call: Call, tmp_path: Path
+) -> None:
+    out, _ = repaired
+    assert call("repair", example, *RANGES, "--out", tmp_path / "out").code == 0
+    before, after = document(out), document(tmp_path / "out")
+    assert after["repaired"]["sha256"] == before["repaired"]["sha256"]
+    (one,), (other,) = before["candidates"], after["candidates"]
+    assert one["sets"] == other["sets"]
+
+
+@pytest.mark.slow
+def test_what_does_not_surely_gain_is_not_written(
+    example: Path, call: Call, tmp_path: Path
+) -> None:
+    pair = Path(shutil.copytree(example, tmp_path / "pair"))
+    shutil.copy(pair / "original.tflite", pair / "compressed.tflite")
+    out = tmp_path / "out"
+    said = call("repair", pair, "--method", "weights-only", "--out", out)
+    assert said.code == 0, said.err
+    found = document(out)
+    assert not found["written"]
+    assert found["chosen"] is None
+    assert {path.name for path in out.iterdir()} == {"repair.json"}
+    assert "No model is written" in said.out
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--method", "precision", "--in-place"), "leave --in-place away"),
+        (("--method", "weights-only", "--target", "int8-only"), "--target int8-only cannot"),
+        (("--max-size", "big"), "--max-size 'big' is no limit"),
+        (("--max-latency", "+2KiB"), "--max-latency '+2KiB' is no limit"),
+        (("--method", "shifts"), "--method shifts needs a run"),
+        (("--search-again",), "--search-again needs a run"),
+    ],
+)
+def test_options_that_do_not_go_together(
+    example: Path, call: Call, tmp_path: Path, options: tuple[str, ...], says: str
+) -> None:
+    said = call("repair", example, *options, "--out", tmp_path / "out")
     assert said.code == 2
-    assert "triggering inputs to learn from, and 5 folds need at least 25" in said.complaint()
+    assert says in said.complaint()
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+def test_limits_that_exclude_everything_name_the_nearest(
+    example: Path, call: Call, tmp_path: Path
+) -> None:
+    limits = ("--method", "precision", "--max-size", "+0%")
+    said = call("repair", example, *limits, "--out", tmp_path / "out")
+    assert said.code == 2
+    line = said.err.splitlines()[-1]
+    assert line.startswith("edgeflare: the limits exclude every candidate: float-head needs ")
+    assert "--max-size +" in line
+
+
+def test_pairs_of_other_kinds_are_refused(call: Call, tmp_path: Path) -> None:
+    for name in ("spoken_words", "face_detection"):
+        said = call("repair", ROOT / "examples" / name, "--out", tmp_path / "out")
+        assert said.code == 2
+        assert "repair is for classifiers of images" in said.complaint()
+
+
+def test_an_original_without_weights_and_few_seeds_are_refused(
+    example: Path, call: Call, tmp_path: Path
+) -> None:
+    function = ("--original", "json:loads", "--trust")
+    said = call("repair", example, *function, "--out", tmp_path / "out")
+    assert said.code == 2
+    assert "--method shifts repairs a run without them" in said.complaint()
+    pair = Path(shutil.copytree(example, tmp_path / "pair"))
+    with np.load(example / "seeds.npz") as arrays:
+        np.savez(pair / "seeds.npz", images=arrays["images"][:49], labels=arrays["labels"][:49])
+    said = call("repair", pair, "--out", tmp_path / "out")
+    assert said.code == 2
+    assert "has 49 seeds, and a repair needs at least 50" in said.complaint()
 
 
 def test_a_folder_that_is_not_empty(finished: Any, call: Call, tmp_path: Path) -> None:
@@ -97,83 +177,3 @@ def test_no_run(call: Call, tmp_path: Path) -> None:
     said = call("repair", tmp_path / "nothing", "--out", tmp_path / "out")
     assert said.code == 2
     said.complaint()
-
-
-@pytest.mark.slow
-def test_a_model_that_is_not_what_it_was(
-    example: Path, biased: Path, call: Call, tmp_path: Path
-) -> None:
-    pair, run = tmp_path / "pair", tmp_path / "run"
-    shutil.copytree(example, pair, ignore=shutil.ignore_patterns("*.py"))
-    options = ("--limit", "1", "--shrink", "0", "--fail-on", "none")
-    assert call("search", pair, *options, "--out", run).code == 0
-    shutil.copy(biased, pair / "compressed.tflite")
-
-    said = call("repair", run, "--out", tmp_path / "out")
-
-    assert said.code == 2
-    assert f"{pair / 'compressed.tflite'} is not the compressed model of {run}" in said.complaint()
-
-
-@pytest.mark.slow
-def test_a_run_without_an_original(example: Path, call: Call, tmp_path: Path) -> None:
-    pair, run = tmp_path / "pair", tmp_path / "run"
-    shutil.copytree(example, pair, ignore=shutil.ignore_patterns("*.py"))
-    said = (pair / "pair.toml").read_text()
-    kept = [line for line in said.splitlines() if not line.startswith("original")]
-    (pair / "pair.toml").write_text("\n".join(kept))
-    options = (
-        *("--find", "kernel", "--limit", "1", "--max-queries", "20"),
-        *("--shrink", "0", "--fail-on", "none"),
-    )
-    assert call("search", pair, *options, "--out", run).code == 0
-
-    said = call("repair", run, "--out", tmp_path / "out")
-
-    assert said.code == 2
-    assert "has no original model to repair towards" in said.complaint()
-
-
-@pytest.mark.parametrize("mixture", ["1,1", "1,1,-1", "0,0,0", "a,b,c", "nan,1,1"])
-def test_a_mixture_that_is_none(mixture: str, finished: Any, call: Call, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    said = call("repair", finished.folder, "--out", out, "--mixture", mixture)
-    assert said.code == 2
-    assert f"--mixture {mixture!r}: expected three numbers" in said.complaint()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["missing", "small"])
-def test_bad_test_images_are_refused_before_anything_is_done(
-    kind: str, run: Path, call: Call, tmp_path: Path
-) -> None:
-    path = tmp_path / "test.npz"
-    if kind == "small":
-        np.savez(path, images=np.zeros((3, 8, 8), np.uint8))
-
-    said = call("repair", run, "--out", tmp_path / "out", "--test", path)
-
-    assert said.code == 2
-    assert str(path) in said.complaint()
-    assert not (tmp_path / "out").exists()
-
-
-def test_searching_again_elsewhere(finished: Any, call: Call, tmp_path: Path) -> None:
-    device = ("--device", "emulated-reference", "--search-again")
-    said = call("repair", finished.folder, "--out", tmp_path / "out", *device)
-    assert said.code == 2
-    assert "leave --device away" in said.complaint()
-
-
-@pytest.mark.slow
-def test_ctrl_c_leaves_nothing_half_done(run: Path, tmp_path: Path) -> None:
-    arguments = ("repair", str(run), "--out", str(tmp_path / "out"))
-    command = [sys.executable, "-m", "edgeflare", *arguments]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
-        assert process.stderr.readline().startswith("look")
-        process.send_signal(signal.SIGINT)
-        last = process.stderr.read().splitlines()[-1]
-        assert process.wait(timeout=300) == 130
-    assert last == f"edgeflare: stopped: nothing is written to {tmp_path / 'out'}"
-    assert not (tmp_path / "out").exists()

@@ -139,11 +139,14 @@ def test_every_key_of_a_ranking_is_told() -> None:
     assert keys <= words("rank.md")
 
 
-def test_every_key_of_a_repair_is_told() -> None:
-    schema = json.loads((ROOT / "host/edgeflare/repair/repair.schema.json").read_text())
-    keys = set(_keys(schema))
-    assert len(keys) > 60
-    assert keys <= words("repair.md")
+@pytest.mark.parametrize(
+    ("schema", "page"),
+    [("repair/repair.schema.json", "repair.md"), ("repair/shifts/repair.schema.json", "shifts.md")],
+)
+def test_every_key_of_a_repair_is_told(schema: str, page: str) -> None:
+    keys = set(_keys(json.loads((ROOT / "host/edgeflare" / schema).read_text())))
+    assert len(keys) > 50
+    assert keys <= words(page)
 
 
 def test_every_strategy_and_operator_is_told() -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -17,10 +17,19 @@ from edgeflare.cli.interruptible import INTERRUPTED, as_ctrl_c, interruptible
 from edgeflare.cli.option_values import read_ensemble
 from edgeflare.cli.progress import observe
 from edgeflare.cli.quiet import Quiet, result
+from edgeflare.core.goal import Find, Goal
 from edgeflare.devices.profile import Profile
+from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.errors import UserError
-from edgeflare.models.pair import Pair
-from edgeflare.repair.repaired_pair import MODEL, write_pair
+from edgeflare.models.pair import Pair, load_pair
+from edgeflare.models.pair_file import FILE, Settings
+from edgeflare.repair.candidate_plans import Method, Target
+from edgeflare.repair.repair_document import repair_document
+from edgeflare.repair.repair_request import RepairRequest
+from edgeflare.repair.repair_run import ReportProgress
+from edgeflare.repair.repair_run import repair as repair_inside
+from edgeflare.repair.repair_terminal import print_repair
+from edgeflare.repair.repaired_pair import MODEL, write_document, write_pair, write_repaired
 from edgeflare.repair.repaired_search import (
     FOLDER,
     require_same_ensemble,
@@ -30,17 +39,23 @@ from edgeflare.repair.repaired_search import (
 )
 from edgeflare.repair.shifts.boundary_set import ROUNDS
 from edgeflare.repair.shifts.mixture import Mixture
-from edgeflare.repair.shifts.run_to_repair import require_images_and_classes
-from edgeflare.repair.shifts.shift_document import to_document, write_document, write_models
+from edgeflare.repair.shifts.run_to_repair import require_images_and_classes, twin_alone
+from edgeflare.repair.shifts.shift_document import to_document, write_models
 from edgeflare.repair.shifts.shift_repair import ShiftRequest, repair_by_shifts
-from edgeflare.repair.shifts.shift_terminal import print_repair, print_repaired_search
+from edgeflare.repair.shifts.shift_terminal import print_repair as print_shifts
+from edgeflare.repair.shifts.shift_terminal import print_repaired_search
 from edgeflare.replay.past_run import PastRun
+from edgeflare.run.plan import Plan
+from edgeflare.run.run_directory import RunDirectory
 from edgeflare.trust.asking import decided_by_user
 
-Run = Annotated[
+Made = TypeVar("Made")
+Source = Annotated[
     Path,
     typer.Argument(
-        metavar="RUN", help="The run directory of a search.", autocompletion=complete_run
+        metavar="RUN|PAIR",
+        help="The run directory of a search, or a folder that holds a pair.toml.",
+        autocompletion=complete_run,
     ),
 ]
 Out = Annotated[
@@ -48,7 +63,43 @@ Out = Annotated[
     typer.Option(
         metavar="DIR",
         help="Where to write repair.json and, if there is a gain, the repaired model with a "
-        "pair.toml, and the shifts alone; absent or empty.",
+        "pair.toml; absent or empty.",
+    ),
+]
+MethodOf = Annotated[
+    Method,
+    typer.Option(
+        "--method",
+        help="auto tries all of the following that the limits allow, and keeps the best: bias, "
+        "ranges and rounding change the file in its place, precision and weights-only compute in "
+        "float. shifts appends operators, and needs a RUN.",
+    ),
+]
+TargetOf = Annotated[
+    Target,
+    typer.Option(
+        "--target",
+        help="What the target computes: float, or int8-only, as some accelerators do.",
+    ),
+]
+InPlaceOnly = Annotated[
+    bool,
+    typer.Option("--in-place", help="Keep the file's length, its operators and their order."),
+]
+MaxSize = Annotated[
+    str | None,
+    typer.Option(metavar="MORE", help="How much larger the file may be, as +1% or +2KiB."),
+]
+MaxLatency = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MORE", help="How much longer an inference may take on the device, as +5%."
+    ),
+]
+RngSeed = Annotated[
+    int,
+    typer.Option(
+        min=0, metavar="N", help="Generator seed of all that is drawn, other than for shifts."
     ),
 ]
 Devices = Annotated[
@@ -57,8 +108,9 @@ Devices = Annotated[
         "--device",
         metavar="NAME",
         autocompletion=complete_device,
-        help="The device to repair for, as for `edgeflare search`. If not given the run's own, as "
-        "far as it is a shipped emulated one; another has to be named again.",
+        help="The device to repair for, as for `edgeflare search`. If not given that of RUN, as "
+        "far as it is a shipped emulated one; another has to be named again. Of a PAIR "
+        "emulated-builtin.",
     ),
 ]
 Test = Annotated[
@@ -74,9 +126,9 @@ Rounds = Annotated[
     typer.Option(
         min=1,
         metavar="N",
-        help="How often to search from each seed, in two ways, for inputs near the boundary: 24 to "
-        "59 queries a round on int8 models, 135 on a float16 one, each asked of the original and "
-        "of the device.",
+        help="For shifts: how often to search from each seed, in two ways, for inputs near the "
+        "boundary: 24 to 59 queries a round on int8 models, 135 on a float16 one, each asked of "
+        "the original and of the device.",
     ),
 ]
 MixtureOf = Annotated[
@@ -84,7 +136,8 @@ MixtureOf = Annotated[
     typer.Option(
         "--mixture",
         metavar="T,A,S",
-        help="How much triggers, near-boundary inputs that agree, and seeds count in the net.",
+        help="For shifts: how much triggers, near-boundary inputs that agree, and seeds count in "
+        "the net.",
     ),
 ]
 Again = Annotated[
@@ -106,10 +159,16 @@ Ensemble = Annotated[
 
 
 def repair(
-    run: Run,
+    source: Source,
     out: Out,
+    method: MethodOf = "auto",
+    target: TargetOf = "float",
+    in_place: InPlaceOnly = False,
+    max_size: MaxSize = None,
+    max_latency: MaxLatency = None,
     device: Devices = None,
     test: Test = None,
+    rng_seed: RngSeed = 0,
     rounds: Rounds = ROUNDS,
     mixture: MixtureOf = "1,1,1",
     again: Again = False,
@@ -119,48 +178,120 @@ def repair(
     trust: run_options.Trust = False,
     _quiet: Quiet = False,
 ) -> int:
-    """Move the boundaries of a compressed model back to where its original has them.
+    """Make a compressed model decide as its original does, as far as that can be done.
 
-    From RUN's seeds and triggers and from inputs near the boundary it fits one shift for each two
-    classes, judges it by inputs that it was not fitted to, beside the repairer of the DFlare paper,
-    and appends it to the model, if deviations fall by more than chance. If not, it says so and
-    writes no model. DIR/repair.json is written either way. Needs the extra `repair`.
+    Candidates are fitted to the original's weights and activations on three fifths of the seeds,
+    compared on another fifth, and the best of them is judged on the last: inputs near the
+    original's decision boundary, and fresh ones. If it does not surely gain there, no model is
+    written, and why is said. DIR/repair.json is written either way. Needs the extra `repair`.
 
     Exit codes: 0 done, with a repaired model or without; 2 the command has to be corrected; 3 a
     device, a process or a disk failed; 130 Ctrl-C.
     """
-    wanted = ShiftRequest(rounds, _mixture(mixture), test)
     _check_folder(out)
-    past = PastRun.open(run)
+    request = RepairRequest(method, target, in_place, max_size, max_latency, test, rng_seed)
+    shifts = ShiftRequest(rounds, _mixture(mixture), test)
+    decided = decided_by_user(trust)
+    if _is_pair(source):
+        if again or method == "shifts":
+            what = "--search-again" if again else "--method shifts"
+            raise UserError(f"{what} needs a run, and {source} is a pair: search it first")
+        given = Settings(
+            original=original, compressed=None if compressed is None else str(compressed)
+        )
+        pair = load_pair(source, given, decided)
+        profiles = find_profiles(device or ["emulated-builtin"], decided)
+        return INTERRUPTED if _repair_inside(pair, None, profiles, request, out) is None else 0
+    past = PastRun.open(source)
     require_images_and_classes(past)
     pair = past.pair(original, compressed)
-    whole = require_same_seeds(past, pair) if again else pair
+    profiles = past.profiles(device, decided)
+    whole = require_same_seeds(past, pair) if again or method != "shifts" else pair
     if again:
-        require_same_ensemble(past, None if ensemble is None else read_ensemble(ensemble))
-    if again and device and set(device) != set(past.header.plan.devices):
-        raise UserError(
-            "--search-again compares with RUN, so it asks RUN's own devices: leave --device away, "
-            f"or name {', '.join(past.header.plan.devices)}"
-        )
-    profiles = past.profiles(device, decided_by_user(trust))
-    console = Console(stderr=True)
-    try:
-        with as_ctrl_c(), observe(console) as observer:
-            found = repair_by_shifts(past, pair, profiles, wanted, observer.worked)
-    except KeyboardInterrupt:
-        sys.stderr.write(f"edgeflare: stopped: nothing is written to {out}\n")
-        return INTERRUPTED
-    document = to_document(past, found, wanted)
+        _require_same_search(past, device, ensemble)
+    if method == "shifts":
+        repaired = _repair_by_shifts(past, pair, profiles, shifts, out)
+    else:
+        repaired = _repair_inside(whole, past, profiles, request, out)
+    if not again or repaired is None or not repaired["written"]:
+        return INTERRUPTED if repaired is None else 0
+    whole = replace(whole, compressed=out / MODEL)
+    return _search_again(Console(stderr=True), past, whole, profiles, out, repaired)
+
+
+def _repair_inside(
+    pair: Pair,
+    past: PastRun | None,
+    profiles: Sequence[Profile],
+    request: RepairRequest,
+    out: Path,
+) -> dict[str, Any] | None:
+    """Repair by what is inside of the model, and return the document; None where stopped."""
+    names = tuple(profile.name for profile in profiles)
+    plan = Plan("boundary", Goal(Find.ANY), names) if past is None else twin_alone(past.header.plan)
+    plan = replace(plan, devices=names, ensemble=(profiles[0].kernels,))  # they foretell the device
+    found = _worked(out, lambda progress: repair_inside(pair, plan, profiles, request, progress))
+    if found is None:
+        return None
+    document = repair_document(pair, past, found, request)
+    if found.written and found.chosen is not None:
+        write_repaired(out, found.chosen.content, found.chosen.recipe)
+        write_pair(out, pair, pair.seeds)
+    write_document(out, document)
+    print_repair(Console(), document, str(out))
+    result(out)
+    return document
+
+
+def _repair_by_shifts(
+    past: PastRun,
+    pair: Pair,
+    profiles: Sequence[Profile],
+    request: ShiftRequest,
+    out: Path,
+) -> dict[str, Any] | None:
+    """Repair by shifts of boundaries, and return the document; None where stopped."""
+    found = _worked(out, lambda progress: repair_by_shifts(past, pair, profiles, request, progress))
+    if found is None:
+        return None
+    document = to_document(past, found, request)
     if found.repaired is not None:
         write_models(out, found.repaired)
         write_pair(out, pair, _seeds(past, pair))
     write_document(out, document)
-    print_repair(Console(), document, str(out))
+    print_shifts(Console(), document, str(out))
     result(out)
-    if not again or found.repaired is None:
-        return 0
-    whole = replace(whole, compressed=out / MODEL)
-    return _search_again(console, past, whole, profiles, out, document)
+    return document
+
+
+def _worked(out: Path, work: Callable[[ReportProgress], Made]) -> Made | None:
+    """Return what work makes, its progress shown; None where Ctrl-C stopped it."""
+    try:
+        with as_ctrl_c(), observe(Console(stderr=True)) as observer:
+            return work(observer.worked)
+    except KeyboardInterrupt:
+        sys.stderr.write(f"edgeflare: stopped: nothing is written to {out}\n")
+        return None
+
+
+def _is_pair(source: Path) -> bool:
+    here = source if source.is_file() else source / FILE
+    return here.is_file() and not RunDirectory(source).journal.exists()
+
+
+def _require_same_search(past: PastRun, device: Sequence[str] | None, ensemble: str | None) -> None:
+    """Refuse --search-again with other devices than the run's, or another ensemble.
+
+    Raises:
+        UserError: it is so.
+
+    """
+    require_same_ensemble(past, None if ensemble is None else read_ensemble(ensemble))
+    if device and set(device) != set(past.header.plan.devices):
+        raise UserError(
+            "--search-again compares with RUN, so it asks RUN's own devices: leave --device away, "
+            f"or name {', '.join(past.header.plan.devices)}"
+        )
 
 
 def _search_again(

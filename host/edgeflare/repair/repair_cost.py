@@ -1,4 +1,4 @@
-"""The cost of the appended shifts on the device: bytes, and time for one inference."""
+"""The cost of a repair on the device: bytes, and time for one inference."""
 
 from __future__ import annotations
 
@@ -40,7 +40,13 @@ class Cost:
     ratio: float
 
 
-def measure(device: Device, before: Path, after: Path, inputs: NDArray[np.generic]) -> Cost:
+def measure(
+    device: Device,
+    before: Path,
+    after: Path,
+    inputs: NDArray[np.generic],
+    inputs_after: NDArray[np.generic] | None = None,
+) -> Cost:
     """Measure both models on a device.
 
     Args:
@@ -48,6 +54,7 @@ def measure(device: Device, before: Path, after: Path, inputs: NDArray[np.generi
         before: the compressed model.
         after: the same one, repaired.
         inputs: (batch, …) encoded inputs, at least one.
+        inputs_after: the same ones as the repaired model takes them; None where both take the same.
 
     Raises:
         UserError: the device refuses one of them.
@@ -55,6 +62,7 @@ def measure(device: Device, before: Path, after: Path, inputs: NDArray[np.generi
 
     """
     rows = np.arange(BATCH) % len(inputs)
+    batches = inputs[rows], (inputs if inputs_after is None else inputs_after)[rows]
     profile = device.profile
     with (
         closing(device.open_as(before, profile.kernels, profile.threads)) as first,
@@ -62,8 +70,8 @@ def measure(device: Device, before: Path, after: Path, inputs: NDArray[np.generi
     ):
         times = [
             tuple(
-                session.submit(inputs[rows]).result().busy_seconds / BATCH
-                for session in (first, second)
+                session.submit(batch).result().busy_seconds / BATCH
+                for session, batch in zip((first, second), batches, strict=True)
             )
             for _ in range(BATCHES + 1)
         ][1:]  # the first of each warms up

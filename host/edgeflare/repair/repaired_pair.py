@@ -3,13 +3,40 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from edgeflare.models.pair import Pair
 from edgeflare.models.pair_file import FILE, is_callable_module
 from edgeflare.run.run_directory import write_atomically
 
 MODEL = "repaired.tflite"
+DOCUMENT = "repair.json"
+
+RECIPE = "recipe.json"
+"""What the quantizer made the model by, where it did."""
+
+
+def write_document(out: Path, document: Mapping[str, Any]) -> None:
+    """Write `repair.json` into a folder, which is made if it is not there."""
+    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
+    write_atomically(out / DOCUMENT, text.encode() + b"\n")
+
+
+def write_repaired(out: Path, content: bytes, recipe: Any) -> None:
+    """Write a repaired model into a folder, made if it is not there, and its recipe if it has one.
+
+    Args:
+        out: the folder.
+        content: the model's `.tflite` file.
+        recipe: what the quantizer made it by, as plain JSON values; None where it did not.
+
+    """
+    write_atomically(out / MODEL, content)
+    if recipe is not None:
+        text = json.dumps(recipe, indent=1, ensure_ascii=False)
+        write_atomically(out / RECIPE, text.encode() + b"\n")
 
 
 def write_pair(out: Path, pair: Pair, seeds: Path) -> None:

@@ -24,8 +24,8 @@ from edgeflare.repair.judging.judgement import (
     judged,
     score,
 )
+from operator_chain import Step, write_tflite
 from tampering import EXAMPLE
-from tflite_file import Step, write_tflite
 from tflite_weights import Weights, mutated
 
 

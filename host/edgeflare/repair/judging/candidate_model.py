@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -15,6 +15,7 @@ from edgeflare.campaign.opened_pair import OpenedPair, host_arm
 from edgeflare.campaign.panel import ArmModel
 from edgeflare.core.answer import Answer
 from edgeflare.core.arm import Arm
+from edgeflare.models.evaluator import Evaluator
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.tflite import open_tflite
 
@@ -26,9 +27,23 @@ _AT_ONCE = 512
 
 @dataclass(frozen=True, slots=True)
 class CandidateModel:
-    """A candidate that is open."""
+    """A candidate that is open.
 
+    Attributes:
+        path: of its file.
+
+    """
+
+    path: Path
     _arm: ArmModel
+
+    def rows(self, images: NDArray[np.uint8]) -> NDArray[np.generic]:
+        """Return images as the candidate takes them: (n, …)."""
+        return self._arm.rows(images, range(len(images)))
+
+    def run_by(self, evaluator: Evaluator) -> CandidateModel:
+        """Return the candidate as something else runs it, such as a session on a device."""
+        return CandidateModel(self.path, replace(self._arm, evaluator=evaluator))
 
     def answers(self, images: NDArray[np.uint8], seed_ids: Sequence[int]) -> list[Answer]:
         """Return its answers.
@@ -72,4 +87,4 @@ def open_candidate(content: bytes, opened: OpenedPair) -> Iterator[CandidateMode
             arm = host_arm(pair, NAME, model, inputs, opened.seeds)
             task, original = pair.interface.opened_task, opened.panel.reading.decoders[Arm.ORIGINAL]
             task.require_pair(original, arm.decoder, pair.classes)
-            yield CandidateModel(arm)
+            yield CandidateModel(path, arm)

@@ -17,7 +17,7 @@ from edgeflare.core.answer import Answer
 from edgeflare.core.arm import Arm
 from edgeflare.core.input import Input
 from edgeflare.core.seeds import Seeds, is_labelled
-from edgeflare.repair.judging.near_boundary import near_boundary_inputs
+from edgeflare.repair.judging.near_boundary import LabelOf, near_boundary_inputs
 from edgeflare.repair.judging.sampled_inputs import sample_inputs
 
 SEEDS, TIGHT, WIDE, SAMPLED, FRESH = "seeds", "tight", "wide", "sampled", "fresh"
@@ -96,10 +96,6 @@ def judged_sets(
     def made(images: NDArray[np.uint8], of: NDArray[np.int64], true: Labels | None) -> JudgedSet:
         return _judged_set(opened, images, ids[of], true)
 
-    def label_of(images: NDArray[np.uint8]) -> Labels:
-        anyone = [int(ids[0])] * len(images)
-        return _decisions(_answers(opened, images, anyone, Arm.ORIGINAL))
-
     def twin(inputs: Sequence[Input], of: Sequence[int]) -> list[Answer]:
         return _answers(opened, inputs, ids[list(of)].tolist(), Arm.TWIN)
 
@@ -108,7 +104,9 @@ def judged_sets(
     true = None if seeds.labels is None else seeds.labels[rows]
     sets[SEEDS] = made(seeds.inputs[rows], rows, true)
     progress(1, 4)
-    near = near_boundary_inputs(seeds.inputs[rows], labels[rows], label_of, count, rng)
+    near = near_boundary_inputs(
+        seeds.inputs[rows], labels[rows], original_label_of(opened), count, rng
+    )
     sets[TIGHT] = made(near.tight, rows[near.rows], None)
     progress(2, 4)
     sets[WIDE] = made(near.wide, rows[near.rows], None)
@@ -116,6 +114,16 @@ def judged_sets(
     sets[SAMPLED] = made(*sample_inputs(opened, rows, twin, count, rng), None)
     progress(4, 4)
     return sets
+
+
+def original_label_of(opened: OpenedPair) -> LabelOf:
+    """Return what asks the original for the labels of images."""
+    anyone = int((opened.seeds.ids or (0,))[0])
+
+    def label_of(images: NDArray[np.uint8]) -> Labels:
+        return _decisions(_answers(opened, images, [anyone] * len(images), Arm.ORIGINAL))
+
+    return label_of
 
 
 def fresh_set(opened: OpenedPair, fresh: Seeds) -> JudgedSet:

@@ -25,6 +25,7 @@ from edgeflare.models.pair_interface import DEFAULT_TASK
 from edgeflare.repair.shifts.fold_assignment import FOLDS
 from edgeflare.repair.shifts.repair_samples import Labels, Samples
 from edgeflare.replay.past_run import PastRun
+from edgeflare.run.plan import Plan
 from edgeflare.run.run_document import Finding
 from edgeflare.tasks.classification import ClassDecoder, class_decoder
 
@@ -134,10 +135,14 @@ def open_run_to_repair(
             )
         return Seeds(images["seed_image"], None, tuple(entry.seed_image for entry in entries))
 
-    plan = past.header.plan
-    twin_alone = replace(plan, goal=Goal(Find.ANY), ensemble=plan.ensemble[:1], elsewhere=())
-    opened = open_pair(pair, twin_alone, profiles, stack, seeds_for=load)
+    plan = twin_alone(past.header.plan)
+    opened = open_pair(pair, plan, profiles, stack, seeds_for=load)
     return RunToRepair(past, opened, entries, images["seed_image"], images["image"])
+
+
+def twin_alone(plan: Plan) -> Plan:
+    """Return the plan of a run that compares original and device, without an ensemble."""
+    return replace(plan, goal=Goal(Find.ANY), ensemble=plan.ensemble[:1], elsewhere=())
 
 
 def require_images_and_classes(past: PastRun) -> None:

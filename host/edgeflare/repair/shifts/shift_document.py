@@ -1,13 +1,11 @@
 """`repair.json`, schema `edgeflare.repair/v1`: the repairers that were tried, and the outcome.
 
-`repair.schema.json` in `edgeflare/repair` describes it; docs/repair.md says what each figure means.
+`repair.schema.json` beside this file describes it; docs/shifts.md says what each figure means.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -23,7 +21,6 @@ from edgeflare.replay.past_run import PastRun
 from edgeflare.run.run_directory import write_atomically
 
 SCHEMA = "edgeflare.repair/v1"
-DOCUMENT = "repair.json"
 
 
 def to_document(past: PastRun, repair: ShiftRepair, request: ShiftRequest) -> dict[str, Any]:
@@ -74,12 +71,6 @@ def to_document(past: PastRun, repair: ShiftRepair, request: ShiftRequest) -> di
         "repaired": None if repair.repaired is None else _repaired(repair.repaired),
         "again": None,
     }
-
-
-def write_document(out: Path, document: Mapping[str, Any]) -> None:
-    """Write `repair.json` into a folder, which is made if it is not there."""
-    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
-    write_atomically(out / DOCUMENT, text.encode() + b"\n")
 
 
 def write_models(out: Path, repaired: Shifted) -> None:

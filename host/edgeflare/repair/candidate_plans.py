@@ -1,0 +1,148 @@
+"""The candidates of a repair: which methods, alone and one after the other, may be tried."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from edgeflare.errors import UserError
+from edgeflare.repair.fitting.activation_ranges import fit_ranges
+from edgeflare.repair.fitting.bias_correction import fit_biases
+from edgeflare.repair.fitting.float_model import Recipe
+from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
+from edgeflare.repair.fitting.quantizer import float_operators, weights_only
+from edgeflare.repair.fitting.weight_rounding import RoundedLayer, fit_rounding, round_original
+
+Method = Literal["auto", "shifts", "ranges", "rounding", "bias", "precision", "weights-only"]
+METHODS: tuple[Method, ...] = get_args(Method)
+
+Target = Literal["float", "int8-only"]
+"""What the target computes: floats beside integers, or integers alone, as some accelerators do."""
+
+TARGETS: tuple[Target, ...] = get_args(Target)
+
+Progress = Callable[[int, int], None]
+"""Is called with how much of a step is done, and how much there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A repaired model that may be chosen.
+
+    Attributes:
+        name: of its plan.
+        content: its `.tflite` file.
+        recipe: what the quantizer made it by; None where the file was changed in place.
+
+    """
+
+    name: str
+    content: bytes
+    recipe: Recipe | None
+
+
+@dataclass(frozen=True, slots=True)
+class CandidatePlan:
+    """How a candidate is made.
+
+    Attributes:
+        name: of the candidate, its steps joined by "+".
+        method: the method that it is a candidate of.
+        in_place: whether the file keeps its length, its operators and their order.
+        integers: whether nothing is computed in float that was not before.
+        make: makes it of a network.
+
+    """
+
+    name: str
+    method: Method
+    in_place: bool
+    integers: bool
+    make: Callable[[QuantizedNetwork, Progress], Candidate]
+
+
+def candidate_plans(method: Method, target: Target, *, in_place: bool) -> list[CandidatePlan]:
+    """Return the candidates that a request allows, those that take least time to fit first.
+
+    Args:
+        method: one method, or "auto" for all; shifts are none of these, since they need a run.
+        target: what the target computes.
+        in_place: whether the file has to keep its length and operators.
+
+    Raises:
+        UserError: the request allows none.
+
+    """
+    of_method = [one for one in _PLANS if method in ("auto", one.method)]
+    found = [one for one in of_method if one.in_place or not in_place]
+    if not found:
+        raise UserError(f"--method {method} rewrites the model: leave --in-place away")
+    found = [one for one in found if one.integers or target == "float"]
+    if not found:
+        raise UserError(
+            f"--method {method} computes in float, which --target {target} cannot: say --target"
+            " float, or --method ranges, rounding or bias"
+        )
+    return found
+
+
+def _in_place(name: str, method: Method) -> CandidatePlan:
+    """Return the plan of steps that change the file in its place."""
+
+    def make(network: QuantizedNetwork, progress: Progress) -> Candidate:
+        return Candidate(name, _fitted(network, name.split("+"), progress).content, None)
+
+    return CandidatePlan(name, method, in_place=True, integers=True, make=make)
+
+
+def _fitted(
+    network: QuantizedNetwork, steps: Sequence[str], progress: Progress
+) -> QuantizedNetwork:
+    for step in steps:
+        if step == "rounding":
+            content = fit_rounding(network, progress)
+        else:
+            content = fit_ranges(network) if step == "ranges" else fit_biases(network)
+        network = network.with_content(content)
+    return network
+
+
+def _float_head(before: Sequence[str]) -> CandidatePlan:
+    """Return the plan of a last layer that is computed in float, behind steps in place."""
+    name = "+".join((*before, "float-head"))
+
+    def make(network: QuantizedNetwork, progress: Progress) -> Candidate:
+        fitted = _fitted(network, before, progress)
+        last = [one.operator for one in network.layers if one.weights is not None][-1:]
+        made = float_operators(fitted, last)
+        return Candidate(name, made.content, made.recipe)
+
+    return CandidatePlan(name, "precision", in_place=False, integers=False, make=make)
+
+
+def _weights_only(*, rounded: bool) -> CandidatePlan:
+    """Return the plan of a model that has its weights in 8 bits, and computes in float."""
+    name = "rounding+weights-only" if rounded else "weights-only"
+
+    def make(network: QuantizedNetwork, progress: Progress) -> Candidate:
+        layers: Sequence[RoundedLayer] = ()
+        if rounded:
+            layers = round_original(network.original, network.original_rows, progress)
+        made = weights_only(network, layers)
+        return Candidate(name, made.content, made.recipe)
+
+    return CandidatePlan(name, "weights-only", in_place=False, integers=False, make=make)
+
+
+_PLANS = (
+    _in_place("bias", "bias"),
+    _in_place("ranges", "ranges"),
+    _float_head(()),
+    _float_head(("ranges",)),
+    _weights_only(rounded=False),
+    _in_place("rounding", "rounding"),
+    _in_place("ranges+rounding", "rounding"),
+    _weights_only(rounded=True),
+)
+"""Those that take seconds to fit before those that round weights."""

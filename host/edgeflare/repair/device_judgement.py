@@ -1,0 +1,81 @@
+"""A repaired model and the one before on a device, on the inputs that judge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.campaign.opened_pair import OpenedPair
+from edgeflare.core.answer import Answer
+from edgeflare.devices.device import Device
+from edgeflare.repair.judging.candidate_model import open_candidate
+from edgeflare.repair.judging.judged_inputs import JudgedSet
+from edgeflare.repair.judging.judgement import Figures, figures
+from edgeflare.repair.repair_cost import Cost, measure
+from edgeflare.repair.repair_outcome import OnDevice
+
+
+def judged_on(
+    device: Device, content: bytes, opened: OpenedPair, sets: Mapping[str, JudgedSet]
+) -> OnDevice:
+    """Evaluate a candidate and the model before on a device.
+
+    Args:
+        device: one of the pair's.
+        content: the candidate's `.tflite` file.
+        opened: the pair.
+        sets: the inputs, by name.
+
+    Raises:
+        UserError: the device refuses the candidate.
+        InfrastructureError: the device is lost.
+
+    """
+    before = _answers(device, opened.pair.compressed.read_bytes(), opened, sets)[0]
+    after, foretold = _answers(device, content, opened, sets)
+    pairs = [
+        (one, other)
+        for name in sets
+        for one, other in zip(after[name], foretold[name], strict=True)
+    ]
+
+    def counted(answers: Mapping[str, list[Answer]]) -> dict[str, Figures]:
+        return {
+            name: figures(one.original, answers[name], one.labels) for name, one in sets.items()
+        }
+
+    return OnDevice(
+        device=device.profile.name,
+        before=counted(before),
+        after=counted(after),
+        same_labels=sum(not one.differs(other) for one, other in pairs),
+        asked=len(pairs),
+    )
+
+
+def cost_on(device: Device, content: bytes, opened: OpenedPair, images: NDArray[np.uint8]) -> Cost:
+    """Measure a candidate and the model before in turns on a device; see `measure`."""
+    before = opened.pair.compressed
+    rows = opened.inputs.encoder().encode(images)
+    with open_candidate(content, opened) as candidate:
+        return measure(device, before, candidate.path, rows, candidate.rows(images))
+
+
+def _answers(
+    device: Device, content: bytes, opened: OpenedPair, sets: Mapping[str, JudgedSet]
+) -> tuple[dict[str, list[Answer]], dict[str, list[Answer]]]:
+    """Return a model's answers on the device, and on the host, by the name of the set."""
+    profile = device.profile
+    with (
+        open_candidate(content, opened) as on_host,
+        closing(device.open_as(on_host.path, profile.kernels, profile.threads)) as session,
+    ):
+        there = on_host.run_by(session)
+        each = [(name, one.images, one.seed_ids.tolist()) for name, one in sets.items()]
+        return (
+            {name: there.answers(images, ids) for name, images, ids in each},
+            {name: on_host.answers(images, ids) for name, images, ids in each},
+        )

@@ -1,0 +1,115 @@
+"""`repair.json`, schema `edgeflare.repair/v2`: the candidates that were tried, and the outcome.
+
+`repair.schema.json` beside this file describes it; docs/repair.md says what each figure means. What
+a repair by shifts writes is v1.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict
+from typing import Any
+
+from edgeflare import __version__
+from edgeflare.models.pair import Pair
+from edgeflare.repair.judging.judgement import Judgement
+from edgeflare.repair.repair_outcome import OnDevice, RepairOutcome, TriedCandidate
+from edgeflare.repair.repair_request import RepairRequest
+from edgeflare.repair.repaired_pair import MODEL, RECIPE
+from edgeflare.replay.past_run import PastRun
+
+SCHEMA = "edgeflare.repair/v2"
+
+
+def repair_document(
+    pair: Pair, past: PastRun | None, outcome: RepairOutcome, request: RepairRequest
+) -> dict[str, Any]:
+    """Return a repair as plain JSON values.
+
+    Args:
+        pair: that is repaired.
+        past: the run that names it; None where the user named the pair itself.
+        outcome: what came of it.
+        request: what was asked.
+
+    """
+    return {
+        "schema": SCHEMA,
+        "edgeflare": __version__,
+        "pair": {
+            "name": pair.name,
+            "fingerprint": pair.fingerprint(),
+            "sha256": pair.model_hashes(),
+        },
+        "run": None if past is None else str(past.directory.path),
+        "devices": list(outcome.provenance),
+        "classes": list(pair.classes),
+        "request": {
+            "method": request.method,
+            "target": request.target,
+            "in_place": request.in_place,
+            "max_size": request.max_size,
+            "max_latency": request.max_latency,
+            "test": None if request.test is None else str(request.test),
+            "rng_seed": request.rng_seed,
+        },
+        "seeds": dict(outcome.seeds),
+        "candidates": [_tried(one) for one in outcome.tried],
+        "chosen": None if outcome.chosen is None else outcome.chosen.name,
+        "judged": None if outcome.judgement is None else _sets(outcome.judgement),
+        "on_devices": [_on_device(one) for one in outcome.devices],
+        "written": outcome.written,
+        "why": outcome.why,
+        "repaired": _repaired(outcome),
+        "again": None,
+    }
+
+
+def _tried(one: TriedCandidate) -> dict[str, Any]:
+    judgement = one.judgement
+    return {
+        "name": one.name,
+        "seconds": round(one.seconds, 3),
+        "bytes": one.size,
+        "latency_ratio": one.ratio,
+        "score": None if judgement is None else judgement.score,
+        "sets": None if judgement is None else _sets(judgement),
+        "set_aside": one.set_aside,
+    }
+
+
+def _sets(judgement: Judgement) -> dict[str, Any]:
+    """Return a judgement by the name of the set."""
+    return {
+        name: {
+            "before": asdict(judgement.before[name]),
+            "after": asdict(judgement.after[name]),
+            **asdict(judgement.changes[name]),
+            "accuracy": asdict(judgement.accuracy[name]) if name in judgement.accuracy else None,
+        }
+        for name in judgement.before
+    }
+
+
+def _on_device(one: OnDevice) -> dict[str, Any]:
+    return {
+        "device": one.device,
+        "sets": {
+            name: {"before": asdict(one.before[name]), "after": asdict(one.after[name])}
+            for name in one.before
+        },
+        "asked": one.asked,
+        "same_labels": one.same_labels,
+    }
+
+
+def _repaired(outcome: RepairOutcome) -> dict[str, Any] | None:
+    """Return the file that is written, and its cost; None where none is."""
+    if not outcome.written or outcome.chosen is None or outcome.cost is None:
+        return None
+    return {
+        "file": MODEL,
+        "sha256": hashlib.sha256(outcome.chosen.content).hexdigest(),
+        "recipe": None if outcome.chosen.recipe is None else RECIPE,
+        **asdict(outcome.cost),
+    }

@@ -1,0 +1,82 @@
+"""What came of a repair: the candidates that were tried, and the one that was chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from edgeflare.repair.candidate_plans import Candidate
+from edgeflare.repair.judging.judgement import Figures, Judgement
+from edgeflare.repair.repair_cost import Cost
+
+
+@dataclass(frozen=True, slots=True)
+class TriedCandidate:
+    """A candidate that was tried.
+
+    Attributes:
+        name: of its plan.
+        seconds: that it took to make it.
+        size: of its file in bytes; None where it could not be made.
+        ratio: of its time for an inference to that of the model before, on the first device; None
+            where it was not measured.
+        judgement: on the inputs to choose by; None where it is set aside.
+        set_aside: why it is not judged, or cannot be chosen; None where it can.
+
+    """
+
+    name: str
+    seconds: float
+    size: int | None
+    ratio: float | None
+    judgement: Judgement | None
+    set_aside: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class OnDevice:
+    """The repaired model and the one before on a device, on the inputs that judge.
+
+    Attributes:
+        device: its name.
+        before: figures of the model before, by the name of the set.
+        after: those of the repaired model.
+        same_labels: inputs on which the device gives the label that the host foretold.
+        asked: inputs of all sets together.
+
+    """
+
+    device: str
+    before: Mapping[str, Figures]
+    after: Mapping[str, Figures]
+    same_labels: int
+    asked: int
+
+
+@dataclass(frozen=True, slots=True)
+class RepairOutcome:
+    """The outcome of a repair.
+
+    Attributes:
+        seeds: how many seeds fit, choose and judge.
+        tried: all candidates, in the order in which they were tried.
+        chosen: the best of them; None where none surely gains.
+        judgement: of the chosen one, on the inputs that judge and on fresh ones.
+        devices: the chosen one on each device.
+        cost: of the chosen one, on the first device.
+        written: whether it is to be written.
+        why: the reason, as a sentence without its full stop.
+        provenance: name and provenance of each device, as plain JSON values.
+
+    """
+
+    seeds: Mapping[str, int]
+    tried: Sequence[TriedCandidate]
+    chosen: Candidate | None
+    judgement: Judgement | None
+    devices: Sequence[OnDevice]
+    cost: Cost | None
+    written: bool
+    why: str
+    provenance: Sequence[Mapping[str, Any]]

@@ -1,0 +1,51 @@
+"""What a user asks of a repair."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from edgeflare.repair.candidate_plans import Method, Target
+from edgeflare.repair.cost_limits import CostLimit, latency_limit, size_limit
+
+
+@dataclass(frozen=True, slots=True)
+class RepairRequest:
+    """The settings of a repair that looks inside of the model.
+
+    Attributes:
+        method: one method, or "auto" for all that the limits allow.
+        target: what the target computes.
+        in_place: whether the file keeps its length and its operators.
+        max_size: how much larger the file may be, such as "+1%"; None for any size.
+        max_latency: how much longer an inference may take on the first device; None for any time.
+        test: file or folder of fresh inputs, or None.
+        rng_seed: of the generator of all that is drawn: the parts of the seeds, and the inputs that
+            are made of them.
+
+    Raises:
+        UserError: a limit is none.
+
+    """
+
+    method: Method
+    target: Target
+    in_place: bool
+    max_size: str | None
+    max_latency: str | None
+    test: Path | None
+    rng_seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse limits that cannot be read."""
+        _ = self.size_limit, self.latency_limit
+
+    @property
+    def size_limit(self) -> CostLimit | None:
+        """The limit of the file's size."""
+        return None if self.max_size is None else size_limit(self.max_size)
+
+    @property
+    def latency_limit(self) -> CostLimit | None:
+        """The limit of the time for an inference."""
+        return None if self.max_latency is None else latency_limit(self.max_latency)

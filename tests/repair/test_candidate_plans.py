@@ -1,0 +1,43 @@
+"""Tests of edgeflare.repair.candidate_plans."""
+
+from __future__ import annotations
+
+import pytest
+
+from edgeflare.errors import UserError
+from edgeflare.repair.candidate_plans import METHODS, candidate_plans
+
+
+def test_auto_tries_all_that_a_target_allows() -> None:
+    every = candidate_plans("auto", "float", in_place=False)
+    assert len({one.name for one in every}) == len(every)
+    integers = candidate_plans("auto", "int8-only", in_place=False)
+    assert {one.name for one in integers} < {one.name for one in every}
+    assert all(one.integers for one in integers)
+    in_place = candidate_plans("auto", "float", in_place=True)
+    assert all(one.in_place for one in in_place)
+    assert {one.method for one in in_place} == {"bias", "ranges", "rounding"}
+
+
+@pytest.mark.parametrize("method", sorted(set(METHODS) - {"auto", "shifts"}))
+def test_each_method_has_candidates(method: str) -> None:
+    (known,) = {one for one in METHODS if one == method}
+    plans = candidate_plans(known, "float", in_place=False)
+    assert plans
+    assert {one.method for one in plans} == {method}
+
+
+@pytest.mark.parametrize(
+    ("target", "in_place", "says"),
+    [
+        ("float", True, "rewrites the model: leave --in-place away"),
+        ("int8-only", False, "computes in float, which --target int8-only cannot"),
+    ],
+)
+def test_limits_that_exclude_everything_say_the_nearest(
+    target: str, in_place: bool, says: str
+) -> None:
+    with pytest.raises(UserError, match=says):
+        candidate_plans(
+            "precision", "float" if target == "float" else "int8-only", in_place=in_place
+        )
