@@ -27,7 +27,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class RepairCandidate:
     """A repaired model that may be chosen.
 
     Attributes:
@@ -59,7 +59,7 @@ class CandidatePlan:
     method: Method
     in_place: bool
     integers: bool
-    make: Callable[[QuantizedNetwork, Progress], Candidate]
+    make: Callable[[QuantizedNetwork, Progress], RepairCandidate]
 
 
 def candidate_plans(method: Method, target: Target, *, in_place: bool) -> list[CandidatePlan]:
@@ -90,8 +90,8 @@ def candidate_plans(method: Method, target: Target, *, in_place: bool) -> list[C
 def _in_place(name: str, method: Method) -> CandidatePlan:
     """Return the plan of steps that change the file in its place."""
 
-    def make(network: QuantizedNetwork, progress: Progress) -> Candidate:
-        return Candidate(name, _fitted(network, name.split("+"), progress).content, None)
+    def make(network: QuantizedNetwork, progress: Progress) -> RepairCandidate:
+        return RepairCandidate(name, _fitted(network, name.split("+"), progress).content, None)
 
     return CandidatePlan(name, method, in_place=True, integers=True, make=make)
 
@@ -112,11 +112,11 @@ def _float_head(before: Sequence[str]) -> CandidatePlan:
     """Return the plan of a last layer that is computed in float, behind steps in place."""
     name = "+".join((*before, "float-head"))
 
-    def make(network: QuantizedNetwork, progress: Progress) -> Candidate:
+    def make(network: QuantizedNetwork, progress: Progress) -> RepairCandidate:
         fitted = _fitted(network, before, progress)
         last = [one.operator for one in network.layers if one.weights is not None][-1:]
         made = float_operators(fitted, last)
-        return Candidate(name, made.content, made.recipe)
+        return RepairCandidate(name, made.content, made.recipe)
 
     return CandidatePlan(name, "precision", in_place=False, integers=False, make=make)
 
@@ -125,12 +125,12 @@ def _weights_only(*, rounded: bool) -> CandidatePlan:
     """Return the plan of a model that has its weights in 8 bits, and computes in float."""
     name = "rounding+weights-only" if rounded else "weights-only"
 
-    def make(network: QuantizedNetwork, progress: Progress) -> Candidate:
+    def make(network: QuantizedNetwork, progress: Progress) -> RepairCandidate:
         layers: Sequence[RoundedLayer] = ()
         if rounded:
             layers = round_original(network.original, network.original_rows, progress)
         made = weights_only(network, layers)
-        return Candidate(name, made.content, made.recipe)
+        return RepairCandidate(name, made.content, made.recipe)
 
     return CandidatePlan(name, "weights-only", in_place=False, integers=False, make=make)
 

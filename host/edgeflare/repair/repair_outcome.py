@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from edgeflare.repair.candidate_plans import Candidate
+from edgeflare.repair.candidate_plans import RepairCandidate
 from edgeflare.repair.judging.judgement import Figures, Judgement
 from edgeflare.repair.repair_cost import Cost
 
@@ -73,7 +73,7 @@ class RepairOutcome:
 
     seeds: Mapping[str, int]
     tried: Sequence[TriedCandidate]
-    chosen: Candidate | None
+    chosen: RepairCandidate | None
     judgement: Judgement | None
     devices: Sequence[OnDevice]
     cost: Cost | None

@@ -21,7 +21,7 @@ from edgeflare.models.original import open_original
 from edgeflare.models.pair import Pair
 from edgeflare.models.pair_input import DEFAULT_DOMAIN
 from edgeflare.models.pair_interface import DEFAULT_TASK
-from edgeflare.repair.candidate_plans import Candidate, CandidatePlan, candidate_plans
+from edgeflare.repair.candidate_plans import CandidatePlan, RepairCandidate, candidate_plans
 from edgeflare.repair.cost_limits import least_limit
 from edgeflare.repair.device_judgement import cost_on, judged_on
 from edgeflare.repair.fitting.candidate_check import candidate_fault
@@ -130,10 +130,10 @@ def repair(
 
 def _choose(
     repair: _Repair, plans: Sequence[CandidatePlan]
-) -> tuple[list[TriedCandidate], Candidate | None]:
+) -> tuple[list[TriedCandidate], RepairCandidate | None]:
     """Try all candidates, and return the best of those that surely gain."""
     tried: list[TriedCandidate] = []
-    best: tuple[float, Candidate] | None = None
+    best: tuple[float, RepairCandidate] | None = None
     for number, plan in enumerate(plans):
         repair.progress("candidates", number, len(plans))
         candidate, result = _tried(repair, plan)
@@ -162,7 +162,7 @@ def _require_allowed(tried: Sequence[TriedCandidate]) -> None:
         raise UserError(f"the limits exclude every candidate: {nearest.name} {aside}")
 
 
-def _tried(repair: _Repair, plan: CandidatePlan) -> tuple[Candidate | None, TriedCandidate]:
+def _tried(repair: _Repair, plan: CandidatePlan) -> tuple[RepairCandidate | None, TriedCandidate]:
     """Make and judge a candidate; one that fails is set aside, and others are tried."""
     begun = time.monotonic()
     try:
@@ -186,7 +186,7 @@ def _tried(repair: _Repair, plan: CandidatePlan) -> tuple[Candidate | None, Trie
     return candidate, TriedCandidate(plan.name, seconds, size, ratio, judgement, None)
 
 
-def _fault(opened: OpenedPair, candidate: Candidate) -> str | None:
+def _fault(opened: OpenedPair, candidate: RepairCandidate) -> str | None:
     """Return what is wrong with a rewritten file on one of the host's kernel sets, if anything."""
     with TemporaryDirectory(prefix="edgeflare-") as folder:
         path = Path(folder) / NAME
@@ -194,7 +194,7 @@ def _fault(opened: OpenedPair, candidate: Candidate) -> str | None:
         return candidate_fault(replace(opened.pair, compressed=path), opened.seeds)
 
 
-def _beyond_limits(repair: _Repair, candidate: Candidate) -> tuple[str | None, float | None]:
+def _beyond_limits(repair: _Repair, candidate: RepairCandidate) -> tuple[str | None, float | None]:
     """Return why a candidate is larger or slower than allowed, and the ratio of its time."""
     request, before = repair.request, len(repair.network.content)
     after = len(candidate.content)
@@ -257,7 +257,7 @@ def _pooled(judgement: Judgement) -> tuple[int, int]:
 
 
 def _judge(
-    repair: _Repair, chosen: Candidate, sets: dict[str, JudgedSet]
+    repair: _Repair, chosen: RepairCandidate, sets: dict[str, JudgedSet]
 ) -> tuple[Judgement, list[OnDevice], Cost]:
     """Judge the chosen candidate on what nothing was chosen on, and on each device.
 
@@ -276,7 +276,7 @@ def _judge(
     return judgement, devices, _cost(repair, chosen)
 
 
-def _cost(repair: _Repair, candidate: Candidate) -> Cost:
+def _cost(repair: _Repair, candidate: RepairCandidate) -> Cost:
     """Measure a candidate and the model before in turns, on the first device."""
     images = next(iter(repair.choose.values())).images
     return cost_on(repair.opened.devices[0], candidate.content, repair.opened, images)
