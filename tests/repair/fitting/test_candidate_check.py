@@ -27,7 +27,7 @@ from edgeflare.repair.fitting.quantizer import float_operators, int16_operators,
 from tampering import COMPRESSED, EXAMPLE, ORIGINAL, edited
 from tflite_weights import write_constant
 
-RepairCandidate = Callable[[bytes], Pair]
+Candidate = Callable[[bytes], Pair]
 
 
 @cache
@@ -39,7 +39,7 @@ def seeds() -> Seeds:
 
 
 @pytest.fixture
-def candidate(tmp_path: Path) -> RepairCandidate:
+def candidate(tmp_path: Path) -> Candidate:
     def with_file(content: bytes) -> Pair:
         path = tmp_path / "candidate.tflite"
         path.write_bytes(content)
@@ -59,7 +59,7 @@ def network() -> QuantizedNetwork:
 
 
 @pytest.mark.slow
-def test_whole_files_have_no_fault(candidate: RepairCandidate) -> None:
+def test_whole_files_have_no_fault(candidate: Candidate) -> None:
     known = network()
     made = [weights_only(known), float_operators(known, [9]), int16_operators(known, [9])]
     files = [known.content, *(one.content for one in made)]
@@ -78,7 +78,7 @@ def written_by_gptq() -> bytes:
     return bytes(made.quantized_model)
 
 
-def test_a_tensor_with_bytes_of_another_type_is_named(candidate: RepairCandidate) -> None:
+def test_a_tensor_with_bytes_of_another_type_is_named(candidate: Candidate) -> None:
     broken = candidate(written_by_gptq())
     with closing(open_compressed(broken, "xnnpack")) as model:
         assert "FULLY_CONNECTED" in model.operators  # so the runtime takes it
@@ -88,7 +88,7 @@ def test_a_tensor_with_bytes_of_another_type_is_named(candidate: RepairCandidate
     )
 
 
-def test_a_file_that_is_no_model_is_refused_in_words(candidate: RepairCandidate) -> None:
+def test_a_file_that_is_no_model_is_refused_in_words(candidate: Candidate) -> None:
     assert candidate_fault(candidate(b"TFL3" * 9), seeds()) is not None
     cut = candidate_fault(candidate(COMPRESSED.read_bytes()[:2000]), seeds())
     assert cut is not None
@@ -96,7 +96,7 @@ def test_a_file_that_is_no_model_is_refused_in_words(candidate: RepairCandidate)
 
 
 def test_a_file_that_a_kernel_set_does_not_load_is_refused_in_words(
-    candidate: RepairCandidate,
+    candidate: Candidate,
 ) -> None:
     def change(model: Any) -> None:
         bias = Graph(COMPRESSED.read_bytes()).operators[9].inputs[2]
@@ -108,7 +108,7 @@ def test_a_file_that_a_kernel_set_does_not_load_is_refused_in_words(
     assert said.startswith("XNNPACK: ")
 
 
-def test_answers_that_are_not_finite_are_a_fault(candidate: RepairCandidate) -> None:
+def test_answers_that_are_not_finite_are_a_fault(candidate: Candidate) -> None:
     def change(model: Any) -> None:
         bias = Graph(ORIGINAL.read_bytes()).operators[9].inputs[2]
         write_constant(model, bias, np.full(10, np.nan, np.float32))
@@ -119,7 +119,7 @@ def test_answers_that_are_not_finite_are_a_fault(candidate: RepairCandidate) -> 
 
 @pytest.mark.slow
 def test_kernel_sets_that_decide_differently_are_a_fault(
-    candidate: RepairCandidate, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    candidate: Candidate, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def shifted(model: Any) -> None:
         bias = Graph(COMPRESSED.read_bytes()).operators[9].inputs[2]
