@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.core.answer import Answer
 from edgeflare.devices.device import Device
+from edgeflare.errors import UserError
 from edgeflare.repair.judging.candidate_model import open_candidate
 from edgeflare.repair.judging.judged_inputs import JudgedSet
 from edgeflare.repair.judging.judgement import Figures, figures
@@ -54,6 +55,19 @@ def judged_on(
         same_labels=sum(not one.differs(other) for one, other in pairs),
         asked=len(pairs),
     )
+
+
+def refusal_by(device: Device, content: bytes, opened: OpenedPair) -> str | None:
+    """Return why a device does not open a candidate; None where it does."""
+    profile = device.profile
+    try:
+        with (
+            open_candidate(content, opened) as candidate,
+            closing(device.open_as(candidate.path, profile.kernels, profile.threads)),
+        ):
+            return None
+    except UserError as refused:
+        return str(refused)
 
 
 def cost_on(device: Device, content: bytes, opened: OpenedPair, images: NDArray[np.uint8]) -> Cost:

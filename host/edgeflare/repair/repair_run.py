@@ -23,7 +23,7 @@ from edgeflare.models.pair_input import DEFAULT_DOMAIN
 from edgeflare.models.pair_interface import DEFAULT_TASK
 from edgeflare.repair.candidate_plans import CandidatePlan, RepairCandidate, candidate_plans
 from edgeflare.repair.cost_limits import least_limit
-from edgeflare.repair.device_judgement import cost_on, judged_on
+from edgeflare.repair.device_judgement import cost_on, judged_on, refusal_by
 from edgeflare.repair.fitting.candidate_check import candidate_fault
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.judging.candidate_model import NAME
@@ -123,7 +123,12 @@ def repair(
         if chosen is None:
             why = "no candidate surely gains on the inputs to choose by"
             return RepairOutcome(seeds, tried, None, None, (), None, False, why, provenance)
-        judgement, devices, cost = _judge(under_way, chosen, judge)
+        judgement = judged(chosen.content, opened, judge)
+        if isinstance(judgement, SetAside):
+            why = f"the chosen candidate, {chosen.name}, is no good: {judgement.reason}"
+            return RepairOutcome(seeds, tried, chosen, None, (), None, False, why, provenance)
+        devices = _on_devices(under_way, chosen, judge)
+        cost = _cost(under_way, chosen)
         written, why = verdict(judgement, devices)
     return RepairOutcome(seeds, tried, chosen, judgement, devices, cost, written, why, provenance)
 
@@ -142,7 +147,11 @@ def _choose(
             continue
         score = result.judgement.score
         if surely_gains(result.judgement) and (best is None or score < best[0]):
-            best = score, candidate
+            refused = _refusal(repair.opened, candidate)
+            if refused is None:
+                best = score, candidate
+            else:
+                tried[-1] = replace(result, set_aside=refused)
     repair.progress("candidates", len(plans), len(plans))
     _require_allowed(tried)
     return tried, None if best is None else best[1]
@@ -186,6 +195,12 @@ def _tried(repair: _Repair, plan: CandidatePlan) -> tuple[RepairCandidate | None
     return candidate, TriedCandidate(plan.name, seconds, size, ratio, judgement, None)
 
 
+def _refusal(opened: OpenedPair, candidate: RepairCandidate) -> str | None:
+    """Return why one of the devices does not open a candidate; None where all do."""
+    reasons = (refusal_by(device, candidate.content, opened) for device in opened.devices)
+    return next(filter(None, reasons), None)
+
+
 def _fault(opened: OpenedPair, candidate: RepairCandidate) -> str | None:
     """Return what is wrong with a rewritten file on one of the host's kernel sets, if anything."""
     with TemporaryDirectory(prefix="edgeflare-") as folder:
@@ -202,6 +217,9 @@ def _beyond_limits(repair: _Repair, candidate: RepairCandidate) -> tuple[str | N
         return f"{_NEEDS} --max-size {least_limit(before, after)}", None
     if request.latency_limit is None:
         return None, None
+    refused = _refusal(repair.opened, candidate)
+    if refused is not None:
+        return refused, None
     cost = _cost(repair, candidate)
     times = cost.seconds_before, cost.seconds_before * cost.ratio
     if request.latency_limit.allows(*times):
@@ -256,24 +274,16 @@ def _pooled(judgement: Judgement) -> tuple[int, int]:
     return sum(one.mended for one in changes), sum(one.broken for one in changes)
 
 
-def _judge(
+def _on_devices(
     repair: _Repair, chosen: RepairCandidate, sets: dict[str, JudgedSet]
-) -> tuple[Judgement, list[OnDevice], Cost]:
-    """Judge the chosen candidate on what nothing was chosen on, and on each device.
-
-    Raises:
-        UserError: it does not answer there, although it did on the inputs to choose by.
-
-    """
-    judgement = judged(chosen.content, repair.opened, sets)
-    if isinstance(judgement, SetAside):
-        raise UserError(f"the chosen candidate, {chosen.name}: {judgement.reason}")
+) -> list[OnDevice]:
+    """Evaluate the chosen candidate and the model before on each device."""
     devices = []
     for number, device in enumerate(repair.opened.devices):
         repair.progress("devices", number, len(repair.opened.devices))
         devices.append(judged_on(device, chosen.content, repair.opened, sets))
     repair.progress("devices", len(devices), len(devices))
-    return judgement, devices, _cost(repair, chosen)
+    return devices
 
 
 def _cost(repair: _Repair, candidate: RepairCandidate) -> Cost:
