@@ -19,6 +19,7 @@ import pytest
 from ai_edge_litert.interpreter import Interpreter
 from ai_edge_litert.interpreter import OpResolverType as Resolver
 
+from edgeflare.models.pair_interface import PairInterface
 from edgeflare.replay.reproduction_archive import Reproduction
 from reproductions import reproduce, unpacked
 
@@ -295,7 +296,9 @@ def test_the_name_of_an_operator_commands_no_terminal(
 ) -> None:
     module = importlib.import_module("edgeflare.cli.export")
     operator = {"name": "CONV\x1b[2J", "operator": 1, "what": "it \x1b]0;title\x07 begins"}
-    monkeypatch.setattr(module, "PastRun", MagicMock())
+    run = MagicMock()
+    run.open.return_value.header.pair = {**PairInterface().to_json(), "fingerprint": ""}
+    monkeypatch.setattr(module, "PastRun", run)
     monkeypatch.setattr(module, "load_explanations", lambda *_: None)
     made = Reproduction({}, operator)
     monkeypatch.setattr(module, "write_reproduction", lambda *_, **__: made)

@@ -25,7 +25,7 @@ _COMMANDS: Final = {
     "runtime.",
     "rank": "Rank compressed models of one original: the more queries a deviation takes, the "
     "better.",
-    "repair": "Move the boundaries of a compressed model back to where its original has them.",
+    "repair": "Make a compressed model decide as its original does, as far as that can be done.",
     "bench": "Run strategies on pairs with several run seeds, and print them side by side.",
     "report": "Show what a run found, also one that was cut off before its end.",
     "strategies": "List the search strategies that are installed, or show one of them with its "
