@@ -32,7 +32,7 @@ def _attribute(func: ast.expr) -> str | None:
     ("name", "files"),
     [
         ("CampaignContext", ["recorded_campaign"]),  # who sets a campaign up
-        ("run_chains", ["journaled_chains", "../repair/boundary_set"]),  # who has chains run
+        ("run_chains", ["journaled_chains", "../repair/shifts/boundary_set"]),  # who has chains run
         ("stream", ["input_evaluation", "opened_pair"]),  # who evaluates batches of known inputs
     ],
 )

@@ -65,9 +65,9 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def run(pair: Path, call: Call) -> Path:
+def run(pair: Path, tmp_path_factory: pytest.TempPathFactory, call: Call) -> Path:
     options = ("--strategy", "climb", "--max-queries", "10", "--device", "emulated-builtin")
-    run = pair.with_name("run")
+    run = tmp_path_factory.mktemp("run") / "run"
     ended = call("search", pair, "--trust", *options, "--fail-on", "none", "--out", run)
     assert ended.code == 0, ended.err
     return run

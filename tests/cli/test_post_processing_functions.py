@@ -81,8 +81,8 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def run(pair: Path, call: Call) -> Path:
-    run = pair.with_name("run")
+def run(pair: Path, tmp_path_factory: pytest.TempPathFactory, call: Call) -> Path:
+    run = tmp_path_factory.mktemp("run") / "run"
     ended = call("search", pair, "--trust", *OPTIONS, "--out", run)
     assert ended.code == 0, ended.err
     return run

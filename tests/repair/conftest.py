@@ -1,4 +1,7 @@
-"""Fixtures of the tests of judging: the example pair, open, and the sets of some of its seeds."""
+"""Fixtures of the tests of judging: the example pair, open, and the sets of some of its seeds.
+
+They are closed behind each file: tests of devices look for the one agent of their process.
+"""
 
 from __future__ import annotations
 
@@ -20,19 +23,19 @@ from tampering import EXAMPLE
 COUNT = 400
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def opened() -> Iterator[OpenedPair]:
     plan = Plan("boundary", Goal(), ("emulated-xnnpack",))
     with ExitStack() as stack:
         yield open_pair(load_pair(EXAMPLE), plan, find_profiles(list(plan.devices)), stack)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def split(opened: OpenedPair) -> SeedSplit:
     return split_seeds(known_labels(opened), np.random.default_rng(0))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def sets(opened: OpenedPair, split: SeedSplit) -> Mapping[str, JudgedSet]:
     labels, rng = known_labels(opened), np.random.default_rng(1)
     return judged_sets(opened, labels, split.choose, rng, COUNT)
