@@ -43,12 +43,10 @@ from edgeflare.repair.judging.judged_inputs import (
     known_labels,
 )
 from edgeflare.repair.judging.judgement import Figures, Judgement, SetAside, judged
+from edgeflare.repair.repair_cost import BATCH, BATCHES
 from edgeflare.run.plan import Plan
 
 SHOWN = (FRESH, TIGHT, WIDE, SAMPLED)
-
-BATCH, BATCHES = 64, 30
-"""Inputs in a timed batch, and how many of them the median is taken."""
 
 
 def main() -> int:

@@ -71,6 +71,11 @@ class GraphTensor:
         """Size in bytes."""
         return self.size * np.dtype(self.dtype).itemsize
 
+    @property
+    def holds_int8_steps(self) -> bool:
+        """Whether raw values are int8 numbers of steps from zero, as weights have to be."""
+        return self.dtype == "int8" and bool(self.scales) and not any(self.zero_points)
+
     def real(self, raw: NDArray[np.generic]) -> NDArray[np.float64]:
         """Return the real values of raw ones, which have the tensor's shape."""
         values = raw.astype(np.float64)

@@ -34,9 +34,9 @@ def table_title(document: RunDocument, key: str, title: str) -> str:
     if key == "findings":
         labelled = any(entry.harm for entry in entries)
         order = "the most harmful first" if labelled else answer_words(document.pair).strongest
-        some = {counts(entry) for entry in entries} == {False, True}
-        if some:
-            order = f"those as near and strong as asked for first, then {order[: -len(' first')]}"
+        if {counts(entry) for entry in entries} == {False, True}:
+            rest = order.removesuffix(" first")
+            order = f"those as near and strong as asked for first, then {rest}"
         title = f"{title}, {order}"
     masks = next(filter(None, map(mask_view, entries)), None)
     if masks is not None:

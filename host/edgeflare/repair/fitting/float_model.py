@@ -121,7 +121,7 @@ class FloatModel:
         if layer.weights is None:
             return
         weights = graph.tensors[layer.weights]
-        if weights.dtype != "int8" or not weights.scales or any(weights.zero_points):
+        if not weights.holds_int8_steps:
             return
         tensor = self._constant(layer, layer.weights)
         if tensor is None:

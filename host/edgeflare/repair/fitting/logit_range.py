@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.repair.fitting.least_error_range import Range
+from edgeflare.tasks.classification import softmax
 
 Real = NDArray[np.float64]
 
@@ -44,16 +45,11 @@ def logit_range(logits: NDArray[np.floating]) -> Range | None:
     tried = [Range(low, high) for low, high in product(lows.tolist(), highs.tolist()) if low < high]
     if not tried:
         return None
-    wanted = _softmax(rows)
+    wanted = softmax(rows)
 
     def squared_error(one: Range) -> float:
         step = (one.high - one.low) / 255
         rounded = one.low + step * np.clip(np.round((rows - one.low) / step), 0, 255)
-        return float(((_softmax(rounded) - wanted) ** 2).sum())
+        return float(((softmax(rounded) - wanted) ** 2).sum())
 
     return min(tried, key=squared_error)
-
-
-def _softmax(rows: Real) -> Real:
-    powers = np.exp(rows - rows.max(axis=1, keepdims=True))
-    return np.asarray(powers / powers.sum(axis=1, keepdims=True))

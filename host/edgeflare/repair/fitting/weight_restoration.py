@@ -12,13 +12,11 @@ from numpy.typing import NDArray
 
 from edgeflare.models.in_place_edit import InPlaceEdit
 from edgeflare.models.tflite_graph import GraphTensor
+from edgeflare.repair.fitting.gptq import MOST_STEPS
 from edgeflare.repair.fitting.matched_layers import MatchedLayer
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 
 Real = NDArray[np.float64]
-
-_LARGEST = 127
-"""The largest raw weight; the format wants them symmetric."""
 
 _FAR_ABOVE = 9.0
 """How many times the squared error of rounding to the nearest step a channel may have. Rounding at
@@ -42,7 +40,7 @@ def _restore_layer(edit: InPlaceEdit, network: QuantizedNetwork, layer: MatchedL
     if layer.weights is None or layer.float_weights is None:
         return
     tensor = network.graph.tensors[layer.weights]
-    if tensor.dtype != "int8" or not tensor.scales or any(tensor.zero_points):
+    if not tensor.holds_int8_steps:
         return
     raw = _by_channel(tensor, network.graph.values(layer.weights)).astype(np.float64)
     wanted = _by_channel(tensor, layer.float_weights).astype(np.float64)
@@ -72,8 +70,8 @@ def _restored(raw: Real, scales: Real, wanted: Real) -> tuple[Real, Real]:
     else is rounded anew.
     """
     largest = np.abs(wanted).max(axis=1)
-    nearest_scales = _float32(np.where(largest > 0, largest / _LARGEST, scales))
-    nearest = np.clip(np.round(wanted / nearest_scales[:, None]), -_LARGEST, _LARGEST)
+    nearest_scales = _float32(np.where(largest > 0, largest / MOST_STEPS, scales))
+    nearest = np.clip(np.round(wanted / nearest_scales[:, None]), -MOST_STEPS, MOST_STEPS)
     allowed = _FAR_ABOVE * np.maximum(
         _squared_error(nearest, nearest_scales, wanted), nearest_scales**2 / 12
     )

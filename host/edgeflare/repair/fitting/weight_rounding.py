@@ -171,8 +171,7 @@ def _targets(network: QuantizedNetwork) -> Iterator[_Target]:
         if layer.name not in UNFOLDED or layer.weights is None or layer.float_weights is None:
             continue
         weights, given = graph.tensors[layer.weights], graph.tensors[layer.inputs[0]]
-        whole_steps = weights.dtype == "int8" and weights.scales and not any(weights.zero_points)
-        if whole_steps and (given.dtype == "float32" or len(given.scales) == 1):
+        if weights.holds_int8_steps and (given.dtype == "float32" or len(given.scales) == 1):
             real = grouped_weights(graph, layer.operator, layer.float_weights).astype(np.float64)
             channels = real.shape[0] * real.shape[1]
             scales = np.resize(np.asarray(weights.scales), channels).reshape(real.shape[:2])
