@@ -1,4 +1,4 @@
-"""Tests of `edgeflare repair` by what is inside of a model."""
+"""Tests of `edgeflare repair` by fitting a model to its original."""
 
 from __future__ import annotations
 

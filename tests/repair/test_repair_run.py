@@ -4,37 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from edgeflare.repair.judging.judged_inputs import FRESH, SAMPLED, SEEDS, TIGHT, WIDE
-from edgeflare.repair.judging.judgement import Change, Figures, Judgement
+from edgeflare.repair.judging.judged_inputs import FRESH, TIGHT
 from edgeflare.repair.repair_outcome import OnDevice
-from edgeflare.repair.repair_run import surely_gains, verdict
-
-
-def figures(deviating: int) -> Figures:
-    return Figures(1000, deviating, deviating // 2, 0, 0, None, 0)
-
-
-def judgement(mended: int, broken: int, before: int = 100) -> Judgement:
-    names = (SEEDS, TIGHT, WIDE, SAMPLED)
-    after = before - mended + broken
-    return Judgement(
-        before={name: figures(before) for name in names},
-        after={name: figures(after) for name in names},
-        changes={name: Change(mended, broken, 1.0) for name in names},
-        accuracy={},
-    )
+from edgeflare.repair.repair_run import verdict
+from judgements import figures, judgement
 
 
 def on_device(before: int, after: int) -> OnDevice:
     sides = {TIGHT: figures(before)}, {TIGHT: figures(after)}
     return OnDevice("board", *sides, same_labels=1000, asked=1000)
-
-
-def test_a_gain_is_sure_where_chance_does_not_explain_it() -> None:
-    assert surely_gains(judgement(20, 5))
-    assert not surely_gains(judgement(4, 3))
-    assert not surely_gains(judgement(5, 20))
-    assert not surely_gains(judgement(0, 0))
 
 
 def test_a_sure_gain_on_host_and_devices_is_written() -> None:

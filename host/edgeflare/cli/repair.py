@@ -25,10 +25,10 @@ from edgeflare.models.pair import Pair, load_pair
 from edgeflare.models.pair_file import FILE, Settings
 from edgeflare.repair.candidate_plans import Method, Target
 from edgeflare.repair.repair_document import repair_document
+from edgeflare.repair.repair_progress import ReportProgress
 from edgeflare.repair.repair_request import RepairRequest
-from edgeflare.repair.repair_run import ReportProgress
-from edgeflare.repair.repair_run import repair as repair_inside
-from edgeflare.repair.repair_terminal import print_repair
+from edgeflare.repair.repair_run import repair_by_fitting
+from edgeflare.repair.repair_terminal import print_repair, print_repaired_search
 from edgeflare.repair.repaired_pair import MODEL, write_document, write_pair, write_repaired
 from edgeflare.repair.repaired_search import (
     FOLDER,
@@ -42,8 +42,7 @@ from edgeflare.repair.shifts.mixture import Mixture
 from edgeflare.repair.shifts.run_to_repair import require_images_and_classes, twin_alone
 from edgeflare.repair.shifts.shift_document import to_document, write_models
 from edgeflare.repair.shifts.shift_repair import ShiftRequest, repair_by_shifts
-from edgeflare.repair.shifts.shift_terminal import print_repair as print_shifts
-from edgeflare.repair.shifts.shift_terminal import print_repaired_search
+from edgeflare.repair.shifts.shift_terminal import print_repair_by_shifts
 from edgeflare.replay.past_run import PastRun
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import RunDirectory
@@ -201,7 +200,7 @@ def repair(
         )
         pair = load_pair(source, given, decided)
         profiles = find_profiles(device or ["emulated-builtin"], decided)
-        return INTERRUPTED if _repair_inside(pair, None, profiles, request, out) is None else 0
+        return INTERRUPTED if _repair_by_fitting(pair, None, profiles, request, out) is None else 0
     past = PastRun.open(source)
     require_images_and_classes(past)
     pair = past.pair(original, compressed)
@@ -212,25 +211,27 @@ def repair(
     if method == "shifts":
         repaired = _repair_by_shifts(past, pair, profiles, shifts, out)
     else:
-        repaired = _repair_inside(whole, past, profiles, request, out)
+        repaired = _repair_by_fitting(whole, past, profiles, request, out)
     if not again or repaired is None or not repaired["written"]:
         return INTERRUPTED if repaired is None else 0
     whole = replace(whole, compressed=out / MODEL)
     return _search_again(Console(stderr=True), past, whole, profiles, out, repaired)
 
 
-def _repair_inside(
+def _repair_by_fitting(
     pair: Pair,
     past: PastRun | None,
     profiles: Sequence[Profile],
     request: RepairRequest,
     out: Path,
 ) -> dict[str, Any] | None:
-    """Repair by what is inside of the model, and return the document; None where stopped."""
+    """Repair by fitting to the original, and return the document; None where stopped."""
     names = tuple(profile.name for profile in profiles)
     plan = Plan("boundary", Goal(Find.ANY), names) if past is None else twin_alone(past.header.plan)
     plan = replace(plan, devices=names, ensemble=(profiles[0].kernels,))  # they foretell the device
-    found = _worked(out, lambda progress: repair_inside(pair, plan, profiles, request, progress))
+    found = _worked(
+        out, lambda progress: repair_by_fitting(pair, plan, profiles, request, progress)
+    )
     if found is None:
         return None
     document = repair_document(pair, past, found, request)
@@ -259,7 +260,7 @@ def _repair_by_shifts(
         write_models(out, found.repaired)
         write_pair(out, pair, _seeds(past, pair))
     write_document(out, document)
-    print_shifts(Console(), document, str(out))
+    print_repair_by_shifts(Console(), document, str(out))
     result(out)
     return document
 

@@ -13,17 +13,13 @@ from edgeflare.repair.fitting.float_model import Recipe
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.quantizer import float_operators, weights_only
 from edgeflare.repair.fitting.weight_rounding import RoundedLayer, fit_rounding, round_original
+from edgeflare.repair.repair_progress import StepProgress
 
 Method = Literal["auto", "shifts", "ranges", "rounding", "bias", "precision", "weights-only"]
 METHODS: tuple[Method, ...] = get_args(Method)
 
 Target = Literal["float", "int8-only"]
 """What the target computes: floats beside integers, or integers alone, as some accelerators do."""
-
-TARGETS: tuple[Target, ...] = get_args(Target)
-
-Progress = Callable[[int, int], None]
-"""Is called with how much of a step is done, and how much there is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +55,7 @@ class CandidatePlan:
     method: Method
     in_place: bool
     integers: bool
-    make: Callable[[QuantizedNetwork, Progress], RepairCandidate]
+    make: Callable[[QuantizedNetwork, StepProgress], RepairCandidate]
 
 
 def candidate_plans(method: Method, target: Target, *, in_place: bool) -> list[CandidatePlan]:
@@ -90,14 +86,14 @@ def candidate_plans(method: Method, target: Target, *, in_place: bool) -> list[C
 def _in_place(name: str, method: Method) -> CandidatePlan:
     """Return the plan of steps that change the file in its place."""
 
-    def make(network: QuantizedNetwork, progress: Progress) -> RepairCandidate:
+    def make(network: QuantizedNetwork, progress: StepProgress) -> RepairCandidate:
         return RepairCandidate(name, _fitted(network, name.split("+"), progress).content, None)
 
     return CandidatePlan(name, method, in_place=True, integers=True, make=make)
 
 
 def _fitted(
-    network: QuantizedNetwork, steps: Sequence[str], progress: Progress
+    network: QuantizedNetwork, steps: Sequence[str], progress: StepProgress
 ) -> QuantizedNetwork:
     for step in steps:
         if step == "rounding":
@@ -112,7 +108,7 @@ def _float_head(before: Sequence[str]) -> CandidatePlan:
     """Return the plan of a last layer that is computed in float, behind steps in place."""
     name = "+".join((*before, "float-head"))
 
-    def make(network: QuantizedNetwork, progress: Progress) -> RepairCandidate:
+    def make(network: QuantizedNetwork, progress: StepProgress) -> RepairCandidate:
         fitted = _fitted(network, before, progress)
         last = [one.operator for one in network.layers if one.weights is not None][-1:]
         made = float_operators(fitted, last)
@@ -125,7 +121,7 @@ def _weights_only(*, rounded: bool) -> CandidatePlan:
     """Return the plan of a model that has its weights in 8 bits, and computes in float."""
     name = "rounding+weights-only" if rounded else "weights-only"
 
-    def make(network: QuantizedNetwork, progress: Progress) -> RepairCandidate:
+    def make(network: QuantizedNetwork, progress: StepProgress) -> RepairCandidate:
         layers: Sequence[RoundedLayer] = ()
         if rounded:
             layers = round_original(network.original, network.original_rows, progress)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.core.answer import Answer
 from edgeflare.devices.device import Device
 from edgeflare.errors import UserError
-from edgeflare.repair.judging.candidate_model import open_candidate
+from edgeflare.repair.judging.candidate_model import CandidateModel, open_candidate
 from edgeflare.repair.judging.judged_inputs import JudgedSet
 from edgeflare.repair.judging.judgement import Figures, figures
 from edgeflare.repair.repair_cost import Cost, measure
@@ -35,8 +35,10 @@ def judged_on(
         InfrastructureError: the device is lost.
 
     """
-    before = _answers(device, opened.pair.compressed.read_bytes(), opened, sets)[0]
-    after, foretold = _answers(device, content, opened, sets)
+    with _opened_on(device, opened.pair.compressed.read_bytes(), opened) as (_, there):
+        before = _answers(there, sets)
+    with _opened_on(device, content, opened) as (on_host, there):
+        after, foretold = _answers(there, sets), _answers(on_host, sets)
     pairs = [
         (one, other)
         for name in sets
@@ -59,12 +61,8 @@ def judged_on(
 
 def refusal_by(device: Device, content: bytes, opened: OpenedPair) -> str | None:
     """Return why a device does not open a candidate; None where it does."""
-    profile = device.profile
     try:
-        with (
-            open_candidate(content, opened) as candidate,
-            closing(device.open_as(candidate.path, profile.kernels, profile.threads)),
-        ):
+        with _opened_on(device, content, opened):
             return None
     except UserError as refused:
         return str(refused)
@@ -78,18 +76,18 @@ def cost_on(device: Device, content: bytes, opened: OpenedPair, images: NDArray[
         return measure(device, before, candidate.path, rows, candidate.rows(images))
 
 
-def _answers(
-    device: Device, content: bytes, opened: OpenedPair, sets: Mapping[str, JudgedSet]
-) -> tuple[dict[str, list[Answer]], dict[str, list[Answer]]]:
-    """Return a model's answers on the device, and on the host, by the name of the set."""
+@contextmanager
+def _opened_on(
+    device: Device, content: bytes, opened: OpenedPair
+) -> Iterator[tuple[CandidateModel, CandidateModel]]:
+    """Open a model on the host and on a device, with the device's own kernels and threads."""
     profile = device.profile
     with (
         open_candidate(content, opened) as on_host,
         closing(device.open_as(on_host.path, profile.kernels, profile.threads)) as session,
     ):
-        there = on_host.run_by(session)
-        each = [(name, one.images, one.seed_ids.tolist()) for name, one in sets.items()]
-        return (
-            {name: there.answers(images, ids) for name, images, ids in each},
-            {name: on_host.answers(images, ids) for name, images, ids in each},
-        )
+        yield on_host, on_host.run_by(session)
+
+
+def _answers(model: CandidateModel, sets: Mapping[str, JudgedSet]) -> dict[str, list[Answer]]:
+    return {name: model.answers(one.images, one.seed_ids.tolist()) for name, one in sets.items()}

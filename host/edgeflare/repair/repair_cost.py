@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +40,17 @@ class Cost:
     seconds_before: float
     seconds_after: float
     ratio: float
+
+
+def latency_change(cost: Mapping[str, Any]) -> str:
+    """Return by how much longer the repaired model takes, in words: "+0.2 µs (+1.2%) on NAME".
+
+    Args:
+        cost: the fields of a `Cost`, as documents have them.
+
+    """
+    micro = 1e6 * (cost["seconds_after"] - cost["seconds_before"])
+    return f"{micro:+.1f} µs ({cost['ratio'] - 1.0:+.1%}) on {cost['device']}"
 
 
 def measure(

@@ -22,16 +22,18 @@ class TriedCandidate:
         ratio: of its time for an inference to that of the model before, on the first device; None
             where it was not measured.
         judgement: on the inputs to choose by; None where it is set aside.
-        set_aside: why it is not judged, or cannot be chosen; None where it can.
+        set_aside: why it is not judged; None where it is.
+        beyond_limits: whether that is because it is larger or slower than allowed.
 
     """
 
     name: str
     seconds: float
     size: int | None
-    ratio: float | None
-    judgement: Judgement | None
-    set_aside: str | None
+    ratio: float | None = None
+    judgement: Judgement | None = None
+    set_aside: str | None = None
+    beyond_limits: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from edgeflare.repair.cost_limits import CostLimit, latency_limit, size_limit
 
 @dataclass(frozen=True, slots=True)
 class RepairRequest:
-    """The settings of a repair that looks inside of the model.
+    """The settings of a repair that fits a model to its original.
 
     Attributes:
         method: one method, or "auto" for all that the limits allow.

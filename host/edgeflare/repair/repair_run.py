@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
+from edgeflare.core.arm import Arm
 from edgeflare.devices.profile import Profile
-from edgeflare.errors import EdgeFlareError, InfrastructureError, UserError
-from edgeflare.models.model_inputs import ModelInputs
-from edgeflare.models.original import open_original
+from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
 from edgeflare.models.pair_input import DEFAULT_DOMAIN
 from edgeflare.models.pair_interface import DEFAULT_TASK
-from edgeflare.repair.candidate_plans import CandidatePlan, RepairCandidate, candidate_plans
-from edgeflare.repair.cost_limits import least_limit
-from edgeflare.repair.device_judgement import cost_on, judged_on, refusal_by
-from edgeflare.repair.fitting.candidate_check import candidate_fault
+from edgeflare.repair.candidate_choice import CandidateChoice, mended_and_broken, surely_gains
+from edgeflare.repair.candidate_plans import RepairCandidate, candidate_plans
+from edgeflare.repair.device_judgement import judged_on
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
-from edgeflare.repair.judging.candidate_model import NAME
 from edgeflare.repair.judging.judged_inputs import (
     FRESH,
     JudgedSet,
@@ -38,40 +32,20 @@ from edgeflare.repair.judging.judged_inputs import (
 from edgeflare.repair.judging.judgement import SCORED, Judgement, SetAside, judged
 from edgeflare.repair.judging.near_boundary import near_boundary_inputs
 from edgeflare.repair.judging.seed_split import SeedSplit, split_seeds
-from edgeflare.repair.judging.sign_test import sign_test
-from edgeflare.repair.repair_cost import Cost
-from edgeflare.repair.repair_outcome import OnDevice, RepairOutcome, TriedCandidate
+from edgeflare.repair.repair_outcome import OnDevice, RepairOutcome
+from edgeflare.repair.repair_progress import ReportProgress
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.run.plan import Plan
 
 FIT_INPUTS = 400
-"""Inputs to fit with at most, half of them seeds, half of them near the original's boundary. More
-make rounding slower and, on the int8 models of benchmarks/README.md, hardly better."""
+"""Inputs to fit with at most, half of them seeds, half of them near the original's boundary. The
+time and the memory that fitting takes grow with them."""
 
 LEAST_SEEDS = 50
 """Ten seeds at least choose and ten judge."""
 
-_NEEDS = "it needs"
 
-SURE = 0.05
-"""The p value below which more inputs are mended than broken not by chance."""
-
-ReportProgress = Callable[[str, int, int], None]
-"""Is called with the name of a step, how much of it is done, and how much there is."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Repair:
-    """A repair that is under way."""
-
-    opened: OpenedPair
-    request: RepairRequest
-    network: QuantizedNetwork
-    choose: dict[str, JudgedSet]
-    progress: ReportProgress
-
-
-def repair(
+def repair_by_fitting(
     pair: Pair,
     plan: Plan,
     profiles: Sequence[Profile],
@@ -113,8 +87,8 @@ def repair(
         )
         if fresh is not None:
             judge[FRESH] = fresh_set(opened, fresh)
-        under_way = _Repair(opened, request, network, choose, progress)
-        tried, chosen = _choose(under_way, plans)
+        choice = CandidateChoice(opened, request, network, choose, progress)
+        tried, chosen = choice.best(plans)
         seeds = {name: len(getattr(split, name)) for name in ("fit", "choose", "judge")}
         provenance = [
             {"name": device.profile.name, "provenance": device.provenance.to_json()}
@@ -125,112 +99,12 @@ def repair(
             return RepairOutcome(seeds, tried, None, None, (), None, False, why, provenance)
         judgement = judged(chosen.content, opened, judge)
         if isinstance(judgement, SetAside):
-            why = f"the chosen candidate, {chosen.name}, is no good: {judgement.reason}"
+            why = f"{chosen.name} is set aside on the inputs that judge: {judgement.reason}"
             return RepairOutcome(seeds, tried, chosen, None, (), None, False, why, provenance)
-        devices = _on_devices(under_way, chosen, judge)
-        cost = _cost(under_way, chosen)
+        devices = _on_devices(opened, chosen, judge, progress)
+        cost = choice.cost(chosen)
         written, why = verdict(judgement, devices)
     return RepairOutcome(seeds, tried, chosen, judgement, devices, cost, written, why, provenance)
-
-
-def _choose(
-    repair: _Repair, plans: Sequence[CandidatePlan]
-) -> tuple[list[TriedCandidate], RepairCandidate | None]:
-    """Try all candidates, and return the best of those that surely gain."""
-    tried: list[TriedCandidate] = []
-    best: tuple[float, RepairCandidate] | None = None
-    for number, plan in enumerate(plans):
-        repair.progress("candidates", number, len(plans))
-        candidate, result = _tried(repair, plan)
-        tried.append(result)
-        if candidate is None or result.judgement is None or result.set_aside is not None:
-            continue
-        score = result.judgement.score
-        if surely_gains(result.judgement) and (best is None or score < best[0]):
-            refused = _refusal(repair.opened, candidate)
-            if refused is None:
-                best = score, candidate
-            else:
-                tried[-1] = replace(result, set_aside=refused)
-    repair.progress("candidates", len(plans), len(plans))
-    _require_allowed(tried)
-    return tried, None if best is None else best[1]
-
-
-def _require_allowed(tried: Sequence[TriedCandidate]) -> None:
-    """Refuse limits that exclude every candidate, and name the nearest that would not.
-
-    Raises:
-        UserError: they do.
-
-    """
-    beyond = [one for one in tried if one.set_aside and one.set_aside.startswith(_NEEDS)]
-    if tried and len(beyond) == len(tried):
-        nearest = min(beyond, key=lambda one: (one.ratio or 0.0, one.size or 0))
-        aside = str(nearest.set_aside).removeprefix("it ")
-        raise UserError(f"the limits exclude every candidate: {nearest.name} {aside}")
-
-
-def _tried(repair: _Repair, plan: CandidatePlan) -> tuple[RepairCandidate | None, TriedCandidate]:
-    """Make and judge a candidate; one that fails is set aside, and others are tried."""
-    begun = time.monotonic()
-    try:
-        candidate = plan.make(repair.network, partial(repair.progress, plan.name))
-    except InfrastructureError:
-        raise
-    except EdgeFlareError as error:
-        return None, TriedCandidate(
-            plan.name, time.monotonic() - begun, None, None, None, str(error)
-        )
-    seconds, size = time.monotonic() - begun, len(candidate.content)
-    aside, ratio = _beyond_limits(repair, candidate)
-    if aside is not None:
-        return None, TriedCandidate(plan.name, seconds, size, ratio, None, aside)
-    fault = None if candidate.recipe is None else _fault(repair.opened, candidate)
-    if fault is not None:
-        return None, TriedCandidate(plan.name, seconds, size, ratio, None, fault)
-    judgement = judged(candidate.content, repair.opened, repair.choose)
-    if isinstance(judgement, SetAside):
-        return None, TriedCandidate(plan.name, seconds, size, ratio, None, judgement.reason)
-    return candidate, TriedCandidate(plan.name, seconds, size, ratio, judgement, None)
-
-
-def _refusal(opened: OpenedPair, candidate: RepairCandidate) -> str | None:
-    """Return why one of the devices does not open a candidate; None where all do."""
-    reasons = (refusal_by(device, candidate.content, opened) for device in opened.devices)
-    return next(filter(None, reasons), None)
-
-
-def _fault(opened: OpenedPair, candidate: RepairCandidate) -> str | None:
-    """Return what is wrong with a rewritten file on one of the host's kernel sets, if anything."""
-    with TemporaryDirectory(prefix="edgeflare-") as folder:
-        path = Path(folder) / NAME
-        path.write_bytes(candidate.content)
-        return candidate_fault(replace(opened.pair, compressed=path), opened.seeds)
-
-
-def _beyond_limits(repair: _Repair, candidate: RepairCandidate) -> tuple[str | None, float | None]:
-    """Return why a candidate is larger or slower than allowed, and the ratio of its time."""
-    request, before = repair.request, len(repair.network.content)
-    after = len(candidate.content)
-    if request.size_limit is not None and not request.size_limit.allows(before, after):
-        return f"{_NEEDS} --max-size {least_limit(before, after)}", None
-    if request.latency_limit is None:
-        return None, None
-    refused = _refusal(repair.opened, candidate)
-    if refused is not None:
-        return refused, None
-    cost = _cost(repair, candidate)
-    times = cost.seconds_before, cost.seconds_before * cost.ratio
-    if request.latency_limit.allows(*times):
-        return None, cost.ratio
-    return f"{_NEEDS} --max-latency {least_limit(*times)}", cost.ratio
-
-
-def surely_gains(judgement: Judgement) -> bool:
-    """Whether a candidate mends more of the scored inputs than it breaks, and not by chance."""
-    mended, broken = _pooled(judgement)
-    return judgement.score < 1.0 and mended > broken and sign_test(mended, broken) < SURE
 
 
 def verdict(judgement: Judgement, devices: Sequence[OnDevice]) -> tuple[bool, str]:
@@ -241,7 +115,7 @@ def verdict(judgement: Judgement, devices: Sequence[OnDevice]) -> tuple[bool, st
         devices: the same inputs on each device.
 
     """
-    mended, broken = _pooled(judgement)
+    mended, broken = mended_and_broken(judgement)
     before, after = (
         sum(figures[name].deviating for name in SCORED)
         for figures in (judgement.before, judgement.after)
@@ -268,28 +142,19 @@ def verdict(judgement: Judgement, devices: Sequence[OnDevice]) -> tuple[bool, st
     return True, said
 
 
-def _pooled(judgement: Judgement) -> tuple[int, int]:
-    """Return how many inputs of the scored sets are mended, and broken."""
-    changes = [judgement.changes[name] for name in SCORED]
-    return sum(one.mended for one in changes), sum(one.broken for one in changes)
-
-
 def _on_devices(
-    repair: _Repair, chosen: RepairCandidate, sets: dict[str, JudgedSet]
+    opened: OpenedPair,
+    chosen: RepairCandidate,
+    sets: Mapping[str, JudgedSet],
+    progress: ReportProgress,
 ) -> list[OnDevice]:
     """Evaluate the chosen candidate and the model before on each device."""
-    devices = []
-    for number, device in enumerate(repair.opened.devices):
-        repair.progress("devices", number, len(repair.opened.devices))
-        devices.append(judged_on(device, chosen.content, repair.opened, sets))
-    repair.progress("devices", len(devices), len(devices))
-    return devices
-
-
-def _cost(repair: _Repair, candidate: RepairCandidate) -> Cost:
-    """Measure a candidate and the model before in turns, on the first device."""
-    images = next(iter(repair.choose.values())).images
-    return cost_on(repair.opened.devices[0], candidate.content, repair.opened, images)
+    found = []
+    for number, device in enumerate(opened.devices):
+        progress("devices", number, len(opened.devices))
+        found.append(judged_on(device, chosen.content, opened, sets))
+    progress("devices", len(found), len(found))
+    return found
 
 
 def _network(
@@ -301,20 +166,15 @@ def _network(
 ) -> QuantizedNetwork:
     """Return the network to fit, with seeds and inputs near the boundary between them."""
     images = opened.seeds.inputs[split.fit]
-    some = rng.permutation(len(images))[: FIT_INPUTS // 2]
-    pair = opened.pair
-    with ExitStack() as stack:
-        model = stack.enter_context(closing(open_original(pair, opened.inputs)))
-        theirs = ModelInputs(
-            pair.interface, model.signature.inputs, str(pair.original), like=opened.inputs
-        )
-        encoders = opened.inputs.encoder(), theirs.encoder()
+    some = np.sort(rng.permutation(len(images))[: FIT_INPUTS // 2])
     near = near_boundary_inputs(
         images, labels[split.fit], original_label_of(opened), FIT_INPUTS // 2, rng
-    ).wide
-    fitted = np.concatenate([images[np.sort(some)], near])
-    rows, original_rows = (one.encode(fitted) for one in encoders)
-    content = pair.compressed.read_bytes()
+    )
+    fitted = np.concatenate([images[some], near.wide])
+    ids = np.array(opened.seeds.ids or range(len(opened.seeds)), np.int64)[split.fit]
+    of = ids[np.concatenate([some, near.rows])].tolist()
+    rows, original_rows = (opened.panel.rows(arm, fitted, of) for arm in (Arm.TWIN, Arm.ORIGINAL))
+    content = opened.pair.compressed.read_bytes()
     return QuantizedNetwork(content, original, rows, original_rows.astype(np.float32))
 
 

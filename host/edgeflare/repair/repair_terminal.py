@@ -9,6 +9,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from edgeflare.repair.judging.judgement import SCORED
+from edgeflare.repair.repair_cost import latency_change
+
+_FIGURES = ("deviating", "big", "strict")
+"""Keys of the figures that the table of the judged inputs shows, before and after."""
+
 
 def print_repair(console: Console, document: Mapping[str, Any], out: str) -> None:
     """Print the candidates, the judgement of the chosen one, and what was written."""
@@ -29,15 +35,31 @@ def print_repair(console: Console, document: Mapping[str, Any], out: str) -> Non
     _print_end(console, document, out)
 
 
+def print_repaired_search(console: Console, document: Mapping[str, Any]) -> None:
+    """Print the run and the search of the repaired model side by side."""
+    again = document["again"]
+    table = Table("searched again", "deviating seeds", "findings", "success", "mean queries")
+    for name in ("before", "after"):
+        row = again[name]
+        mean = row["mean_queries"]
+        table.add_row(
+            name,
+            str(row["deviating_seeds"]),
+            str(row["findings"]),
+            f"{row['success_rate']:.1%}",
+            "–" if mean is None else f"{mean:.1f}",
+        )
+    console.print(table)
+
+
 def _candidates(document: Mapping[str, Any]) -> Table:
     """Return a table of what the candidates do to the inputs that choose."""
-    sets = ("tight", "wide", "sampled")
-    table = Table("candidate", "score", *sets, "s", title="Deviations on the inputs to choose by")
+    table = Table("candidate", "score", *SCORED, "s", title="Deviations on the inputs to choose by")
     for one in document["candidates"]:
         table.add_row(
             one["name"],
             "–" if one["score"] is None else f"{one['score']:.2f}",
-            *(_deviating(one["sets"], name) for name in sets),
+            *(_deviating(one["sets"], name) for name in SCORED),
             f"{one['seconds']:.1f}",
         )
     return table
@@ -66,9 +88,6 @@ def _judged(document: Mapping[str, Any]) -> Table:
     return table
 
 
-_FIGURES = ("deviating", "big", "strict")
-
-
 def _print_end(console: Console, document: Mapping[str, Any], out: str) -> None:
     for one in document["on_devices"]:
         console.print(
@@ -82,12 +101,11 @@ def _print_end(console: Console, document: Mapping[str, Any], out: str) -> None:
         console.print(f"No model is written: {escape(document['why'])}.", highlight=False)
         console.print(f"The figures are in {escape(out)}/repair.json.", highlight=False)
         return
-    micro = 1e6 * (repaired["seconds_after"] - repaired["seconds_before"])
     console.print(
         f"{escape(out)}/{repaired['file']} is written, by {document['chosen']}:"
         f" {escape(document['why'])}. It has"
         f" {repaired['bytes_after'] - repaired['bytes_before']:+,} bytes, and takes"
-        f" {micro:+.1f} µs ({repaired['ratio'] - 1.0:+.1%}) on {escape(repaired['device'])}.",
+        f" {escape(latency_change(repaired))}.",
         highlight=False,
     )
     console.print(f"Search it: edgeflare search {escape(out)}", highlight=False)

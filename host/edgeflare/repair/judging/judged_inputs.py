@@ -118,10 +118,10 @@ def judged_sets(
 
 def original_label_of(opened: OpenedPair) -> LabelOf:
     """Return what asks the original for the labels of images."""
-    anyone = int((opened.seeds.ids or (0,))[0])
+    some_seed = int((opened.seeds.ids or (0,))[0])
 
     def label_of(images: NDArray[np.uint8]) -> Labels:
-        return _decisions(_answers(opened, images, [anyone] * len(images), Arm.ORIGINAL))
+        return _decisions(_answers(opened, images, [some_seed] * len(images), Arm.ORIGINAL))
 
     return label_of
 

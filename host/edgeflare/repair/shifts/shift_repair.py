@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -16,6 +16,7 @@ from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
 from edgeflare.repair.repair_cost import Cost, measure, outputs_on
+from edgeflare.repair.repair_progress import ReportProgress
 from edgeflare.repair.repaired_pair import MODEL
 from edgeflare.repair.shifts.boundary_set import BoundarySet, gather
 from edgeflare.repair.shifts.cross_validation import (
@@ -60,9 +61,6 @@ from edgeflare.replay.past_run import PastRun
 
 STANDALONE = "shifts.tflite"
 """The shifts without the model, for one that cannot be edited."""
-
-ReportProgress = Callable[[str, int, int], None]
-"""Is called with the name of a step, how much of it is done, and how much there is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The tables and sentences that `edgeflare repair` prints."""
+"""A repair by shifts on the terminal."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from edgeflare.repair.repair_cost import latency_change
+
 _NAMES = {
     "perceptron": "the paper's perceptron",
     "perceptron-abstaining": "perceptron, abstaining",
@@ -18,7 +20,7 @@ _NAMES = {
 }
 
 
-def print_repair(console: Console, document: Mapping[str, Any], out: str) -> None:
+def print_repair_by_shifts(console: Console, document: Mapping[str, Any], out: str) -> None:
     """Print the effect of each repairer on held-out inputs, and which files were written."""
     inputs, queries = document["inputs"], document["queries"]
     console.print(
@@ -35,23 +37,6 @@ def print_repair(console: Console, document: Mapping[str, Any], out: str) -> Non
     console.print(_table(document))
     _print_test(console, document)
     _print_end(console, document, out)
-
-
-def print_repaired_search(console: Console, document: Mapping[str, Any]) -> None:
-    """Print the run and the search of the repaired model side by side."""
-    again = document["again"]
-    table = Table("searched again", "deviating seeds", "findings", "success", "mean queries")
-    for name in ("before", "after"):
-        row = again[name]
-        mean = row["mean_queries"]
-        table.add_row(
-            name,
-            str(row["deviating_seeds"]),
-            str(row["findings"]),
-            f"{row['success_rate']:.1%}",
-            "–" if mean is None else f"{mean:.1f}",
-        )
-    console.print(table)
 
 
 def _table(document: Mapping[str, Any]) -> Table:
@@ -97,11 +82,10 @@ def _print_end(console: Console, document: Mapping[str, Any], out: str) -> None:
         console.print(f"No repairer is written: {document['why']}.", highlight=False)
         console.print(f"The figures are in {escape(out)}/repair.json.", highlight=False)
         return
-    micro = 1e6 * (repaired["seconds_after"] - repaired["seconds_before"])
     console.print(
         f"{escape(out)}/{repaired['file']} is written: {document['why']}. It has"
         f" {repaired['bytes_after'] - repaired['bytes_before']:,} bytes more, and takes"
-        f" {micro:+.1f} µs ({repaired['ratio'] - 1.0:+.1%}) on {escape(repaired['device'])}.",
+        f" {escape(latency_change(repaired))}.",
         highlight=False,
     )
     console.print(

@@ -1,0 +1,154 @@
+"""The choice among the candidates of a repair: each is made, checked and judged."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from edgeflare.campaign.opened_pair import OpenedPair
+from edgeflare.errors import EdgeFlareError, InfrastructureError, UserError
+from edgeflare.repair.candidate_plans import CandidatePlan, RepairCandidate
+from edgeflare.repair.cost_limits import least_limit
+from edgeflare.repair.device_judgement import cost_on, refusal_by
+from edgeflare.repair.fitting.candidate_check import candidate_fault
+from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
+from edgeflare.repair.judging.candidate_model import NAME
+from edgeflare.repair.judging.judged_inputs import JudgedSet
+from edgeflare.repair.judging.judgement import SCORED, Judgement, SetAside, judged
+from edgeflare.repair.judging.sign_test import sign_test
+from edgeflare.repair.repair_cost import Cost
+from edgeflare.repair.repair_outcome import TriedCandidate
+from edgeflare.repair.repair_progress import ReportProgress
+from edgeflare.repair.repair_request import RepairRequest
+
+SURE = 0.05
+"""The p value below which more inputs are mended than broken not by chance."""
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateChoice:
+    """What candidates are made of, held to and judged by.
+
+    Attributes:
+        opened: the pair and its devices.
+        request: the settings of the repair.
+        network: what is fitted.
+        sets: the inputs to choose by, by the name of the set.
+        progress: is called as the steps go on.
+
+    """
+
+    opened: OpenedPair
+    request: RepairRequest
+    network: QuantizedNetwork
+    sets: Mapping[str, JudgedSet]
+    progress: ReportProgress
+
+    def best(
+        self, plans: Sequence[CandidatePlan]
+    ) -> tuple[list[TriedCandidate], RepairCandidate | None]:
+        """Try candidates, and return all of them and the best of those that surely gain.
+
+        Raises:
+            UserError: the limits exclude all of them.
+            InfrastructureError: a device or a worker process is lost for good.
+
+        """
+        tried: list[TriedCandidate] = []
+        best: tuple[float, RepairCandidate] | None = None
+        for number, plan in enumerate(plans):
+            self.progress("candidates", number, len(plans))
+            candidate, result = self._tried(plan)
+            tried.append(result)
+            if candidate is None or result.judgement is None:
+                continue
+            score = result.judgement.score
+            if surely_gains(result.judgement) and (best is None or score < best[0]):
+                best = score, candidate
+        self.progress("candidates", len(plans), len(plans))
+        _require_allowed(tried)
+        return tried, None if best is None else best[1]
+
+    def cost(self, candidate: RepairCandidate) -> Cost:
+        """Measure a candidate and the model before in turns, on the first device."""
+        images = next(iter(self.sets.values())).images
+        return cost_on(self.opened.devices[0], candidate.content, self.opened, images)
+
+    def _tried(self, plan: CandidatePlan) -> tuple[RepairCandidate | None, TriedCandidate]:
+        """Make and judge a candidate; one that fails is set aside, and others are tried."""
+        begun = time.monotonic()
+        try:
+            candidate = plan.make(self.network, partial(self.progress, plan.name))
+        except InfrastructureError:
+            raise
+        except EdgeFlareError as error:
+            seconds = time.monotonic() - begun
+            return None, TriedCandidate(plan.name, seconds, None, set_aside=str(error))
+        made = TriedCandidate(plan.name, time.monotonic() - begun, len(candidate.content))
+        needed = self._size_needed(candidate)
+        if needed is not None:
+            return None, replace(made, set_aside=needed, beyond_limits=True)
+        fault = self._fault(candidate)
+        if fault is not None:
+            return None, replace(made, set_aside=fault)
+        if self.request.latency_limit is not None:
+            cost = self.cost(candidate)
+            made = replace(made, ratio=cost.ratio)
+            times = cost.seconds_before, cost.seconds_before * cost.ratio
+            if not self.request.latency_limit.allows(*times):
+                needed = f"it needs --max-latency {least_limit(*times)}"
+                return None, replace(made, set_aside=needed, beyond_limits=True)
+        judgement = judged(candidate.content, self.opened, self.sets)
+        if isinstance(judgement, SetAside):
+            return None, replace(made, set_aside=judgement.reason)
+        return candidate, replace(made, judgement=judgement)
+
+    def _size_needed(self, candidate: RepairCandidate) -> str | None:
+        """Return the limit that a candidate's size needs; None where it is within the limit."""
+        limit = self.request.size_limit
+        before, after = len(self.network.content), len(candidate.content)
+        if limit is None or limit.allows(before, after):
+            return None
+        return f"it needs --max-size {least_limit(before, after)}"
+
+    def _fault(self, candidate: RepairCandidate) -> str | None:
+        """Return why a kernel set of the host or a device does not run a candidate, if one does."""
+        if candidate.recipe is not None:
+            with TemporaryDirectory(prefix="edgeflare-") as folder:
+                path = Path(folder) / NAME
+                path.write_bytes(candidate.content)
+                rewritten = replace(self.opened.pair, compressed=path)
+                fault = candidate_fault(rewritten, self.opened.seeds)
+            if fault is not None:
+                return fault
+        reasons = (refusal_by(one, candidate.content, self.opened) for one in self.opened.devices)
+        return next(filter(None, reasons), None)
+
+
+def surely_gains(judgement: Judgement) -> bool:
+    """Whether a candidate mends more of the scored inputs than it breaks, and not by chance."""
+    mended, broken = mended_and_broken(judgement)
+    return judgement.score < 1.0 and mended > broken and sign_test(mended, broken) < SURE
+
+
+def mended_and_broken(judgement: Judgement) -> tuple[int, int]:
+    """Return how many inputs of the scored sets are mended, and broken."""
+    changes = [judgement.changes[name] for name in SCORED]
+    return sum(one.mended for one in changes), sum(one.broken for one in changes)
+
+
+def _require_allowed(tried: Sequence[TriedCandidate]) -> None:
+    """Refuse limits that exclude every candidate, and name the nearest that would not.
+
+    Raises:
+        UserError: they do.
+
+    """
+    if all(one.beyond_limits for one in tried):
+        nearest = min(tried, key=lambda one: (one.ratio or 0.0, one.size or 0))
+        aside = str(nearest.set_aside).removeprefix("it ")
+        raise UserError(f"the limits exclude every candidate: {nearest.name} {aside}")
