@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from dynamic_range import quantize_weights
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.core.answer import Answer, Failure
+from edgeflare.errors import InfrastructureError
 from edgeflare.repair.judging.judged_inputs import SEEDS, TIGHT, WIDE, JudgedSet
 from edgeflare.repair.judging.judgement import (
     Change,
@@ -24,6 +25,7 @@ from edgeflare.repair.judging.judgement import (
     judged,
     score,
 )
+from edgeflare_agent.runtime.worker_process import LAUNCHER_VARIABLE
 from operator_chain import Step, write_tflite
 from tampering import EXAMPLE
 from tflite_weights import Weights, mutated
@@ -150,6 +152,14 @@ def test_a_file_that_does_not_load_is_set_aside(
     assert isinstance(found, SetAside)
     assert "candidate.tflite does not load" in found.reason
     assert "\n" not in found.reason
+
+
+def test_a_worker_that_cannot_be_started_is_no_fault_of_the_candidate(
+    opened: OpenedPair, sets: Mapping[str, JudgedSet], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(LAUNCHER_VARIABLE, "false")
+    with pytest.raises(InfrastructureError, match="no worker process could be started"):
+        judged((EXAMPLE / "compressed.tflite").read_bytes(), opened, sets)
 
 
 @pytest.mark.slow

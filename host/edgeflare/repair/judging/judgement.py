@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.core.answer import Answer
 from edgeflare.core.seeds import is_labelled
-from edgeflare.errors import EdgeFlareError
+from edgeflare.errors import EdgeFlareError, InfrastructureError
 from edgeflare.repair.judging.candidate_model import open_candidate
 from edgeflare.repair.judging.judged_inputs import SAMPLED, TIGHT, WIDE, JudgedSet
 from edgeflare.repair.judging.sign_test import sign_test
@@ -120,6 +120,9 @@ def judged(
         The figures; or why there are none: the candidate does not load, has other outputs than the
         pair, or crashes, hangs or gives NaN on an input that the compressed model answers.
 
+    Raises:
+        InfrastructureError: a worker process cannot be started, or is lost for good.
+
     """
     after: dict[str, list[Answer]] = {}
     try:
@@ -130,6 +133,8 @@ def judged(
                 if failures:
                     number = f"{len(failures)} of {len(inputs.images)} inputs"
                     return SetAside(f"{failures[0]} on {number} of the set {name!r}")
+    except InfrastructureError:
+        raise
     except EdgeFlareError as error:  # whatever is wrong with it, other candidates are judged
         return SetAside(str(error))
     return Judgement(
