@@ -61,6 +61,18 @@ def judged(net: Net) -> JudgedNetwork:
     return JudgedNetwork(network, _raw(between), _real(between))
 
 
+def untold(_done: int, _of: int) -> None:
+    """Progress that nobody follows."""
+
+
+def require_progress(told: list[tuple[int, int]]) -> None:
+    """Progress begins at nothing, never falls, and ends with all of one total."""
+    (total,) = {of for _, of in told}
+    dones = [done for done, _ in told]
+    assert dones == sorted(set(dones))
+    assert (dones[0], dones[-1]) == (0, total)
+
+
 def _raw(images: NDArray[np.uint8]) -> NDArray[np.int8]:
     return (images.astype(np.int16) - 128).astype(np.int8)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -96,12 +96,16 @@ def _fitted(
     network: QuantizedNetwork, steps: Sequence[str], progress: StepProgress
 ) -> QuantizedNetwork:
     for step in steps:
-        if step == "rounding":
-            content = fit_rounding(network, progress)
-        else:
-            content = fit_ranges(network) if step == "ranges" else fit_biases(network)
-        network = network.with_content(content)
+        network = network.with_content(_STEPS[step](network, progress))
     return network
+
+
+_STEPS: Mapping[str, Callable[[QuantizedNetwork, StepProgress], bytes]] = {
+    "bias": fit_biases,
+    "ranges": fit_ranges,
+    "rounding": fit_rounding,
+}
+"""Steps that change the file in its place."""
 
 
 def _float_head(before: Sequence[str]) -> CandidatePlan:

@@ -18,7 +18,16 @@ from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.fitting.activation_ranges import fit_ranges
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.tied_tensors import tied_tensors
-from fitted_networks import NETS, JudgedNetwork, Net, judged, outputs, structure
+from fitted_networks import (
+    NETS,
+    JudgedNetwork,
+    Net,
+    judged,
+    outputs,
+    require_progress,
+    structure,
+    untold,
+)
 from tampering import edited
 
 _AT_MOST = {"example": 0.7, "mobilenet": 1.1, "resnet": 1.02}
@@ -33,7 +42,7 @@ KERNELS: tuple[Kernels, ...] = ("xnnpack", "builtin", "reference")
 @cache
 def fitted(net: Net) -> tuple[JudgedNetwork, bytes]:
     found = judged(net)
-    return found, fit_ranges(found.network)
+    return found, fit_ranges(found.network, untold)
 
 
 @pytest.mark.parametrize("net", NETS)
@@ -155,7 +164,7 @@ def test_a_damaged_file_comes_out_as_a_sound_one_does(
     damage(known.network.graph, edit)
     damaged = edit.content()
     assert known.error(damaged) > 1.5 * known.error(known.network.content)
-    content = fit_ranges(known.network.with_content(damaged))
+    content = fit_ranges(known.network.with_content(damaged), untold)
     assert known.error(content) < 1.1 * known.error(sound)
     assert known.deviating(content) <= known.deviating(sound) + 1
 
@@ -172,6 +181,13 @@ def test_a_tensor_without_a_float_counterpart_keeps_its_range() -> None:
     original = edited(known.network.original, lambda model: activate(model, kinds.RELU6))
     network = known.network
     other = QuantizedNetwork(network.content, original, network.rows, network.original_rows)
-    found = Graph(fit_ranges(other)).tensors
+    found = Graph(fit_ranges(other, untold)).tensors
     assert found[tensor] == network.graph.tensors[tensor]
     assert found[12] == Graph(sound).tensors[12] != network.graph.tensors[12]
+
+
+def test_progress_counts_inputs_and_ranges() -> None:
+    network, told = judged("example").network, list[tuple[int, int]]()
+    fit_ranges(network, lambda *far: told.append(far))
+    require_progress(told)
+    assert told[-1][1] > len(network.rows)

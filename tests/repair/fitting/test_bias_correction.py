@@ -13,7 +13,14 @@ from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.fitting.activation_ranges import fit_ranges
 from edgeflare.repair.fitting.bias_correction import fit_biases
 from edgeflare.repair.fitting.captured_tensors import captured
-from fitted_networks import JudgedNetwork, Net, judged, structure
+from fitted_networks import (
+    JudgedNetwork,
+    Net,
+    judged,
+    require_progress,
+    structure,
+    untold,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -21,7 +28,7 @@ pytestmark = pytest.mark.slow
 @cache
 def corrected(net: Net) -> tuple[JudgedNetwork, bytes]:
     found = judged(net)
-    return found, fit_biases(found.network)
+    return found, fit_biases(found.network, untold)
 
 
 def mean_error(known: JudgedNetwork, content: bytes) -> float:
@@ -66,16 +73,23 @@ def test_zeroed_biases_come_back() -> None:
             edit.set_values(layer.bias, np.zeros_like(network.graph.values(layer.bias)))
     damaged = edit.content()
     assert known.error(damaged) > 2 * known.error(network.content)
-    assert fit_biases(network.with_content(damaged)) == content
+    assert fit_biases(network.with_content(damaged), untold) == content
 
 
 def test_logits_that_fitted_ranges_shift_stay_shifted() -> None:
     known = judged("example")
-    ranged = known.network.with_content(fit_ranges(known.network))
-    content = fit_biases(ranged)
+    ranged = known.network.with_content(fit_ranges(known.network, untold))
+    content = fit_biases(ranged, untold)
     bias = ranged.graph.tensors[ranged.graph.operators[9].inputs[2]]
     before, after = (bias.real(Graph(one).values(bias.index)) for one in (ranged.content, content))
     shifted = before - np.asarray(known.network.layers[-2].float_bias)
     assert np.abs(shifted).min() > 1.0
     assert np.abs(after - before).max() < 0.5
     assert known.error(content) < 1.5 * known.error(ranged.content)
+
+
+def test_progress_counts_layers() -> None:
+    network, told = judged("example").network, list[tuple[int, int]]()
+    fit_biases(network, lambda *far: told.append(far))
+    require_progress(told)
+    assert told[-1][1] == sum(one.bias is not None for one in network.layers)

@@ -8,7 +8,7 @@ original's, since their scales follow from the ranges, and damaged weights are r
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
@@ -45,7 +45,7 @@ _CLIPPED_BY = {
 """What fused activations leave of values; the original may have them as operators of their own."""
 
 
-def fit_ranges(network: QuantizedNetwork) -> bytes:
+def fit_ranges(network: QuantizedNetwork, progress: Callable[[int, int], None]) -> bytes:
     """Return the compressed model with fitted ranges, biases and sound weights.
 
     Activations whose counterpart the original does not have keep their range; so do the model's
@@ -54,6 +54,8 @@ def fit_ranges(network: QuantizedNetwork) -> bytes:
 
     Args:
         network: has at least one input to fit with.
+        progress: is told how many inputs the original has evaluated and how many ranges are
+            fitted, and of how many.
 
     Returns:
         A file of the same length, with the same operators.
@@ -69,10 +71,14 @@ def fit_ranges(network: QuantizedNetwork) -> bytes:
     known = _counterparts(network)
     groups = [group for group in tied_tensors(graph) if known.keys() >= set(group.sources)]
     logits = _logit_layers(graph, network.layers)
-    values = _values(network, [known[one] for group in groups for one in group.sources], logits)
+    layers = [known[one] for group in groups for one in group.sources]
+    evaluated = len(network.original_rows) if layers else 0
+    total = evaluated + len(groups)
+    values = _values(network, layers, logits, lambda done: progress(done, total))
     edit = InPlaceEdit(network.content, graph.source)
     shifts: dict[int, float] = {}
-    for group in groups:
+    for done, group in enumerate(groups, evaluated):
+        progress(done, total)
         found = None
         if group.sources[0] in logits and len(group.sources) == 1:
             found = logit_range(values[group.sources[0]])
@@ -84,6 +90,7 @@ def fit_ranges(network: QuantizedNetwork) -> bytes:
         scale, zero_point = found.quantization
         for tensor in group.tensors:
             edit.set_quantization(tensor, [scale], [zero_point])
+    progress(total, total)
     return _with_biases(network.with_content(edit.content()), shifts)
 
 
@@ -122,11 +129,15 @@ def _logit_layers(graph: Graph, layers: Sequence[MatchedLayer]) -> dict[int, int
 
 
 def _values(
-    network: QuantizedNetwork, layers: Sequence[MatchedLayer], whole: Collection[int]
+    network: QuantizedNetwork,
+    layers: Sequence[MatchedLayer],
+    whole: Collection[int],
+    progress: Callable[[int], None],
 ) -> dict[int, Floats]:
     """Return values of the original's tensors on all inputs, by the compressed model's tensor.
 
     Those of the tensors `whole` are (n, ..., classes); of all others some are kept, flat.
+    `progress` is told how many inputs are evaluated.
     """
     if not layers:
         return {}
@@ -135,6 +146,7 @@ def _values(
     budget = max(1, _KEPT_VALUES // len(network.original_rows))
     rows = each_captured(network.original, network.original_rows, tensors)
     for number, row in enumerate(rows):
+        progress(number)
         for one in layers:
             made = row[one.original_output].astype(np.float32)
             made = np.clip(made, *_CLIPPED_BY.get(_activation(network.graph, one.operator), _ALL))

@@ -12,7 +12,7 @@ is computed from its mean input, which is the same for an operator that is linea
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 
 import numpy as np
@@ -35,11 +35,12 @@ _MOST_ROWS = 128
 of their means vary little."""
 
 
-def fit_biases(network: QuantizedNetwork) -> bytes:
+def fit_biases(network: QuantizedNetwork, progress: Callable[[int, int], None]) -> bytes:
     """Return the compressed model with corrected biases.
 
     Args:
         network: has at least one input to fit with; its first 128 are used.
+        progress: is told how many layers are corrected, and of how many.
 
     Returns:
         A file of the same length, with the same operators.
@@ -65,6 +66,7 @@ def fit_biases(network: QuantizedNetwork) -> bytes:
     none = [np.zeros_like(one) for one in inputs]
     with closing(_linear_layers(network, layers, rounded=True)) as rounded:
         for at, layer in enumerate(layers):
+            progress(at, len(layers))
             graph, given = network.graph, layer.inputs[0]
             seen = _mean_input(network, given)
             made = rounded.run(_floats([*none[:at], seen, *none[at + 1 :]]))[at]
@@ -72,6 +74,7 @@ def fit_biases(network: QuantizedNetwork) -> bytes:
             corrected = real_bias(graph, layer) + wanted[at] - _channel_means(made)
             write_bias(edit, graph, layer, corrected)
             network = network.with_content(edit.content())
+    progress(len(layers), len(layers))
     return network.content
 
 
