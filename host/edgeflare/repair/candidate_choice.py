@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,7 @@ from edgeflare.repair.judging.candidate_model import NAME
 from edgeflare.repair.judging.judged_inputs import JudgedSet
 from edgeflare.repair.judging.judgement import SCORED, Judgement, SetAside, judged
 from edgeflare.repair.judging.sign_test import sign_test
-from edgeflare.repair.repair_cost import Cost
+from edgeflare.repair.repair_cost import BATCHES, FEW_BATCHES, Cost
 from edgeflare.repair.repair_outcome import TriedCandidate
 from edgeflare.repair.repair_progress import ReportProgress
 from edgeflare.repair.repair_request import RepairRequest
@@ -62,46 +62,57 @@ class CandidateChoice:
         best: tuple[float, RepairCandidate] | None = None
         for number, plan in enumerate(plans):
             self.progress("candidates", number, len(plans))
-            candidate, result = self._tried(plan)
-            tried.append(result)
-            if candidate is None or result.judgement is None:
-                continue
-            score = result.judgement.score
-            if surely_gains(result.judgement) and (best is None or score < best[0]):
-                best = score, candidate
+            for candidate, result in self._tried(plan):
+                tried.append(result)
+                if candidate is None or result.judgement is None:
+                    continue
+                score = result.judgement.score
+                if surely_gains(result.judgement) and (best is None or score < best[0]):
+                    best = score, candidate
         self.progress("candidates", len(plans), len(plans))
         _require_allowed(tried)
         return tried, None if best is None else best[1]
 
-    def cost(self, candidate: RepairCandidate) -> Cost:
+    def cost(self, candidate: RepairCandidate, batches: int = BATCHES) -> Cost:
         """Measure a candidate and the model before in turns, on the first device."""
         images = next(iter(self.sets.values())).images
-        return cost_on(self.opened.devices[0], candidate.content, self.opened, images)
+        return cost_on(self.opened.devices[0], candidate.content, self.opened, images, batches)
 
-    def _tried(self, plan: CandidatePlan) -> tuple[RepairCandidate | None, TriedCandidate]:
-        """Make and judge a candidate; one that fails is set aside, and others are tried."""
+    def _tried(
+        self, plan: CandidatePlan
+    ) -> Iterator[tuple[RepairCandidate | None, TriedCandidate]]:
+        """Make and judge candidates; one that fails is set aside, and others are tried."""
         begun = time.monotonic()
         try:
-            candidate = plan.make(self.network, partial(self.progress, plan.name))
+            candidates = plan.make(self.network, partial(self.progress, plan.name))
         except InfrastructureError:
             raise
         except EdgeFlareError as error:
             seconds = time.monotonic() - begun
-            return None, TriedCandidate(plan.name, seconds, None, set_aside=str(error))
-        made = TriedCandidate(plan.name, time.monotonic() - begun, len(candidate.content))
+            yield None, TriedCandidate(plan.name, seconds, None, set_aside=str(error))
+            return
+        seconds = (time.monotonic() - begun) / max(1, len(candidates))
+        for one in candidates:
+            size = len(one.content)
+            yield self._judged(one, TriedCandidate(one.name, seconds, size, details=one.details))
+
+    def _judged(
+        self, candidate: RepairCandidate, made: TriedCandidate
+    ) -> tuple[RepairCandidate | None, TriedCandidate]:
+        """Judge a candidate, or set it aside where limits, kernels or devices refuse it."""
         needed = self._size_needed(candidate)
         if needed is not None:
             return None, replace(made, set_aside=needed, beyond_limits=True)
         fault = self._fault(candidate)
         if fault is not None:
             return None, replace(made, set_aside=fault)
-        if self.request.latency_limit is not None:
-            cost = self.cost(candidate)
-            made = replace(made, ratio=cost.ratio)
-            times = cost.seconds_before, cost.seconds_before * cost.ratio
-            if not self.request.latency_limit.allows(*times):
-                needed = f"it needs --max-latency {least_limit(*times)}"
-                return None, replace(made, set_aside=needed, beyond_limits=True)
+        limit = self.request.latency_limit
+        cost = self.cost(candidate, FEW_BATCHES if limit is None else BATCHES)
+        made = replace(made, ratio=cost.ratio)
+        times = cost.seconds_before, cost.seconds_before * cost.ratio
+        if limit is not None and not limit.allows(*times):
+            needed = f"it needs --max-latency {least_limit(*times)}"
+            return None, replace(made, set_aside=needed, beyond_limits=True)
         judgement = judged(candidate.content, self.opened, self.sets)
         if isinstance(judgement, SetAside):
             return None, replace(made, set_aside=judgement.reason)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, get_args
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
 
 from edgeflare.errors import UserError
 from edgeflare.repair.fitting.activation_ranges import fit_ranges
@@ -27,27 +27,29 @@ class RepairCandidate:
     """A repaired model that may be chosen.
 
     Attributes:
-        name: of its plan.
+        name: of its plan, or one that begins with it where the plan makes several.
         content: its `.tflite` file.
         recipe: what the quantizer made it by; None where the file was changed in place.
+        details: what its method says of it, as plain JSON values by section.
 
     """
 
     name: str
     content: bytes
     recipe: Recipe | None
+    details: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class CandidatePlan:
-    """How a candidate is made.
+    """How one candidate or several are made.
 
     Attributes:
         name: of the candidate, its steps joined by "+".
         method: the method that it is a candidate of.
         in_place: whether the file keeps its length, its operators and their order.
         integers: whether nothing is computed in float that was not before.
-        make: makes it of a network.
+        make: makes it, or them, of a network.
 
     """
 
@@ -55,7 +57,7 @@ class CandidatePlan:
     method: Method
     in_place: bool
     integers: bool
-    make: Callable[[QuantizedNetwork, StepProgress], RepairCandidate]
+    make: Callable[[QuantizedNetwork, StepProgress], Sequence[RepairCandidate]]
 
 
 def candidate_plans(method: Method, target: Target, *, in_place: bool) -> list[CandidatePlan]:
@@ -86,8 +88,8 @@ def candidate_plans(method: Method, target: Target, *, in_place: bool) -> list[C
 def _in_place(name: str, method: Method) -> CandidatePlan:
     """Return the plan of steps that change the file in its place."""
 
-    def make(network: QuantizedNetwork, progress: StepProgress) -> RepairCandidate:
-        return RepairCandidate(name, _fitted(network, name.split("+"), progress).content, None)
+    def make(network: QuantizedNetwork, progress: StepProgress) -> Sequence[RepairCandidate]:
+        return (RepairCandidate(name, _fitted(network, name.split("+"), progress).content, None),)
 
     return CandidatePlan(name, method, in_place=True, integers=True, make=make)
 
@@ -112,11 +114,11 @@ def _float_head(before: Sequence[str]) -> CandidatePlan:
     """Return the plan of a last layer that is computed in float, behind steps in place."""
     name = "+".join((*before, "float-head"))
 
-    def make(network: QuantizedNetwork, progress: StepProgress) -> RepairCandidate:
+    def make(network: QuantizedNetwork, progress: StepProgress) -> Sequence[RepairCandidate]:
         fitted = _fitted(network, before, progress)
         last = [one.operator for one in network.layers if one.weights is not None][-1:]
         made = float_operators(fitted, last)
-        return RepairCandidate(name, made.content, made.recipe)
+        return (RepairCandidate(name, made.content, made.recipe),)
 
     return CandidatePlan(name, "precision", in_place=False, integers=False, make=make)
 
@@ -125,12 +127,12 @@ def _weights_only(*, rounded: bool) -> CandidatePlan:
     """Return the plan of a model that has its weights in 8 bits, and computes in float."""
     name = "rounding+weights-only" if rounded else "weights-only"
 
-    def make(network: QuantizedNetwork, progress: StepProgress) -> RepairCandidate:
+    def make(network: QuantizedNetwork, progress: StepProgress) -> Sequence[RepairCandidate]:
         layers: Sequence[RoundedLayer] = ()
         if rounded:
             layers = round_original(network.original, network.original_rows, progress)
         made = weights_only(network, layers)
-        return RepairCandidate(name, made.content, made.recipe)
+        return (RepairCandidate(name, made.content, made.recipe),)
 
     return CandidatePlan(name, "weights-only", in_place=False, integers=False, make=make)
 

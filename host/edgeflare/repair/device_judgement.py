@@ -15,7 +15,7 @@ from edgeflare.errors import UserError
 from edgeflare.repair.judging.candidate_model import CandidateModel, open_candidate
 from edgeflare.repair.judging.judged_inputs import JudgedSet
 from edgeflare.repair.judging.judgement import Figures, figures
-from edgeflare.repair.repair_cost import Cost, measure
+from edgeflare.repair.repair_cost import BATCHES, Cost, measure
 from edgeflare.repair.repair_outcome import OnDevice
 
 
@@ -68,12 +68,18 @@ def refusal_by(device: Device, content: bytes, opened: OpenedPair) -> str | None
         return str(refused)
 
 
-def cost_on(device: Device, content: bytes, opened: OpenedPair, images: NDArray[np.uint8]) -> Cost:
+def cost_on(
+    device: Device,
+    content: bytes,
+    opened: OpenedPair,
+    images: NDArray[np.uint8],
+    batches: int = BATCHES,
+) -> Cost:
     """Measure a candidate and the model before in turns on a device; see `measure`."""
     before = opened.pair.compressed
     rows = opened.inputs.encoder().encode(images)
     with open_candidate(content, opened) as candidate:
-        return measure(device, before, candidate.path, rows, candidate.rows(images))
+        return measure(device, before, candidate.path, rows, candidate.rows(images), batches)
 
 
 @contextmanager

@@ -17,6 +17,9 @@ from edgeflare.devices.device import Device
 BATCHES = 30
 """Of each model, taken in turns, so that other load on the device affects both."""
 
+FEW_BATCHES = 10
+"""The same where the latency decides nothing alone, as of the candidates on a front."""
+
 BATCH = 64
 
 
@@ -28,9 +31,9 @@ class Cost:
         device: its name.
         bytes_before: size of the file.
         bytes_after: size of the repaired file.
-        seconds_before: of one inference in a batch of 64, the median of 30 batches.
+        seconds_before: of one inference in a batch of 64, the median over the batches.
         seconds_after: the same of the repaired model.
-        ratio: seconds after over seconds before, the median over 30 pairs of batches.
+        ratio: seconds after over seconds before, the median over the pairs of batches.
 
     """
 
@@ -59,6 +62,7 @@ def measure(
     after: Path,
     inputs: NDArray[np.generic],
     inputs_after: NDArray[np.generic] | None = None,
+    batches: int = BATCHES,
 ) -> Cost:
     """Measure both models on a device.
 
@@ -68,6 +72,7 @@ def measure(
         after: the same one, repaired.
         inputs: (batch, …) encoded inputs, at least one.
         inputs_after: the same ones as the repaired model takes them; None where both take the same.
+        batches: of each model.
 
     Raises:
         UserError: the device refuses one of them.
@@ -75,7 +80,7 @@ def measure(
 
     """
     rows = np.arange(BATCH) % len(inputs)
-    batches = inputs[rows], (inputs if inputs_after is None else inputs_after)[rows]
+    given = inputs[rows], (inputs if inputs_after is None else inputs_after)[rows]
     profile = device.profile
     with (
         closing(device.open_as(before, profile.kernels, profile.threads)) as first,
@@ -84,9 +89,9 @@ def measure(
         times = [
             tuple(
                 session.submit(batch).result().busy_seconds / BATCH
-                for session, batch in zip((first, second), batches, strict=True)
+                for session, batch in zip((first, second), given, strict=True)
             )
-            for _ in range(BATCHES + 1)
+            for _ in range(batches + 1)
         ][1:]  # the first of each warms up
     return Cost(
         profile.name,

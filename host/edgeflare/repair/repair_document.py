@@ -13,6 +13,7 @@ from typing import Any
 from edgeflare import __version__
 from edgeflare.models.pair import Pair
 from edgeflare.repair.judging.judgement import Judgement
+from edgeflare.repair.pareto_front import pareto_front
 from edgeflare.repair.repair_outcome import OnDevice, RepairOutcome, TriedCandidate
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.repair.repaired_pair import MODEL, RECIPE
@@ -55,6 +56,13 @@ def repair_document(
         },
         "seeds": dict(outcome.seeds),
         "candidates": [_tried(one) for one in outcome.tried],
+        "front": pareto_front(
+            {
+                one.name: (one.ratio, one.judgement.score, one.size)
+                for one in outcome.tried
+                if one.judgement is not None and one.ratio is not None and one.size is not None
+            }
+        ),
         "chosen": None if outcome.chosen is None else outcome.chosen.name,
         "judged": None if outcome.judgement is None else _sets(outcome.judgement),
         "on_devices": [_on_device(one) for one in outcome.devices],
@@ -75,6 +83,7 @@ def _tried(one: TriedCandidate) -> dict[str, Any]:
         "score": None if judgement is None else judgement.score,
         "sets": None if judgement is None else _sets(judgement),
         "set_aside": one.set_aside,
+        "details": dict(one.details),
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from edgeflare.repair.candidate_plans import RepairCandidate
@@ -16,14 +16,15 @@ class TriedCandidate:
     """A candidate that was tried.
 
     Attributes:
-        name: of its plan.
-        seconds: that it took to make it.
+        name: of the candidate; of its plan where that made none.
+        seconds: that it took to make it; of candidates made together their equal share.
         size: of its file in bytes; None where it could not be made.
         ratio: of its time for an inference to that of the model before, on the first device; None
             where it was not measured.
         judgement: on the inputs to choose by; None where it is set aside.
         set_aside: why it is not judged; None where it is.
         beyond_limits: whether that is because it is larger or slower than allowed.
+        details: what its method says of it, as plain JSON values by section.
 
     """
 
@@ -34,6 +35,7 @@ class TriedCandidate:
     judgement: Judgement | None = None
     set_aside: str | None = None
     beyond_limits: bool = False
+    details: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
