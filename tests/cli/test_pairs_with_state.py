@@ -168,7 +168,7 @@ def test_repair_says_what_it_is_for(searched: Searched, call: Call, tmp_path: Pa
     said = call("repair", searched.run, "--out", tmp_path / "out")
     assert said.code == 2
     assert said.complaint().startswith(
-        "repair moves the boundaries between the classes of images, and "
+        "repair is for classifiers of images with one input, and "
         f"{searched.run} is of several inputs and the task {searched.task}"
     )
     assert not (tmp_path / "out").exists()

@@ -16,21 +16,64 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-from edgeflare.repair.shifts import shift_document
+from edgeflare.models.tflite_graph import Graph
+from edgeflare.repair import repair_document
+from edgeflare.repair.shifts import shift_details
+from tampering import COMPRESSED, constant_of, with_constant
 
 pytest.importorskip("sklearn")
 
 Call = Callable[..., Any]
 SHIFTS = ("--method", "shifts")
+DEVICES = ("emulated-xnnpack", "emulated-builtin")
+
+NETWORK = """
+from pathlib import Path
+
+from ai_edge_litert.interpreter import Interpreter
+
+interpreter = Interpreter(str(Path(__file__).with_name("original.tflite")))
+interpreter.allocate_tensors()
+
+
+def predict(image):
+    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], image)
+    interpreter.invoke()
+    return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+"""
+"""An original that is no `.tflite` file."""
+
+
+def moved_boundaries(content: bytes) -> bytes:
+    """The example's compressed model with biases of its logits that prefer class 6 to class 2."""
+    bias = constant_of(content, 9, 2)
+    graph = Graph(content)
+    (scale,) = {one.scales[0] for one in graph.tensors if one.name == bias}
+    more = np.zeros(10)
+    more[[6, 2]] = 0.8, -0.8
+    return with_constant(content, bias, lambda steps: steps + np.rint(more / scale))
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory, example: Path, start: Call) -> Path:
-    """A run with enough triggers for five folds."""
-    folder = tmp_path_factory.mktemp("repair") / "run"
-    devices = ("--device", "emulated-xnnpack", "--device", "emulated-builtin")
-    options = (*devices, "--shrink", "0", "--fail-on", "none")
-    assert start("search", example, *options, "--out", folder).code == 0
+def pair(tmp_path_factory: pytest.TempPathFactory, example: Path) -> Path:
+    """A pair with moved boundaries, whose original is a Python function."""
+    folder = tmp_path_factory.mktemp("moved") / "pair"
+    shutil.copytree(example, folder)
+    (folder / "compressed.tflite").write_bytes(moved_boundaries(COMPRESSED.read_bytes()))
+    (folder / "network.py").write_text(NETWORK)
+    said = (folder / "pair.toml").read_text()
+    (folder / "pair.toml").write_text(said.replace('"original.tflite"', '"network.py:predict"'))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def run(pair: Path, start: Call) -> Path:
+    """A run with enough triggers for five folds from the seeds to fit with."""
+    folder = pair.with_name("run")
+    devices = [word for name in DEVICES for word in ("--device", name)]
+    options = (*devices, "--max-queries", "60", "--shrink", "0", "--fail-on", "none", "--trust")
+    said = start("search", pair, *options, "--out", folder)
+    assert said.code == 0, said.err
     return folder
 
 
@@ -42,48 +85,144 @@ def fresh(tmp_path_factory: pytest.TempPathFactory, example: Path) -> Path:
     return path
 
 
-@pytest.mark.slow
-def test_a_repair_is_told_in_full_whatever_comes_of_it(
-    run: Path, fresh: Path, call: Call, tmp_path: Path
-) -> None:
-    out = tmp_path / "repaired"
+@pytest.fixture(scope="module")
+def repaired(run: Path, pair: Path, fresh: Path, start: Call) -> tuple[Path, Any]:
+    """The run repaired by `auto`, which tries shifts alone since the original has no weights."""
+    out = pair.with_name("repaired")
+    original = ("--original", f"{pair / 'network.py'}:predict")
+    options = ("--rounds", "1", "--test", fresh, "--search-again")
+    said = start("repair", run, *original, *options, "--out", out)
+    assert said.code == 0, said.err
+    return out, said
 
-    said = call(
-        *("repair", run, *SHIFTS, "--out", out, "--rounds", "2", "--test", fresh, "--search-again")
+
+def document(out: Path) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads((out / "repair.json").read_bytes())
+    schema = Path(repair_document.__file__).with_name("repair.schema.json").read_bytes()
+    Draft202012Validator(json.loads(schema)).validate(read)
+    return read
+
+
+@pytest.mark.slow
+def test_shifts_are_judged_as_all_methods_are(repaired: tuple[Path, Any]) -> None:
+    out, said = repaired
+    found = document(out)
+    assert "is no .tflite file: of all methods shifts alone are tried" in said.err
+    assert [one["name"] for one in found["candidates"]] == ["shifts"]
+    assert found["seeds"] == {"fit": 120, "choose": 40, "judge": 40}
+    assert found["written"], found["why"]
+    assert found["chosen"] == "shifts"
+    assert set(found["judged"]) == {"seeds", "tight", "wide", "sampled", "fresh"}
+    scored = [found["judged"][name] for name in ("tight", "wide", "sampled")]
+    assert sum(one["mended"] for one in scored) > 1.5 * sum(one["broken"] for one in scored)
+    assert [one["device"] for one in found["on_devices"]] == list(DEVICES)
+    for one in found["on_devices"]:
+        asked = sum(figures["after"]["asked"] for figures in one["sets"].values())
+        assert one["asked"] == asked
+    assert found["on_devices"][0]["same_labels"] == found["on_devices"][0]["asked"]
+    assert found["repaired"]["recipe"] is None
+    assert found["again"]["before"]["seeds"] == found["again"]["after"]["seeds"] == 200
+
+
+@pytest.mark.slow
+def test_shifts_are_fitted_to_triggers_from_the_seeds_to_fit_with_alone(
+    repaired: tuple[Path, Any], run: Path
+) -> None:
+    (candidate,) = document(repaired[0])["candidates"]
+    shifts = candidate["details"]["shifts"]
+    v1 = json.loads(Path(shift_details.__file__).with_name("repair.schema.json").read_bytes())
+    known = {**v1["properties"], "alone": v1["properties"]["repaired"]["properties"]["alone"]}
+    del known["queries"]  # of v1 there were more kinds
+    Draft202012Validator({"$defs": v1["$defs"], "properties": known}).validate(shifts)
+    assert shifts.keys() - known.keys() == {"queries"}
+    inputs = shifts["inputs"]
+    findings = json.loads((run / "run.json").read_bytes())["findings"]
+    assert 25 <= inputs["triggers"] + inputs["not_reproduced"] <= 120 < len(findings)
+    assert inputs["rounds"] == 1
+    assert shifts["queries"]["near_boundary"] > 500
+    assert shifts["repairers"]["second-class"]["inducing_ratio"] == 1.0
+    assert shifts["repairers"]["shifts"]["net"]["low"] > 0.0
+    # The fault that was planted: class 6 before class 2.
+    steps = {tuple(one["classes"]): one["steps"] for one in shifts["shifts"]["pairs"]}
+    assert steps[2, 6] > 0
+
+
+@pytest.mark.slow
+def test_the_model_and_the_shifts_alone_are_written(repaired: tuple[Path, Any], call: Call) -> None:
+    out, _ = repaired
+    found = document(out)
+    alone = found["candidates"][0]["details"]["shifts"]["alone"]
+    for name, sha256 in (
+        ("repaired.tflite", found["repaired"]["sha256"]),
+        (alone["file"], alone["sha256"]),
+    ):
+        assert hashlib.sha256((out / name).read_bytes()).hexdigest() == sha256
+    assert len((out / alone["file"]).read_bytes()) == alone["bytes"]
+    said = call("search", out, "--limit", "2", "--dry-run", "--trust")
+    assert said.code == 0, said.err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--in-place",), "--method shifts rewrites the model: leave --in-place away"),
+        (("--target", "int8-only"), "computes in float, which --target int8-only cannot"),
+        (("--test", "missing.npz"), "missing.npz"),
+        (("--test", "small.npz"), "small.npz"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_is_done(
+    options: tuple[str, ...],
+    says: str,
+    run: Path,
+    pair: Path,
+    call: Call,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    np.savez("small.npz", images=np.zeros((3, 8, 8), np.uint8))
+    original = ("--original", f"{pair / 'network.py'}:predict")
+    said = call("repair", run, *original, *SHIFTS, *options, "--out", tmp_path / "out")
+    assert said.code == 2
+    assert says in said.complaint()
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--method", "ranges", "--rounds", "2"),
+        ("--method", "weights-only", "--mixture", "1,4,1"),
+        ("--in-place", "--rounds", "2"),
+        ("--target", "int8-only", "--mixture", "1,1,1"),
+    ],
+)
+def test_settings_of_shifts_are_refused_where_none_are_tried(
+    options: tuple[str, ...], finished: Any, call: Call, tmp_path: Path
+) -> None:
+    said = call("repair", finished.folder, *options, "--out", tmp_path / "out")
+    assert said.code == 2
+    assert said.complaint() == (
+        "--rounds and --mixture are settings of shifts, and these options allow none: leave them"
+        " away, or repair a run with --method shifts"
     )
 
-    assert said.code == 0, said.err
-    document = json.loads((out / "repair.json").read_text())
-    schema = Path(shift_document.__file__).with_name("repair.schema.json")
-    Draft202012Validator(json.loads(schema.read_bytes())).validate(document)
-    assert document["inputs"]["triggers"] + document["inputs"]["not_reproduced"] == 200
-    assert set(document["repairers"]) == {
-        "perceptron", "perceptron-abstaining", "second-class", "shifts-mixture-only", "shifts",
-    }  # fmt: skip
-    assert document["repairers"]["second-class"]["inducing_ratio"] == 1.0
-    assert document["test"]["inputs"] == 100
-    assert document["test"]["before"]["deviations"] == 0
-    assert document["queries"]["near_boundary"] > 500
-    if document["written"]:
-        assert (out / "repaired.tflite").is_file()
-        assert document["again"]["before"]["findings"] == 200
-        repaired = document["repaired"]
-        assert repaired["same_labels"] == repaired["asked"]
-        assert repaired["asked"] == 2 * 2 * document["inputs"]["triggers"]  # on both devices
-        assert f"{repaired['asked']:,} of {repaired['asked']:,}" in said.out
-        for one in (repaired, repaired["alone"]):
-            assert hashlib.sha256((out / one["file"]).read_bytes()).hexdigest() == one["sha256"]
-        assert call("search", out, "--limit", "2", "--dry-run").code == 0
-    else:
-        assert "No repairer is written" in said.out
-        assert {path.name for path in out.iterdir()} == {"repair.json"}
+
+def test_settings_of_shifts_are_refused_for_a_pair(
+    example: Path, call: Call, tmp_path: Path
+) -> None:
+    said = call("repair", example, "--rounds", "2", "--out", tmp_path / "out")
+    assert said.code == 2
+    assert f"settings of shifts, and {example} is a pair: leave them away" in said.complaint()
 
 
-def test_too_few_triggers(finished: Any, call: Call, tmp_path: Path) -> None:
+def test_too_few_seeds(finished: Any, call: Call, tmp_path: Path) -> None:
     said = call("repair", finished.folder, *SHIFTS, "--out", tmp_path / "out")
 
     assert said.code == 2
-    assert "triggering inputs to learn from, and 5 folds need at least 25" in said.complaint()
+    assert "seeds, and a repair needs at least 50" in said.complaint()
     assert not (tmp_path / "out").exists()
 
 
@@ -130,22 +269,6 @@ def test_a_mixture_that_is_none(mixture: str, finished: Any, call: Call, tmp_pat
     assert f"--mixture {mixture!r}: expected three numbers" in said.complaint()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["missing", "small"])
-def test_bad_test_images_are_refused_before_anything_is_done(
-    kind: str, run: Path, call: Call, tmp_path: Path
-) -> None:
-    path = tmp_path / "test.npz"
-    if kind == "small":
-        np.savez(path, images=np.zeros((3, 8, 8), np.uint8))
-
-    said = call("repair", run, *SHIFTS, "--out", tmp_path / "out", "--test", path)
-
-    assert said.code == 2
-    assert str(path) in said.complaint()
-    assert not (tmp_path / "out").exists()
-
-
 def test_searching_again_elsewhere(finished: Any, call: Call, tmp_path: Path) -> None:
     device = ("--device", "emulated-reference", "--search-again")
     said = call("repair", finished.folder, *SHIFTS, "--out", tmp_path / "out", *device)
@@ -154,12 +277,13 @@ def test_searching_again_elsewhere(finished: Any, call: Call, tmp_path: Path) ->
 
 
 @pytest.mark.slow
-def test_ctrl_c_leaves_nothing_half_done(run: Path, tmp_path: Path) -> None:
-    arguments = ("repair", str(run), *SHIFTS, "--out", str(tmp_path / "out"))
+def test_ctrl_c_leaves_nothing_half_done(run: Path, pair: Path, tmp_path: Path) -> None:
+    original = ("--original", f"{pair / 'network.py'}:predict")
+    arguments = ("repair", str(run), *original, *SHIFTS, "--out", str(tmp_path / "out"))
     command = [sys.executable, "-m", "edgeflare", *arguments]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
-        assert process.stderr.readline().startswith("look")
+        assert any(line.startswith("inputs to choose") for line in process.stderr)
         process.send_signal(signal.SIGINT)
         last = process.stderr.read().splitlines()[-1]
         assert process.wait(timeout=300) == 130

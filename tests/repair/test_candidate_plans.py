@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from edgeflare.errors import UserError
-from edgeflare.repair.candidate_plans import METHODS, candidate_plans
+from edgeflare.repair.candidate_plans import METHODS, Method, Target, allows_shifts, candidate_plans
 
 
 def test_auto_tries_all_that_a_target_allows() -> None:
@@ -34,10 +34,19 @@ def test_each_method_has_candidates(method: str) -> None:
         ("int8-only", False, "computes in float, which --target int8-only cannot"),
     ],
 )
+@pytest.mark.parametrize("method", ["precision", "shifts"])
 def test_limits_that_exclude_everything_say_the_nearest(
-    target: str, in_place: bool, says: str
+    method: Method, target: Target, in_place: bool, says: str
 ) -> None:
-    with pytest.raises(UserError, match=says):
-        candidate_plans(
-            "precision", "float" if target == "float" else "int8-only", in_place=in_place
-        )
+    with pytest.raises(UserError, match=f"^--method {method} {says}"):
+        candidate_plans(method, target, in_place=in_place)
+    assert not allows_shifts(method, target, in_place=in_place)
+
+
+def test_shifts_are_allowed_where_operators_in_float_may_be_appended() -> None:
+    assert candidate_plans("shifts", "float", in_place=False) == []
+    for method in ("auto", "shifts"):
+        assert allows_shifts(method, "float", in_place=False)
+    assert not allows_shifts("ranges", "float", in_place=False)
+    assert not allows_shifts("auto", "int8-only", in_place=False)
+    assert not allows_shifts("auto", "float", in_place=True)

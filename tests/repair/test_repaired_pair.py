@@ -1,4 +1,4 @@
-"""Tests of edgeflare.repair.shifts.shift_document."""
+"""Tests of edgeflare.repair.repaired_pair."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pytest
 
 from edgeflare.models.pair import load_pair
 from edgeflare.models.pair_file import Settings, read_settings
-from edgeflare.repair.repaired_pair import MODEL, write_pair
+from edgeflare.repair.candidate_plans import RepairCandidate
+from edgeflare.repair.repaired_pair import MODEL, RECIPE, write_pair, write_repaired
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
 
@@ -58,3 +59,12 @@ def test_a_callable_stays_as_it_is_and_its_file_is_found(tmp_path: Path) -> None
     ):
         write_pair(tmp_path, replace(pair, original=typed), pair.seeds)
         assert read_settings(tmp_path / "pair.toml").original == written
+
+
+def test_what_belongs_beside_a_model_is_written_with_it(tmp_path: Path) -> None:
+    files = {"shifts.tflite": b"shifts"}
+    write_repaired(tmp_path / "out", RepairCandidate("shifts", b"model", None, files=files))
+    write_repaired(tmp_path / "out", RepairCandidate("head", b"other", ({"regex": ".*"},)))
+    found = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    assert found.keys() == {MODEL, RECIPE, "shifts.tflite"}
+    assert (found[MODEL], found["shifts.tflite"]) == (b"other", b"shifts")

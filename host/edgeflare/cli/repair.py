@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import typer
 
@@ -23,11 +23,14 @@ from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.models.pair_file import FILE, Settings
-from edgeflare.repair.candidate_plans import Method, Target
+from edgeflare.models.pair_interface import PairInterface
+from edgeflare.repair.candidate_plans import Method, Target, allows_shifts
+from edgeflare.repair.image_classifier import require_image_classifier
 from edgeflare.repair.repair_document import repair_document
+from edgeflare.repair.repair_outcome import RepairOutcome
 from edgeflare.repair.repair_progress import ReportProgress
 from edgeflare.repair.repair_request import RepairRequest
-from edgeflare.repair.repair_run import repair_by_fitting
+from edgeflare.repair.repair_run import repair_pair, shifts_alone
 from edgeflare.repair.repair_terminal import print_repair, print_repaired_search
 from edgeflare.repair.repaired_pair import MODEL, write_document, write_pair, write_repaired
 from edgeflare.repair.repaired_search import (
@@ -39,16 +42,14 @@ from edgeflare.repair.repaired_search import (
 )
 from edgeflare.repair.shifts.boundary_set import ROUNDS
 from edgeflare.repair.shifts.mixture import Mixture
-from edgeflare.repair.shifts.run_to_repair import require_images_and_classes, twin_alone
-from edgeflare.repair.shifts.shift_document import to_document, write_models
-from edgeflare.repair.shifts.shift_repair import ShiftRequest, repair_by_shifts
-from edgeflare.repair.shifts.shift_terminal import print_repair_by_shifts
+from edgeflare.repair.shifts.shift_candidate import ShiftRequest
+from edgeflare.repair.shifts.shift_details import SECTION
+from edgeflare.repair.shifts.shift_terminal import print_shifts
 from edgeflare.replay.past_run import PastRun
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.trust.asking import decided_by_user
 
-Made = TypeVar("Made")
 Source = Annotated[
     Path,
     typer.Argument(
@@ -71,7 +72,7 @@ MethodOf = Annotated[
         "--method",
         help="auto tries all of the following that the limits allow, and keeps the best: bias, "
         "ranges and rounding change the file in its place, precision and weights-only compute in "
-        "float. shifts appends operators, and needs a RUN.",
+        "float. shifts, the last and slowest, appends operators, and needs a RUN.",
     ),
 ]
 TargetOf = Annotated[
@@ -96,10 +97,7 @@ MaxLatency = Annotated[
     ),
 ]
 RngSeed = Annotated[
-    int,
-    typer.Option(
-        min=0, metavar="N", help="Generator seed of all that is drawn, other than for shifts."
-    ),
+    int, typer.Option(min=0, metavar="N", help="Generator seed of all that is drawn.")
 ]
 Devices = Annotated[
     list[str] | None,
@@ -117,26 +115,26 @@ Test = Annotated[
     typer.Option(
         metavar="PATH",
         help="Fresh inputs, as seeds are given: how many deviate before and after. Where more "
-        "would, no repairer is written.",
+        "would, no model is written.",
     ),
 ]
 Rounds = Annotated[
-    int,
+    int | None,
     typer.Option(
         min=1,
         metavar="N",
-        help="For shifts: how often to search from each seed, in two ways, for inputs near the "
-        "boundary: 24 to 59 queries a round on int8 models, 135 on a float16 one, each asked of "
-        "the original and of the device.",
+        help=f"For shifts, {ROUNDS} if not given: how often to search from each seed, in two "
+        "ways, for inputs near the boundary: 24 to 59 queries a round on int8 models, 135 on a "
+        "float16 one, each asked of the original and of the device.",
     ),
 ]
 MixtureOf = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--mixture",
         metavar="T,A,S",
-        help="For shifts: how much triggers, near-boundary inputs that agree, and seeds count in "
-        "the net.",
+        help="For shifts, 1,1,1 if not given: how much triggers, near-boundary inputs that agree, "
+        "and seeds count in the net.",
     ),
 ]
 Again = Annotated[
@@ -168,8 +166,8 @@ def repair(
     device: Devices = None,
     test: Test = None,
     rng_seed: RngSeed = 0,
-    rounds: Rounds = ROUNDS,
-    mixture: MixtureOf = "1,1,1",
+    rounds: Rounds = None,
+    mixture: MixtureOf = None,
     again: Again = False,
     ensemble: Ensemble = None,
     original: moved_models.Original = None,
@@ -179,19 +177,24 @@ def repair(
 ) -> int:
     """Make a compressed model decide as its original does, as far as that can be done.
 
-    Candidates are fitted to the original's weights and activations on three fifths of the seeds,
-    compared on another fifth, and the best of them is judged on the last: inputs near the
-    original's decision boundary, and fresh ones. If it does not surely gain there, no model is
-    written, and why is said. DIR/repair.json is written either way. Needs the extra `repair`.
+    Candidates are fitted to the original on three fifths of the seeds, compared on another fifth,
+    and the best of them is judged on the last: inputs near the original's decision boundary, and
+    fresh ones. If it does not surely gain there, no model is written, and why is said.
+    DIR/repair.json is written either way. Needs the extra `repair`.
 
     Exit codes: 0 done, with a repaired model or without; 2 the command has to be corrected; 3 a
     device, a process or a disk failed; 130 Ctrl-C.
     """
     _check_folder(out)
-    request = RepairRequest(method, target, in_place, max_size, max_latency, test, rng_seed)
-    shifts = ShiftRequest(rounds, _mixture(mixture), test)
+    request = RepairRequest(
+        *(method, target, in_place, max_size, max_latency, test, rng_seed),
+        shifts=_shift_request(rounds, mixture),
+    )
+    pair_alone = _is_pair(source)
+    if rounds is not None or mixture is not None:
+        _require_shifts(request, source if pair_alone else None)
     decided = decided_by_user(trust)
-    if _is_pair(source):
+    if pair_alone:
         if again or method == "shifts":
             what = "--search-again" if again else "--method shifts"
             raise UserError(f"{what} needs a run, and {source} is a pair: search it first")
@@ -199,73 +202,64 @@ def repair(
             original=original, compressed=None if compressed is None else str(compressed)
         )
         pair = load_pair(source, given, decided)
+        require_image_classifier(pair.interface, pair.name)
         profiles = find_profiles(device or ["emulated-builtin"], decided)
-        return INTERRUPTED if _repair_by_fitting(pair, None, profiles, request, out) is None else 0
+        return INTERRUPTED if _repair(pair, None, profiles, request, out) is None else 0
     past = PastRun.open(source)
-    require_images_and_classes(past)
-    pair = past.pair(original, compressed)
+    require_image_classifier(PairInterface.from_json(past.header.pair), str(past.directory.path))
+    pair = require_same_seeds(past, past.pair(original, compressed))
     profiles = past.profiles(device, decided)
-    whole = require_same_seeds(past, pair) if again or method != "shifts" else pair
     if again:
         _require_same_search(past, device, ensemble)
-    if method == "shifts":
-        repaired = _repair_by_shifts(past, pair, profiles, shifts, out)
-    else:
-        repaired = _repair_by_fitting(whole, past, profiles, request, out)
+    repaired = _repair(pair, past, profiles, request, out)
     if not again or repaired is None or not repaired["written"]:
         return INTERRUPTED if repaired is None else 0
-    whole = replace(whole, compressed=out / MODEL)
-    return _search_again(Console(stderr=True), past, whole, profiles, out, repaired)
+    after = replace(pair, compressed=out / MODEL)
+    return _search_again(Console(stderr=True), past, after, profiles, out, repaired)
 
 
-def _repair_by_fitting(
+def _repair(
     pair: Pair,
     past: PastRun | None,
     profiles: Sequence[Profile],
     request: RepairRequest,
     out: Path,
 ) -> dict[str, Any] | None:
-    """Repair by fitting to the original, and return the document; None where stopped."""
+    """Repair a pair, and return the document; None where stopped."""
+    if shifts_alone(pair, past, request):
+        sys.stderr.write(
+            f"edgeflare: the original {pair.original} is no .tflite file: of all methods shifts"
+            " alone are tried, which are not fitted to its weights\n"
+        )
     names = tuple(profile.name for profile in profiles)
-    plan = Plan("boundary", Goal(Find.ANY), names) if past is None else twin_alone(past.header.plan)
-    plan = replace(plan, devices=names, ensemble=(profiles[0].kernels,))  # they foretell the device
+    plan = Plan("boundary", Goal(), ()) if past is None else past.header.plan
+    plan = replace(
+        plan,
+        goal=Goal(Find.ANY),
+        devices=names,
+        ensemble=(profiles[0].kernels,),  # they foretell the device
+        elsewhere=(),
+    )
     found = _worked(
-        out, lambda progress: repair_by_fitting(pair, plan, profiles, request, progress)
+        out, lambda progress: repair_pair(pair, past, plan, profiles, request, progress)
     )
     if found is None:
         return None
     document = repair_document(pair, past, found, request)
     if found.written and found.chosen is not None:
-        write_repaired(out, found.chosen.content, found.chosen.recipe)
+        write_repaired(out, found.chosen)
         write_pair(out, pair, pair.seeds)
     write_document(out, document)
-    print_repair(Console(), document, str(out))
+    console = Console()
+    for one in found.tried:
+        if SECTION in one.details:
+            print_shifts(console, one.details[SECTION])
+    print_repair(console, document, str(out))
     result(out)
     return document
 
 
-def _repair_by_shifts(
-    past: PastRun,
-    pair: Pair,
-    profiles: Sequence[Profile],
-    request: ShiftRequest,
-    out: Path,
-) -> dict[str, Any] | None:
-    """Repair by shifts of boundaries, and return the document; None where stopped."""
-    found = _worked(out, lambda progress: repair_by_shifts(past, pair, profiles, request, progress))
-    if found is None:
-        return None
-    document = to_document(past, found, request)
-    if found.repaired is not None:
-        write_models(out, found.repaired)
-        write_pair(out, pair, _seeds(past, pair))
-    write_document(out, document)
-    print_repair_by_shifts(Console(), document, str(out))
-    result(out)
-    return document
-
-
-def _worked(out: Path, work: Callable[[ReportProgress], Made]) -> Made | None:
+def _worked(out: Path, work: Callable[[ReportProgress], RepairOutcome]) -> RepairOutcome | None:
     """Return what work makes, its progress shown; None where Ctrl-C stopped it."""
     try:
         with as_ctrl_c(), observe(Console(stderr=True)) as observer:
@@ -320,6 +314,36 @@ def _check_folder(out: Path) -> None:
         raise UserError(f"{out} is not empty: name another folder with --out")
 
 
+def _shift_request(rounds: int | None, mixture: str | None) -> ShiftRequest:
+    """Return the settings of shifts, with the defaults of what is not given."""
+    default = ShiftRequest()
+    return ShiftRequest(
+        default.rounds if rounds is None else rounds,
+        default.mixture if mixture is None else _mixture(mixture),
+    )
+
+
+def _require_shifts(request: RepairRequest, pair: Path | None) -> None:
+    """Refuse settings of shifts where no shifts are tried.
+
+    Args:
+        request: what is asked.
+        pair: the pair that is to be repaired; None for a run.
+
+    Raises:
+        UserError: it is so.
+
+    """
+    allowed = allows_shifts(request.method, request.target, in_place=request.in_place)
+    if allowed and pair is None:
+        return
+    said = f"{pair} is a pair" if allowed else "these options allow none"
+    raise UserError(
+        f"--rounds and --mixture are settings of shifts, and {said}: leave them away, or repair a"
+        " run with --method shifts"
+    )
+
+
 def _mixture(text: str) -> Mixture:
     try:
         shares = [float(part) for part in text.replace(",", " ").split()]
@@ -331,8 +355,3 @@ def _mixture(text: str) -> Mixture:
             " that agree, and seeds, as in 1,1,1"
         )
     return Mixture(*(share / sum(shares) for share in shares))
-
-
-def _seeds(past: PastRun, pair: Pair) -> Path:
-    """Return all seeds that the run had, or those of its findings where the others are gone."""
-    return past.searched_seeds(pair) or (past.directory.path / "seeds").absolute()

@@ -10,12 +10,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from edgeflare.campaign.opened_pair import OpenedPair
-from edgeflare.errors import EdgeFlareError, InfrastructureError, UserError
-from edgeflare.repair.candidate_plans import CandidatePlan, RepairCandidate
+from edgeflare.errors import UserError
+from edgeflare.repair.candidate_plans import CandidateMaker, NoCandidate, RepairCandidate
 from edgeflare.repair.cost_limits import least_limit
 from edgeflare.repair.device_judgement import cost_on, refusal_by
 from edgeflare.repair.fitting.candidate_check import candidate_fault
-from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.judging.candidate_model import NAME
 from edgeflare.repair.judging.judged_inputs import JudgedSet
 from edgeflare.repair.judging.judgement import SCORED, Judgement, SetAside, judged
@@ -31,12 +30,11 @@ SURE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class CandidateChoice:
-    """What candidates are made of, held to and judged by.
+    """What candidates are held to and judged by.
 
     Attributes:
         opened: the pair and its devices.
         request: the settings of the repair.
-        network: what is fitted.
         sets: the inputs to choose by, by the name of the set.
         progress: is called as the steps go on.
 
@@ -44,32 +42,33 @@ class CandidateChoice:
 
     opened: OpenedPair
     request: RepairRequest
-    network: QuantizedNetwork
     sets: Mapping[str, JudgedSet]
     progress: ReportProgress
 
     def best(
-        self, plans: Sequence[CandidatePlan]
+        self, makers: Sequence[CandidateMaker]
     ) -> tuple[list[TriedCandidate], RepairCandidate | None]:
         """Try candidates, and return all of them and the best of those that surely gain.
 
         Raises:
-            UserError: the limits exclude all of them.
+            UserError: the limits exclude all of them, or none can be made of these models and
+                inputs.
             InfrastructureError: a device or a worker process is lost for good.
 
         """
         tried: list[TriedCandidate] = []
         best: tuple[float, RepairCandidate] | None = None
-        for number, plan in enumerate(plans):
-            self.progress("candidates", number, len(plans))
-            for candidate, result in self._tried(plan):
+        for number, maker in enumerate(makers):
+            self.progress("candidates", number, len(makers))
+            for candidate, result in self._tried(maker):
                 tried.append(result)
                 if candidate is None or result.judgement is None:
                     continue
                 score = result.judgement.score
                 if surely_gains(result.judgement) and (best is None or score < best[0]):
                     best = score, candidate
-        self.progress("candidates", len(plans), len(plans))
+        self.progress("candidates", len(makers), len(makers))
+        _require_made(tried)
         _require_allowed(tried)
         return tried, None if best is None else best[1]
 
@@ -79,17 +78,18 @@ class CandidateChoice:
         return cost_on(self.opened.devices[0], candidate.content, self.opened, images, batches)
 
     def _tried(
-        self, plan: CandidatePlan
+        self, maker: CandidateMaker
     ) -> Iterator[tuple[RepairCandidate | None, TriedCandidate]]:
         """Make and judge candidates; one that fails is set aside, and others are tried."""
         begun = time.monotonic()
         try:
-            candidates = plan.make(self.network, partial(self.progress, plan.name))
-        except InfrastructureError:
-            raise
-        except EdgeFlareError as error:
-            seconds = time.monotonic() - begun
-            yield None, TriedCandidate(plan.name, seconds, None, set_aside=str(error))
+            candidates = maker.make(partial(self.progress, maker.name))
+        except (NoCandidate, UserError) as error:
+            made = TriedCandidate(maker.name, time.monotonic() - begun, None, set_aside=str(error))
+            if isinstance(error, NoCandidate):
+                yield None, replace(made, details=error.details)
+            else:
+                yield None, replace(made, unmade=True)
             return
         seconds = (time.monotonic() - begun) / max(1, len(candidates))
         for one in candidates:
@@ -118,17 +118,21 @@ class CandidateChoice:
             return None, replace(made, set_aside=judgement.reason)
         return candidate, replace(made, judgement=judgement)
 
+    @property
+    def _size_before(self) -> int:
+        return self.opened.pair.compressed.stat().st_size
+
     def _size_needed(self, candidate: RepairCandidate) -> str | None:
         """Return the limit that a candidate's size needs; None where it is within the limit."""
         limit = self.request.size_limit
-        before, after = len(self.network.content), len(candidate.content)
+        before, after = self._size_before, len(candidate.content)
         if limit is None or limit.allows(before, after):
             return None
         return f"it needs --max-size {least_limit(before, after)}"
 
     def _fault(self, candidate: RepairCandidate) -> str | None:
         """Return why a kernel set of the host or a device does not run a candidate, if one does."""
-        if candidate.recipe is not None:
+        if len(candidate.content) != self._size_before:  # not changed in place
             with TemporaryDirectory(prefix="edgeflare-") as folder:
                 path = Path(folder) / NAME
                 path.write_bytes(candidate.content)
@@ -150,6 +154,17 @@ def mended_and_broken(judgement: Judgement) -> tuple[int, int]:
     """Return how many inputs of the scored sets are mended, and broken."""
     changes = [judgement.changes[name] for name in SCORED]
     return sum(one.mended for one in changes), sum(one.broken for one in changes)
+
+
+def _require_made(tried: Sequence[TriedCandidate]) -> None:
+    """Refuse models and inputs of which no candidate can be made.
+
+    Raises:
+        UserError: there are none, with the first reason.
+
+    """
+    if all(one.unmade for one in tried):
+        raise UserError(str(tried[0].set_aside))
 
 
 def _require_allowed(tried: Sequence[TriedCandidate]) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, get_args
 
-from edgeflare.errors import UserError
+from edgeflare.errors import EdgeFlareError, UserError
 from edgeflare.repair.fitting.activation_ranges import fit_ranges
 from edgeflare.repair.fitting.bias_correction import fit_biases
 from edgeflare.repair.fitting.float_model import Recipe
@@ -31,6 +32,7 @@ class RepairCandidate:
         content: its `.tflite` file.
         recipe: what the quantizer made it by; None where the file was changed in place.
         details: what its method says of it, as plain JSON values by section.
+        files: what is written beside it where it is chosen, by the name of the file.
 
     """
 
@@ -38,6 +40,35 @@ class RepairCandidate:
     content: bytes
     recipe: Recipe | None
     details: Mapping[str, Any] = field(default_factory=dict)
+    files: Mapping[str, bytes] = field(default_factory=dict)
+
+
+class NoCandidate(EdgeFlareError):  # noqa: N818 - an outcome, no error of the user or the host
+    """A method found out that it gains nothing, so that it has no candidate.
+
+    Attributes:
+        details: as those of a candidate.
+
+    """
+
+    def __init__(self, why: str, details: Mapping[str, Any]) -> None:
+        super().__init__(why)
+        self.details = details
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateMaker:
+    """What makes the candidates of a plan.
+
+    Attributes:
+        name: of the plan.
+        make: makes them; raises a `UserError` where the models or the inputs do not allow it, and
+            `NoCandidate` where nothing is gained.
+
+    """
+
+    name: str
+    make: Callable[[StepProgress], Sequence[RepairCandidate]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +90,18 @@ class CandidatePlan:
     integers: bool
     make: Callable[[QuantizedNetwork, StepProgress], Sequence[RepairCandidate]]
 
+    def of(self, network: QuantizedNetwork) -> CandidateMaker:
+        """Return what makes the candidates of a network."""
+        return CandidateMaker(self.name, partial(self.make, network))
+
 
 def candidate_plans(method: Method, target: Target, *, in_place: bool) -> list[CandidatePlan]:
-    """Return the candidates that a request allows, those that take least time to fit first.
+    """Return the plans that a request allows, those that take least time to fit first.
+
+    Shifts are none of them, since they are not fitted to a network: for them alone it is empty.
 
     Args:
-        method: one method, or "auto" for all; shifts are none of these, since they need a run.
+        method: one method, or "auto" for all.
         target: what the target computes.
         in_place: whether the file has to keep its length and operators.
 
@@ -74,15 +111,20 @@ def candidate_plans(method: Method, target: Target, *, in_place: bool) -> list[C
     """
     of_method = [one for one in _PLANS if method in ("auto", one.method)]
     found = [one for one in of_method if one.in_place or not in_place]
-    if not found:
+    if not found and in_place:
         raise UserError(f"--method {method} rewrites the model: leave --in-place away")
     found = [one for one in found if one.integers or target == "float"]
-    if not found:
+    if not found and target != "float":
         raise UserError(
             f"--method {method} computes in float, which --target {target} cannot: say --target"
             " float, or --method ranges, rounding or bias"
         )
     return found
+
+
+def allows_shifts(method: Method, target: Target, *, in_place: bool) -> bool:
+    """Whether a request allows shifts: they append operators, which compute in float."""
+    return method in ("auto", "shifts") and target == "float" and not in_place
 
 
 def _in_place(name: str, method: Method) -> CandidatePlan:

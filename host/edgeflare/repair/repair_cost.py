@@ -101,18 +101,3 @@ def measure(
         median(other for _, other in times),
         median(other / one for one, other in times),
     )
-
-
-def outputs_on(device: Device, model: Path, inputs: NDArray[np.generic]) -> NDArray[np.generic]:
-    """Return the raw outputs that a model gives on a device: (batch, classes).
-
-    Raises:
-        UserError: the device refuses it.
-        InfrastructureError: the device fails.
-
-    """
-    profile = device.profile
-    with closing(device.open_as(model, profile.kernels, profile.threads)) as session:
-        outputs = session.submit(inputs).result().outputs
-    raw: NDArray[np.generic] = outputs.reshape(len(inputs), -1)
-    return raw

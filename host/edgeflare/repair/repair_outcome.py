@@ -24,6 +24,7 @@ class TriedCandidate:
         judgement: on the inputs to choose by; None where it is set aside.
         set_aside: why it is not judged; None where it is.
         beyond_limits: whether that is because it is larger or slower than allowed.
+        unmade: whether that is because it cannot be made of these models and inputs.
         details: what its method says of it, as plain JSON values by section.
 
     """
@@ -35,6 +36,7 @@ class TriedCandidate:
     judgement: Judgement | None = None
     set_aside: str | None = None
     beyond_limits: bool = False
+    unmade: bool = False
     details: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from edgeflare.repair.candidate_plans import Method, Target
 from edgeflare.repair.cost_limits import CostLimit, latency_limit, size_limit
+from edgeflare.repair.shifts.shift_candidate import ShiftRequest
 
 
 @dataclass(frozen=True, slots=True)
 class RepairRequest:
-    """The settings of a repair that fits a model to its original.
+    """The settings of a repair.
 
     Attributes:
         method: one method, or "auto" for all that the limits allow.
@@ -22,6 +23,7 @@ class RepairRequest:
         test: file or folder of fresh inputs, or None.
         rng_seed: of the generator of all that is drawn: the parts of the seeds, and the inputs that
             are made of them.
+        shifts: the settings of shifts.
 
     Raises:
         UserError: a limit is none.
@@ -35,6 +37,7 @@ class RepairRequest:
     max_latency: str | None
     test: Path | None
     rng_seed: int = 0
+    shifts: ShiftRequest = field(default_factory=ShiftRequest)
 
     def __post_init__(self) -> None:
         """Refuse limits that cannot be read."""

@@ -15,10 +15,13 @@ from edgeflare.core.arm import Arm
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
-from edgeflare.models.pair_input import DEFAULT_DOMAIN
-from edgeflare.models.pair_interface import DEFAULT_TASK
 from edgeflare.repair.candidate_choice import CandidateChoice, mended_and_broken, surely_gains
-from edgeflare.repair.candidate_plans import RepairCandidate, candidate_plans
+from edgeflare.repair.candidate_plans import (
+    CandidateMaker,
+    RepairCandidate,
+    allows_shifts,
+    candidate_plans,
+)
 from edgeflare.repair.device_judgement import judged_on
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.judging.judged_inputs import (
@@ -35,6 +38,8 @@ from edgeflare.repair.judging.seed_split import SeedSplit, split_seeds
 from edgeflare.repair.repair_outcome import OnDevice, RepairOutcome
 from edgeflare.repair.repair_progress import ReportProgress
 from edgeflare.repair.repair_request import RepairRequest
+from edgeflare.repair.shifts.shift_candidate import shift_maker
+from edgeflare.replay.past_run import PastRun
 from edgeflare.run.plan import Plan
 
 FIT_INPUTS = 400
@@ -45,8 +50,9 @@ LEAST_SEEDS = 50
 """Ten seeds at least choose and ten judge."""
 
 
-def repair_by_fitting(
+def repair_pair(
     pair: Pair,
+    past: PastRun | None,
     plan: Plan,
     profiles: Sequence[Profile],
     request: RepairRequest,
@@ -58,21 +64,22 @@ def repair_by_fitting(
     judges it. Candidates are judged on the host's kernels, the chosen one on each device too.
 
     Args:
-        pair: a classifier of images, its original a `.tflite` file.
+        pair: a classifier of images; with a run, all its seeds.
+        past: the run that names it, to whose triggers shifts are fitted; None where the user named
+            the pair itself.
         plan: says which devices and kernel sets are opened.
         profiles: the devices.
         request: the settings.
         progress: is called as the steps go on.
 
     Raises:
-        UserError: the request allows nothing, the pair is of another kind, has too few seeds, or
-            its models do not match.
+        UserError: the request allows nothing, the pair has no fitting original or too few seeds,
+            or no candidate can be made of its models.
         InfrastructureError: a device or a worker process is lost for good.
 
     """
     plans = candidate_plans(request.method, request.target, in_place=request.in_place)
-    _require_image_classifier(pair)
-    original = _original(pair)
+    original = _original(pair, past, request)
     rng = np.random.default_rng(request.rng_seed)
     with ExitStack() as stack:
         opened = open_pair(pair, plan, profiles, stack)
@@ -80,15 +87,21 @@ def repair_by_fitting(
         fresh = None if request.test is None else opened.inputs.load(request.test, None)
         labels = known_labels(opened)
         split = split_seeds(labels, rng)
-        network = _network(opened, original, labels, split, rng)
+        images, ids = _fit_inputs(opened, labels, split, rng)
         choose, judge = (
             judged_sets(opened, labels, rows, rng, progress=partial(progress, name))
             for name, rows in (("inputs to choose", split.choose), ("to judge", split.judge))
         )
         if fresh is not None:
             judge[FRESH] = fresh_set(opened, fresh)
-        choice = CandidateChoice(opened, request, network, choose, progress)
-        tried, chosen = choice.best(plans)
+        makers: list[CandidateMaker] = []
+        if original is not None:
+            network = _network(opened, original, images, ids)
+            makers += [one.of(network) for one in plans]
+        if past is not None and _tries_shifts(past, request):
+            makers.append(shift_maker(past, opened, split.fit, request.shifts, request.rng_seed))
+        choice = CandidateChoice(opened, request, choose, progress)
+        tried, chosen = choice.best(makers)
         seeds = {name: len(getattr(split, name)) for name in ("fit", "choose", "judge")}
         provenance = [
             {"name": device.profile.name, "provenance": device.provenance.to_json()}
@@ -157,58 +170,73 @@ def _on_devices(
     return found
 
 
-def _network(
-    opened: OpenedPair,
-    original: bytes,
-    labels: NDArray[np.int64],
-    split: SeedSplit,
-    rng: np.random.Generator,
-) -> QuantizedNetwork:
-    """Return the network to fit, with seeds and inputs near the boundary between them."""
+def _fit_inputs(
+    opened: OpenedPair, labels: NDArray[np.int64], split: SeedSplit, rng: np.random.Generator
+) -> tuple[NDArray[np.uint8], list[int]]:
+    """Return seeds to fit with and inputs near the boundary between them, and their seeds' ids.
+
+    They are drawn whatever the method, so that all methods are judged by the same inputs.
+    """
     images = opened.seeds.inputs[split.fit]
     some = np.sort(rng.permutation(len(images))[: FIT_INPUTS // 2])
     near = near_boundary_inputs(
         images, labels[split.fit], original_label_of(opened), FIT_INPUTS // 2, rng
     )
-    fitted = np.concatenate([images[some], near.wide])
     ids = np.array(opened.seeds.ids or range(len(opened.seeds)), np.int64)[split.fit]
-    of = ids[np.concatenate([some, near.rows])].tolist()
-    rows, original_rows = (opened.panel.rows(arm, fitted, of) for arm in (Arm.TWIN, Arm.ORIGINAL))
+    fitted = np.concatenate([images[some], near.wide])
+    return fitted, ids[np.concatenate([some, near.rows])].tolist()
+
+
+def _network(
+    opened: OpenedPair, original: bytes, images: NDArray[np.uint8], ids: Sequence[int]
+) -> QuantizedNetwork:
+    """Return the network to fit, with the inputs to fit it with."""
+    rows, original_rows = (opened.panel.rows(arm, images, ids) for arm in (Arm.TWIN, Arm.ORIGINAL))
     content = opened.pair.compressed.read_bytes()
     return QuantizedNetwork(content, original, rows, original_rows.astype(np.float32))
 
 
-def _require_image_classifier(pair: Pair) -> None:
-    """Refuse a pair of another kind.
-
-    Raises:
-        UserError: its inputs are no images, or the task is another one.
-
-    """
-    interface = pair.interface
-    if interface.task == DEFAULT_TASK and interface.domain_name == DEFAULT_DOMAIN:
-        return
-    raise UserError(
-        f"repair is for classifiers of images, and {pair.name} is of the domain"
-        f" {interface.domain_name} and the task {interface.task}: convert its original anew"
+def shifts_alone(pair: Pair, past: PastRun | None, request: RepairRequest) -> bool:
+    """Whether "auto" tries shifts alone, since the original has no weights that can be read."""
+    return (
+        request.method == "auto"
+        and pair.original is not None
+        and not _has_float_file(pair)
+        and _tries_shifts(past, request)
     )
 
 
-def _original(pair: Pair) -> bytes:
-    """Return the original's file.
+def _tries_shifts(past: PastRun | None, request: RepairRequest) -> bool:
+    return past is not None and allows_shifts(
+        request.method, request.target, in_place=request.in_place
+    )
+
+
+def _has_float_file(pair: Pair) -> bool:
+    return pair.original is not None and Path(pair.original).suffix.lower() == ".tflite"
+
+
+def _original(pair: Pair, past: PastRun | None, request: RepairRequest) -> bytes | None:
+    """Return the original's file; None where shifts alone are tried.
 
     Raises:
-        UserError: it is none with weights that can be read.
+        UserError: there is no original, or the request needs one with weights that can be read.
 
     """
-    path = pair.original
-    if path is None or Path(path).suffix.lower() != ".tflite":
-        what = "there is no original" if path is None else f"the original {path} is no .tflite file"
+    if pair.original is None:
         raise UserError(
-            f"{what}, and ranges, rounding, bias, precision and weights-only are fitted to its"
-            " weights: --method shifts repairs a run without them"
+            f"{pair.name} has no original model to repair towards: search with --original, and"
+            " repair that run"
         )
-    return Path(path).read_bytes()
+    if request.method == "shifts" or shifts_alone(pair, past, request):
+        return None
+    if not _has_float_file(pair):
+        raise UserError(
+            f"the original {pair.original} is no .tflite file, and ranges, rounding, bias,"
+            " precision and weights-only are fitted to its weights: --method shifts repairs a run"
+            " without them"
+        )
+    return Path(pair.original).read_bytes()
 
 
 def _require_seeds(opened: OpenedPair) -> None:

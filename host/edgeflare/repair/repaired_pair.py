@@ -9,6 +9,7 @@ from typing import Any
 
 from edgeflare.models.pair import Pair
 from edgeflare.models.pair_file import FILE, is_callable_module
+from edgeflare.repair.candidate_plans import RepairCandidate
 from edgeflare.run.run_directory import write_atomically
 
 MODEL = "repaired.tflite"
@@ -24,18 +25,13 @@ def write_document(out: Path, document: Mapping[str, Any]) -> None:
     write_atomically(out / DOCUMENT, text.encode() + b"\n")
 
 
-def write_repaired(out: Path, content: bytes, recipe: Any) -> None:
-    """Write a repaired model into a folder, made if it is not there, and its recipe if it has one.
-
-    Args:
-        out: the folder.
-        content: the model's `.tflite` file.
-        recipe: what the quantizer made it by, as plain JSON values; None where it did not.
-
-    """
-    write_atomically(out / MODEL, content)
-    if recipe is not None:
-        text = json.dumps(recipe, indent=1, ensure_ascii=False)
+def write_repaired(out: Path, candidate: RepairCandidate) -> None:
+    """Write a repaired model into a folder, made if it is not there, and what belongs beside it."""
+    write_atomically(out / MODEL, candidate.content)
+    for name, content in candidate.files.items():
+        write_atomically(out / name, content)
+    if candidate.recipe is not None:
+        text = json.dumps(candidate.recipe, indent=1, ensure_ascii=False)
         write_atomically(out / RECIPE, text.encode() + b"\n")
 
 

@@ -42,13 +42,13 @@ def require_same_seeds(past: PastRun, pair: Pair) -> Pair:
     if past.document.replay is not None:
         raise UserError(
             f"{past.directory.path} is a replay, which searched nothing: repair the run that it"
-            " replays, or leave --search-again away"
+            " replays"
         )
     seeds = past.searched_seeds(pair)
     if seeds is None:
         raise UserError(
-            f"{said['seeds']} does not hold the seeds of {past.directory.path} any more: put that"
-            " file back, or leave --search-again away"
+            f"{said['seeds']} does not hold the seeds of {past.directory.path} any more, by which a"
+            " repair is judged: put that file back"
         )
     return replace(pair, seeds=seeds, interface=PairInterface.from_json(said))
 

@@ -21,13 +21,12 @@ from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.errors import UserError
 from edgeflare.models.pair import load_pair
 from edgeflare.repair.shifts.boundary_set import NEAR_MARGIN, BoundarySet, gather
-from edgeflare.repair.shifts.fresh_inputs import FreshInputs, ask_fresh, load_fresh
 from edgeflare.repair.shifts.run_to_repair import (
     RunInputs,
     RunToRepair,
     evaluate_run_inputs,
-    open_run_to_repair,
     require_enough,
+    run_to_repair,
 )
 from edgeflare.replay.past_run import PastRun
 from edgeflare.run.begin_or_resume import begin_run
@@ -54,7 +53,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunToRepair]:
         )
     past = PastRun.open(run)
     with ExitStack() as stack:
-        yield open_run_to_repair(past, past.pair(), profiles, stack)
+        opened = open_pair(pair, plan, profiles, stack)
+        yield run_to_repair(past, opened, np.arange(SEEDS), 0)
 
 
 @pytest.fixture(scope="module")
@@ -107,41 +107,26 @@ def test_the_same_run_gives_the_same_set(
     assert all(a <= b for (a, _), (b, _) in pairwise(told))
 
 
-def fresh_of(run: RunToRepair, path: Path) -> FreshInputs:
-    return ask_fresh(run, path, load_fresh(run, path), lambda _done, _total: None)
-
-
-def test_fresh_data_before_and_after(run: RunToRepair, tmp_path: Path) -> None:
-    with np.load(EXAMPLE / "seeds.npz") as arrays:
-        np.savez(tmp_path / "test.npz", images=arrays["images"], labels=arrays["labels"])
-    fresh = fresh_of(run, tmp_path / "test.npz")
-    assert (fresh.before().deviations, fresh.before().strict) == (0, 0)
-    worst = fresh.after_labels(lambda samples: samples.seconds)
-    assert worst.deviations == len(fresh.samples) == 200
-    right = fresh.before().accuracy
-    assert worst.accuracy is not None
-    assert right is not None
-    assert worst.accuracy < right
-
-
-def test_an_image_without_a_label_is_neither_right_nor_wrong(
-    run: RunToRepair, tmp_path: Path
+def test_another_generator_seed_gives_other_inputs(
+    run: RunToRepair, run_inputs: RunInputs, boundary_set: BoundarySet
 ) -> None:
-    path = tmp_path / "test.npz"
-    with np.load(EXAMPLE / "seeds.npz") as arrays:
-        images, labels = arrays["images"][:40], arrays["labels"][:40].astype(np.int64)
-    np.savez(path, images=images[:20], labels=labels[:20])
-    labelled = fresh_of(run, path).before().accuracy
-    labels[20:30], labels[30:] = -1, 10
-    np.savez(path, images=images, labels=labels)
-    assert fresh_of(run, path).before().accuracy == labelled
-    np.savez(path, images=images[20:], labels=labels[20:])
-    assert fresh_of(run, path).before().accuracy is None
+    other = gather(replace(run, rng_seed=1), run_inputs, 1, lambda _done, _total: None)
+    assert other.sampled.raw.tolist() != boundary_set.sampled.raw.tolist()
+
+
+def test_only_triggers_from_the_seeds_to_fit_with_are_there(run: RunToRepair) -> None:
+    fit = run.seed_ids[:25]
+    found = run_to_repair(run.past, run.opened, fit, 0)
+    assert found.seed_ids.tolist() == fit.tolist()
+    assert (found.trigger_images == run.trigger_images[:25]).all()
+    assert (found.seed_images == run.opened.seeds.inputs[fit]).all()
+    with pytest.raises(UserError, match="has 24 triggering inputs from the seeds to fit with"):
+        run_to_repair(run.past, run.opened, fit[:24], 0)
 
 
 def test_too_few_triggers_are_refused() -> None:
     require_enough(25, "runs/a")
-    with pytest.raises(UserError, match="runs/a has 24 triggering inputs to learn from"):
+    with pytest.raises(UserError, match="runs/a has 24 triggering inputs from the seeds to fit"):
         require_enough(24, "runs/a")
 
 

@@ -78,7 +78,7 @@ class BoundarySet:
 def gather(
     run: RunToRepair, run_inputs: RunInputs, rounds: int, progress: Callable[[int, int], None]
 ) -> BoundarySet:
-    """Gather inputs near the boundary, the same ones for the same run and device.
+    """Gather inputs near the boundary, the same for the same run, device and generator seed.
 
     Args:
         run: the run.
@@ -172,7 +172,7 @@ class _Gathering(ChainRecord):
             _device_as_twin(run_inputs.seed_answers[row].outcome),
             Goal(),
             rng=np.random.default_rng(
-                [plan.rng_seed, repetition, seed_id, strategy is cross_boundary]
+                [run.rng_seed, repetition, seed_id, strategy is cross_boundary]
             ),
             bounds=plan.bounds(ImageDomain.space),
             operators=domain_operators(ImageDomain.name, plan.operators),

@@ -1,31 +1,22 @@
-"""The run that is to be repaired: its models and devices, opened; its seeds and triggers."""
+"""What shifts are fitted to of a run: seeds to fit with, and the triggers found from them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.campaign.opened_pair import OpenedPair, open_pair
+from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.core.answer import FAILURES
 from edgeflare.core.arm import Arm
 from edgeflare.core.evaluated_query import EvaluatedQuery
-from edgeflare.core.goal import Find, Goal
 from edgeflare.core.input import Input
-from edgeflare.core.seeds import Seeds
-from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
-from edgeflare.models.model_inputs import ModelInputs
-from edgeflare.models.pair import Pair
-from edgeflare.models.pair_input import DEFAULT_DOMAIN
-from edgeflare.models.pair_interface import DEFAULT_TASK
 from edgeflare.repair.shifts.fold_assignment import FOLDS
 from edgeflare.repair.shifts.repair_samples import Labels, Samples
 from edgeflare.replay.past_run import PastRun
-from edgeflare.run.plan import Plan
 from edgeflare.run.run_document import Finding
 from edgeflare.tasks.classification import ClassDecoder, class_decoder
 
@@ -38,14 +29,16 @@ ARMS = (Arm.ORIGINAL, Arm.DEVICE)
 
 @dataclass(frozen=True, slots=True)
 class RunToRepair:
-    """A run whose deviations are to be repaired, opened.
+    """What shifts are fitted to of a run: its triggers from the seeds to fit with, and these seeds.
 
     Attributes:
         past: the run.
-        opened: its models and the devices.
-        entries: its findings that deviate from the original, in the order of their seeds.
+        opened: its models, all its seeds, and the devices.
+        entries: its findings that deviate from the original and begin at a seed to fit with, in the
+            order of their seeds.
         seed_images: (k, H, W, C) uint8, their seeds.
         trigger_images: (k, H, W, C) uint8, their triggering inputs.
+        rng_seed: of the generators of all that is drawn.
 
     """
 
@@ -54,6 +47,7 @@ class RunToRepair:
     entries: Sequence[Finding]
     seed_images: NDArray[np.uint8]
     trigger_images: NDArray[np.uint8]
+    rng_seed: int
 
     @property
     def seed_ids(self) -> Labels:
@@ -96,73 +90,29 @@ class RunToRepair:
         )
 
 
-def open_run_to_repair(
-    past: PastRun, pair: Pair, profiles: Sequence[Profile], stack: ExitStack
+def run_to_repair(
+    past: PastRun, opened: OpenedPair, fit: NDArray[np.int64], rng_seed: int
 ) -> RunToRepair:
-    """Open a run whose deviations are to be repaired.
+    """Return what shifts are fitted to of a run.
 
     Args:
         past: the run.
-        pair: as `past.pair` returns it.
-        profiles: the devices, the run's own or others.
-        stack: closes what is opened.
+        opened: its pair with all seeds that it had, and the devices, the run's own or others.
+        fit: positions of the seeds to fit with, which are their ids.
+        rng_seed: of the generators of all that is drawn.
 
     Raises:
-        UserError: the run has no original or too few triggers, or what it stored is gone.
-        InfrastructureError: a device does not come up.
+        UserError: too few triggers are from these seeds, or a file that the run stored is gone.
 
     """
-    where = past.directory.path
-    if pair.original is None:
-        raise UserError(
-            f"{where} has no original model to repair towards (--find"
-            f" {past.header.plan.goal.find}): search with --original, and repair that run"
-        )
-    entries = [entry for entry in past.document.findings if _deviates(entry)]
-    require_enough(len(entries), str(where))
-    images: dict[str, NDArray[np.uint8]] = {}
-
-    def load(inputs: ModelInputs) -> Seeds:
-        for entry in entries:
-            past.files(entry)  # raises where a file is not what was stored
-        for key in ("seed_image", "image"):
-            images[key] = np.stack(
-                [past.directory.load_input(getattr(entry, key)) for entry in entries]
-            )
-        if images["image"].shape[1:] != inputs.shape:
-            raise UserError(
-                f"the images of {where} are not those that its models take, {inputs.shape}"
-            )
-        return Seeds(images["seed_image"], None, tuple(entry.seed_image for entry in entries))
-
-    plan = twin_alone(past.header.plan)
-    opened = open_pair(pair, plan, profiles, stack, seeds_for=load)
-    return RunToRepair(past, opened, entries, images["seed_image"], images["image"])
-
-
-def twin_alone(plan: Plan) -> Plan:
-    """Return the plan of a run that compares original and device, without an ensemble."""
-    return replace(plan, goal=Goal(Find.ANY), ensemble=plan.ensemble[:1], elsewhere=())
-
-
-def require_images_and_classes(past: PastRun) -> None:
-    """Refuse a run that is not of a classifier of images.
-
-    Raises:
-        UserError: its inputs are no images, or the task is another one.
-
-    """
-    said = past.header.pair
-    task, domain = said.get("task", DEFAULT_TASK), said.get("domain", DEFAULT_DOMAIN)
-    several = len(said.get("inputs", ())) > 1
-    if task == DEFAULT_TASK and domain == DEFAULT_DOMAIN and not several:
-        return
-    given = "several inputs" if several else f"the domain {domain}"
-    raise UserError(
-        f"repair moves the boundaries between the classes of images, and {past.directory.path} is"
-        f" of {given} and the task {task}: convert or train the compressed model anew, and try it"
-        " with replay --compressed"
-    )
+    there = set(fit.tolist())
+    entries = [one for one in past.document.findings if one.seed_id in there and _deviates(one)]
+    require_enough(len(entries), str(past.directory.path))
+    for entry in entries:
+        past.files(entry)  # raises where a file is not what was stored
+    triggers = np.stack([past.directory.load_input(entry.image) for entry in entries])
+    seeds = opened.seeds.inputs[[entry.seed_id for entry in entries]]
+    return RunToRepair(past, opened, entries, seeds, triggers, rng_seed)
 
 
 def require_enough(triggers: int, where: str) -> None:
@@ -174,8 +124,9 @@ def require_enough(triggers: int, where: str) -> None:
     """
     if triggers < LEAST_TRIGGERS:
         raise UserError(
-            f"{where} has {triggers} triggering inputs to learn from, and {FOLDS} folds need at "
-            f"least {LEAST_TRIGGERS}: search from more seeds, or with more --max-queries"
+            f"{where} has {triggers} triggering inputs from the seeds to fit with, and the {FOLDS}"
+            f" folds of shifts need at least {LEAST_TRIGGERS}: search from more seeds, or with more"
+            " --max-queries"
         )
 
 

@@ -21,8 +21,22 @@ _NAMES = {
 
 
 def print_repair_by_shifts(console: Console, document: Mapping[str, Any], out: str) -> None:
-    """Print the effect of each repairer on held-out inputs, and which files were written."""
-    inputs, queries = document["inputs"], document["queries"]
+    """Print a document of schema `edgeflare.repair/v1`: its repairers, and what was written."""
+    print_shifts(console, document)
+    _print_test(console, document)
+    _print_end(console, document, out)
+
+
+def print_shifts(console: Console, shifts: Mapping[str, Any]) -> None:
+    """Print the effect of each repairer on held-out folds.
+
+    Args:
+        console: where to.
+        shifts: the section `shifts` of a candidate's details, or a document of schema
+            `edgeflare.repair/v1`, which has the same keys.
+
+    """
+    inputs, queries = shifts["inputs"], shifts["queries"]
     console.print(
         f"{inputs['triggers']} triggers and their seeds, {inputs['near_boundary_agreeing']:,}"
         f" near-boundary inputs that agree, {inputs['near_boundary_deviating']:,} that do not"
@@ -34,12 +48,10 @@ def print_repair_by_shifts(console: Console, document: Mapping[str, Any], out: s
             f"{inputs['not_reproduced']} triggers are left out: they do not deviate here and now",
             highlight=False,
         )
-    console.print(_table(document))
-    _print_test(console, document)
-    _print_end(console, document, out)
+    console.print(_table(shifts))
 
 
-def _table(document: Mapping[str, Any]) -> Table:
+def _table(shifts: Mapping[str, Any]) -> Table:
     table = Table(
         "on held-out folds",
         "repaired",
@@ -48,7 +60,7 @@ def _table(document: Mapping[str, Any]) -> Table:
         "net (95 % interval)",
         "as they come",
     )
-    for name, row in document["repairers"].items():
+    for name, row in shifts["repairers"].items():
         net = row["net"]
         table.add_row(
             _NAMES[name],

@@ -1,0 +1,126 @@
+"""The candidate of a repair by shifts: from a run's seeds and triggers to a repaired model.
+
+Shifts are fitted to the seeds to fit with, and to what was made of them. Their cross-validation
+stays inside of that part too: it says whether there is a candidate at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.campaign.opened_pair import OpenedPair
+from edgeflare.repair.candidate_plans import CandidateMaker, NoCandidate, RepairCandidate
+from edgeflare.repair.repair_progress import StepProgress
+from edgeflare.repair.shifts.boundary_set import ROUNDS, gather
+from edgeflare.repair.shifts.cross_validation import SHIFTS, JudgedRepairer, evaluate
+from edgeflare.repair.shifts.mixture import Mixture
+from edgeflare.repair.shifts.model_to_repair import read_model_to_repair, require_probabilities
+from edgeflare.repair.shifts.perceptron import require_scikit_learn
+from edgeflare.repair.shifts.run_to_repair import RunToRepair, evaluate_run_inputs, run_to_repair
+from edgeflare.repair.shifts.shift_details import STANDALONE, FittedShifts, shift_details
+from edgeflare.repair.shifts.shift_effects import fold_rows, shift_effects
+from edgeflare.repair.shifts.shift_fitting import Fitted, fit
+from edgeflare.repair.shifts.shifts import append, standalone
+from edgeflare.repair.shifts.training_inputs import training_inputs
+from edgeflare.replay.past_run import PastRun
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class ShiftRequest:
+    """The settings of shifts.
+
+    Attributes:
+        rounds: searches from each seed for near-boundary inputs.
+        mixture: the shares of inputs that shifts are fitted to and cross-validated by.
+
+    """
+
+    rounds: int = ROUNDS
+    mixture: Mixture = field(default_factory=Mixture)
+
+
+def shift_maker(
+    past: PastRun, opened: OpenedPair, rows: Rows, request: ShiftRequest, rng_seed: int
+) -> CandidateMaker:
+    """Return what makes the candidate by shifts.
+
+    Args:
+        past: the run.
+        opened: its pair with all seeds that it had, and the devices to ask.
+        rows: positions of the seeds to fit with.
+        request: the settings.
+        rng_seed: of the generators of all that is drawn.
+
+    """
+
+    def make(progress: StepProgress) -> Sequence[RepairCandidate]:
+        return (_candidate(run_to_repair(past, opened, rows, rng_seed), request, progress),)
+
+    return CandidateMaker(SHIFTS, make)
+
+
+def _candidate(run: RunToRepair, request: ShiftRequest, progress: StepProgress) -> RepairCandidate:
+    """Fit shifts to a run, and append them to its compressed model.
+
+    Raises:
+        UserError: the run has too few triggers that still deviate, or its models cannot be
+            repaired by shifts.
+        NoCandidate: shifts do not surely gain on inputs that they were not fitted to.
+        InfrastructureError: a device or a worker process is lost for good.
+
+    """
+    require_scikit_learn()
+    path = run.opened.pair.compressed
+    content = path.read_bytes()
+    model = read_model_to_repair(content, str(path))
+    require_probabilities(run.decoder, str(path))
+    run_inputs = evaluate_run_inputs(run)
+    boundary_set = gather(run, run_inputs, request.rounds, progress)
+    training = training_inputs(run_inputs, boundary_set, request.mixture)
+    effects = shift_effects(training)
+    repairers = evaluate(training, effects, progress)
+    fitted = fit(effects, fold_rows(training.folds(0)))
+    found = FittedShifts(
+        run_inputs, boundary_set, training, request.rounds, repairers, effects.ceiling, fitted
+    )
+    why = why_none(repairers[SHIFTS], fitted)
+    if why is not None:
+        raise NoCandidate(why, shift_details(found, None))
+    alone = standalone(fitted.shifts, model)
+    return RepairCandidate(
+        SHIFTS,
+        append(content, fitted.shifts, model, str(path)),
+        None,
+        shift_details(found, alone),
+        {STANDALONE: alone},
+    )
+
+
+def why_none(judged: JudgedRepairer, fitted: Fitted) -> str | None:
+    """Return why shifts are no candidate; None where they are one.
+
+    Args:
+        judged: shifts on held-out folds of the inputs that they are fitted to.
+        fitted: the same, fitted to all of these inputs.
+
+    """
+    net = judged.net
+    if not fitted.pairs:
+        return "no shift of a boundary gains anything on inputs that it was not fitted to"
+    if net.low <= 0.0:
+        return (
+            f"the net on held-out folds is not surely above zero ({100 * net.value:+.1f} points, 95"
+            f" % interval {100 * net.low:+.1f} to {100 * net.high:+.1f} points)"
+        )
+    if judged.sampled_induced > judged.sampled_repaired:
+        return (
+            f"of inputs as they come on held-out folds {judged.sampled_induced:.1f} begin to"
+            f" deviate, and {judged.sampled_repaired:.1f} no longer do"
+        )
+    return None
