@@ -83,15 +83,28 @@ def test_the_folder_is_a_pair_to_search(repaired: tuple[Path, Any], call: Call) 
 
 
 @pytest.mark.slow
-def test_another_time_gives_the_same_model(
+def test_a_run_gives_the_same_model_which_is_searched_again(
     repaired: tuple[Path, Any], example: Path, call: Call, tmp_path: Path
 ) -> None:
-    out, _ = repaired
-    assert call("repair", example, *RANGES, "--out", tmp_path / "out").code == 0
-    before, after = document(out), document(tmp_path / "out")
+    run, out = tmp_path / "run", tmp_path / "out"
+    options = ("--max-queries", "6", "--shrink", "0", "--fail-on", "none")
+    assert call("search", example, *RANGES[2:], *options, "--out", run).code == 0
+
+    said = call("repair", run, *RANGES[:2], "--search-again", "--out", out)
+
+    assert said.code == 0, said.err
+    before, after = document(repaired[0]), document(out)
     assert after["repaired"]["sha256"] == before["repaired"]["sha256"]
     (one,), (other,) = before["candidates"], after["candidates"]
     assert one["sets"] == other["sets"]
+    again = after["again"]
+    assert (again["strategy"], again["stopped_by"]) == ("boundary", None)
+    for figures, folder in (("before", run), ("after", out / "again")):
+        totals = json.loads((folder / "run.json").read_bytes())["totals"]
+        assert again[figures] == {key: totals[key] for key in again[figures]}
+        assert again[figures]["seeds"] == 200
+    assert again["after"]["findings"] != again["before"]["findings"]
+    assert "searched again" in said.out
 
 
 @pytest.mark.slow

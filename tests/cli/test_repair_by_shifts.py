@@ -139,6 +139,7 @@ def test_shifts_are_fitted_to_triggers_from_the_seeds_to_fit_with_alone(
     findings = json.loads((run / "run.json").read_bytes())["findings"]
     assert 25 <= inputs["triggers"] + inputs["not_reproduced"] <= 120 < len(findings)
     assert inputs["rounds"] == 1
+    assert f"{inputs['triggers']} triggers and their seeds, " in repaired[1].out
     assert shifts["queries"]["near_boundary"] > 500
     assert shifts["repairers"]["second-class"]["inducing_ratio"] == 1.0
     assert shifts["repairers"]["shifts"]["net"]["low"] > 0.0

@@ -43,8 +43,6 @@ from edgeflare.repair.repaired_search import (
 from edgeflare.repair.shifts.boundary_set import ROUNDS
 from edgeflare.repair.shifts.mixture import Mixture
 from edgeflare.repair.shifts.shift_candidate import ShiftRequest
-from edgeflare.repair.shifts.shift_details import SECTION
-from edgeflare.repair.shifts.shift_terminal import print_shifts
 from edgeflare.replay.past_run import PastRun
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import RunDirectory
@@ -250,11 +248,7 @@ def _repair(
         write_repaired(out, found.chosen)
         write_pair(out, pair, pair.seeds)
     write_document(out, document)
-    console = Console()
-    for one in found.tried:
-        if SECTION in one.details:
-            print_shifts(console, one.details[SECTION])
-    print_repair(console, document, str(out))
+    print_repair(Console(), document, str(out))
     result(out)
     return document
 

@@ -1,7 +1,7 @@
 """`repair.json`, schema `edgeflare.repair/v2`: the candidates that were tried, and the outcome.
 
-`repair.schema.json` beside this file describes it; docs/repair.md says what each figure means. What
-a repair by shifts writes is v1.
+`repair.schema.json` beside this file describes it; docs/repair.md says what each figure means, and
+docs/shifts.md those of the details of shifts.
 """
 
 from __future__ import annotations

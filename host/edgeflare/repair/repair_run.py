@@ -87,7 +87,7 @@ def repair_pair(
         fresh = None if request.test is None else opened.inputs.load(request.test, None)
         labels = known_labels(opened)
         split = split_seeds(labels, rng)
-        images, ids = _fit_inputs(opened, labels, split, rng)
+        images, ids = fit_inputs(opened, labels, split, rng)
         choose, judge = (
             judged_sets(opened, labels, rows, rng, progress=partial(progress, name))
             for name, rows in (("inputs to choose", split.choose), ("to judge", split.judge))
@@ -96,7 +96,7 @@ def repair_pair(
             judge[FRESH] = fresh_set(opened, fresh)
         makers: list[CandidateMaker] = []
         if original is not None:
-            network = _network(opened, original, images, ids)
+            network = network_to_fit(opened, original, images, ids)
             makers += [one.of(network) for one in plans]
         if past is not None and _tries_shifts(past, request):
             makers.append(shift_maker(past, opened, split.fit, request.shifts, request.rng_seed))
@@ -170,12 +170,27 @@ def _on_devices(
     return found
 
 
-def _fit_inputs(
+def fit_inputs(
     opened: OpenedPair, labels: NDArray[np.int64], split: SeedSplit, rng: np.random.Generator
 ) -> tuple[NDArray[np.uint8], list[int]]:
     """Return seeds to fit with and inputs near the boundary between them, and their seeds' ids.
 
     They are drawn whatever the method, so that all methods are judged by the same inputs.
+
+    Args:
+        opened: the pair.
+        labels: of all its seeds, as `known_labels` returns them.
+        split: the parts of the seeds.
+        rng: the generator of all that is drawn.
+
+    Returns:
+        images: (n, H, W, C) uint8.
+        ids: the n ids of their seeds.
+
+    Raises:
+        UserError: the original gives the known label to seeds of fewer than two labels.
+        InfrastructureError: a worker process is lost for good.
+
     """
     images = opened.seeds.inputs[split.fit]
     some = np.sort(rng.permutation(len(images))[: FIT_INPUTS // 2])
@@ -187,10 +202,18 @@ def _fit_inputs(
     return fitted, ids[np.concatenate([some, near.rows])].tolist()
 
 
-def _network(
+def network_to_fit(
     opened: OpenedPair, original: bytes, images: NDArray[np.uint8], ids: Sequence[int]
 ) -> QuantizedNetwork:
-    """Return the network to fit, with the inputs to fit it with."""
+    """Return the network to fit, with the inputs to fit it with.
+
+    Args:
+        opened: the pair.
+        original: the original's `.tflite` file.
+        images: (n, H, W, C), as `fit_inputs` returns them.
+        ids: the seed that each was made from.
+
+    """
     rows, original_rows = (opened.panel.rows(arm, images, ids) for arm in (Arm.TWIN, Arm.ORIGINAL))
     content = opened.pair.compressed.read_bytes()
     return QuantizedNetwork(content, original, rows, original_rows.astype(np.float32))

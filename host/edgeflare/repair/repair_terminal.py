@@ -11,6 +11,7 @@ from rich.table import Table
 
 from edgeflare.repair.judging.judgement import SCORED
 from edgeflare.repair.repair_cost import latency_change
+from edgeflare.repair.shifts.shift_terminal import print_shifts
 
 _FIGURES = ("deviating", "big", "strict")
 """Keys of the figures that the table of the judged inputs shows, before and after."""
@@ -18,6 +19,9 @@ _FIGURES = ("deviating", "big", "strict")
 
 def print_repair(console: Console, document: Mapping[str, Any], out: str) -> None:
     """Print the candidates, the judgement of the chosen one, and what was written."""
+    for one in document["candidates"]:
+        if "shifts" in one["details"]:
+            print_shifts(console, one["details"]["shifts"])
     seeds = document["seeds"]
     console.print(
         f"{seeds['fit']} seeds to fit with, {seeds['choose']} to choose by, {seeds['judge']} to"

@@ -19,8 +19,6 @@ from edgeflare.repair.shifts.shift_fitting import Fitted
 from edgeflare.repair.shifts.shifts import STEP
 from edgeflare.repair.shifts.training_inputs import TrainingInputs
 
-SECTION = "shifts"
-
 STANDALONE = "shifts.tflite"
 """The shifts without the model, for one that cannot be edited."""
 
@@ -58,7 +56,7 @@ def shift_details(found: FittedShifts, alone: bytes | None) -> dict[str, Any]:
 
     """
     return {
-        SECTION: {
+        "shifts": {
             "inputs": _inputs(found),
             "queries": {
                 "known": 2 * (len(found.run_inputs.triggers) + found.run_inputs.not_reproduced),
