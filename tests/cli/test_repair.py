@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
@@ -72,6 +73,23 @@ def test_a_repair_in_place_mends_more_than_it_breaks(
     assert hashlib.sha256(content).hexdigest() == found["repaired"]["sha256"]
     assert found["repaired"]["recipe"] is None
     assert f"{out}/repaired.tflite is written, by ranges" in " ".join(said.out.split())
+
+
+@pytest.mark.slow
+def test_some_inputs_that_it_mends_and_breaks_are_stored(repaired: tuple[Path, Any]) -> None:
+    out, _ = repaired
+    found = document(out)
+    for change, right, wrong in (("mended", "after", "before"), ("broken", "before", "after")):
+        shown = [one for one in found["shown"] if one["change"] == change]
+        assert len(shown) == min(12, sum(one[change] for one in found["judged"].values()))
+        margins = [one["original"]["margin"] for one in shown]
+        assert margins == sorted(margins, reverse=True)
+        for one in shown:
+            assert one[right]["label"] == one["original"]["label"] != one[wrong]["label"]
+    files = {str(path.relative_to(out)) for path in (out / "inputs").iterdir()}
+    assert files == {one["image"] for one in found["shown"]}
+    images = [cv2.imread(str(out / name)) for name in files]
+    assert all(one is not None and one.shape == (28, 28, 3) for one in images)
 
 
 @pytest.mark.slow

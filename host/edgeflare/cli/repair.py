@@ -26,13 +26,19 @@ from edgeflare.models.pair_file import FILE, Settings
 from edgeflare.models.pair_interface import PairInterface
 from edgeflare.repair.candidate_plans import Method, Target, allows_shifts
 from edgeflare.repair.image_classifier import require_image_classifier
+from edgeflare.repair.judging.shown_inputs import write_shown
 from edgeflare.repair.repair_document import repair_document
 from edgeflare.repair.repair_outcome import RepairOutcome
 from edgeflare.repair.repair_progress import ReportProgress
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.repair.repair_run import repair_pair, shifts_alone
 from edgeflare.repair.repair_terminal import print_repair, print_repaired_search
-from edgeflare.repair.repaired_pair import MODEL, write_document, write_pair, write_repaired
+from edgeflare.repair.repaired_pair import (
+    MODEL,
+    write_document,
+    write_pair,
+    write_repaired,
+)
 from edgeflare.repair.repaired_search import (
     FOLDER,
     require_same_ensemble,
@@ -247,6 +253,7 @@ def _repair(
     if found.written and found.chosen is not None:
         write_repaired(out, found.chosen)
         write_pair(out, pair, pair.seeds)
+    write_shown(out, pair, found.shown)
     write_document(out, document)
     print_repair(Console(), document, str(out))
     result(out)

@@ -11,8 +11,10 @@ from dataclasses import asdict
 from typing import Any
 
 from edgeflare import __version__
+from edgeflare.core.answer import Answer
 from edgeflare.models.pair import Pair
 from edgeflare.repair.judging.judgement import Judgement
+from edgeflare.repair.judging.shown_inputs import ShownInput
 from edgeflare.repair.pareto_front import pareto_front
 from edgeflare.repair.repair_outcome import OnDevice, RepairOutcome, TriedCandidate
 from edgeflare.repair.repair_request import RepairRequest
@@ -65,6 +67,7 @@ def repair_document(
         ),
         "chosen": None if outcome.chosen is None else outcome.chosen.name,
         "judged": None if outcome.judgement is None else _sets(outcome.judgement),
+        "shown": [_shown(one) for one in outcome.shown],
         "on_devices": [_on_device(one) for one in outcome.devices],
         "written": outcome.written,
         "why": outcome.why,
@@ -97,6 +100,26 @@ def _sets(judgement: Judgement) -> dict[str, Any]:
             "accuracy": asdict(judgement.accuracy[name]) if name in judgement.accuracy else None,
         }
         for name in judgement.before
+    }
+
+
+def _shown(one: ShownInput) -> dict[str, Any]:
+    return {
+        "set": one.set,
+        "change": one.change,
+        "seed_id": one.seed_id,
+        "image": one.file,
+        "original": _answer(one.original),
+        "before": _answer(one.before),
+        "after": _answer(one.after),
+    }
+
+
+def _answer(answer: Answer) -> dict[str, Any]:
+    return {
+        "label": answer.decision,
+        "probability": round(float(answer.probabilities.max()), 6),
+        "margin": round(answer.lead(), 6),
     }
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from edgeflare.repair.candidate_plans import RepairCandidate
 from edgeflare.repair.judging.judgement import Figures, Judgement
+from edgeflare.repair.judging.shown_inputs import ShownInput
 from edgeflare.repair.repair_cost import Cost
 
 
@@ -74,6 +75,7 @@ class RepairOutcome:
         written: whether it is to be written.
         why: the reason, as a sentence without its full stop.
         provenance: name and provenance of each device, as plain JSON values.
+        shown: inputs that judge and that the chosen one mends or breaks.
 
     """
 
@@ -86,3 +88,4 @@ class RepairOutcome:
     written: bool
     why: str
     provenance: Sequence[Mapping[str, Any]]
+    shown: Sequence[ShownInput] = ()

@@ -32,9 +32,16 @@ from edgeflare.repair.judging.judged_inputs import (
     known_labels,
     original_label_of,
 )
-from edgeflare.repair.judging.judgement import SCORED, Judgement, SetAside, judged
+from edgeflare.repair.judging.judgement import (
+    SCORED,
+    Judgement,
+    SetAside,
+    candidate_answers,
+    compared,
+)
 from edgeflare.repair.judging.near_boundary import near_boundary_inputs
 from edgeflare.repair.judging.seed_split import SeedSplit, split_seeds
+from edgeflare.repair.judging.shown_inputs import shown_inputs
 from edgeflare.repair.repair_outcome import OnDevice, RepairOutcome
 from edgeflare.repair.repair_progress import ReportProgress
 from edgeflare.repair.repair_request import RepairRequest
@@ -110,14 +117,17 @@ def repair_pair(
         if chosen is None:
             why = "no candidate surely gains on the inputs to choose by"
             return RepairOutcome(seeds, tried, None, None, (), None, False, why, provenance)
-        judgement = judged(chosen.content, opened, judge)
-        if isinstance(judgement, SetAside):
-            why = f"{chosen.name} is set aside on the inputs that judge: {judgement.reason}"
+        after = candidate_answers(chosen.content, opened, judge)
+        if isinstance(after, SetAside):
+            why = f"{chosen.name} is set aside on the inputs that judge: {after.reason}"
             return RepairOutcome(seeds, tried, chosen, None, (), None, False, why, provenance)
+        judgement, shown = compared(judge, after), shown_inputs(judge, after)
         devices = _on_devices(opened, chosen, judge, progress)
         cost = choice.cost(chosen)
         written, why = verdict(judgement, devices)
-    return RepairOutcome(seeds, tried, chosen, judgement, devices, cost, written, why, provenance)
+    return RepairOutcome(
+        seeds, tried, chosen, judgement, devices, cost, written, why, provenance, shown
+    )
 
 
 def verdict(judgement: Judgement, devices: Sequence[OnDevice]) -> tuple[bool, str]:

@@ -124,6 +124,14 @@ def judged(
         InfrastructureError: a worker process cannot be started, or is lost for good.
 
     """
+    after = candidate_answers(content, opened, sets)
+    return after if isinstance(after, SetAside) else compared(sets, after)
+
+
+def candidate_answers(
+    content: bytes, opened: OpenedPair, sets: Mapping[str, JudgedSet]
+) -> dict[str, list[Answer]] | SetAside:
+    """Return a candidate's answers by the name of the set, or why there are none; see `judged`."""
     after: dict[str, list[Answer]] = {}
     try:
         with open_candidate(content, opened) as candidate:
@@ -137,6 +145,17 @@ def judged(
         raise
     except EdgeFlareError as error:  # whatever is wrong with it, other candidates are judged
         return SetAside(str(error))
+    return after
+
+
+def compared(sets: Mapping[str, JudgedSet], after: Mapping[str, Sequence[Answer]]) -> Judgement:
+    """Judge a candidate by its answers.
+
+    Args:
+        sets: the inputs, by name.
+        after: the candidate's answers to them.
+
+    """
     return Judgement(
         {name: figures(one.original, one.before, one.labels) for name, one in sets.items()},
         {name: figures(one.original, after[name], one.labels) for name, one in sets.items()},
