@@ -1,10 +1,13 @@
-"""`edgeflare report`: show what a run found, and write it down for others."""
+"""`edgeflare report`: show what a run found or a repair did, and write it down for others."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,6 +16,10 @@ from edgeflare.cli.console import Console
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.warning import unless_damaged
 from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.repair.repair_file import by_shifts, holds_repair, read_repair
+from edgeflare.repair.repair_summary import repair_summary
+from edgeflare.repair.repair_terminal import print_repair, print_repaired_search
+from edgeflare.repair.shifts.shift_terminal import print_repair_by_shifts
 from edgeflare.report.csv_table import csv_table
 from edgeflare.report.junit_xml import junit_xml
 from edgeflare.report.markdown_summary import summary
@@ -23,10 +30,18 @@ from edgeflare.run.run_document import RunDocument, to_json
 
 Run = Annotated[
     Path,
-    typer.Argument(metavar="RUN", help="A run directory.", autocompletion=complete_run),
+    typer.Argument(
+        metavar="RUN",
+        help="A run directory, or the folder of a repair.",
+        autocompletion=complete_run,
+    ),
 ]
 Html = Annotated[
-    bool, typer.Option("--html", help="Write RUN/report.html, one file to look at and pass on.")
+    bool,
+    typer.Option(
+        "--html",
+        help="Write RUN/report.html, one file to look at and pass on; of a repair repair.html.",
+    ),
 ]
 JUnit = Annotated[bool, typer.Option("--junit", help="Write RUN/junit.xml, a test case each seed.")]
 Csv = Annotated[bool, typer.Option("--csv", help="Write RUN/findings.csv, an entry each row.")]
@@ -37,7 +52,9 @@ Summary = Annotated[
 AsJson = Annotated[
     bool,
     typer.Option(
-        "--json", help="Print what run.json holds; of a run that was cut off, from its journal."
+        "--json",
+        help="Print what run.json holds, of a run that was cut off from its journal; of a repair"
+        " what repair.json holds.",
     ),
 ]
 
@@ -51,7 +68,7 @@ def report(
     as_json: AsJson = False,
     _quiet: Quiet = False,
 ) -> None:
-    """Show what a run found, also one that was cut off before its end.
+    """Show what a run found, also one that was cut off before its end, or what a repair did.
 
     With a switch, files are written instead. `--html` needs the extra `report`. `--json` prints the
     document itself.
@@ -60,36 +77,97 @@ def report(
     failed.
     """
     directory = RunDirectory(run)
-    document = load_document(directory)
-    wanted: dict[str, bytes] = {}
-    if html:
-        wanted["report.html"] = _page(document, directory)
-    if junit:
-        wanted["junit.xml"] = junit_xml(document)
-    if csv:
-        wanted["findings.csv"] = csv_table(document).encode()
-    if with_summary:
-        wanted["summary.md"] = summary(document).encode()
+    reported = _repair(directory) if holds_repair(directory) else _run(directory)
+    switches = {"--html": html, "--junit": junit, "--csv": csv, "--summary": with_summary}
+    chosen = [name for name, given in switches.items() if given]
+    if as_json and chosen:
+        raise UserError("--json prints, and the other switches write files: give --json alone")
+    for name in chosen:
+        if name not in reported.files:
+            raise UserError(
+                f"{name} shows findings, and {run} is a repair: say --html or --summary"
+            )
     if as_json:
-        if wanted:
-            raise UserError("--json prints, and the other switches write files: give --json alone")
-        typer.echo(json.dumps(to_json(document), indent=1))
-    elif not wanted:
-        print_run(Console(), document, str(run))
-    for name, data in wanted.items():
-        _write(run / name, data)
+        typer.echo(json.dumps(reported.document(), indent=1))
+    elif not chosen:
+        reported.show(Console())
+    wanted = {file: make() for file, make in (reported.files[name] for name in chosen)}
+    for file, data in wanted.items():
+        _write(run / file, data)
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """What is reported, a run or a repair.
+
+    Attributes:
+        document: returns it as plain JSON values.
+        show: prints it.
+        files: by the switch: the name of a file, and what returns its content.
+
+    """
+
+    document: Callable[[], Any]
+    show: Callable[[Console], None]
+    files: Mapping[str, tuple[str, Callable[[], bytes]]]
+
+
+def _run(directory: RunDirectory) -> Reported:
+    document = load_document(directory)
+    return Reported(
+        lambda: to_json(document),
+        lambda console: print_run(console, document, str(directory.path)),
+        {
+            "--html": ("report.html", lambda: _page(document, directory)),
+            "--junit": ("junit.xml", lambda: junit_xml(document)),
+            "--csv": ("findings.csv", lambda: csv_table(document).encode()),
+            "--summary": ("summary.md", lambda: summary(document).encode()),
+        },
+    )
+
+
+def _repair(directory: RunDirectory) -> Reported:
+    document = read_repair(directory)
+
+    def show(console: Console) -> None:
+        printed = print_repair_by_shifts if by_shifts(document) else print_repair
+        printed(console, document, str(directory.path))
+        if document["again"] is not None:
+            print_repaired_search(console, document)
+
+    return Reported(
+        lambda: document,
+        show,
+        {
+            "--html": ("repair.html", lambda: _page_of_repair(document, directory)),
+            "--summary": ("summary.md", lambda: repair_summary(document).encode()),
+        },
+    )
 
 
 def _page(document: RunDocument, directory: RunDirectory) -> bytes:
-    try:
+    with _extra_needed():
         from edgeflare.report.html.explanation_view import load_explanations  # noqa: PLC0415
         from edgeflare.report.html.page import render_page  # noqa: PLC0415 - needs an extra
+    explanations = unless_damaged(lambda: load_explanations(directory, document)) or {}
+    return render_page(document, directory, explanations).encode()
+
+
+def _page_of_repair(document: Mapping[str, Any], directory: RunDirectory) -> bytes:
+    with _extra_needed():
+        from edgeflare.repair.page.repair_page import render_repair  # noqa: PLC0415
+    return render_repair(document, directory).encode()
+
+
+@contextmanager
+def _extra_needed() -> Iterator[None]:
+    """Say how to install what an import within it lacks."""
+    try:
+        yield
     except ImportError as error:
         raise UserError(
             f"--html needs {error.name}, which is not installed: pip install 'edgeflare[report]'"
         ) from None
-    explanations = unless_damaged(lambda: load_explanations(directory, document)) or {}
-    return render_page(document, directory, explanations).encode()
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -48,7 +48,9 @@ def summary(document: RunDocument) -> str:
     if document.stopped_by:
         parts.append("> [!WARNING]\n> " + STOPPED.format(document.stopped_by))
     parts += [f"> [!WARNING]\n> {for_markdown(warning)}" for warning in document.warnings]
-    parts.append(_table(("", ""), _replay_facts(document, replay) if replay else _facts(document)))
+    parts.append(
+        markdown_table(("", ""), _replay_facts(document, replay) if replay else _facts(document))
+    )
     for key, title in (_REPLAY_TITLES if replay else _TITLES).items():
         if entries := document.lists[key]:
             named = for_markdown(table_title(document, key, title))
@@ -57,7 +59,7 @@ def summary(document: RunDocument) -> str:
         (one.arm, *(for_markdown(part) or "–" for part in (one.what, one.where, one.how)))
         for one in arm_lines(document)
     ]
-    parts += ["### What ran where", _table(("arm", "model", "where", "how"), ran)]
+    parts += ["### What ran where", markdown_table(("arm", "model", "where", "how"), ran)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -179,7 +181,7 @@ def _entries(document: RunDocument, entries: Sequence[Finding]) -> str:
         *(["queries"] if searched else []),
         "dB",
     )
-    table = _table(header, rows)
+    table = markdown_table(header, rows)
     rest = len(entries) - len(rows)
     return f"{table}\n\nand {rest:,} more" if rest else table
 
@@ -188,6 +190,7 @@ def _cell(document: RunDocument, entry: Finding, column: str) -> str:
     return shortened(answer_cell(document, entry, column), CELL)
 
 
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table; its cells are Markdown."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)

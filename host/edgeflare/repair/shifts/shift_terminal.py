@@ -11,13 +11,14 @@ from rich.table import Table
 
 from edgeflare.repair.repair_cost import latency_change
 
-_NAMES = {
+REPAIRERS = {
     "perceptron": "the paper's perceptron",
     "perceptron-abstaining": "perceptron, abstaining",
     "second-class": "second class, always",
     "shifts-mixture-only": "shifts, mixture only",
     "shifts": "shifts (the default)",
 }
+"""The repairers by their key in `repair.json`, in words."""
 
 
 def print_repair_by_shifts(console: Console, document: Mapping[str, Any], out: str) -> None:
@@ -25,6 +26,7 @@ def print_repair_by_shifts(console: Console, document: Mapping[str, Any], out: s
     print_shifts(console, document)
     _print_test(console, document)
     _print_end(console, document, out)
+    console.print(f"See it: edgeflare report {escape(out)} --html", highlight=False)
 
 
 def print_shifts(console: Console, shifts: Mapping[str, Any]) -> None:
@@ -63,7 +65,7 @@ def _table(shifts: Mapping[str, Any]) -> Table:
     for name, row in shifts["repairers"].items():
         net = row["net"]
         table.add_row(
-            _NAMES[name],
+            REPAIRERS[name],
             f"{row['repair_ratio']:.1%}",
             f"{row['inducing_ratio']:.1%}",
             f"{row['induced_agreeing']:.1%}",

@@ -6,28 +6,24 @@ from base64 import b64encode
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from importlib.resources import files
 from typing import Any
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
 from edgeflare.report.answer_words import answer_words
 from edgeflare.report.arm_lines import arm_lines, details
-from edgeflare.report.entry_names import SORTS, number, worst_first
+from edgeflare.report.entry_names import SORTS, worst_first
 from edgeflare.report.figure_lines import kind_lines, nearness_lines, unmutated_lines
 from edgeflare.report.html.card import Card, make_card
 from edgeflare.report.html.charts import charts_of
 from edgeflare.report.html.explanation_view import ExplanationView
 from edgeflare.report.html.mask_group import mask_pictures
 from edgeflare.report.html.page_allowance import PageAllowance, allowance
+from edgeflare.report.html.page_template import packaged, page_environment
 from edgeflare.report.html.replay_view import replay_of
 from edgeflare.report.html.sounds import SoundFigure
 from edgeflare.report.input_words import input_words
 from edgeflare.run.harm import UNLABELLED, count_harms
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding, RunDocument, to_json
-from edgeflare.untrusted_text import for_html
 
 STOPPED = {
     "interrupt": "The run was stopped by Ctrl-C before its end.",
@@ -51,16 +47,7 @@ def render_page(
         explanations: why findings deviate, by seed id, as far as that was looked for.
 
     """
-    environment = Environment(
-        loader=PackageLoader("edgeflare.report.html"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_shown,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"number": number, "bar": _bar}
-    script = _packaged("gallery.js")
+    script = packaged("gallery.js")
     replay = replay_of(document)
     entries = [entry for some in document.lists.values() for entry in some]
     pictures = sum((4 if entry.refined else 3) + mask_pictures(entry) for entry in entries)
@@ -70,38 +57,32 @@ def render_page(
         key: _cards(document, worst_first(document.lists[key]), directory, most, explanations)
         for key in findings_first
     }
-    return environment.get_template("page.html.j2").render(
-        run=document,
-        totals=document.totals,
-        all_totals=details(to_json(document.totals)),
-        replay=replay,
-        ran=arm_lines(document),
-        details=details,
-        stopped=STOPPED.get(document.stopped_by or ""),
-        charts=charts_of(document),
-        unmutated=unmutated_lines(document),
-        nearness=[] if replay else nearness_lines(document),
-        kinds=kind_lines(document),
-        figures={} if document.unmutated is None else to_json(document.unmutated),
-        lists=lists,
-        inputs=input_words(document.pair),
-        answers=answer_words(document.pair),
-        sounds=_sounds(lists),
-        choices=_choices(lists["findings"]),
-        style=_packaged("style.css"),
-        script=script,
-        script_hash=b64encode(sha256(script.encode()).digest()).decode(),
+    return (
+        page_environment()
+        .get_template("page.html.j2")
+        .render(
+            run=document,
+            totals=document.totals,
+            all_totals=details(to_json(document.totals)),
+            replay=replay,
+            ran=arm_lines(document),
+            details=details,
+            stopped=STOPPED.get(document.stopped_by or ""),
+            charts=charts_of(document),
+            unmutated=unmutated_lines(document),
+            nearness=[] if replay else nearness_lines(document),
+            kinds=kind_lines(document),
+            figures={} if document.unmutated is None else to_json(document.unmutated),
+            lists=lists,
+            inputs=input_words(document.pair),
+            answers=answer_words(document.pair),
+            sounds=_sounds(lists),
+            choices=_choices(lists["findings"]),
+            style=packaged("style.css"),
+            script=script,
+            script_hash=b64encode(sha256(script.encode()).digest()).decode(),
+        )
     )
-
-
-def _shown(value: Any) -> Any:
-    return for_html(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
-def _packaged(name: str) -> Markup:
-    """Return a file of this package as it is, to stand in the page unescaped."""
-    text = (files("edgeflare.report.html") / "templates" / name).read_text(encoding="utf-8")
-    return Markup(text)  # noqa: S704 - nobody but this package wrote it
 
 
 def _cards(
@@ -152,8 +133,3 @@ def _kinds(cards: Sequence[Card]) -> list[tuple[str, str, int]]:
     kinds = Counter(card.kind for card in cards if card.kind)
     named = [(kind, kind.replace("-", " "), count) for kind, count in kinds.most_common()]
     return named if len(named) > 1 else []
-
-
-def _bar(percent: float) -> str:
-    """Return the length of a bar as a style sheet reads it, in as few characters as will do."""
-    return f"{percent:.1f}".rstrip("0").rstrip(".") or "0"

@@ -1,0 +1,129 @@
+"""The figure of a repair's candidates: time against score, and the Pareto front through them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from edgeflare.report.html.svg import COLOURS, inline_svg, page_style
+from edgeflare.untrusted_text import for_html
+
+BEFORE = "before"
+"""The label of the compressed model before the repair, whose score and time ratio are 1."""
+
+HIGHEST = 2.0
+"""The largest score that the axis has; candidates above it stand at its end."""
+
+LOGARITHMIC = 4.0
+"""Where the slowest takes so many times as long as the fastest, times are on a logarithmic axis."""
+
+LONGEST_NAME = 30
+
+WIDTH, LEAST_HEIGHT, LINE = 6.4, 3.2, 0.21
+"""Inches of the figure; a label needs a line."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """A mark of the figure."""
+
+    name: str
+    ratio: float
+    score: float
+    size: int | None
+    colour: str
+    marker: str
+
+
+def front_figure(document: Mapping[str, Any]) -> str | None:
+    """Return the figure as an `svg` element, which says what it shows in words too.
+
+    Args:
+        document: of a repair, v2.
+
+    Returns:
+        None where the time of no candidate was measured.
+
+    """
+    points = [
+        _point(document, one)
+        for one in document["candidates"]
+        if one["score"] is not None and one["latency_ratio"] is not None
+    ]
+    if not points:
+        return None
+    front = [one for name in document["front"] for one in points if one.name == name]
+    everything = [*points, _Point(BEFORE, 1.0, 1.0, None, "ink", "s")]
+    with page_style():
+        figure = Figure(figsize=(WIDTH, max(LEAST_HEIGHT, LINE * len(everything) + 1)))
+        panel = figure.subplots()
+        figure.subplots_adjust(left=0.1, right=0.6, top=0.96, bottom=0.15)
+        _axes(panel, everything)
+        x, y = [one.ratio for one in front], [min(HIGHEST, one.score) for one in front]
+        panel.plot(x, y, color=COLOURS["accent"], linewidth=1.2, zorder=1)
+        _marks(panel, everything)
+        return inline_svg(figure, "front", _words(points, front))
+
+
+def _point(document: Mapping[str, Any], one: Mapping[str, Any]) -> _Point:
+    chosen, best = one["name"] == document["chosen"], one["name"] in document["front"]
+    return _Point(
+        one["name"],
+        one["latency_ratio"],
+        one["score"],
+        one["bytes"],
+        "accent" if best or chosen else "muted",
+        "D" if chosen else "o" if best else "X",
+    )
+
+
+def _axes(panel: Any, points: Sequence[_Point]) -> None:
+    ratios = [one.ratio for one in points]
+    panel.set(
+        xlabel="time of an inference, × before",
+        ylabel="score",
+        ylim=(0.0, 1.08 * min(HIGHEST, max(one.score for one in points))),
+    )
+    if min(ratios) > 0.0 and max(ratios) > LOGARITHMIC * min(ratios):
+        panel.set_xscale("log")
+        panel.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        panel.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+        panel.xaxis.set_minor_formatter(NullFormatter())
+    panel.margins(x=0.08)
+
+
+def _marks(panel: Any, points: Sequence[_Point]) -> None:
+    """Draw marks, their areas as large as the files, and their labels in a column beside them."""
+    largest = max((one.size for one in points if one.size is not None), default=1) or 1
+    for number, one in enumerate(sorted(points, key=lambda one: (-one.score, one.ratio))):
+        place = one.ratio, min(HIGHEST, one.score)
+        area = 55.0 * (1.0 if one.size is None else one.size / largest)
+        colour = COLOURS[one.colour]
+        panel.scatter(*place, s=area, marker=one.marker, color=colour, clip_on=False, zorder=2)
+        panel.annotate(
+            _label(one),
+            place,
+            (1.08, 1.0 - (number + 0.5) / len(points)),
+            textcoords="axes fraction",
+            verticalalignment="center",
+            arrowprops={"arrowstyle": "-", "color": COLOURS["line"], "linewidth": 0.7},
+            annotation_clip=False,
+        )
+
+
+def _label(one: _Point) -> str:
+    name = for_html(one.name)
+    name = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+    return f"{name} ({one.score:.2f})" if one.score > HIGHEST else name
+
+
+def _words(points: Sequence[_Point], front: Sequence[_Point]) -> str:
+    told = ", ".join(f"{one.name} (time × {one.ratio:.2f}, score {one.score:.2f})" for one in front)
+    return for_html(
+        f"Time and score of {len(points)} candidates; the model before has 1 and 1. On the front,"
+        f" the fastest first: {told or 'none'}."
+    )

@@ -1,0 +1,132 @@
+"""A repair as one HTML file: `repair.html`. It runs no script, and asks for nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+from markupsafe import Markup
+
+from edgeflare.domains.image.image_domain import ImageDomain
+from edgeflare.repair.page.detail_parts import detail_parts
+from edgeflare.repair.page.front_figure import front_figure
+from edgeflare.repair.page.judged_parts import candidate_part, judged_part, search_parts
+from edgeflare.repair.page.page_part import PagePart
+from edgeflare.repair.page.shift_parts import shift_parts
+from edgeflare.repair.repair_cost import latency_change
+from edgeflare.repair.repair_file import by_shifts
+from edgeflare.report.arm_lines import details
+from edgeflare.report.entry_names import class_name
+from edgeflare.report.html.page_allowance import allowance
+from edgeflare.report.html.page_template import packaged, page_environment
+from edgeflare.report.html.pictures import Picture, picture
+from edgeflare.run.run_directory import RunDirectory
+
+_CHANGES = ("mended", "broken")
+_MODELS = ("original", "before", "after")
+
+
+@dataclass(frozen=True, slots=True)
+class ShownAnswer:
+    """What a model gives an input: the name of its label, probability and margin in percent."""
+
+    model: str
+    label: str
+    percent: float
+    margin: float
+
+
+@dataclass(frozen=True, slots=True)
+class ShownCard:
+    """An input that is mended or broken, as the page shows it."""
+
+    set: str
+    change: str
+    seed_id: int
+    file: str
+    picture: Picture
+    answers: tuple[ShownAnswer, ...]
+
+
+def render_repair(document: Mapping[str, Any], directory: RunDirectory) -> str:
+    """Return a repair as an HTML document.
+
+    Args:
+        document: as `read_repair` returns it, of either schema.
+        directory: where it lies, and its inputs. One that is gone is missing in the page, too.
+
+    Raises:
+        UserError: the document names a file outside of the directory.
+
+    """
+    repaired, v1 = document["repaired"], by_shifts(document)
+    figure = None if v1 else front_figure(document)
+    return (
+        page_environment("edgeflare.repair.page")
+        .get_template("repair.html.j2")
+        .render(
+            repair=document,
+            pair=document["run"]["pair"] if v1 else document["pair"]["name"],
+            latency=None if repaired is None else latency_change(repaired),
+            front=None if figure is None else Markup(figure),  # noqa: S704 - its texts are escaped
+            parts=list(_parts(document)),
+            cards={} if v1 else _cards(document, directory),
+            asked=details(_asked(document)),
+            details=details,
+            style=packaged("style.css"),
+        )
+    )
+
+
+def _parts(document: Mapping[str, Any]) -> Iterator[PagePart]:
+    if by_shifts(document):
+        yield from shift_parts(document)
+    else:
+        yield candidate_part(document)
+        if document["judged"] is not None:
+            yield judged_part(document)
+        yield from detail_parts(document)
+    yield from search_parts(document)
+
+
+def _asked(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what was asked, without the folders of the machine that it ran on."""
+    if by_shifts(document):
+        run = document["run"]
+        return {**{key: run[key] for key in ("strategy", "find", "rng_seed")}, **document["inputs"]}
+    asked, test = document["request"], document["request"]["test"]
+    test = None if test is None else PurePath(test).name
+    return {**asked, "test": test, "seeds_to": document["seeds"]}
+
+
+def _cards(document: Mapping[str, Any], directory: RunDirectory) -> dict[str, list[ShownCard]]:
+    """Return the inputs that are mended, and those that are broken."""
+    shown = document["shown"]
+    most = allowance(len(shown))
+    cards: dict[str, list[ShownCard]] = {change: [] for change in _CHANGES}
+    for one in shown:
+        answers = (
+            ShownAnswer(
+                model,
+                class_name(document["classes"], one[model]["label"]),
+                100 * one[model]["probability"],
+                100 * one[model]["margin"],
+            )
+            for model in _MODELS
+        )
+        image = _picture(directory, one["image"], most)
+        card = ShownCard(
+            one["set"], one["change"], one["seed_id"], one["image"], image, tuple(answers)
+        )
+        cards[one["change"]].append(card)
+    return cards
+
+
+def _picture(directory: RunDirectory, name: str, most: int) -> Picture:
+    try:
+        image = ImageDomain.decode_file(directory.read(name))
+    except OSError:
+        image = None
+    return Picture("input", None) if image is None else picture("input", image, most)

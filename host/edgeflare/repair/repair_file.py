@@ -1,0 +1,52 @@
+"""A `repair.json` that somebody hands over, of either schema: held to it before it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from edgeflare.errors import UserError
+from edgeflare.regular_file import read_regular
+from edgeflare.repair.repair_document import SCHEMA
+from edgeflare.repair.repaired_pair import DOCUMENT
+from edgeflare.repair.shifts.shift_document import SCHEMA as SCHEMA_OF_SHIFTS
+from edgeflare.run.json_file import MOST_BYTES, compiled, packaged_schema, parse_json
+from edgeflare.run.run_directory import RunDirectory
+
+_PACKAGES = {SCHEMA: "edgeflare.repair", SCHEMA_OF_SHIFTS: "edgeflare.repair.shifts"}
+"""Where the schema of each name lies, as repair.schema.json."""
+
+_EITHER = compiled(
+    {"type": "object", "required": ["schema"], "properties": {"schema": {"enum": [*_PACKAGES]}}}
+)
+
+
+def holds_repair(directory: RunDirectory) -> bool:
+    """Whether a folder is that of a repair, and not of a run."""
+    here = directory.path / DOCUMENT
+    return here.is_file() and not directory.document.exists() and not directory.journal.exists()
+
+
+def read_repair(directory: RunDirectory) -> dict[str, Any]:
+    """Return the document of a repair.
+
+    Args:
+        directory: the folder that `edgeflare repair` wrote.
+
+    Raises:
+        UserError: the file cannot be read, is damaged or of another schema; names it, and the
+            place in it.
+
+    """
+    path = directory.inside(DOCUMENT)
+    try:
+        data = read_regular(path, MOST_BYTES)
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}") from None
+    name = parse_json(data, path, _EITHER)["schema"]
+    return parse_json(data, path, packaged_schema(_PACKAGES[name], "repair.schema.json"))
+
+
+def by_shifts(document: Mapping[str, Any]) -> bool:
+    """Whether a document is v1, which a repair by shifts alone wrote."""
+    return bool(document["schema"] == SCHEMA_OF_SHIFTS)

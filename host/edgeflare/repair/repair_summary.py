@@ -1,0 +1,36 @@
+"""A repair as Markdown for the summary of a CI job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from edgeflare.repair.page.judged_parts import judged_table
+from edgeflare.repair.page.shift_parts import repairer_table
+from edgeflare.repair.repair_cost import latency_change
+from edgeflare.repair.repair_file import by_shifts
+from edgeflare.report.markdown_summary import markdown_table
+from edgeflare.untrusted_text import for_markdown
+
+
+def repair_summary(document: Mapping[str, Any]) -> str:
+    """Return a repair as Markdown (GitHub's flavour).
+
+    Args:
+        document: as `read_repair` returns it, of either schema.
+
+    """
+    v1 = by_shifts(document)
+    name = document["run"]["pair"] if v1 else document["pair"]["name"]
+    repaired = document["repaired"]
+    mark = "✅ A repaired model is written" if document["written"] else "⚪ No model is written"
+    parts = [f"## EdgeFlare repair: {for_markdown(name)}"]
+    parts.append(f"{mark}: {for_markdown(document['why'])}.")
+    if repaired is not None:
+        more = repaired["bytes_after"] - repaired["bytes_before"]
+        parts.append(f"It has {more:+,} bytes, and takes {for_markdown(latency_change(repaired))}.")
+    if v1 or document["judged"] is not None:
+        table = repairer_table(document) if v1 else judged_table(document)
+        cells = [[for_markdown(cell) for cell in row] for row in table.rows]
+        parts += [f"### {for_markdown(table.title)}", markdown_table(table.header, cells)]
+    return "\n\n".join(parts) + "\n"

@@ -1,0 +1,43 @@
+"""The environment of the templates of all pages: it escapes, and reads packaged files."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from edgeflare.report.entry_names import number
+from edgeflare.untrusted_text import for_html
+
+PACKAGE = "edgeflare.report.html"
+
+
+def page_environment(*packages: str) -> Environment:
+    """Return an environment of this package's templates, and of those of other packages first."""
+    environment = Environment(
+        loader=ChoiceLoader([PackageLoader(name) for name in (*packages, PACKAGE)]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"number": number, "bar": _bar}
+    return environment
+
+
+def packaged(name: str) -> Markup:
+    """Return a file of this package's templates as it is, to stand in the page unescaped."""
+    text = (files(PACKAGE) / "templates" / name).read_text(encoding="utf-8")
+    return Markup(text)  # noqa: S704 - nobody but this package wrote it
+
+
+def _shown(value: Any) -> Any:
+    return for_html(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _bar(percent: float) -> str:
+    """Return the length of a bar as a style sheet reads it, in as few characters as will do."""
+    return f"{percent:.1f}".rstrip("0").rstrip(".") or "0"
