@@ -1,6 +1,9 @@
-"""Make the picture of docs/report.md from a run that has a `report.html`.
+"""Make the pictures of docs/report.md and docs/repair.md, from the pages of a run and of a repair.
 
-.venv/bin/python docs/pictures/report.py runs/demo    (needs Chromium)
+.venv/bin/python docs/pictures/report.py runs/demo/report.html charts gallery
+.venv/bin/python docs/pictures/report.py runs/repaired/repair.html candidates mended
+
+They need Chromium; PAGE.png is written beside this script.
 """
 
 from __future__ import annotations
@@ -21,17 +24,20 @@ SCALE = 0.75
 
 
 def main() -> None:
-    """Read the command line, and write the picture: the charts in light, the findings in dark."""
-    parser = argparse.ArgumentParser(description="Make a picture of a report.")
-    parser.add_argument("run", type=Path, help="a run directory that has a report.html")
-    parser.add_argument("--out", type=Path, default=Path(__file__).with_name("report.png"))
+    """Read the command line, and write the picture: one part in light, another in dark."""
+    parser = argparse.ArgumentParser(description="Make a picture of a page.")
+    parser.add_argument("page", type=Path, help="a report.html or repair.html")
+    parser.add_argument("light", help="the id of the part that is shown in light")
+    parser.add_argument("dark", help="that of the part that is shown in dark")
+    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    page = (options.run / "report.html").resolve()
-    light, dark = photograph(page, "charts", "light"), photograph(page, "gallery", "dark")
+    page = options.page.resolve()
+    out = options.out or Path(__file__).with_name(f"{page.stem}.png")
+    light, dark = photograph(page, options.light, "light"), photograph(page, options.dark, "dark")
     both = np.vstack([light, dark])
     size = (round(both.shape[1] * SCALE), round(both.shape[0] * SCALE))
     small = cv2.resize(both, size, interpolation=cv2.INTER_AREA)
-    cv2.imwrite(str(options.out), small, [cv2.IMWRITE_PNG_COMPRESSION, 9])
+    cv2.imwrite(str(out), small, [cv2.IMWRITE_PNG_COMPRESSION, 9])
 
 
 def photograph(page: Path, part: str, scheme: str) -> np.ndarray:

@@ -14,6 +14,9 @@ import pytest
 from edgeflare.run.begin_or_resume import begin_run
 from edgeflare.run.journal import Journal
 from edgeflare.run.run_header import RunHeader
+from repaired_example import repair_by_shifts, repaired_example
+
+__all__ = ["repaired_example"]
 
 WRITTEN = {
     "--html": ("report.html", b"<!doctype html>"),
@@ -138,3 +141,68 @@ def test_it_prints_the_document(call: Any, run: Path, derived: bool) -> None:
     assert (said.code, said.err) == (0, "")
     assert json.loads(said.out) == written
     assert "give --json alone" in call("report", run, "--json", "--csv").complaint()
+
+
+@pytest.fixture
+def repair(repaired_example: Path, tmp_path: Path) -> Path:
+    """The folder of a repair, for the test to write into."""
+    return Path(shutil.copytree(repaired_example, tmp_path / "repair"))
+
+
+@pytest.mark.slow
+def test_a_repair_is_printed_again(call: Any, repair: Path) -> None:
+    before = sorted(repair.iterdir())
+    said = call("report", repair)
+    assert (said.code, said.err) == (0, "")
+    text = " ".join(said.out.split())
+    assert "rounding+weights-only on the inputs that judge" in text
+    assert f"See it: edgeflare report {repair} --html" in text
+    assert sorted(repair.iterdir()) == before
+
+
+@pytest.mark.slow
+def test_a_repair_has_a_page_and_a_summary(call: Any, repair: Path) -> None:
+    said = call("report", repair, "--html", "--summary")
+    assert (said.code, said.err) == (0, "")
+    assert said.out.splitlines() == [str(repair / "repair.html"), str(repair / "summary.md")]
+    assert (repair / "repair.html").read_bytes().startswith(b"<!doctype html>")
+    assert (repair / "summary.md").read_bytes().startswith(b"## EdgeFlare repair: fashion")
+
+
+@pytest.mark.slow
+def test_the_document_of_a_repair_is_printed(call: Any, repair: Path) -> None:
+    said = call("report", repair, "--json")
+    assert json.loads(said.out) == json.loads((repair / "repair.json").read_bytes())
+
+
+@pytest.fixture
+def repaired_by_shifts(tmp_path: Path) -> Path:
+    (tmp_path / "repair.json").write_text(json.dumps(repair_by_shifts()))
+    return tmp_path
+
+
+def test_a_repair_by_shifts_is_printed_and_has_a_page(call: Any, repaired_by_shifts: Path) -> None:
+    said = call("report", repaired_by_shifts)
+    assert (said.code, said.err) == (0, "")
+    assert said.out.startswith("200 triggers and their seeds, 3,031 near-boundary inputs")
+    said = call("report", repaired_by_shifts, "--html")
+    assert said.out.splitlines() == [str(repaired_by_shifts / "repair.html")]
+
+
+@pytest.mark.parametrize("switch", ["--junit", "--csv"])
+def test_a_repair_has_no_findings_to_write_down(
+    call: Any, repaired_by_shifts: Path, switch: str
+) -> None:
+    said = call("report", repaired_by_shifts, "--html", switch)
+    assert said.code == 2
+    assert said.complaint() == (
+        f"{switch} shows findings, and {repaired_by_shifts} is a repair: say --html or --summary"
+    )
+    assert not (repaired_by_shifts / "repair.html").exists()
+
+
+def test_a_damaged_repair_is_one_line(call: Any, repaired_by_shifts: Path) -> None:
+    (repaired_by_shifts / "repair.json").write_text("{")
+    said = call("report", repaired_by_shifts)
+    assert said.code == 2
+    assert "repair.json is damaged" in said.complaint()

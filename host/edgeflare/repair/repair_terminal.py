@@ -37,7 +37,7 @@ def print_repair(console: Console, document: Mapping[str, Any], out: str) -> Non
     if document["judged"] is not None:
         console.print(_judged(document))
     _print_end(console, document, out)
-    console.print(f"See it: edgeflare report {escape(out)} --html", highlight=False)
+    console.print(f"See it: edgeflare report {escape(out)} --html", highlight=False, soft_wrap=True)
 
 
 def print_repaired_search(console: Console, document: Mapping[str, Any]) -> None:

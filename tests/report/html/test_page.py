@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from hashlib import sha256
-from html.parser import HTMLParser
 from itertools import pairwise
 from typing import Any
 
@@ -19,50 +17,11 @@ from edgeflare.report.html.explanation_view import ExplanationView, LayerView
 from edgeflare.report.html.page import render_page
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import from_json
+from parsed_pages import Attributes, Parsed
 
 pytestmark = pytest.mark.slow
 
 Render = Callable[..., str]
-Attributes = dict[str, str | None]
-
-VOID = {"meta", "link", "img", "input"}
-
-
-@dataclass
-class Parsed(HTMLParser):
-    """A page taken apart: its elements, and their texts."""
-
-    page: str
-    elements: list[tuple[str, Attributes]] = field(default_factory=list)
-    texts: list[str] = field(default_factory=list)
-    open: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        super().__init__()
-        self.feed(self.page)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if self.open and self.open[-1] not in {"style", "script"} and data.strip():
-            self.texts.append(" ".join(data.split()))
-
-    def all(self, tag: str) -> list[Attributes]:
-        return [attributes for name, attributes in self.elements if name == tag]
-
-    @property
-    def text(self) -> str:
-        return " ".join(self.texts)
 
 
 def cards(page: str) -> dict[str, Attributes]:

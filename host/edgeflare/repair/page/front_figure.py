@@ -21,10 +21,17 @@ HIGHEST = 2.0
 LOGARITHMIC = 4.0
 """Where the slowest takes so many times as long as the fastest, times are on a logarithmic axis."""
 
+LEAST_RATIO = 1e-3
+"""What is faster than that was not measured, and has no place on a logarithmic axis."""
+
 LONGEST_NAME = 30
 
 WIDTH, LEAST_HEIGHT, LINE = 6.4, 3.2, 0.21
 """Inches of the figure; a label needs a line."""
+
+
+_LEADER = {"arrowstyle": "-", "color": COLOURS["line"], "linewidth": 0.7, "relpos": (0.0, 0.5)}
+"""The line from a mark to the left edge of its label."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +95,7 @@ def _axes(panel: Any, points: Sequence[_Point]) -> None:
         ylabel="score",
         ylim=(0.0, 1.08 * min(HIGHEST, max(one.score for one in points))),
     )
-    if min(ratios) > 0.0 and max(ratios) > LOGARITHMIC * min(ratios):
+    if min(ratios) > LEAST_RATIO and max(ratios) > LOGARITHMIC * min(ratios):
         panel.set_xscale("log")
         panel.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         panel.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
@@ -110,7 +117,7 @@ def _marks(panel: Any, points: Sequence[_Point]) -> None:
             (1.08, 1.0 - (number + 0.5) / len(points)),
             textcoords="axes fraction",
             verticalalignment="center",
-            arrowprops={"arrowstyle": "-", "color": COLOURS["line"], "linewidth": 0.7},
+            arrowprops=_LEADER,
             annotation_clip=False,
         )
 

@@ -26,7 +26,7 @@ def print_repair_by_shifts(console: Console, document: Mapping[str, Any], out: s
     print_shifts(console, document)
     _print_test(console, document)
     _print_end(console, document, out)
-    console.print(f"See it: edgeflare report {escape(out)} --html", highlight=False)
+    console.print(f"See it: edgeflare report {escape(out)} --html", highlight=False, soft_wrap=True)
 
 
 def print_shifts(console: Console, shifts: Mapping[str, Any]) -> None:

@@ -1,0 +1,36 @@
+"""A repair of the example pair, made once for all tests that look, and the document of another.
+
+The other one is v1: what `--method shifts` once wrote of a run of the same pair, other than what
+identifies the machine.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAIR = ROOT / "examples" / "fashion_lenet4"
+BY_SHIFTS = ROOT / "tests" / "repair" / "shifts" / "repair_v1.json"
+
+
+@pytest.fixture(scope="session")
+def repaired_example(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a repair that is written; tests copy it before they change it."""
+    pytest.importorskip("litert_quantizer")
+    out = tmp_path_factory.mktemp("repaired_example") / "out"
+    options = ("--method", "weights-only", "--device", "emulated-xnnpack", "--out", out)
+    command = [sys.executable, "-m", "edgeflare", "repair", PAIR, *options]
+    subprocess.run([str(part) for part in command], check=True)
+    return out
+
+
+def repair_by_shifts() -> dict[str, Any]:
+    """Return the document of a repair by shifts, v1."""
+    document: dict[str, Any] = json.loads(BY_SHIFTS.read_bytes())
+    return document
