@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
-from copy import deepcopy
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +12,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from damaged_documents import VALUES, Place, damage, places
+from repaired_example import repair_by_shifts, repaired_example
+
+__all__ = ["repaired_example"]
+
 EXAMPLES = 40
-
-Place = tuple[str | int, ...]
-
-VALUES: list[Any] = [
-    *(None, True, 0, -1, 3, 2.5, 1e300, 10**30, float("nan"), float("inf"), "", "12"),
-    *("\x1b[31m", "\ud800", "/etc/passwd", "../x", "a\0b", "=1+1", [], [[]], {}, {"a": {"b": {}}}),
-]
 
 
 @pytest.fixture(scope="module")
@@ -34,37 +31,6 @@ def run(finished: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def whole(finished: Any) -> Any:
     return json.loads((finished.folder / "run.json").read_bytes())
-
-
-def places(value: Any, place: Place = ()) -> Iterator[Place]:
-    """Yield every place of a document, of the parts of a list the first and the last."""
-    yield place
-    if isinstance(value, dict):
-        for key in value:
-            yield from places(value[key], (*place, key))
-    elif isinstance(value, list):
-        for n in sorted({0, len(value) - 1}) if value else ():
-            yield from places(value[n], (*place, n))
-
-
-def damage(document: Any, place: Place, how: str, value: Any) -> Any:
-    """Return the document with a value put in a place, taken from there, or put beside."""
-    changed = deepcopy(document)
-    if not place:
-        return value
-    *before, last = place
-    at = changed
-    for key in before:
-        at = at[key]
-    if how == "put":
-        at[last] = value
-    elif how == "take":
-        del at[last]
-    elif isinstance(at, dict):
-        at["more"] = value
-    else:
-        at.insert(0, value)
-    return changed
 
 
 def commands(run: Path, other: Path, seed_id: int) -> list[tuple[str | Path, ...]]:
@@ -171,6 +137,33 @@ def test_a_document_that_is_damaged_anywhere_never_ends_in_a_traceback(
     assert said.code in (0, 2), (command, said)
     if said.code == 2:
         assert str(run) in said.complaint()
+
+
+@pytest.fixture(scope="module")
+def repairs(repaired_example: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a repair, whose document tests write."""
+    folder = tmp_path_factory.mktemp("damaged_repairs") / "repair"
+    return Path(shutil.copytree(repaired_example, folder))
+
+
+@pytest.mark.slow
+@settings(max_examples=2 * EXAMPLES)
+@given(data=st.data())
+def test_a_repair_that_is_damaged_anywhere_never_ends_in_a_traceback(
+    data: st.DataObject, repaired_example: Path, repairs: Path, call: Callable[..., Any]
+) -> None:
+    by_fitting = json.loads((repaired_example / "repair.json").read_bytes())
+    document = data.draw(st.sampled_from([by_fitting, repair_by_shifts()]))
+    # Most places are those of the provenance, which may be anything.
+    known = [place for place in places(document) if "provenance" not in place[:-1]]
+    how = data.draw(st.sampled_from(["put", "put", "put", "take", "add"]))
+    place, value = data.draw(st.sampled_from(known)), data.draw(st.sampled_from(VALUES))
+    (repairs / "repair.json").write_text(json.dumps(damage(document, place, how, value)))
+    options = data.draw(st.sampled_from([(), ("--html",), ("--summary",), ("--json",)]))
+    said = call("report", repairs, *options)
+    assert said.code in (0, 2), (place, how, value, options, said)
+    if said.code == 2:
+        assert str(repairs) in said.complaint()
 
 
 @pytest.mark.parametrize("how", ["absolute", "above", "symlink", "chain"])

@@ -32,7 +32,7 @@ def print_repair(console: Console, document: Mapping[str, Any], out: str) -> Non
     for one in document["candidates"]:
         if one["set_aside"] is not None:
             console.print(
-                f"{one['name']} is set aside: {escape(one['set_aside'])}", highlight=False
+                f"{escape(one['name'])} is set aside: {escape(one['set_aside'])}", highlight=False
             )
     if document["judged"] is not None:
         console.print(_judged(document))
@@ -46,12 +46,12 @@ def print_repaired_search(console: Console, document: Mapping[str, Any]) -> None
     table = Table("searched again", "deviating seeds", "findings", "success", "mean queries")
     for name in ("before", "after"):
         row = again[name]
-        mean = row["mean_queries"]
+        mean, rate = row["mean_queries"], row["success_rate"]
         table.add_row(
             name,
             str(row["deviating_seeds"]),
             str(row["findings"]),
-            f"{row['success_rate']:.1%}",
+            "–" if rate is None else f"{rate:.1%}",
             "–" if mean is None else f"{mean:.1f}",
         )
     console.print(table)
@@ -62,7 +62,7 @@ def _candidates(document: Mapping[str, Any]) -> Table:
     table = Table("candidate", "score", *SCORED, "s", title="Deviations on the inputs to choose by")
     for one in document["candidates"]:
         table.add_row(
-            one["name"],
+            escape(one["name"]),
             "–" if one["score"] is None else f"{one['score']:.2f}",
             *(_deviating(one["sets"], name) for name in SCORED),
             f"{one['seconds']:.1f}",
@@ -79,7 +79,7 @@ def _deviating(sets: Mapping[str, Any] | None, name: str) -> str:
 def _judged(document: Mapping[str, Any]) -> Table:
     """Return a table of the chosen candidate on the inputs that judge."""
     counted = ("asked", "deviate", "big", "strict", "mended, broken", "p")
-    title = f"{document['chosen']} on the inputs that judge"
+    title = f"{escape(str(document['chosen']))} on the inputs that judge"
     table = Table("set", *counted, title=title)
     for name, one in document["judged"].items():
         figures = [(one["before"][key], one["after"][key]) for key in _FIGURES]
@@ -107,8 +107,8 @@ def _print_end(console: Console, document: Mapping[str, Any], out: str) -> None:
         console.print(f"The figures are in {escape(out)}/repair.json.", highlight=False)
         return
     console.print(
-        f"{escape(out)}/{repaired['file']} is written, by {document['chosen']}:"
-        f" {escape(document['why'])}. It has"
+        f"{escape(out)}/{escape(repaired['file'])} is written, by"
+        f" {escape(str(document['chosen']))}: {escape(document['why'])}. It has"
         f" {repaired['bytes_after'] - repaired['bytes_before']:+,} bytes, and takes"
         f" {escape(latency_change(repaired))}.",
         highlight=False,

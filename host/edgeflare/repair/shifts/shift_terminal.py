@@ -85,7 +85,7 @@ def _print_test(console: Console, document: Mapping[str, Any]) -> None:
         f" ({before['strict']} without a tie), with shifts {after['deviations']}"
         f" ({after['strict']})"
     )
-    if before["accuracy"] is not None:
+    if before["accuracy"] is not None and after["accuracy"] is not None:
         line += f"; accuracy {before['accuracy']:.2%}, with shifts {after['accuracy']:.2%}"
     console.print(line, highlight=False, soft_wrap=True)
 
@@ -93,11 +93,11 @@ def _print_test(console: Console, document: Mapping[str, Any]) -> None:
 def _print_end(console: Console, document: Mapping[str, Any], out: str) -> None:
     repaired = document["repaired"]
     if repaired is None:
-        console.print(f"No repairer is written: {document['why']}.", highlight=False)
+        console.print(f"No repairer is written: {escape(document['why'])}.", highlight=False)
         console.print(f"The figures are in {escape(out)}/repair.json.", highlight=False)
         return
     console.print(
-        f"{escape(out)}/{repaired['file']} is written: {document['why']}. It has"
+        f"{escape(out)}/{escape(repaired['file'])} is written: {escape(document['why'])}. It has"
         f" {repaired['bytes_after'] - repaired['bytes_before']:,} bytes more, and takes"
         f" {escape(latency_change(repaired))}.",
         highlight=False,
@@ -107,8 +107,8 @@ def _print_end(console: Console, document: Mapping[str, Any], out: str) -> None:
         highlight=False,
     )
     console.print(
-        f"For a model that cannot be edited, {escape(out)}/{repaired['alone']['file']} takes its"
-        " raw output vector and gives the repaired one.",
+        f"For a model that cannot be edited, {escape(out)}/{escape(repaired['alone']['file'])}"
+        " takes its raw output vector and gives the repaired one.",
         highlight=False,
     )
     console.print(f"Search it: edgeflare search {escape(out)}", highlight=False)
