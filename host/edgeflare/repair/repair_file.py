@@ -9,11 +9,13 @@ from edgeflare.errors import UserError
 from edgeflare.regular_file import read_regular
 from edgeflare.repair.repair_document import SCHEMA
 from edgeflare.repair.repaired_pair import DOCUMENT
-from edgeflare.repair.shifts.shift_document import SCHEMA as SCHEMA_OF_SHIFTS
 from edgeflare.run.json_file import MOST_BYTES, compiled, packaged_schema, parse_json
 from edgeflare.run.run_directory import RunDirectory
 
-_PACKAGES = {SCHEMA: "edgeflare.repair", SCHEMA_OF_SHIFTS: "edgeflare.repair.shifts"}
+V1 = "edgeflare.repair/v1"
+"""What repairs by shifts wrote before all methods had one judge."""
+
+_PACKAGES = {SCHEMA: "edgeflare.repair", V1: "edgeflare.repair.shifts"}
 """Where the schema of each name lies, as repair.schema.json."""
 
 _EITHER = compiled(
@@ -49,4 +51,4 @@ def read_repair(directory: RunDirectory) -> dict[str, Any]:
 
 def by_shifts(document: Mapping[str, Any]) -> bool:
     """Whether a document is v1, which a repair by shifts alone wrote."""
-    return bool(document["schema"] == SCHEMA_OF_SHIFTS)
+    return bool(document["schema"] == V1)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from edgeflare.repair.page.detail_parts import detail_parts
 from edgeflare.repair.page.page_part import PagePart
+from repaired_example import repair_by_shifts
 
 
 def parts(details: dict[str, Any]) -> list[PagePart]:
@@ -30,14 +31,23 @@ def test_a_list_of_objects_is_a_table_and_the_rest_are_facts() -> None:
 
 
 def test_objects_by_name_are_a_table_too_and_classes_have_their_names() -> None:
-    shifts = {
+    moved = {
         "pairs": [{"classes": [0, 1], "steps": 15}],
-        "repairers": {"shifts": {"net": {"value": 0.25, "low": 0.125}}},
+        "blocks": {"head": {"net": {"value": 0.25, "low": 0.125}}},
     }
-    (part,) = parts({"shifts": shifts})
-    pairs, repairers = part.tables
+    (part,) = parts({"precision": moved})
+    pairs, blocks = part.tables
     assert pairs.rows == [["boot, bag", "15"]]
-    assert repairers.rows == [["shifts", "value 0.25, low 0.125"]]
+    assert blocks.rows == [["head", "value 0.25, low 0.125"]]
+
+
+def test_shifts_are_shown_as_those_of_v1() -> None:
+    document = repair_by_shifts()
+    kept = {key: document[key] for key in ("repairers", "shifts", "inputs", "folds")}
+    repairers, shifts, rest = parts({"shifts": kept})
+    assert repairers.tables[0].rows[-1][0] == "shifts (the default)"
+    assert shifts.tables[0].rows[0] == ("boot", "bag", "+15")
+    assert ("folds", "5") in rest.facts
 
 
 def test_without_details_there_is_no_part() -> None:

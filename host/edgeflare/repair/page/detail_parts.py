@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from edgeflare.repair.page.page_part import PagePart, PageTable
+from edgeflare.repair.page.shift_parts import shift_parts
 from edgeflare.report.arm_lines import details
 from edgeflare.report.entry_names import class_name
 
@@ -21,8 +22,13 @@ def detail_parts(document: Mapping[str, Any]) -> Iterator[PagePart]:
         for name, values in candidate["details"].items():
             if not isinstance(values, Mapping):
                 values = {name: values}  # noqa: PLW2901 - one value is a section of one
+            if name == "shifts":
+                yield from shift_parts(values, document["classes"], f"-{number}")
+                values = {  # noqa: PLW2901 - the rest
+                    key: one for key, one in values.items() if key not in ("repairers", "shifts")
+                }
             yield PagePart(
-                f"{name}-{number}",
+                f"{name}-facts-{number}",
                 f"{name.capitalize()}: {candidate['name']}",
                 "",
                 [

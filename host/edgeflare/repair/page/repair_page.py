@@ -14,7 +14,7 @@ from edgeflare.repair.page.detail_parts import detail_parts
 from edgeflare.repair.page.front_figure import front_figure
 from edgeflare.repair.page.judged_parts import candidate_part, judged_part, search_parts
 from edgeflare.repair.page.page_part import PagePart
-from edgeflare.repair.page.shift_parts import shift_parts
+from edgeflare.repair.page.shift_parts import fresh_parts, shift_parts
 from edgeflare.repair.repair_cost import latency_change
 from edgeflare.repair.repair_file import by_shifts
 from edgeflare.report.arm_lines import details
@@ -82,7 +82,8 @@ def render_repair(document: Mapping[str, Any], directory: RunDirectory) -> str:
 
 def _parts(document: Mapping[str, Any]) -> Iterator[PagePart]:
     if by_shifts(document):
-        yield from shift_parts(document)
+        yield from shift_parts(document, document["classes"])
+        yield from fresh_parts(document)
     else:
         yield candidate_part(document)
         if document["judged"] is not None:

@@ -1,8 +1,8 @@
-"""What a repair by shifts found, as parts of the page: of `repair.json` v1."""
+"""What a repair by shifts found, as parts of the page: of `repair.json` v1, or of v2's details."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from edgeflare.repair.page.page_part import PagePart, PageTable
@@ -10,35 +10,44 @@ from edgeflare.repair.shifts.shift_terminal import REPAIRERS
 from edgeflare.report.entry_names import class_name, number
 
 
-def shift_parts(document: Mapping[str, Any]) -> Iterator[PagePart]:
-    """Yield the repairers, the fresh inputs where there are some, and the shifts."""
+def shift_parts(
+    shifts: Mapping[str, Any], classes: Sequence[str], suffix: str = ""
+) -> Iterator[PagePart]:
+    """Yield what each repairer does, and the shifts.
+
+    Args:
+        shifts: a document of v1, or the section `shifts` of a candidate's details.
+        classes: names of the classes, perhaps none.
+        suffix: ends the names of the parts.
+
+    """
     yield PagePart(
-        "repairers",
+        f"repairers{suffix}",
         "Repairers",
         "Shares of the held-out inputs, a fifth of the seeds at a time. Net: by how many points"
         " deviations fall over triggers, agreeing inputs and seeds, with its 95 % interval. As"
         " they come: deviations after over those before, on inputs that are sampled without the"
         " original.",
-        [repairer_table(document)],
+        [repairer_table(shifts)],
     )
-    if document["test"] is not None:
-        yield PagePart(
-            "fresh",
-            "Fresh inputs",
-            f"{document['test']['inputs']:,} inputs that nobody searched for.",
-            [_fresh(document["test"])],
-        )
-    shifts = document["shifts"]
     yield PagePart(
-        "shifts",
+        f"shifts{suffix}",
         "Shifts",
         "By how many steps the boundary between two classes moves in favour of the first;"
-        f" a step is {shifts['step']:g}.",
-        [_shifts(document)],
+        f" a step is {shifts['shifts']['step']:g}.",
+        [_shifts(shifts["shifts"], classes)],
     )
 
 
-def repairer_table(document: Mapping[str, Any]) -> PageTable:
+def fresh_parts(document: Mapping[str, Any]) -> Iterator[PagePart]:
+    """Yield the fresh inputs of a document of v1, where there are some."""
+    test = document["test"]
+    if test is not None:
+        words = f"{test['inputs']:,} inputs that nobody searched for."
+        yield PagePart("fresh", "Fresh inputs", words, [_fresh(test)])
+
+
+def repairer_table(shifts: Mapping[str, Any]) -> PageTable:
     """Return a table of what each repairer does to held-out inputs."""
     header = (
         "repairer",
@@ -49,7 +58,7 @@ def repairer_table(document: Mapping[str, Any]) -> PageTable:
         "as they come",
     )
     rows = []
-    for name, one in document["repairers"].items():
+    for name, one in shifts["repairers"].items():
         shares = (one[key] for key in ("repair_ratio", "inducing_ratio", "induced_agreeing"))
         value, low, high = (100 * one["net"][key] for key in ("value", "low", "high"))
         ratio = one["unled_ratio"]
@@ -73,9 +82,9 @@ def _fresh(test: Mapping[str, Any]) -> PageTable:
     return PageTable("Fresh inputs", header, rows)
 
 
-def _shifts(document: Mapping[str, Any]) -> PageTable:
+def _shifts(shifts: Mapping[str, Any], classes: Sequence[str]) -> PageTable:
     rows = [
-        (*(class_name(document["classes"], label) for label in one["classes"]), f"{one['steps']:+}")
-        for one in document["shifts"]["pairs"]
+        (*(class_name(classes, label) for label in one["classes"]), f"{one['steps']:+}")
+        for one in shifts["pairs"]
     ]
     return PageTable("Shifts", ("class", "against", "steps"), rows)
