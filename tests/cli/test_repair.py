@@ -141,9 +141,38 @@ def test_what_does_not_surely_gain_is_not_written(
     assert "No model is written" in said.out
 
 
+@pytest.mark.slow
+def test_a_search_for_precision_says_its_path_and_the_blocks_to_blame(
+    example: Path, call: Call, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    said = call("repair", example, "--method", "precision", "--out", out)
+    assert said.code == 0, said.err
+    found = document(out)
+    by_name = {one["name"]: one for one in found["candidates"]}
+    searched = [one["details"]["precision"] for one in by_name.values() if one["details"]]
+    assert {one["precision"] for one in searched} == {"float", "int16"}
+    first = searched[0]
+    names = [one["name"] for one in first["blocks"]]
+    assert len(names) == 4
+    assert first["blamed"]["promotion"] in names
+    assert all(set(scores) == set(names) for scores in first["scores"].values())
+    errors = [one["margin_error"] for one in first["path"] if not one["taken_back"]]
+    assert errors[-1] == min(errors)
+    for one in by_name.values():
+        assert (one["latency_ratio"] is None) is (one["set_aside"] is not None)
+    assert found["front"]
+    assert set(found["front"]) <= {name for name, one in by_name.items() if one["score"]}
+    assert min(by_name.values(), key=lambda one: one["score"] or 2)["name"] in found["front"]
+    shown = " ".join(said.out.split())
+    assert f"Block to blame: {first['blamed']['promotion']} by promotion" in shown
+    assert f"Not bettered in score, time and bytes: {found['front'][0]} (score" in shown
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [
+        (("--method", "precision", "--target", "int8-only"), "--target int8-only cannot"),
         (("--method", "precision", "--in-place"), "leave --in-place away"),
         (("--method", "weights-only", "--target", "int8-only"), "--target int8-only cannot"),
         (("--max-size", "big"), "--max-size 'big' is no limit"),

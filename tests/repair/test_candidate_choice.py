@@ -1,4 +1,4 @@
-"""Tests of edgeflare.repair.candidate_choice: which candidates are set aside, and which gain."""
+"""Tests of edgeflare.repair.candidate_choice: what is tried, set aside, and what surely gains."""
 
 from __future__ import annotations
 
@@ -9,14 +9,18 @@ import pytest
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.errors import UserError
 from edgeflare.repair.candidate_choice import CandidateChoice, surely_gains
-from edgeflare.repair.candidate_plans import CandidateMaker, NoCandidate, RepairCandidate
+from edgeflare.repair.candidate_plans import (
+    CandidateMaker,
+    Method,
+    NoCandidate,
+    RepairCandidate,
+)
 from edgeflare.repair.judging.judged_inputs import JudgedSet
 from edgeflare.repair.repair_progress import StepProgress
 from edgeflare.repair.repair_request import RepairRequest
+from fitted_networks import judged
 from judgements import judgement
 from tampering import COMPRESSED
-
-REQUEST = RepairRequest("auto", "float", False, None, None, None)
 
 
 def same(_progress: StepProgress) -> Sequence[RepairCandidate]:
@@ -31,8 +35,11 @@ def nothing(_progress: StepProgress) -> Sequence[RepairCandidate]:
     raise NoCandidate("no shift gains anything", {"shifts": {"folds": 5}})
 
 
-def choice(opened: OpenedPair, sets: Mapping[str, JudgedSet]) -> CandidateChoice:
-    return CandidateChoice(opened, REQUEST, sets, lambda _name, _done, _total: None)
+def choice(
+    opened: OpenedPair, sets: Mapping[str, JudgedSet], max_size: str | None = None
+) -> CandidateChoice:
+    request = RepairRequest("auto", "float", False, max_size, None, None)
+    return CandidateChoice(opened, request, sets, lambda _name, _done, _total: None)
 
 
 def test_a_gain_is_sure_where_chance_does_not_explain_it() -> None:
@@ -47,9 +54,9 @@ def test_what_cannot_be_made_is_set_aside_beside_others(
     opened: OpenedPair, sets: Mapping[str, JudgedSet]
 ) -> None:
     makers = [
-        CandidateMaker("same", same),
-        CandidateMaker("refused", refused),
-        CandidateMaker("shifts", nothing),
+        CandidateMaker("same", "bias", same),
+        CandidateMaker("refused", "ranges", refused),
+        CandidateMaker("shifts", "shifts", nothing),
     ]
     tried, chosen = choice(opened, sets).best(makers)
     assert chosen is None
@@ -67,7 +74,40 @@ def test_what_cannot_be_made_is_set_aside_beside_others(
 def test_where_nothing_can_be_made_the_first_reason_is_an_error(
     opened: OpenedPair, sets: Mapping[str, JudgedSet]
 ) -> None:
+    makers = [CandidateMaker(name, "shifts", refused) for name in ("one", "two")]
     with pytest.raises(UserError, match=r"^the run has 3 triggering inputs$"):
-        choice(opened, sets).best([CandidateMaker("one", refused), CandidateMaker("two", refused)])
-    tried, _ = choice(opened, sets).best([CandidateMaker("shifts", nothing)])
+        choice(opened, sets).best(makers)
+    tried, _ = choice(opened, sets).best([CandidateMaker("shifts", "shifts", nothing)])
     assert tried[0].set_aside == "no shift gains anything"
+
+
+def made(
+    files: Sequence[tuple[str, bytes]], method: Method, instead_of: Method | None = None
+) -> CandidateMaker:
+    """What makes candidates of files that are there already."""
+
+    def make(_progress: StepProgress) -> Sequence[RepairCandidate]:
+        return [RepairCandidate(name, content, None, {"plan": name}) for name, content in files]
+
+    return CandidateMaker("+".join(name for name, _ in files), method, make, instead_of)
+
+
+@pytest.mark.slow
+def test_all_candidates_of_a_plan_are_judged_with_their_cost(
+    opened: OpenedPair, sets: Mapping[str, JudgedSet]
+) -> None:
+    network = judged("example").network
+    same, original = ("same", network.content), ("original", network.original)
+    tried, best = choice(opened, sets, "+200%").best(
+        [
+            made([same, original], "precision"),
+            made([("needless", network.content)], "bias", instead_of="precision"),
+            made([("needed", network.content)], "bias", instead_of="weights-only"),
+        ]
+    )
+    assert [one.name for one in tried] == ["same", "original", "needed"]
+    assert [one.details for one in tried] == [{"plan": one.name} for one in tried]
+    scored = [one.name for one in tried if one.judgement is not None]
+    assert scored == ["same", "needed"]  # the original is larger than the limit allows
+    assert all(one.ratio is not None and one.ratio > 0 for one in tried if one.judgement)
+    assert best is None

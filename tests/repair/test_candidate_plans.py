@@ -19,6 +19,18 @@ def test_auto_tries_all_that_a_target_allows() -> None:
     assert {one.method for one in in_place} == {"bias", "ranges", "rounding"}
 
 
+def test_auto_searches_precision_only_in_the_place_of_weights_only() -> None:
+    def searches(method: Method) -> list[Method | None]:
+        plans = candidate_plans(method, "float", in_place=False)
+        return [one.instead_of for one in plans if one.name == "precision-search"]
+
+    assert searches("auto") == ["weights-only"]
+    assert searches("precision") == [None]
+    assert "precision-search" not in {
+        one.name for one in candidate_plans("auto", "int8-only", in_place=False)
+    }
+
+
 @pytest.mark.parametrize("method", sorted(set(METHODS) - {"auto", "shifts"}))
 def test_each_method_has_candidates(method: str) -> None:
     (known,) = {one for one in METHODS if one == method}

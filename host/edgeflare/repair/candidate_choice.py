@@ -58,12 +58,16 @@ class CandidateChoice:
         """
         tried: list[TriedCandidate] = []
         best: tuple[float, RepairCandidate] | None = None
+        judged_methods: set[str] = set()
         for number, maker in enumerate(makers):
             self.progress("candidates", number, len(makers))
+            if maker.instead_of in judged_methods:
+                continue
             for candidate, result in self._tried(maker):
                 tried.append(result)
                 if candidate is None or result.judgement is None:
                     continue
+                judged_methods.add(maker.method)
                 score = result.judgement.score
                 if surely_gains(result.judgement) and (best is None or score < best[0]):
                     best = score, candidate

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, get_args
 
@@ -14,6 +14,7 @@ from edgeflare.repair.fitting.float_model import Recipe
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.quantizer import float_operators, weights_only
 from edgeflare.repair.fitting.weight_rounding import RoundedLayer, fit_rounding, round_original
+from edgeflare.repair.precision.precision_candidates import precision_candidates
 from edgeflare.repair.repair_progress import StepProgress
 
 Method = Literal["auto", "shifts", "ranges", "rounding", "bias", "precision", "weights-only"]
@@ -28,7 +29,7 @@ class RepairCandidate:
     """A repaired model that may be chosen.
 
     Attributes:
-        name: of its plan, or one that begins with it where the plan makes several.
+        name: of its plan; where that makes several, each has a name of its own.
         content: its `.tflite` file.
         recipe: what the quantizer made it by; None where the file was changed in place.
         details: what its method says of it, as plain JSON values by section.
@@ -62,13 +63,17 @@ class CandidateMaker:
 
     Attributes:
         name: of the plan.
+        method: the method that they are candidates of.
         make: makes them; raises a `UserError` where the models or the inputs do not allow it, and
             `NoCandidate` where nothing is gained.
+        instead_of: see `CandidatePlan`.
 
     """
 
     name: str
+    method: Method
     make: Callable[[StepProgress], Sequence[RepairCandidate]]
+    instead_of: Method | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +81,13 @@ class CandidatePlan:
     """How one candidate or several are made.
 
     Attributes:
-        name: of the candidate, its steps joined by "+".
+        name: of its candidate, the steps joined by "+", or of what makes several.
         method: the method that it is a candidate of.
         in_place: whether the file keeps its length, its operators and their order.
         integers: whether nothing is computed in float that was not before.
         make: makes it, or them, of a network.
+        instead_of: the method in whose place "auto" tries this plan, where none of its candidates
+            is judged, such as those that are too slow; None where the plan is always tried.
 
     """
 
@@ -89,16 +96,20 @@ class CandidatePlan:
     in_place: bool
     integers: bool
     make: Callable[[QuantizedNetwork, StepProgress], Sequence[RepairCandidate]]
+    instead_of: Method | None = None
 
     def of(self, network: QuantizedNetwork) -> CandidateMaker:
         """Return what makes the candidates of a network."""
-        return CandidateMaker(self.name, partial(self.make, network))
+        make = partial(self.make, network)
+        return CandidateMaker(self.name, self.method, make, self.instead_of)
 
 
 def candidate_plans(method: Method, target: Target, *, in_place: bool) -> list[CandidatePlan]:
     """Return the plans that a request allows, those that take least time to fit first.
 
     Shifts are none of them, since they are not fitted to a network: for them alone it is empty.
+
+    They share what is fitted for several of them, so that they are for one network.
 
     Args:
         method: one method, or "auto" for all.
@@ -109,7 +120,10 @@ def candidate_plans(method: Method, target: Target, *, in_place: bool) -> list[C
         UserError: the request allows none.
 
     """
-    of_method = [one for one in _PLANS if method in ("auto", one.method)]
+    if method == "auto":
+        of_method = _plans()
+    else:
+        of_method = [replace(one, instead_of=None) for one in _plans() if one.method == method]
     found = [one for one in of_method if one.in_place or not in_place]
     if not found and in_place:
         raise UserError(f"--method {method} rewrites the model: leave --in-place away")
@@ -127,21 +141,20 @@ def allows_shifts(method: Method, target: Target, *, in_place: bool) -> bool:
     return method in ("auto", "shifts") and target == "float" and not in_place
 
 
-def _in_place(name: str, method: Method) -> CandidatePlan:
-    """Return the plan of steps that change the file in its place."""
-
-    def make(network: QuantizedNetwork, progress: StepProgress) -> Sequence[RepairCandidate]:
-        return (RepairCandidate(name, _fitted(network, name.split("+"), progress).content, None),)
-
-    return CandidatePlan(name, method, in_place=True, integers=True, make=make)
-
-
-def _fitted(
-    network: QuantizedNetwork, steps: Sequence[str], progress: StepProgress
-) -> QuantizedNetwork:
-    for step in steps:
-        network = network.with_content(_STEPS[step](network, progress))
-    return network
+def _plans() -> list[CandidatePlan]:
+    """Return all plans, those that take seconds to fit before those that round weights."""
+    shared = _SharedFits()
+    return [
+        _in_place(shared, "bias", "bias"),
+        _in_place(shared, "ranges", "ranges"),
+        _float_head(shared, ()),
+        _float_head(shared, ("ranges",)),
+        _weights_only(shared, rounded=False),
+        _in_place(shared, "rounding", "rounding"),
+        _in_place(shared, "ranges+rounding", "rounding"),
+        _weights_only(shared, rounded=True),
+        _precision_search(shared),
+    ]
 
 
 _STEPS: Mapping[str, Callable[[QuantizedNetwork, StepProgress], bytes]] = {
@@ -152,12 +165,47 @@ _STEPS: Mapping[str, Callable[[QuantizedNetwork, StepProgress], bytes]] = {
 """Steps that change the file in its place."""
 
 
-def _float_head(before: Sequence[str]) -> CandidatePlan:
+class _SharedFits:
+    """What several plans fit of one network, each computed once."""
+
+    def __init__(self) -> None:
+        self._fitted: dict[tuple[str, ...], QuantizedNetwork] = {}
+        self._rounded: Sequence[RoundedLayer] | None = None
+
+    def fitted(
+        self, network: QuantizedNetwork, steps: Sequence[str], progress: StepProgress
+    ) -> QuantizedNetwork:
+        """Return the network after steps that change the file in its place."""
+        for number, step in enumerate(steps):
+            done = tuple(steps[: number + 1])
+            if done not in self._fitted:
+                self._fitted[done] = network.with_content(_STEPS[step](network, progress))
+            network = self._fitted[done]
+        return network
+
+    def rounded(self, network: QuantizedNetwork, progress: StepProgress) -> Sequence[RoundedLayer]:
+        """Return the original's layers with their weights rounded by GPTQ."""
+        if self._rounded is None:
+            self._rounded = round_original(network.original, network.original_rows, progress)
+        return self._rounded
+
+
+def _in_place(shared: _SharedFits, name: str, method: Method) -> CandidatePlan:
+    """Return the plan of steps that change the file in its place."""
+
+    def make(network: QuantizedNetwork, progress: StepProgress) -> Sequence[RepairCandidate]:
+        fitted = shared.fitted(network, name.split("+"), progress)
+        return (RepairCandidate(name, fitted.content, None),)
+
+    return CandidatePlan(name, method, in_place=True, integers=True, make=make)
+
+
+def _float_head(shared: _SharedFits, before: Sequence[str]) -> CandidatePlan:
     """Return the plan of a last layer that is computed in float, behind steps in place."""
     name = "+".join((*before, "float-head"))
 
     def make(network: QuantizedNetwork, progress: StepProgress) -> Sequence[RepairCandidate]:
-        fitted = _fitted(network, before, progress)
+        fitted = shared.fitted(network, before, progress)
         last = [one.operator for one in network.layers if one.weights is not None][-1:]
         made = float_operators(fitted, last)
         return (RepairCandidate(name, made.content, made.recipe),)
@@ -165,28 +213,40 @@ def _float_head(before: Sequence[str]) -> CandidatePlan:
     return CandidatePlan(name, "precision", in_place=False, integers=False, make=make)
 
 
-def _weights_only(*, rounded: bool) -> CandidatePlan:
+def _weights_only(shared: _SharedFits, *, rounded: bool) -> CandidatePlan:
     """Return the plan of a model that has its weights in 8 bits, and computes in float."""
     name = "rounding+weights-only" if rounded else "weights-only"
 
     def make(network: QuantizedNetwork, progress: StepProgress) -> Sequence[RepairCandidate]:
-        layers: Sequence[RoundedLayer] = ()
-        if rounded:
-            layers = round_original(network.original, network.original_rows, progress)
+        layers = shared.rounded(network, progress) if rounded else ()
         made = weights_only(network, layers)
         return (RepairCandidate(name, made.content, made.recipe),)
 
     return CandidatePlan(name, "weights-only", in_place=False, integers=False, make=make)
 
 
-_PLANS = (
-    _in_place("bias", "bias"),
-    _in_place("ranges", "ranges"),
-    _float_head(()),
-    _float_head(("ranges",)),
-    _weights_only(rounded=False),
-    _in_place("rounding", "rounding"),
-    _in_place("ranges+rounding", "rounding"),
-    _weights_only(rounded=True),
-)
-"""Those that take seconds to fit before those that round weights."""
+def _precision_search(shared: _SharedFits) -> CandidatePlan:
+    """Return the plan of a search for the blocks to compute in float or int16."""
+    before = ("ranges", "rounding")
+
+    def make(network: QuantizedNetwork, progress: StepProgress) -> Sequence[RepairCandidate]:
+        fitted = shared.fitted(network, before, progress)
+        rounded = shared.rounded(network, progress)
+        return [
+            RepairCandidate(
+                "+".join((*before, one.name)),
+                one.made.content,
+                one.made.recipe,
+                {"precision": one.details},
+            )
+            for one in precision_candidates(network, fitted, rounded, progress)
+        ]
+
+    return CandidatePlan(
+        "precision-search",
+        "precision",
+        in_place=False,
+        integers=False,
+        make=make,
+        instead_of="weights-only",
+    )

@@ -34,6 +34,8 @@ def print_repair(console: Console, document: Mapping[str, Any], out: str) -> Non
             console.print(
                 f"{escape(one['name'])} is set aside: {escape(one['set_aside'])}", highlight=False
             )
+    _print_front(console, document)
+    _print_blamed(console, document)
     if document["judged"] is not None:
         console.print(_judged(document))
     _print_end(console, document, out)
@@ -74,6 +76,30 @@ def _deviating(sets: Mapping[str, Any] | None, name: str) -> str:
     if sets is None:
         return "–"
     return f"{sets[name]['before']['deviating']} → {sets[name]['after']['deviating']}"
+
+
+def _print_front(console: Console, document: Mapping[str, Any]) -> None:
+    """Print the candidates that no other one betters, with their costs, the fastest first."""
+    by_name = {one["name"]: one for one in document["candidates"]}
+    front = [by_name[name] for name in document["front"]]
+    said = ", ".join(
+        f"{one['name']} (score {one['score']:.2f}, time × {one['latency_ratio']:.2f},"
+        f" {one['bytes']:,} bytes)"
+        for one in front
+    )
+    if said:
+        console.print(f"Not bettered in score, time and bytes: {said}.", highlight=False)
+
+
+def _print_blamed(console: Console, document: Mapping[str, Any]) -> None:
+    """Print which block of the compressed model is to blame, where its precision was searched."""
+    found = [one["details"].get("precision") for one in document["candidates"]]
+    blamed: Mapping[str, Any] = next((one["blamed"] for one in found if one is not None), {})
+    said = ", ".join(
+        f"{escape(block)} by {way}" for way, block in blamed.items() if block is not None
+    )
+    if said:
+        console.print(f"Block to blame: {said}.", highlight=False)
 
 
 def _judged(document: Mapping[str, Any]) -> Table:

@@ -68,7 +68,7 @@ def fit_ranges(network: QuantizedNetwork, progress: Callable[[int, int], None]) 
     """
     network = network.with_content(restore_weights(network))
     graph = network.graph
-    known = _counterparts(network)
+    known = counterparts(network)
     groups = [group for group in tied_tensors(graph) if known.keys() >= set(group.sources)]
     logits = _logit_layers(graph, network.layers)
     layers = [known[one] for group in groups for one in group.sources]
@@ -108,7 +108,7 @@ def _fitted(graph: Graph, group: TiedTensors, values: Mapping[int, Floats]) -> R
     return least_error_range(seen, known)
 
 
-def _counterparts(network: QuantizedNetwork) -> dict[int, MatchedLayer]:
+def counterparts(network: QuantizedNetwork) -> dict[int, MatchedLayer]:
     """Return the layers whose output has a counterpart of the same meaning, by that output."""
     return {
         one.output: one
@@ -117,6 +117,11 @@ def _counterparts(network: QuantizedNetwork) -> dict[int, MatchedLayer]:
         and _activation(network.original_graph, one.original)
         in (_NO_ACTIVATION, _activation(network.graph, one.operator))
     }
+
+
+def activation_limits(graph: Graph, operator: int) -> tuple[float, float]:
+    """Return what an operator's fused activation clips values to; infinite where it does not."""
+    return _CLIPPED_BY.get(_activation(graph, operator), _ALL)
 
 
 def _logit_layers(graph: Graph, layers: Sequence[MatchedLayer]) -> dict[int, int]:
@@ -149,7 +154,7 @@ def _values(
         progress(number)
         for one in layers:
             made = row[one.original_output].astype(np.float32)
-            made = np.clip(made, *_CLIPPED_BY.get(_activation(network.graph, one.operator), _ALL))
+            made = np.clip(made, *activation_limits(network.graph, one.operator))
             kept[one.output].append(
                 made[None] if one.output in whole else _some(made.ravel(), budget, number)
             )

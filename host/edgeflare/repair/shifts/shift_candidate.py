@@ -62,7 +62,7 @@ def shift_maker(
     def make(progress: StepProgress) -> Sequence[RepairCandidate]:
         return (_candidate(run_to_repair(past, opened, rows, rng_seed), request, progress),)
 
-    return CandidateMaker(SHIFTS, make)
+    return CandidateMaker(SHIFTS, "shifts", make)
 
 
 def _candidate(run: RunToRepair, request: ShiftRequest, progress: StepProgress) -> RepairCandidate:

@@ -1,0 +1,145 @@
+"""Which block of a compressed model to blame, three ways; each gives every block a score.
+
+*Residual*: the error that the operators of the block add themselves, by the signal.
+
+*Spectrum*: ArchRepair (Qi et al., "ArchRepair: Block-Level Architecture-Oriented Repairing for Deep
+Neural Networks", TOSEM 2023, §3.2) counts for each channel on how many failing and passing inputs
+it is active, N_am and N_ac, or not, N_nm and N_nc. Its suspiciousness is Tarantula's
+
+    s = [N_am / (N_am + N_nm)] / ([N_am / (N_am + N_nm)] + [N_ac / (N_ac + N_nc)]),
+
+times the normalized distance of its gradient g from the mean of the blocks' means Ḡ,
+|g - Ḡ| / max |g - Ḡ|. The block that has most of the k most suspicious channels is blamed.
+
+*Promotion*: each block alone is computed in float, and the error of the decisions measured.
+
+Differences from the original: failing inputs are those that deviate, passing ones those that do
+not. In the place of the gradient stands the error that the channel adds itself on the failing
+inputs, by the block's signal, and only what is above the mean counts, since a small error is not
+suspicious. A block counts by its most suspicious channels' sum over the number of all its channels:
+by their number alone the widest layer is blamed, and layers of one network have 6 to 120 channels.
+A channel is active where its mean over the positions is above its median over all inputs, since the
+paper gives no threshold and most are above zero on all inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.repair.precision.block_errors import OperatorErrors
+from edgeflare.repair.precision.blocks import Block
+
+Real = NDArray[np.float64]
+
+SUSPICIOUS_SHARE = 0.1
+"""Of all channels, how many are the most suspicious ones, k; ArchRepair takes 10 to 150."""
+
+LEAST_SUSPICIOUS = 10
+
+
+def residual_scores(
+    blocks: Sequence[Block], errors: Mapping[int, OperatorErrors]
+) -> dict[str, float]:
+    """Return the error that each block adds itself, by its signal: the root of the summed squares.
+
+    Args:
+        blocks: the blocks.
+        errors: of their operators.
+
+    Returns:
+        A score for each block's name; the block with the greatest one is to blame.
+
+    """
+    return {
+        one.name: float(
+            np.sqrt(
+                sum(
+                    float((errors[operator].relative ** 2).mean())
+                    for operator in one.operators
+                    if operator in errors
+                )
+            )
+        )
+        for one in blocks
+    }
+
+
+def spectrum_scores(
+    blocks: Sequence[Block], errors: Mapping[int, OperatorErrors], failing: NDArray[np.bool_]
+) -> dict[str, float]:
+    """Return how suspicious the channels of each block are, by the number of its channels.
+
+    Only the k most suspicious ones of the network count, a tenth of all and 10 at least. All scores
+    are 0 where no input fails, or all do.
+
+    Args:
+        blocks: the blocks.
+        errors: of their operators; the first one's of a block count.
+        failing: (n,), whether the compressed model deviates on an input.
+
+    Returns:
+        A score from 0 to 1 for each block's name; the block with the greatest one is to blame.
+
+    """
+    known = [one for one in blocks if one.operators[0] in errors]
+    scores = {one.name: 0.0 for one in blocks}
+    if failing.all() or not failing.any() or not known:
+        return scores
+    of = [errors[one.operators[0]] for one in known]
+    gradients = [one.relative[failing].mean(axis=0) for one in of]
+    mean = np.mean([one.mean() for one in gradients])
+    above = np.maximum(np.concatenate(gradients) - mean, 0.0)
+    suspicious = np.concatenate([tarantula(one.activation, failing) for one in of])
+    suspicious *= above / (above.max() or 1.0)
+    owner = np.repeat(np.arange(len(known)), [len(one) for one in gradients])
+    count = max(LEAST_SUSPICIOUS, round(SUSPICIOUS_SHARE * len(owner)))
+    most = np.argsort(-suspicious, kind="stable")[:count]
+    for at, one in enumerate(known):
+        scores[one.name] = float(suspicious[most[owner[most] == at]].sum() / (owner == at).sum())
+    return scores
+
+
+def tarantula(activation: Real, failing: NDArray[np.bool_]) -> Real:
+    """Return the suspiciousness of channels, 0 to 1: (channels,).
+
+    Args:
+        activation: mean activation by input and channel, (n, channels).
+        failing: (n,), some of them and not all.
+
+    """
+    active = activation > np.median(activation, axis=0)
+    of_failing, of_passing = active[failing].mean(axis=0), active[~failing].mean(axis=0)
+    both = of_failing + of_passing
+    return np.asarray(np.divide(of_failing, both, out=np.zeros_like(both), where=both > 0))
+
+
+def promotion_scores(
+    blocks: Sequence[Block], error_with: Callable[[Sequence[Block]], float]
+) -> dict[str, float]:
+    """Return by how much the error of the decisions falls where a block alone is promoted.
+
+    Args:
+        blocks: the blocks.
+        error_with: the error with some blocks promoted, infinite where there is no such file.
+
+    Returns:
+        The share of the error without promoted blocks that is gone, for each block's name; below 0
+        where it grows, and minus infinity where there is no such file.
+
+    """
+    before = error_with(())
+    return {one.name: 1.0 - error_with((one,)) / before if before else 0.0 for one in blocks}
+
+
+def ranked(blocks: Sequence[Block], scores: Mapping[str, float]) -> list[Block]:
+    """Return blocks by falling scores; of equal ones the first in execution order is before."""
+    return sorted(blocks, key=lambda one: -scores[one.name])
+
+
+def blamed(blocks: Sequence[Block], scores: Mapping[str, float]) -> Block | None:
+    """Return the block with the greatest score; None where no score is above 0."""
+    first = ranked(blocks, scores)[0]
+    return first if scores[first.name] > 0 else None
