@@ -13,7 +13,6 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -22,15 +21,14 @@ from time import monotonic
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.campaign.opened_pair import OpenedPair, open_pair
-from edgeflare.core.goal import Goal
-from edgeflare.core.seeds import Seeds
-from edgeflare.devices.profile import Profile
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
+
+from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.devices.session import DeviceSession
 from edgeflare.errors import EdgeFlareError
 from edgeflare.models.model_inputs import ModelInputs
-from edgeflare.models.pair import Pair, load_pair
+from edgeflare.models.pair import load_pair
 from edgeflare.repair.judging.judged_inputs import (
     COUNT,
     FRESH,
@@ -38,13 +36,10 @@ from edgeflare.repair.judging.judged_inputs import (
     TIGHT,
     WIDE,
     JudgedSet,
-    fresh_set,
-    judged_sets,
-    known_labels,
 )
 from edgeflare.repair.judging.judgement import Figures, Judgement, SetAside, judged
 from edgeflare.repair.repair_cost import BATCH, BATCHES
-from edgeflare.run.plan import Plan
+from judged_images import judged_images
 
 SHOWN = (FRESH, TIGHT, WIDE, SAMPLED)
 
@@ -57,11 +52,20 @@ def main() -> int:
         files = [Path(file) for of, file in named(arguments.files) if of == name]
         variants = sorted((arguments.folder / name / "variants").glob("*.tflite"))
         with ExitStack() as stack:
-            opened, fresh = open_with_images(pair, Path(path), profile, arguments, stack)
             begun = monotonic()
-            sets = made_sets(opened, fresh, arguments)
+            made = judged_images(
+                pair,
+                Path(path),
+                profile,
+                stack,
+                limit=arguments.limit,
+                seeds=arguments.seeds,
+                count=arguments.count,
+                rng_seed=arguments.rng_seed,
+            )
             print(f"{name}: {monotonic() - begun:.0f} s for the sets", file=sys.stderr, flush=True)
-            print("\n".join(table(opened, sets, [pair.compressed, *variants, *files])), flush=True)
+            lines = table(made.opened, made.sets, [pair.compressed, *variants, *files])
+            print("\n".join(lines), flush=True)
     return 0
 
 
@@ -84,34 +88,6 @@ def named(settings: Sequence[str]) -> Iterator[tuple[str, str]]:
     for setting in settings:
         name, _, value = setting.partition("=")
         yield name, value
-
-
-def open_with_images(
-    pair: Pair, path: Path, profile: Profile, arguments: argparse.Namespace, stack: ExitStack
-) -> tuple[OpenedPair, Seeds]:
-    """Open a pair with some of the images as its seeds; return all images as well."""
-    loaded: list[Seeds] = []
-
-    def draw(inputs: ModelInputs) -> Seeds:
-        images = inputs.load(path, arguments.limit)
-        loaded.append(images)
-        rng = np.random.default_rng(arguments.rng_seed)
-        rows = rng.permutation(len(images))[: arguments.seeds]
-        labels = None if images.labels is None else images.labels[rows]
-        names = tuple(images.names[row] for row in rows.tolist())
-        return replace(images, inputs=images.inputs[rows], labels=labels, names=names)
-
-    kernels = (profile.kernels,)
-    plan = Plan("boundary", Goal(), (profile.name,), ensemble=kernels)
-    return open_pair(pair, plan, [profile], stack, draw), loaded[0]
-
-
-def made_sets(
-    opened: OpenedPair, fresh: Seeds, arguments: argparse.Namespace
-) -> dict[str, JudgedSet]:
-    labels, rng = known_labels(opened), np.random.default_rng(arguments.rng_seed)
-    made = judged_sets(opened, labels, np.arange(len(opened.seeds)), rng, arguments.count)
-    return {FRESH: fresh_set(opened, fresh), **made}
 
 
 def table(
