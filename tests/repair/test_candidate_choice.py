@@ -8,6 +8,7 @@ import pytest
 
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.errors import UserError
+from edgeflare.repair import candidate_choice
 from edgeflare.repair.candidate_choice import CandidateChoice, surely_gains
 from edgeflare.repair.candidate_plans import (
     CandidateMaker,
@@ -16,6 +17,7 @@ from edgeflare.repair.candidate_plans import (
     RepairCandidate,
 )
 from edgeflare.repair.judging.judged_inputs import JudgedSet
+from edgeflare.repair.repair_cost import Cost
 from edgeflare.repair.repair_progress import StepProgress
 from edgeflare.repair.repair_request import RepairRequest
 from fitted_networks import judged
@@ -36,9 +38,12 @@ def nothing(_progress: StepProgress) -> Sequence[RepairCandidate]:
 
 
 def choice(
-    opened: OpenedPair, sets: Mapping[str, JudgedSet], max_size: str | None = None
+    opened: OpenedPair,
+    sets: Mapping[str, JudgedSet],
+    max_size: str | None = None,
+    max_latency: str | None = None,
 ) -> CandidateChoice:
-    request = RepairRequest("auto", "float", False, max_size, None, None)
+    request = RepairRequest("auto", "float", False, max_size, max_latency, None)
     return CandidateChoice(opened, request, sets, lambda _name, _done, _total: None)
 
 
@@ -111,3 +116,18 @@ def test_all_candidates_of_a_plan_are_judged_with_their_cost(
     assert scored == ["same", "needed"]  # the original is larger than the limit allows
     assert all(one.ratio is not None and one.ratio > 0 for one in tried if one.judgement)
     assert best is None
+
+
+@pytest.mark.slow
+def test_time_excludes_no_candidate_with_the_operators_of_the_model_before(
+    opened: OpenedPair, sets: Mapping[str, JudgedSet], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a busy device it seems to take longer."""
+    slow = Cost("emulated-xnnpack", 1, 1, 1.0, 2.0, 2.0)
+    monkeypatch.setattr(candidate_choice, "cost_on", lambda *_: slow)
+    network = judged("example").network
+    limited = choice(opened, sets, max_latency="+5%")
+    tried, _ = limited.best([made([("same", network.content)], "bias")])
+    assert [(one.ratio, one.set_aside) for one in tried] == [(2.0, None)]
+    with pytest.raises(UserError, match=r"--max-latency \+100%"):
+        limited.best([made([("original", network.original)], "precision")])

@@ -19,7 +19,7 @@ from edgeflare.repair.judging.candidate_model import NAME
 from edgeflare.repair.judging.judged_inputs import JudgedSet
 from edgeflare.repair.judging.judgement import SCORED, Judgement, SetAside, judged
 from edgeflare.repair.judging.sign_test import sign_test
-from edgeflare.repair.repair_cost import BATCHES, FEW_BATCHES, Cost
+from edgeflare.repair.repair_cost import BATCHES, FEW_BATCHES, Cost, same_work
 from edgeflare.repair.repair_outcome import TriedCandidate
 from edgeflare.repair.repair_progress import ReportProgress
 from edgeflare.repair.repair_request import RepairRequest
@@ -114,7 +114,8 @@ class CandidateChoice:
         cost = self.cost(candidate, FEW_BATCHES if limit is None else BATCHES)
         made = replace(made, ratio=cost.ratio)
         times = cost.seconds_before, cost.seconds_before * cost.ratio
-        if limit is not None and not limit.allows(*times):
+        before = self.opened.pair.compressed.read_bytes()
+        if not (limit is None or limit.allows(*times) or same_work(before, candidate.content)):
             needed = f"it needs --max-latency {least_limit(*times)}"
             return None, replace(made, set_aside=needed, beyond_limits=True)
         judgement = judged(candidate.content, self.opened, self.sets)

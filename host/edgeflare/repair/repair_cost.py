@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import count, takewhile
 from pathlib import Path
 from statistics import median
+from time import monotonic
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.devices.device import Device
+from edgeflare.models.tflite_graph import Graph
 
 BATCHES = 30
-"""Of each model, taken in turns, so that other load on the device affects both."""
+"""Of each model at least, taken in turns, so that other load on the device affects both."""
 
 FEW_BATCHES = 10
 """The same where the latency decides nothing alone, as of the candidates on a front."""
+
+LEAST_SECONDS = 1.5
+"""What all turns take together at least. Where a batch takes milliseconds, other load slows one of
+the models for many turns: beside other programs on two cores (load 4), a model of .1 ms for an
+image took .98 to 1.05 times as long as itself in 30 turns, and .99 to 1.01 times in 1.5 seconds."""
 
 BATCH = 64
 
@@ -56,6 +64,25 @@ def latency_change(cost: Mapping[str, Any]) -> str:
     return f"{micro:+.1f} µs ({cost['ratio'] - 1.0:+.1%}) on {cost['device']}"
 
 
+def same_work(before: bytes, after: bytes) -> bool:
+    """Whether two files have the same operators on tensors of the same shapes and types.
+
+    They take the same time, so that what is measured beyond it is other load on the device.
+
+    Raises:
+        UserError: one of them cannot be read.
+
+    """
+
+    def work(content: bytes) -> tuple[object, ...]:
+        graph = Graph(content)
+        options = [repr(graph.options(one.index)) for one in graph.operators]
+        tensors = [(one.shape, one.dtype, len(one.scales), one.axis) for one in graph.tensors]
+        return tuple(graph.operators), options, tensors
+
+    return work(before) == work(after)
+
+
 def measure(
     device: Device,
     before: Path,
@@ -91,7 +118,7 @@ def measure(
                 session.submit(batch).result().busy_seconds / BATCH
                 for session, batch in zip((first, second), given, strict=True)
             )
-            for _ in range(batches + 1)
+            for _ in _turns(batches + 1)
         ][1:]  # the first of each warms up
     return Cost(
         profile.name,
@@ -101,3 +128,9 @@ def measure(
         median(other for _, other in times),
         median(other / one for one, other in times),
     )
+
+
+def _turns(least: int) -> Iterator[int]:
+    """Count turns until there are enough of them and they took long enough."""
+    until = monotonic() + LEAST_SECONDS
+    yield from takewhile(lambda turn: turn < least or monotonic() < until, count())
