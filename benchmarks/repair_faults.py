@@ -1,0 +1,203 @@
+"""Faults planted in compressed files, and whether `edgeflare repair` mends them.
+
+    python benchmarks/repair_faults.py PAIRS_FOLDER --images NAME=NPZ … --out runs/faults
+
+For each pair that --images names, --count faults are drawn: one layer's scales wrong, one bias
+zeroed, one channel's weights clipped, one range clipped by a bad calibration. A fault counts where
+at least half as many more of the images deviate with it; else another one is drawn. A repair mends
+it where the repaired file has at most a tenth or 3 deviations more than the healthy one. The layer
+is named by what `edgeflare explain` finds on deviating images, by majority. Repairs are kept in
+--out, and none is made twice. The tables are Markdown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from itertools import cycle
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
+
+from edgeflare.campaign.opened_pair import OpenedPair, open_pair
+from edgeflare.core.arm import Arm
+from edgeflare.core.goal import Goal
+from edgeflare.devices.profile_lookup import find_profile
+from edgeflare.diagnose.compression_localization import CompressionLocalizer
+from edgeflare.errors import EdgeFlareError
+from edgeflare.models.model_probe import HostProbe
+from edgeflare.models.pair import load_pair
+from edgeflare.models.tflite_graph import Graph
+from edgeflare.repair.judging.candidate_model import open_candidate
+from edgeflare.repair.judging.judged_inputs import JudgedSet, fresh_set
+from edgeflare.repair.judging.judgement import figures
+from edgeflare.run.plan import Plan
+from quantization_faults import FAULTS, QuantizationFault, drawn_fault
+
+WAYS = {
+    "in-place": ("--in-place",),
+    "int8-only": ("--target", "int8-only"),
+    "float": ("--target", "float"),
+}
+RISE = 1.5
+"""Times as many images deviate with a fault as without, at least."""
+
+EXPLAINED = 15
+"""Deviating images whose layers are looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Images:
+    """A pair, and the images that its files are judged by."""
+
+    folder: Path
+    opened: OpenedPair
+    fresh: JudgedSet
+
+    def deviating(self, content: bytes) -> list[int]:
+        """Return the positions of the images on which a file decides unlike the original."""
+        with open_candidate(content, self.opened) as model:
+            answers = model.answers(self.fresh.images, self.fresh.seed_ids.tolist())
+        pairs = enumerate(zip(self.fresh.original, answers, strict=True))
+        return [at for at, (wanted, made) in pairs if wanted.differs(made)]
+
+    @property
+    def healthy(self) -> int:
+        """How many deviate with the file as it is."""
+        return figures(self.fresh.original, self.fresh.before, None).deviating
+
+
+def main() -> int:
+    arguments = parse()
+    ways = " | ".join(f"{way}: chosen | dev | mended" for way in arguments.ways)
+    for setting in arguments.images:
+        name, _, path = setting.partition("=")
+        with ExitStack() as stack:
+            images = opened_images(arguments.folder / name, path, arguments, stack)
+            original = Path(str(images.opened.pair.original)).read_bytes()
+            print(f"**{name}**: {images.healthy} of {len(images.fresh.images):,} deviate\n")
+            print(f"| fault | operator | dev | named | {ways} |")
+            print("|---" * (4 + 3 * len(arguments.ways)) + "|", flush=True)
+            rng = np.random.default_rng(arguments.rng_seed)
+            for number, kind in zip(range(arguments.count), cycle(FAULTS), strict=False):
+                fault, positions = drawn(images, original, kind, rng)
+                cells = [
+                    f"{fault.kind} {fault.amount:.2f}",
+                    shown_operator(images, fault.operator),
+                    str(len(positions)),
+                    named(images, fault, original, positions[:EXPLAINED]),
+                ]
+                for way in arguments.ways:
+                    cells += mended(images, fault, arguments.out / name / f"{number}", way)
+                print(f"| {' | '.join(cells)} |", flush=True)
+            print()
+    return 0
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path, help="holds pair folders")
+    parser.add_argument("--images", nargs="+", required=True, help="NAME=NPZ, images of a pair")
+    parser.add_argument("--limit", type=int, default=4000, help="take the first so many images")
+    parser.add_argument("--count", type=int, default=6, help="faults of each pair")
+    parser.add_argument("--ways", nargs="+", default=["in-place"], choices=WAYS)
+    parser.add_argument("--rng-seed", type=int, default=0)
+    parser.add_argument("--device", default="emulated-xnnpack")
+    parser.add_argument("--out", type=Path, default=Path("runs/faults"))
+    return parser.parse_args()
+
+
+def opened_images(
+    folder: Path, path: str, arguments: argparse.Namespace, stack: ExitStack
+) -> Images:
+    pair, profile = load_pair(folder), find_profile(arguments.device)
+    plan = Plan("boundary", Goal(), (profile.name,), ensemble=(profile.kernels,))
+    opened = open_pair(pair, plan, [profile], stack)
+    loaded = opened.inputs.load(Path(path), arguments.limit)
+    return Images(folder, opened, fresh_set(opened, loaded))
+
+
+def drawn(
+    images: Images, original: bytes, kind: str, rng: np.random.Generator
+) -> tuple[QuantizationFault, list[int]]:
+    """Draw a fault with which enough more images deviate, and return the positions of all."""
+    content = images.opened.pair.compressed.read_bytes()
+    while True:
+        fault = drawn_fault(content, original, kind, rng)
+        positions = images.deviating(fault.content)
+        if len(positions) >= RISE * images.healthy:
+            return fault, positions
+
+
+def named(images: Images, fault: QuantizationFault, original: bytes, positions: list[int]) -> str:
+    """Return whether the layer is named, and else which one is."""
+    opened, fresh = images.opened, images.fresh
+    ids = fresh.seed_ids[positions].tolist()
+    given, real = (
+        opened.panel.rows(arm, fresh.images[positions], ids) for arm in (Arm.TWIN, Arm.ORIGINAL)
+    )
+    graph, there = Graph(fault.content), Graph(original)
+    shapes = graph.tensors[graph.inputs[0]].shape, there.tensors[there.inputs[0]].shape
+    votes: Counter[int | None] = Counter()
+    with (
+        HostProbe(fault.content, "builtin", capture=True) as probe,
+        closing(CompressionLocalizer(graph, there, original, opens)) as localizer,
+    ):
+        for row, other in zip(given, real, strict=True):
+            taken = np.ascontiguousarray(row.reshape(shapes[0]))
+            state = dict(zip(probe.made, probe.run([taken]), strict=True))
+            state[graph.inputs[0]] = taken
+            most = localizer.find(state, other.reshape(shapes[1])).most
+            votes[None if most is None else most.operator] += 1
+    operator, count = votes.most_common(1)[0]
+    if operator == fault.operator:
+        return f"yes, {count} of {len(positions)}"
+    return "no: " + ("none" if operator is None else shown_operator(images, operator))
+
+
+def opens(content: bytes, capture: bool) -> HostProbe:
+    return HostProbe(content, "builtin", capture=capture)
+
+
+def shown_operator(images: Images, operator: int) -> str:
+    one = Graph(images.opened.pair.compressed.read_bytes()).operators[operator]
+    return f"{operator} {one.name}"
+
+
+def mended(images: Images, fault: QuantizationFault, folder: Path, way: str) -> Iterator[str]:
+    """Repair a file with a fault; yield what was chosen, what deviates, whether it is mended."""
+    out = folder / way
+    if not (out / "repair.json").is_file():
+        folder.mkdir(parents=True, exist_ok=True)
+        file = folder / "fault.tflite"
+        file.write_bytes(fault.content)
+        command = ["repair", images.folder, "--compressed", file, "--out", out]
+        device = images.opened.devices[0].profile.name
+        said = [sys.executable, "-m", "edgeflare", *map(str, command), "--device", device]
+        subprocess.run([*said, *WAYS[way]], check=True, stdout=subprocess.DEVNULL)
+    document = json.loads((out / "repair.json").read_bytes())
+    content = fault.content
+    if document["written"]:
+        content = (out / "repaired.tflite").read_bytes()
+    count = len(images.deviating(content))
+    healthy = images.healthy
+    yield document["chosen"] if document["written"] else "nothing"
+    yield str(count)
+    yield "yes" if count <= max(1.1 * healthy, healthy + 3) else "no"
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except EdgeFlareError as error:
+        sys.exit(str(error))
