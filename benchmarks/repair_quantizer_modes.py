@@ -5,8 +5,8 @@
 For each pair that --images names, litert-quantizer makes a file of its original by each mode: int8
 weights and activations with the least and largest values, with its default calibration, which is a
 moving average, and with weights clipped by OCTAV and by MSE, which leaves a softmax in float; the
-last layer and the softmax in float ("selective"). They are judged by repair_methods.py, whose other options go through, such as
---files NAME=FILE for repairs. The tables are Markdown.
+last layer and the softmax in float ("selective"). They are judged by repair_methods.py, to which
+other options are passed on, such as --files NAME=FILE for repairs. The tables are Markdown.
 """
 
 from __future__ import annotations
