@@ -30,6 +30,7 @@ from edgeflare.repair.device_judgement import judged_on
 from edgeflare.repair.judging.judged_inputs import FRESH, TIGHT, WIDE
 from edgeflare.repair.judging.judgement import Judgement, SetAside, judged
 from edgeflare.repair.judging.sign_test import sign_test
+from edgeflare.trust.trust import granted
 from judged_images import JudgedImages, judged_images
 
 WAYS = {
@@ -103,13 +104,14 @@ def main() -> int:
     arguments = parse()
     images = dict(one.split("=", 1) for one in arguments.images)
     pools = [one.split(",") for one in arguments.pool]
+    trust = granted(arguments.trust)
     made = [one for name in images for one in repairs(name, arguments)]
     for device in arguments.device:
         print(f"**{device}**\n\n| {HEADER} | {MORE} |\n" + "|---" * 13 + "|", flush=True)
         rows = []
         for name, path in images.items():
             with ExitStack() as stack:
-                pair, profile = load_pair(arguments.folder / name), find_profile(device)
+                pair, profile = load_pair(arguments.folder / name), find_profile(device, trust)
                 judges = judged_images(pair, Path(path), profile, stack, limit=arguments.limit)
                 for one in made:
                     if one.pair == name:
@@ -131,6 +133,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--ways", nargs="+", default=list(WAYS), choices=WAYS)
     parser.add_argument("--rng-seeds", nargs="+", type=int, default=[0], help="of the repairs")
     parser.add_argument("--device", nargs="+", default=["emulated-xnnpack"])
+    parser.add_argument("--trust", action="store_true", help="of profiles in device_profiles/")
     parser.add_argument("--pool", nargs="+", default=[], help="NAME,NAME: pairs to add up")
     parser.add_argument("--out", type=Path, default=Path("runs/targets"))
     return parser.parse_args()
