@@ -10,6 +10,7 @@ import pytest
 from ai_edge_litert import schema_py_generated as schema
 
 from edgeflare.models.tflite_graph import Graph
+from edgeflare.repair.fitting import stepwise_execution
 from edgeflare.repair.fitting.stepwise_execution import StepwiseExecution
 from graph_writer import GraphWriter, write_state_model
 from networks import pair_of
@@ -48,6 +49,20 @@ def test_what_was_executed_keeps_its_constants_and_what_follows_has_the_new_ones
         state = whole(Graph(second_only), one[None], "builtin", second_only)
         assert (execution.values(given)[number] == state[given]).all()
         assert (state[given] != whole(both, one[None], "builtin", changed)[given]).any()
+
+
+def test_large_tensors_lie_in_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = Graph(COMPRESSED.read_bytes())
+    one = next(one for one in graph.layers if one.name == "FULLY_CONNECTED")
+    made = []
+    for most in (10**9, 0):
+        monkeypatch.setattr(stepwise_execution, "_IN_MEMORY", most)
+        execution = StepwiseExecution(graph, _INPUTS)
+        execution.advance(graph, one.index)
+        made.append(execution.values(one.inputs[0]))
+    assert isinstance(made[1], np.memmap)
+    assert not isinstance(made[0], np.memmap)
+    assert (made[0] == made[1]).all()
 
 
 def test_tensors_that_nothing_reads_any_more_are_dropped() -> None:

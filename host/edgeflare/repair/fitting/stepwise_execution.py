@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from math import prod
+from tempfile import TemporaryFile
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,12 +14,16 @@ from edgeflare.models.kernels import Kernels
 from edgeflare.models.model_probe import HostProbe, ProbeFailed
 from edgeflare.models.tflite_graph import Graph
 
+_IN_MEMORY = 2**26
+"""Bytes of a tensor on all inputs; a larger one lies in a file."""
+
 
 class StepwiseExecution:
     """The intermediate tensors of a network on many inputs, as far as it is executed.
 
     Each operator is executed once. Of the tensors, those are kept that operators read which are not
-    executed yet: memory holds their values on all inputs.
+    executed yet. Large ones lie in temporary files, so that memory does not have to hold their
+    values on all inputs.
     """
 
     def __init__(
@@ -84,7 +91,15 @@ class StepwiseExecution:
                         f"{graph.source} gave no answer on input {number}: {failed}"
                     ) from failed
                 if not made:
-                    made = [np.empty((count, *one.shape), one.dtype) for one in outputs]
+                    made = [_empty((count, *one.shape), one.dtype) for one in outputs]
                 for values, one in zip(made, outputs, strict=True):
                     values[number] = one
         return dict(zip(part.outputs, made, strict=True))
+
+
+def _empty(shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> NDArray[np.generic]:
+    """Return an array to be filled, in a file without a name where it is large."""
+    if prod(shape) * dtype.itemsize <= _IN_MEMORY:
+        return np.empty(shape, dtype)
+    with TemporaryFile(prefix="edgeflare-") as file:
+        return np.memmap(file, dtype, "w+", shape=shape)  # keeps the file open for itself
