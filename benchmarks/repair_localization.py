@@ -41,7 +41,7 @@ from edgeflare.repair.precision.localization import blamed
 from edgeflare.repair.precision.margin_comparison import MarginComparison
 from edgeflare.repair.precision.precision_candidates import localized_scores
 from edgeflare.repair.precision.promoted_models import PromotedModels
-from edgeflare.repair.repair_run import network_to_fit
+from edgeflare.repair.repair_run import fit_inputs, network_to_fit
 from edgeflare.run.plan import Plan
 from quantization_faults import FAULTS, drawn_fault
 
@@ -103,7 +103,8 @@ def judged_pair(folder: Path, arguments: argparse.Namespace, stack: ExitStack) -
     opened = open_pair(known, plan, [profile], stack)
     rng, labels = np.random.default_rng(arguments.rng_seed), known_labels(opened)
     split = split_seeds(labels, rng)
-    network = network_to_fit(opened, Path(str(known.original)).read_bytes(), labels, split, rng)
+    images, ids = fit_inputs(opened, labels, split, rng)
+    network = network_to_fit(opened, Path(str(known.original)).read_bytes(), images, ids)
     others = np.sort(np.concatenate([split.choose, split.judge]))
     sets = judged_sets(opened, labels, others, rng, arguments.count)
     return JudgedPair(opened, network, sets)
