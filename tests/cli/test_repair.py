@@ -5,6 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -137,8 +141,43 @@ def test_what_does_not_surely_gain_is_not_written(
     found = document(out)
     assert not found["written"]
     assert found["chosen"] is None
-    assert {path.name for path in out.iterdir()} == {"repair.json"}
+    assert {path.name for path in out.iterdir()} == {"repair.json", "candidates"}
     assert "No model is written" in said.out
+
+
+@pytest.mark.slow
+def test_a_stopped_repair_goes_on_with_what_it_tried(
+    example: Path, call: Call, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    arguments = ("repair", example, "--method", "rounding", "--out", out)
+    first = out / "candidates" / "rounding.json"
+    command = [sys.executable, "-m", "edgeflare", *map(str, arguments)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as started:
+        deadline = time.monotonic() + 600
+        while not first.exists() and started.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+        started.send_signal(signal.SIGINT)
+        _, err = started.communicate()
+    assert started.returncode == 130
+    assert err.rstrip().endswith("the same command with --resume goes on")
+    assert not (out / "repair.json").exists()
+    tried = json.loads(first.read_bytes())
+
+    said = call(*arguments, "--rng-seed", "1", "--resume")
+    assert said.code == 2
+    assert f"{out} holds a repair with another --rng-seed" in said.complaint()
+    said = call(*arguments, "--resume")
+
+    assert said.code == 0, said.err
+    found = document(out)
+    assert [one["name"] for one in found["candidates"]] == ["rounding", "ranges+rounding"]
+    kept = found["candidates"][0]["seconds"]
+    assert kept == round(tried[0]["tried"]["seconds"], 3)
+    assert all((out / one["file"]).is_file() for one in found["candidates"])
+    assert found["chosen"] is not None
+    content = (out / "repaired.tflite").read_bytes()
+    assert content == (out / "candidates" / f"{found['chosen']}.tflite").read_bytes()
 
 
 @pytest.mark.slow
@@ -190,18 +229,6 @@ def test_options_that_do_not_go_together(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.slow
-def test_limits_that_exclude_everything_name_the_nearest(
-    example: Path, call: Call, tmp_path: Path
-) -> None:
-    limits = ("--method", "precision", "--max-size", "+0%")
-    said = call("repair", example, *limits, "--out", tmp_path / "out")
-    assert said.code == 2
-    line = said.err.splitlines()[-1]
-    assert line.startswith("edgeflare: the limits exclude every candidate: float-head needs ")
-    assert "--max-size +" in line
-
-
 def test_pairs_of_other_kinds_are_refused(call: Call, tmp_path: Path) -> None:
     for name in ("spoken_words", "face_detection"):
         said = call("repair", ROOT / "examples" / name, "--out", tmp_path / "out")
@@ -230,7 +257,10 @@ def test_a_folder_that_is_not_empty(finished: Any, call: Call, tmp_path: Path) -
     said = call("repair", finished.folder, "--out", tmp_path)
 
     assert said.code == 2
-    assert said.complaint() == f"{tmp_path} is not empty: name another folder with --out"
+    assert said.complaint() == (
+        f"{tmp_path} is not empty: go on with the repair in it with --resume, or name another"
+        " folder with --out"
+    )
 
 
 def test_no_run(call: Call, tmp_path: Path) -> None:

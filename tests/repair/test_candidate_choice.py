@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -20,9 +22,12 @@ from edgeflare.repair.judging.judged_inputs import JudgedSet
 from edgeflare.repair.repair_cost import Cost
 from edgeflare.repair.repair_progress import StepProgress
 from edgeflare.repair.repair_request import RepairRequest
+from edgeflare.repair.stored_candidates import StoredCandidates
 from fitted_networks import judged
 from judgements import judgement
 from tampering import COMPRESSED
+
+REQUEST = RepairRequest("auto", "float", False, None, None, None)
 
 
 def same(_progress: StepProgress) -> Sequence[RepairCandidate]:
@@ -40,11 +45,13 @@ def nothing(_progress: StepProgress) -> Sequence[RepairCandidate]:
 def choice(
     opened: OpenedPair,
     sets: Mapping[str, JudgedSet],
+    folder: Path,
     max_size: str | None = None,
     max_latency: str | None = None,
 ) -> CandidateChoice:
-    request = RepairRequest("auto", "float", False, max_size, max_latency, None)
-    return CandidateChoice(opened, request, sets, lambda _name, _done, _total: None)
+    request = replace(REQUEST, max_size=max_size, max_latency=max_latency)
+    stored = StoredCandidates(folder, {}, resume=False)
+    return CandidateChoice(opened, request, sets, stored, lambda _name, _done, _total: None)
 
 
 def test_a_gain_is_sure_where_chance_does_not_explain_it() -> None:
@@ -56,14 +63,14 @@ def test_a_gain_is_sure_where_chance_does_not_explain_it() -> None:
 
 @pytest.mark.slow
 def test_what_cannot_be_made_is_set_aside_beside_others(
-    opened: OpenedPair, sets: Mapping[str, JudgedSet]
+    opened: OpenedPair, sets: Mapping[str, JudgedSet], tmp_path: Path
 ) -> None:
     makers = [
         CandidateMaker("same", "bias", same),
         CandidateMaker("refused", "ranges", refused),
         CandidateMaker("shifts", "shifts", nothing),
     ]
-    tried, chosen = choice(opened, sets).best(makers)
+    tried, chosen = choice(opened, sets, tmp_path).best(makers)
     assert chosen is None
     assert [one.name for one in tried] == ["same", "refused", "shifts"]
     assert tried[0].judgement is not None
@@ -77,12 +84,12 @@ def test_what_cannot_be_made_is_set_aside_beside_others(
 
 @pytest.mark.slow
 def test_where_nothing_can_be_made_the_first_reason_is_an_error(
-    opened: OpenedPair, sets: Mapping[str, JudgedSet]
+    opened: OpenedPair, sets: Mapping[str, JudgedSet], tmp_path: Path
 ) -> None:
     makers = [CandidateMaker(name, "shifts", refused) for name in ("one", "two")]
     with pytest.raises(UserError, match=r"^the run has 3 triggering inputs$"):
-        choice(opened, sets).best(makers)
-    tried, _ = choice(opened, sets).best([CandidateMaker("shifts", "shifts", nothing)])
+        choice(opened, sets, tmp_path).best(makers)
+    tried, _ = choice(opened, sets, tmp_path).best([CandidateMaker("shifts", "shifts", nothing)])
     assert tried[0].set_aside == "no shift gains anything"
 
 
@@ -99,11 +106,11 @@ def made(
 
 @pytest.mark.slow
 def test_all_candidates_of_a_plan_are_judged_with_their_cost(
-    opened: OpenedPair, sets: Mapping[str, JudgedSet]
+    opened: OpenedPair, sets: Mapping[str, JudgedSet], tmp_path: Path
 ) -> None:
     network = judged("example").network
     same, original = ("same", network.content), ("original", network.original)
-    tried, best = choice(opened, sets, "+200%").best(
+    tried, best = choice(opened, sets, tmp_path, "+200%").best(
         [
             made([same, original], "precision"),
             made([("needless", network.content)], "bias", instead_of="precision"),
@@ -119,14 +126,42 @@ def test_all_candidates_of_a_plan_are_judged_with_their_cost(
 
 
 @pytest.mark.slow
+def test_limits_that_exclude_everything_name_the_nearest(
+    opened: OpenedPair, sets: Mapping[str, JudgedSet], tmp_path: Path
+) -> None:
+    original = judged("example").network.original
+    limited = choice(opened, sets, tmp_path, max_size="+0%")
+    says = r"the limits exclude every candidate: original needs --max-size \+\d"
+    with pytest.raises(UserError, match=says):
+        limited.best([made([("original", original)], "precision")])
+
+
+@pytest.mark.slow
+def test_what_was_tried_is_not_tried_again(
+    opened: OpenedPair, sets: Mapping[str, JudgedSet], tmp_path: Path
+) -> None:
+    content = judged("example").network.content
+    before, _ = choice(opened, sets, tmp_path).best([made([("same", content)], "bias")])
+    stored = StoredCandidates(tmp_path, {}, resume=True)
+    again = CandidateChoice(opened, REQUEST, sets, stored, lambda _name, _done, _total: None)
+    makers = [CandidateMaker("same", "bias", refused), made([("other", content)], "ranges")]
+    after, _ = again.best(makers)
+    assert after[:1] == before
+    assert [one.name for one in after] == ["same", "other"]
+
+
+@pytest.mark.slow
 def test_time_excludes_no_candidate_with_the_operators_of_the_model_before(
-    opened: OpenedPair, sets: Mapping[str, JudgedSet], monkeypatch: pytest.MonkeyPatch
+    opened: OpenedPair,
+    sets: Mapping[str, JudgedSet],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """On a busy device it seems to take longer."""
     slow = Cost("emulated-xnnpack", 1, 1, 1.0, 2.0, 2.0)
     monkeypatch.setattr(candidate_choice, "cost_on", lambda *_: slow)
     network = judged("example").network
-    limited = choice(opened, sets, max_latency="+5%")
+    limited = choice(opened, sets, tmp_path, max_latency="+5%")
     tried, _ = limited.best([made([("same", network.content)], "bias")])
     assert [(one.ratio, one.set_aside) for one in tried] == [(2.0, None)]
     with pytest.raises(UserError, match=r"--max-latency \+100%"):

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from edgeflare.bench.bench_runs import check_folder
 from edgeflare.cli import moved_models, run_options
 from edgeflare.cli.completion import complete_device, complete_run
 from edgeflare.cli.console import Console
@@ -20,7 +21,7 @@ from edgeflare.cli.quiet import Quiet, result
 from edgeflare.core.goal import Find, Goal
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profiles
-from edgeflare.errors import UserError
+from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.models.pair_file import FILE, Settings
 from edgeflare.models.pair_interface import PairInterface
@@ -149,6 +150,10 @@ Again = Annotated[
         "side.",
     ),
 ]
+Resume = Annotated[
+    bool,
+    typer.Option("--resume", help="Go on with the repair in DIR; candidates that were tried stay."),
+]
 Ensemble = Annotated[
     str | None,
     typer.Option(
@@ -174,6 +179,7 @@ def repair(
     mixture: MixtureOf = None,
     again: Again = False,
     ensemble: Ensemble = None,
+    resume: Resume = False,
     original: moved_models.Original = None,
     compressed: moved_models.Compressed = None,
     trust: run_options.Trust = False,
@@ -187,9 +193,10 @@ def repair(
     DIR/repair.json is written either way. Needs the extra `repair`.
 
     Exit codes: 0 done, with a repaired model or without; 2 the command has to be corrected; 3 a
-    device, a process or a disk failed; 130 Ctrl-C.
+    device, a process or a disk failed; 130 Ctrl-C. After 3 and 130 the same command with --resume
+    goes on.
     """
-    _check_folder(out)
+    check_folder(out, resume=resume, holds="repair")
     request = RepairRequest(
         *(method, target, in_place, max_size, max_latency, test, rng_seed),
         shifts=_shift_request(rounds, mixture),
@@ -208,14 +215,16 @@ def repair(
         pair = load_pair(source, given, decided)
         require_image_classifier(pair.interface, pair.name)
         profiles = find_profiles(device or ["emulated-builtin"], decided)
-        return INTERRUPTED if _repair(pair, None, profiles, request, out) is None else 0
+        return (
+            INTERRUPTED if _repair(pair, None, profiles, request, out, resume=resume) is None else 0
+        )
     past = PastRun.open(source)
     require_image_classifier(PairInterface.from_json(past.header.pair), str(past.directory.path))
     pair = require_same_seeds(past, past.pair(original, compressed))
     profiles = past.profiles(device, decided)
     if again:
         _require_same_search(past, device, ensemble)
-    repaired = _repair(pair, past, profiles, request, out)
+    repaired = _repair(pair, past, profiles, request, out, resume=resume)
     if not again or repaired is None or not repaired["written"]:
         return INTERRUPTED if repaired is None else 0
     after = replace(pair, compressed=out / MODEL)
@@ -228,6 +237,8 @@ def _repair(
     profiles: Sequence[Profile],
     request: RepairRequest,
     out: Path,
+    *,
+    resume: bool,
 ) -> dict[str, Any] | None:
     """Repair a pair, and return the document; None where stopped."""
     if shifts_alone(pair, past, request):
@@ -245,7 +256,10 @@ def _repair(
         elsewhere=(),
     )
     found = _worked(
-        out, lambda progress: repair_pair(pair, past, plan, profiles, request, progress)
+        out,
+        lambda progress: repair_pair(
+            pair, past, plan, profiles, request, out, progress, resume=resume
+        ),
     )
     if found is None:
         return None
@@ -261,13 +275,23 @@ def _repair(
 
 
 def _worked(out: Path, work: Callable[[ReportProgress], RepairOutcome]) -> RepairOutcome | None:
-    """Return what work makes, its progress shown; None where Ctrl-C stopped it."""
+    """Return what work makes, its progress shown; None where Ctrl-C stopped it.
+
+    Raises:
+        InfrastructureError: as the work raises it, with how to go on.
+
+    """
     try:
         with as_ctrl_c(), observe(Console(stderr=True)) as observer:
             return work(observer.worked)
     except KeyboardInterrupt:
-        sys.stderr.write(f"edgeflare: stopped: nothing is written to {out}\n")
+        sys.stderr.write(
+            f"edgeflare: stopped: the candidates that were tried are in {out}, no model is chosen;"
+            " the same command with --resume goes on\n"
+        )
         return None
+    except InfrastructureError as error:
+        raise InfrastructureError(f"{error}; the same command with --resume goes on") from error
 
 
 def _is_pair(source: Path) -> bool:
@@ -306,13 +330,6 @@ def _search_again(
     write_document(out, document)
     print_repaired_search(Console(), document)
     return INTERRUPTED if after.stopped_by == "interrupt" else 0
-
-
-def _check_folder(out: Path) -> None:
-    if out.exists() and not out.is_dir():
-        raise UserError(f"{out} is a file: name a folder with --out")
-    if out.is_dir() and any(out.iterdir()):
-        raise UserError(f"{out} is not empty: name another folder with --out")
 
 
 def _shift_request(rounds: int | None, mixture: str | None) -> ShiftRequest:

@@ -23,6 +23,7 @@ from edgeflare.repair.repair_cost import BATCHES, FEW_BATCHES, Cost, same_work
 from edgeflare.repair.repair_outcome import TriedCandidate
 from edgeflare.repair.repair_progress import ReportProgress
 from edgeflare.repair.repair_request import RepairRequest
+from edgeflare.repair.stored_candidates import StoredCandidates, Tried
 
 SURE = 0.05
 """The p value below which more inputs are mended than broken not by chance."""
@@ -36,6 +37,7 @@ class CandidateChoice:
         opened: the pair and its devices.
         request: the settings of the repair.
         sets: the inputs to choose by, by the name of the set.
+        stored: the candidates that were tried before, and those that are tried now.
         progress: is called as the steps go on.
 
     """
@@ -43,6 +45,7 @@ class CandidateChoice:
     opened: OpenedPair
     request: RepairRequest
     sets: Mapping[str, JudgedSet]
+    stored: StoredCandidates
     progress: ReportProgress
 
     def best(
@@ -63,7 +66,7 @@ class CandidateChoice:
             self.progress("candidates", number, len(makers))
             if maker.instead_of in judged_methods:
                 continue
-            for candidate, result in self._tried(maker):
+            for candidate, result in self._stored_or_tried(maker):
                 tried.append(result)
                 if candidate is None or result.judgement is None:
                     continue
@@ -81,9 +84,15 @@ class CandidateChoice:
         images = next(iter(self.sets.values())).images
         return cost_on(self.opened.devices[0], candidate.content, self.opened, images, batches)
 
-    def _tried(
-        self, maker: CandidateMaker
-    ) -> Iterator[tuple[RepairCandidate | None, TriedCandidate]]:
+    def _stored_or_tried(self, maker: CandidateMaker) -> Sequence[Tried]:
+        """Return what came of a plan: what is stored of it, or what is stored now."""
+        stored = self.stored.read(maker.name)
+        if stored is None:
+            stored = list(self._tried(maker))
+            self.stored.write(maker.name, stored)
+        return stored
+
+    def _tried(self, maker: CandidateMaker) -> Iterator[Tried]:
         """Make and judge candidates; one that fails is set aside, and others are tried."""
         begun = time.monotonic()
         try:
@@ -100,9 +109,7 @@ class CandidateChoice:
             size = len(one.content)
             yield self._judged(one, TriedCandidate(one.name, seconds, size, details=one.details))
 
-    def _judged(
-        self, candidate: RepairCandidate, made: TriedCandidate
-    ) -> tuple[RepairCandidate | None, TriedCandidate]:
+    def _judged(self, candidate: RepairCandidate, made: TriedCandidate) -> Tried:
         """Judge a candidate, or set it aside where limits, kernels or devices refuse it."""
         needed = self._size_needed(candidate)
         if needed is not None:

@@ -19,6 +19,7 @@ from edgeflare.repair.pareto_front import pareto_front
 from edgeflare.repair.repair_outcome import OnDevice, RepairOutcome, TriedCandidate
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.repair.repaired_pair import MODEL, RECIPE
+from edgeflare.repair.stored_candidates import FOLDER, file_of
 from edgeflare.replay.past_run import PastRun
 
 SCHEMA = "edgeflare.repair/v2"
@@ -47,15 +48,7 @@ def repair_document(
         "run": None if past is None else str(past.directory.path),
         "devices": list(outcome.provenance),
         "classes": list(pair.classes),
-        "request": {
-            "method": request.method,
-            "target": request.target,
-            "in_place": request.in_place,
-            "max_size": request.max_size,
-            "max_latency": request.max_latency,
-            "test": None if request.test is None else str(request.test),
-            "rng_seed": request.rng_seed,
-        },
+        "request": request.to_json(),
         "seeds": dict(outcome.seeds),
         "candidates": [_tried(one) for one in outcome.tried],
         "front": pareto_front(
@@ -81,6 +74,7 @@ def _tried(one: TriedCandidate) -> dict[str, Any]:
     return {
         "name": one.name,
         "seconds": round(one.seconds, 3),
+        "file": None if judgement is None else f"{FOLDER}/{file_of(one.name)}",
         "bytes": one.size,
         "latency_ratio": one.ratio,
         "score": None if judgement is None else judgement.score,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Any
 
 from edgeflare.repair.candidate_plans import Method, Target
 from edgeflare.repair.cost_limits import CostLimit, latency_limit, size_limit
@@ -52,3 +53,9 @@ class RepairRequest:
     def latency_limit(self) -> CostLimit | None:
         """The limit of the time for an inference."""
         return None if self.max_latency is None else latency_limit(self.max_latency)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the settings as plain JSON values; those of shifts are not among them."""
+        settings = {one.name: getattr(self, one.name) for one in fields(self)}
+        del settings["shifts"]
+        return {**settings, "test": None if self.test is None else str(self.test)}

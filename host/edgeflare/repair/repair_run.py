@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare import __version__
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
 from edgeflare.core.arm import Arm
+from edgeflare.core.seeds import Seeds
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
-from edgeflare.repair.candidate_choice import CandidateChoice, mended_and_broken, surely_gains
+from edgeflare.repair.candidate_choice import CandidateChoice
 from edgeflare.repair.candidate_plans import (
     CandidateMaker,
+    CandidatePlan,
     RepairCandidate,
     allows_shifts,
     candidate_plans,
@@ -33,8 +38,6 @@ from edgeflare.repair.judging.judged_inputs import (
     original_label_of,
 )
 from edgeflare.repair.judging.judgement import (
-    SCORED,
-    Judgement,
     SetAside,
     candidate_answers,
     compared,
@@ -45,7 +48,9 @@ from edgeflare.repair.judging.shown_inputs import shown_inputs
 from edgeflare.repair.repair_outcome import OnDevice, RepairOutcome
 from edgeflare.repair.repair_progress import ReportProgress
 from edgeflare.repair.repair_request import RepairRequest
+from edgeflare.repair.repair_verdict import verdict
 from edgeflare.repair.shifts.shift_candidate import shift_maker
+from edgeflare.repair.stored_candidates import StoredCandidates
 from edgeflare.replay.past_run import PastRun
 from edgeflare.run.plan import Plan
 
@@ -63,12 +68,16 @@ def repair_pair(
     plan: Plan,
     profiles: Sequence[Profile],
     request: RepairRequest,
+    folder: Path,
     progress: ReportProgress,
+    *,
+    resume: bool = False,
 ) -> RepairOutcome:
-    """Try the candidates that are allowed, choose the best, and judge it; nothing is written.
+    """Try the candidates that are allowed, choose the best, and judge it.
 
     Seeds are divided: three fifths fit, one chooses, one judges. So nothing is chosen on what
     judges it. Candidates are judged on the host's kernels, the chosen one on each device too.
+    The candidates that are tried are written, and nothing else.
 
     Args:
         pair: a classifier of images; with a run, all its seeds.
@@ -77,92 +86,79 @@ def repair_pair(
         plan: says which devices and kernel sets are opened.
         profiles: the devices.
         request: the settings.
+        folder: where candidates are stored; see `StoredCandidates`.
         progress: is called as the steps go on.
+        resume: whether candidates that the folder holds were tried already.
 
     Raises:
         UserError: the request allows nothing, the pair has no fitting original or too few seeds,
-            or no candidate can be made of its models.
+            no candidate can be made of its models, or the folder holds another repair.
         InfrastructureError: a device or a worker process is lost for good.
 
     """
     plans = candidate_plans(request.method, request.target, in_place=request.in_place)
     original = _original(pair, past, request)
-    rng = np.random.default_rng(request.rng_seed)
     with ExitStack() as stack:
         opened = open_pair(pair, plan, profiles, stack)
         _require_seeds(opened)
         fresh = None if request.test is None else opened.inputs.load(request.test, None)
-        labels = known_labels(opened)
-        split = split_seeds(labels, rng)
-        images, ids = fit_inputs(opened, labels, split, rng)
-        choose, judge = (
-            judged_sets(opened, labels, rows, rng, progress=partial(progress, name))
-            for name, rows in (("inputs to choose", split.choose), ("to judge", split.judge))
-        )
-        if fresh is not None:
-            judge[FRESH] = fresh_set(opened, fresh)
-        makers: list[CandidateMaker] = []
-        if original is not None:
-            network = network_to_fit(opened, original, images, ids)
-            makers += [one.of(network) for one in plans]
-        if past is not None and _tries_shifts(past, request):
-            makers.append(shift_maker(past, opened, split.fit, request.shifts, request.rng_seed))
-        choice = CandidateChoice(opened, request, choose, progress)
-        tried, chosen = choice.best(makers)
-        seeds = {name: len(getattr(split, name)) for name in ("fit", "choose", "judge")}
-        provenance = [
-            {"name": device.profile.name, "provenance": device.provenance.to_json()}
-            for device in opened.devices
-        ]
-        if chosen is None:
-            why = "no candidate surely gains on the inputs to choose by"
-            return RepairOutcome(seeds, tried, None, None, (), None, False, why, provenance)
-        after = candidate_answers(chosen.content, opened, judge)
-        if isinstance(after, SetAside):
-            why = f"{chosen.name} is set aside on the inputs that judge: {after.reason}"
-            return RepairOutcome(seeds, tried, chosen, None, (), None, False, why, provenance)
-        judgement, shown = compared(judge, after), shown_inputs(judge, after)
-        devices = _on_devices(opened, chosen, judge, progress)
-        cost = choice.cost(chosen)
-        written, why = verdict(judgement, devices)
+        stored = StoredCandidates(folder, _about(opened, past, request), resume=resume)
+        try:
+            return _repaired(opened, past, request, plans, original, fresh, stored, progress)
+        except UserError:
+            if not resume:
+                stored.remove()
+            raise
+
+
+def _repaired(
+    opened: OpenedPair,
+    past: PastRun | None,
+    request: RepairRequest,
+    plans: Sequence[CandidatePlan],
+    original: bytes | None,
+    fresh: Seeds | None,
+    stored: StoredCandidates,
+    progress: ReportProgress,
+) -> RepairOutcome:
+    """Make the inputs, try the candidates, and judge the best one."""
+    rng = np.random.default_rng(request.rng_seed)
+    labels = known_labels(opened)
+    split = split_seeds(labels, rng)
+    images, ids = fit_inputs(opened, labels, split, rng)
+    choose, judge = (
+        judged_sets(opened, labels, rows, rng, progress=partial(progress, name))
+        for name, rows in (("inputs to choose", split.choose), ("to judge", split.judge))
+    )
+    if fresh is not None:
+        judge[FRESH] = fresh_set(opened, fresh)
+    makers: list[CandidateMaker] = []
+    if original is not None:
+        network = network_to_fit(opened, original, images, ids)
+        makers += [one.of(network) for one in plans]
+    if past is not None and _tries_shifts(past, request):
+        makers.append(shift_maker(past, opened, split.fit, request.shifts, request.rng_seed))
+    choice = CandidateChoice(opened, request, choose, stored, progress)
+    tried, chosen = choice.best(makers)
+    seeds = {name: len(getattr(split, name)) for name in ("fit", "choose", "judge")}
+    provenance = [
+        {"name": device.profile.name, "provenance": device.provenance.to_json()}
+        for device in opened.devices
+    ]
+    if chosen is None:
+        why = "no candidate surely gains on the inputs to choose by"
+        return RepairOutcome(seeds, tried, None, None, (), None, False, why, provenance)
+    after = candidate_answers(chosen.content, opened, judge)
+    if isinstance(after, SetAside):
+        why = f"{chosen.name} is set aside on the inputs that judge: {after.reason}"
+        return RepairOutcome(seeds, tried, chosen, None, (), None, False, why, provenance)
+    judgement, shown = compared(judge, after), shown_inputs(judge, after)
+    devices = _on_devices(opened, chosen, judge, progress)
+    cost = choice.cost(chosen)
+    written, why = verdict(judgement, devices)
     return RepairOutcome(
         seeds, tried, chosen, judgement, devices, cost, written, why, provenance, shown
     )
-
-
-def verdict(judgement: Judgement, devices: Sequence[OnDevice]) -> tuple[bool, str]:
-    """Say whether the chosen candidate is to be written, and why.
-
-    Args:
-        judgement: on inputs that nothing was chosen on.
-        devices: the same inputs on each device.
-
-    """
-    mended, broken = mended_and_broken(judgement)
-    before, after = (
-        sum(figures[name].deviating for name in SCORED)
-        for figures in (judgement.before, judgement.after)
-    )
-    said = f"{before:,} held-out inputs near the boundary deviate before and {after:,} after"
-    if not surely_gains(judgement):
-        return False, (
-            f"the chosen candidate does not surely gain on held-out inputs: {said}, {mended:,} are"
-            f" mended and {broken:,} broken"
-        )
-    if FRESH in judgement.after:
-        old, new = (one[FRESH].deviating for one in (judgement.before, judgement.after))
-        if new > old:
-            return False, f"on fresh data {new:,} inputs would deviate instead of {old:,}"
-    for one in devices:
-        old, new = (
-            sum(figures.deviating for figures in side.values()) for side in (one.before, one.after)
-        )
-        if new >= old:
-            return (
-                False,
-                f"on {one.device} {new:,} held-out inputs would deviate instead of {old:,}",
-            )
-    return True, said
 
 
 def _on_devices(
@@ -178,6 +174,19 @@ def _on_devices(
         found.append(judged_on(device, chosen.content, opened, sets))
     progress("devices", len(found), len(found))
     return found
+
+
+def _about(opened: OpenedPair, past: PastRun | None, request: RepairRequest) -> dict[str, Any]:
+    """Return what has to be the same where a repair goes on, as plain JSON values."""
+    return {
+        "version": __version__,
+        "pair": opened.pair.fingerprint(),
+        "run": None if past is None else str(past.directory.path),
+        "device": [device.profile.name for device in opened.devices],
+        **{f"--{name.replace('_', '-')}": value for name, value in request.to_json().items()},
+        "--rounds": request.shifts.rounds,
+        "--mixture": asdict(request.shifts.mixture),
+    }
 
 
 def fit_inputs(

@@ -20,7 +20,8 @@ from edgeflare.models.kernels import Kernels
 from edgeflare.models.pair import Pair
 from edgeflare.models.pair_interface import PairInterface
 from edgeflare.replay.past_run import PastRun
-from edgeflare.run.begin_or_resume import begin_run
+from edgeflare.run.begin_or_resume import begin_run, resume_run
+from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDocument
 
 FOLDER = "again"
@@ -92,6 +93,8 @@ def search_again(
 ) -> RunDocument:
     """Search a repaired model with the run's strategy, run seed, budget, seeds and devices.
 
+    A search that was stopped before goes on.
+
     Args:
         past: the run.
         pair: with its seeds, and the repaired model as the compressed one.
@@ -108,7 +111,10 @@ def search_again(
     with ExitStack() as stack:
         opened = open_pair(pair, plan, profiles, stack)
         header = describe_run(opened, plan)
-        _, journal = begin_run(out, header, len(opened.seeds), overwrite=False)
+        if RunDirectory(out).journal.exists():
+            _, journal = resume_run(out, header)
+        else:
+            _, journal = begin_run(out, header, len(opened.seeds), overwrite=False)
         stack.callback(journal.close)
         with watch() as observer:
             return run_recorded_campaign(

@@ -1,4 +1,4 @@
-"""Tests of edgeflare.repair.repair_run: when a repaired model is written."""
+"""Tests of edgeflare.repair.repair_verdict: when a repaired model is written."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from edgeflare.repair.judging.judged_inputs import FRESH, TIGHT
 from edgeflare.repair.repair_outcome import OnDevice
-from edgeflare.repair.repair_run import verdict
+from edgeflare.repair.repair_verdict import verdict
 from judgements import figures, judgement
 
 
