@@ -18,7 +18,8 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-from edgeflare.repair import repair_document
+from edgeflare.repair import repair_document, repair_run
+from edgeflare.repair.candidate_plans import candidate_plans
 
 pytest.importorskip("litert_quantizer")
 
@@ -104,13 +105,47 @@ def test_the_folder_is_a_pair_to_search(repaired: tuple[Path, Any], call: Call) 
     assert "0 of the first 2 seeds already deviate" in said.out
 
 
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory, example: Path, call: Call) -> Path:
+    """A run of all seeds of the example, with few findings."""
+    folder = tmp_path_factory.mktemp("searched") / "run"
+    options = ("--max-queries", "6", "--shrink", "0", "--fail-on", "none")
+    assert call("search", example, *RANGES[2:], *options, "--out", folder).code == 0
+    return folder
+
+
+@pytest.mark.slow
+def test_auto_tries_shifts_of_a_run_last_and_passes_over_too_few_triggers(
+    run: Path, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bias = candidate_plans("bias", "float", in_place=False)
+    monkeypatch.setattr(repair_run, "candidate_plans", lambda *_, **__: bias)  # others are slow
+    out = tmp_path / "out"
+    said = call("repair", run, "--out", out)
+    assert said.code == 0, said.err
+    first, last = document(out)["candidates"]
+    assert (first["name"], last["name"]) == ("bias", "shifts")
+    assert first["score"] is not None
+    assert "triggering inputs from the seeds to fit with, and the 5 folds" in last["set_aside"]
+
+
+@pytest.mark.slow
+def test_too_few_triggers_are_an_error_where_only_shifts_are_asked_for(
+    run: Path, call: Call, tmp_path: Path
+) -> None:
+    said = call("repair", run, "--method", "shifts", "--out", tmp_path / "out")
+    assert said.code == 2
+    line = said.err.splitlines()[-1]
+    assert f"edgeflare: {run} has " in line
+    assert "the 5 folds of shifts need at least 25: search from more seeds" in line
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.slow
 def test_a_run_gives_the_same_model_which_is_searched_again(
-    repaired: tuple[Path, Any], example: Path, call: Call, tmp_path: Path
+    repaired: tuple[Path, Any], run: Path, call: Call, tmp_path: Path
 ) -> None:
-    run, out = tmp_path / "run", tmp_path / "out"
-    options = ("--max-queries", "6", "--shrink", "0", "--fail-on", "none")
-    assert call("search", example, *RANGES[2:], *options, "--out", run).code == 0
+    out = tmp_path / "out"
 
     said = call("repair", run, *RANGES[:2], "--search-again", "--out", out)
 
@@ -122,10 +157,10 @@ def test_a_run_gives_the_same_model_which_is_searched_again(
     again = after["again"]
     assert (again["strategy"], again["stopped_by"]) == ("boundary", None)
     for figures, folder in (("before", run), ("after", out / "again")):
-        totals = json.loads((folder / "run.json").read_bytes())["totals"]
-        assert again[figures] == {key: totals[key] for key in again[figures]}
+        searched = json.loads((folder / "run.json").read_bytes())
+        assert again[figures] == {key: searched["totals"][key] for key in again[figures]}
         assert again[figures]["seeds"] == 200
-    assert again["after"]["findings"] != again["before"]["findings"]
+    assert searched["pair"]["sha256"]["compressed"] == after["repaired"]["sha256"]
     assert "searched again" in said.out
 
 
