@@ -129,11 +129,11 @@ def test_all_candidates_of_a_plan_are_judged_with_their_cost(
 def test_limits_that_exclude_everything_name_the_nearest(
     opened: OpenedPair, sets: Mapping[str, JudgedSet], tmp_path: Path
 ) -> None:
-    original = judged("example").network.original
+    larger = judged("example").network.original
     limited = choice(opened, sets, tmp_path, max_size="+0%")
-    says = r"the limits exclude every candidate: original needs --max-size \+\d"
+    says = r"^the limits exclude every candidate: larger needs --max-size \+[\d.]+%$"
     with pytest.raises(UserError, match=says):
-        limited.best([made([("original", original)], "precision")])
+        limited.best([made([("largest", larger + bytes(100)), ("larger", larger)], "precision")])
 
 
 @pytest.mark.slow
