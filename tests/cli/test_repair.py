@@ -231,7 +231,7 @@ def test_a_search_for_precision_says_its_path_and_the_blocks_to_blame(
     assert len(names) == 4
     assert first["blamed"]["promotion"] in names
     assert all(set(scores) == set(names) for scores in first["scores"].values())
-    errors = [one["margin_error"] for one in first["path"] if not one["taken_back"]]
+    errors = [one["margin_difference"] for one in first["path"] if not one["taken_back"]]
     assert errors[-1] == min(errors)
     for one in by_name.values():
         assert (one["latency_ratio"] is None) is (one["set_aside"] is not None)

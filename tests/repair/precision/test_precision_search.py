@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from edgeflare.diagnose.layer_difference import LayerName
 from edgeflare.repair.precision.blocks import Block
-from edgeflare.repair.precision.margin_comparison import MarginsOff
+from edgeflare.repair.precision.margin_comparison import MarginDifference
 from edgeflare.repair.precision.precision_search import (
     LEAST_GAIN,
     improvements,
@@ -26,7 +26,9 @@ def measure_of(errors: Sequence[float | None]) -> Measure:
 
     def measure(blocks: Sequence[Block]) -> PromotedModel | None:
         error = errors[sum(2 ** one.operators[0] for one in blocks)]
-        return None if error is None else PromotedModel(tuple(blocks), MarginsOff(error, 0), 0)
+        return (
+            None if error is None else PromotedModel(tuple(blocks), MarginDifference(error, 0), 0)
+        )
 
     return measure
 

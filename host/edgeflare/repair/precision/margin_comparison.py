@@ -30,8 +30,8 @@ _MISSING = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
-class MarginsOff:
-    """How far a file's margins are off, on the half of the inputs that is nearest to the boundary.
+class MarginDifference:
+    """How far a file's margins are off on the half of the inputs that is nearest to the boundary.
 
     Those are the inputs to fit with whose margin in the original is not above the median.
 
@@ -79,11 +79,11 @@ class MarginComparison:
         every = np.arange(len(self._wanted))
         return np.asarray(self._lead(self._outputs(content, every), every) <= 0)
 
-    def error(self, content: bytes) -> MarginsOff:
+    def error(self, content: bytes) -> MarginDifference:
         """Compare a file with the original; raises as `deviating` does."""
         margins = self._lead(self._outputs(content, self._near), self._near)
         errors = np.abs(margins - self._wanted[self._near])
-        return MarginsOff(float(errors.mean()), int((margins <= 0).sum()))
+        return MarginDifference(float(errors.mean()), int((margins <= 0).sum()))
 
     def _lead(self, outputs: Real, rows: NDArray[np.intp]) -> Real:
         """Return the probability of the original's label less the greatest of the others."""

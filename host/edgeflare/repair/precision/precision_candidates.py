@@ -180,7 +180,7 @@ def _step(one: SearchStep) -> dict[str, Any]:
         "block": one.block.name,
         "taken_back": one.taken_back,
         "promoted": len(one.after.blocks),
-        "margin_error": one.after.error.mean,
+        "margin_difference": one.after.error.mean,
         "deviating": one.after.error.deviating,
         "bytes": one.after.size,
     }

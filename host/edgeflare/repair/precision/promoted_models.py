@@ -11,7 +11,7 @@ from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.quantizer import Rewritten, float_operators, int16_operators
 from edgeflare.repair.fitting.weight_rounding import RoundedLayer
 from edgeflare.repair.precision.blocks import Block, operators_of
-from edgeflare.repair.precision.margin_comparison import MarginComparison, MarginsOff
+from edgeflare.repair.precision.margin_comparison import MarginComparison, MarginDifference
 
 Precision = Literal["float", "int16"]
 """What a promoted block computes in; its weights have 8 bits either way."""
@@ -29,7 +29,7 @@ class PromotedModel:
     """
 
     blocks: tuple[Block, ...]
-    error: MarginsOff
+    error: MarginDifference
     size: int
 
 
@@ -54,7 +54,7 @@ class PromotedModels:
         self._network = network
         self._rounded = rounded
         self._comparison = comparison
-        self._known: dict[tuple[int, ...], tuple[MarginsOff, int] | None] = {}
+        self._known: dict[tuple[int, ...], tuple[MarginDifference, int] | None] = {}
 
     def measured(self, blocks: Sequence[Block]) -> PromotedModel | None:
         """Return the file with these blocks in float; None where there is none that runs.
@@ -85,7 +85,7 @@ class PromotedModels:
             return int16_operators(self._network, operators_of(blocks))
         return float_operators(self._network, operators_of(blocks), self._rounded)
 
-    def _measured(self, operators: tuple[int, ...]) -> tuple[MarginsOff, int] | None:
+    def _measured(self, operators: tuple[int, ...]) -> tuple[MarginDifference, int] | None:
         content = self._network.content
         try:
             if operators:
