@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -21,8 +22,9 @@ from edgeflare.repair.precision.localization import (
     spectrum_scores,
     tarantula,
 )
-from edgeflare.repair.precision.margin_comparison import MarginComparison
+from edgeflare.repair.precision.margin_comparison import MarginComparison, MarginDifference
 from edgeflare.repair.precision.precision_candidates import localized_scores
+from edgeflare.repair.precision.promoted_models import PromotedModel
 from fault_injection import Planted, broken
 from fitted_networks import judged
 
@@ -106,7 +108,12 @@ def test_spectrum_blames_channels_with_errors_that_are_active_on_failures() -> N
 @given(gains=st.lists(st.floats(-0.5, 0.9), min_size=2, max_size=2), before=st.floats(0.1, 1))
 def test_promotion_blames_the_block_that_gains_most(gains: list[float], before: float) -> None:
     errors = {FIRST: before * (1 - gains[0]), SECOND: before * (1 - gains[1])}
-    scores = promotion_scores((FIRST, SECOND), lambda of: errors[of[0]] if of else before)
+
+    def measure(of: Sequence[Block]) -> PromotedModel:
+        error = errors[of[0]] if of else before
+        return PromotedModel(tuple(of), MarginDifference(error, 0), 0)
+
+    scores = promotion_scores((FIRST, SECOND), measure)
     np.testing.assert_allclose([scores[FIRST.name], scores[SECOND.name]], gains, atol=1e-9)
     found = blamed((FIRST, SECOND), scores)
     assert (found is None) is (max(scores.values()) <= 0)

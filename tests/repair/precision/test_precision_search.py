@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,9 +15,8 @@ from edgeflare.repair.precision.precision_search import (
     improvements,
     search_precision,
 )
-from edgeflare.repair.precision.promoted_models import PromotedModel
+from edgeflare.repair.precision.promoted_models import Measure, PromotedModel
 
-Measure = Callable[[Sequence[Block]], PromotedModel | None]
 BLOCKS = [Block(LayerName(at, "CONV_2D", ""), (at,)) for at in range(5)]
 
 
@@ -50,13 +49,14 @@ def test_what_a_search_ends_at_gains_and_no_improvement_loses(
     path = search_precision(BLOCKS, measure)
     if not path:
         return
-    assert errors[0] is not None
-    improved = improvements(errors[0], path)
-    means = [errors[0], *(one.error.mean for one in improved)]
+    before = measure(())
+    assert before is not None
+    improved = improvements(before, path)
+    means = [before.error.mean, *(one.error.mean for one in improved)]
     assert means == sorted(means, reverse=True)
     assert len(set(means)) == len(means)
     assert path[-1].after.error.mean <= min(means) * (1 + LEAST_GAIN)
-    assert min(means) <= errors[0] * (1 - LEAST_GAIN)
+    assert min(means) <= means[0] * (1 - LEAST_GAIN)
 
 
 @given(errors=ERRORS)
@@ -90,9 +90,12 @@ def test_a_block_that_is_needed_only_on_the_way_is_taken_back() -> None:
 
 def test_a_search_goes_over_a_step_that_loses() -> None:
     """Neither block gains alone: each adds the rounding between the two."""
-    path = search_precision(BLOCKS[:2], measure_of([1.0, 1.1, 1.2, 0.2]))
+    measure = measure_of([1.0, 1.1, 1.2, 0.2])
+    path = search_precision(BLOCKS[:2], measure)
     assert [one.block.operators[0] for one in path] == [0, 1]
-    assert [len(one.blocks) for one in improvements(1.0, path)] == [2]
+    before = measure(())
+    assert before is not None
+    assert [len(one.blocks) for one in improvements(before, path)] == [2]
 
 
 def test_where_nothing_gains_there_is_no_path() -> None:

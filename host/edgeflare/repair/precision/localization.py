@@ -24,13 +24,14 @@ paper gives no threshold and most are above zero on all inputs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.repair.precision.block_errors import OperatorErrors
 from edgeflare.repair.precision.blocks import Block
+from edgeflare.repair.precision.promoted_models import Measure
 
 Real = NDArray[np.float64]
 
@@ -116,20 +117,23 @@ def tarantula(activation: Real, failing: NDArray[np.bool_]) -> Real:
     return np.asarray(np.divide(of_failing, both, out=np.zeros_like(both), where=both > 0))
 
 
-def promotion_scores(
-    blocks: Sequence[Block], error_with: Callable[[Sequence[Block]], float]
-) -> dict[str, float]:
+def promotion_scores(blocks: Sequence[Block], measure: Measure) -> dict[str, float]:
     """Return by how much the error of the decisions falls where a block alone is promoted.
 
     Args:
         blocks: the blocks.
-        error_with: the error with some blocks promoted, infinite where there is no such file.
+        measure: of the model.
 
     Returns:
         The share of the error without promoted blocks that is gone, for each block's name; below 0
         where it grows, and minus infinity where there is no such file.
 
     """
+
+    def error_with(promoted: Sequence[Block]) -> float:
+        found = measure(promoted)
+        return float("inf") if found is None else found.error.mean
+
     before = error_with(())
     return {one.name: 1.0 - error_with((one,)) / before if before else 0.0 for one in blocks}
 

@@ -30,11 +30,17 @@ from edgeflare.repair.precision.localization import (
 )
 from edgeflare.repair.precision.margin_comparison import MarginComparison
 from edgeflare.repair.precision.precision_search import (
+    AT_ONCE,
     SearchStep,
     improvements,
     search_precision,
 )
-from edgeflare.repair.precision.promoted_models import Precision, PromotedModel, PromotedModels
+from edgeflare.repair.precision.promoted_models import (
+    Measure,
+    Precision,
+    PromotedModel,
+    PromotedModels,
+)
 from edgeflare.repair.repair_progress import StepProgress
 
 POINTS = (1, 2, 4, 8, 16)
@@ -75,7 +81,8 @@ def precision_candidates(
         network: as it came; its blocks are blamed.
         fitted: the same one, fitted in place, in which blocks are promoted.
         rounded: layers of the original with the weights that promoted blocks have in float.
-        progress: is told how many blocks are compared and promoted, and of how many.
+        progress: is told how many files are measured, and of about how many; first of those that
+            localize, and then of those of the search.
 
     Returns:
         At least one candidate.
@@ -89,9 +96,11 @@ def precision_candidates(
     comparison = MarginComparison(network)
     scores = localized_scores(network, blocks, comparison, progress)
     models = PromotedModels(fitted, comparison, rounded)
-    alone = promotion_scores(blocks, models.error)
-    path = search_precision(ranked(blocks, alone), models.measured)
-    if not path:
+    measure = _counted(models.measured, progress, len(blocks) * (AT_ONCE + 1))
+    alone = promotion_scores(blocks, measure)
+    path = search_precision(ranked(blocks, alone), measure)
+    before = models.measured(())
+    if before is None or not path:
         raise UserError("no block gains on the inputs to fit with where it is computed in float")
     found = {
         "blocks": [one.to_json() for one in blocks],
@@ -102,7 +111,7 @@ def precision_candidates(
         },
         "path": [_step(one) for one in path],
     }
-    points = _points(improvements(models.error(()), path), path[-1].after)
+    points = _points(improvements(before, path), path[-1].after)
     wanted: list[tuple[PromotedModel, Precision]] = [(one, "float") for one in points]
     wanted += [(one, "int16") for one in points[:INT16_POINTS]]
     made = (_candidate(models, one, precision, found) for one, precision in wanted)
@@ -121,7 +130,7 @@ def localized_scores(
         network: whose blocks they are.
         blocks: all of them.
         comparison: with the original's answers to the network's inputs.
-        progress: is told how many blocks are promoted, and of how many.
+        progress: is told how many files are measured, and of how many.
 
     """
     failing = comparison.deviating(network.content)
@@ -129,17 +138,23 @@ def localized_scores(
     few = replace(network, rows=network.rows[some], original_rows=network.original_rows[some])
     errors = operator_errors(few, operators_of(blocks))
     models = PromotedModels(network, comparison)
-    done = count()
-
-    def error_with(promoted: Sequence[Block]) -> float:
-        progress(next(done), len(blocks) + 1)
-        return models.error(promoted)
-
+    measure = _counted(models.measured, progress, len(blocks) + 1)
     return {
-        "promotion": promotion_scores(blocks, error_with),
+        "promotion": promotion_scores(blocks, measure),
         "residual": residual_scores(blocks, errors),
         "spectrum": spectrum_scores(blocks, errors, failing[some]),
     }
+
+
+def _counted(measure: Measure, progress: StepProgress, total: int) -> Measure:
+    """Return what measures likewise, and says how often it did."""
+    done = count()
+
+    def counted(blocks: Sequence[Block]) -> PromotedModel | None:
+        progress(min(next(done), total), total)
+        return measure(blocks)
+
+    return counted
 
 
 def _some(failing: NDArray[np.bool_]) -> NDArray[np.intp]:

@@ -9,11 +9,11 @@ already, and the one with the least error stays promoted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from edgeflare.repair.precision.blocks import Block
-from edgeflare.repair.precision.promoted_models import PromotedModel
+from edgeflare.repair.precision.promoted_models import Measure, PromotedModel
 
 AT_ONCE = 4
 """Blocks that are tried at a step, those first in the ranking."""
@@ -37,10 +37,6 @@ class SearchStep:
     block: Block
     taken_back: bool
     after: PromotedModel
-
-
-Measure = Callable[[Sequence[Block]], PromotedModel | None]
-"""Returns the file with some blocks promoted; None where there is none."""
 
 
 def search_precision(ranking: Sequence[Block], measure: Measure) -> list[SearchStep]:
@@ -69,20 +65,19 @@ def search_precision(ranking: Sequence[Block], measure: Measure) -> list[SearchS
     return path
 
 
-def improvements(before: float, path: Sequence[SearchStep]) -> list[PromotedModel]:
+def improvements(before: PromotedModel, path: Sequence[SearchStep]) -> list[PromotedModel]:
     """Return the files forward on a path that have less error than all before them.
 
     Args:
-        before: the error without promoted blocks.
+        before: the file without promoted blocks.
         path: as `search_precision` returns it.
 
     """
-    found = []
+    found = [before]
     for step in path:
-        if not step.taken_back and step.after.error.mean < before:
+        if not step.taken_back and step.after.error.mean < found[-1].error.mean:
             found.append(step.after)
-            before = step.after.error.mean
-    return found
+    return found[1:]
 
 
 def _promotions(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -31,6 +31,10 @@ class PromotedModel:
     blocks: tuple[Block, ...]
     error: MarginDifference
     size: int
+
+
+Measure = Callable[[Sequence[Block]], PromotedModel | None]
+"""Returns the file with some blocks in float; None where there is none that runs."""
 
 
 class PromotedModels:
@@ -68,11 +72,6 @@ class PromotedModels:
             self._known[operators] = self._measured(operators)
         found = self._known[operators]
         return None if found is None else PromotedModel(tuple(blocks), *found)
-
-    def error(self, blocks: Sequence[Block]) -> float:
-        """Return the mean error with these blocks in float; infinite where no such file runs."""
-        found = self.measured(blocks)
-        return float("inf") if found is None else found.error.mean
 
     def made(self, blocks: Sequence[Block], precision: Precision = "float") -> Rewritten:
         """Make the file with some blocks promoted, one at least.
