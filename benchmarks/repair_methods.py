@@ -11,24 +11,20 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from statistics import median
 from time import monotonic
 
 import numpy as np
-from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.devices.profile_lookup import find_profile
-from edgeflare.devices.session import DeviceSession
 from edgeflare.errors import EdgeFlareError
-from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import load_pair
+from edgeflare.repair.device_judgement import cost_on
 from edgeflare.repair.judging.judged_inputs import (
     COUNT,
     FRESH,
@@ -38,7 +34,7 @@ from edgeflare.repair.judging.judged_inputs import (
     JudgedSet,
 )
 from edgeflare.repair.judging.judgement import Figures, Judgement, SetAside, judged
-from edgeflare.repair.repair_cost import BATCH, BATCHES
+from edgeflare.repair.repair_cost import BATCH
 from judged_images import judged_images
 
 SHOWN = (FRESH, TIGHT, WIDE, SAMPLED)
@@ -95,13 +91,13 @@ def table(
 ) -> Iterator[str]:
     counts = ", ".join(f"{name} {len(sets[name].images):,}" for name in SHOWN)
     yield f"**{opened.pair.name}** on {opened.devices[0].profile.name}: {counts}\n"
-    yield f"| file | {' | '.join(SHOWN)} | right | mended, broken, p | score | KiB | µs |"
+    yield f"| file | {' | '.join(SHOWN)} | right | mended, broken, p | score | KiB | time |"
     yield "|---|" + "--:|" * (len(SHOWN) + 5)
-    latencies = microseconds(opened, files)
     for file in files:
-        judgement = judged(file.read_bytes(), opened, sets)
+        content = file.read_bytes()
+        judgement = judged(content, opened, sets)
         cells = set_aside(judgement) if isinstance(judgement, SetAside) else shown(judgement)
-        cells += [f"{file.stat().st_size / 1024:.1f}", latencies.get(file, "–")]
+        cells += [f"{file.stat().st_size / 1024:.1f}", time_ratio(opened, content)]
         yield f"| {file.stem} | {' | '.join(cells)} |"
 
 
@@ -124,30 +120,13 @@ def counted(figures: Figures) -> str:
     return f"{figures.deviating} / {figures.strict} / {figures.big}"
 
 
-def microseconds(opened: OpenedPair, files: Sequence[Path]) -> dict[Path, str]:
-    """Return the median time of one input on the device; the files take turns, batch by batch."""
-    device, pair = opened.devices[0], opened.pair
-    kernels, threads = device.profile.kernels, device.profile.threads
+def time_ratio(opened: OpenedPair, content: bytes) -> str:
+    """Return how many times as long as the compressed model a file takes on the device."""
     images = opened.seeds.inputs[np.arange(BATCH) % len(opened.seeds)]
-    times: dict[Path, list[float]] = {}
-    with ExitStack() as stack:
-        timed: dict[Path, Callable[[], float]] = {}
-        for file in files:
-            try:
-                session = device.open_as(file, kernels, threads, pair.interface.invocation)
-                taken = stack.enter_context(closing(session)).signature.inputs
-                inputs = ModelInputs(pair.interface, taken, file.name, like=opened.inputs)
-            except EdgeFlareError:  # one that the device refuses has no time
-                continue
-            timed[file] = partial(seconds, session, inputs.encoder().encode(images))
-        for _ in range(BATCHES + 1):
-            for file, run in timed.items():
-                times.setdefault(file, []).append(run())
-    return {file: f"{median(of[1:]) / BATCH * 1e6:.0f}" for file, of in times.items()}
-
-
-def seconds(session: DeviceSession, rows: NDArray[np.generic]) -> float:
-    return session.submit(rows).result().busy_seconds
+    try:
+        return f"× {cost_on(opened.devices[0], content, opened, images).ratio:.2f}"
+    except EdgeFlareError:  # one that the device refuses has no time
+        return "–"
 
 
 if __name__ == "__main__":
