@@ -50,6 +50,7 @@ def repair_document(
         "classes": list(pair.classes),
         "request": request.to_json(),
         "seeds": dict(outcome.seeds),
+        "residual": outcome.residual,
         "candidates": [_tried(one) for one in outcome.tried],
         "front": pareto_front(
             {

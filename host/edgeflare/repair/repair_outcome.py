@@ -67,25 +67,28 @@ class RepairOutcome:
 
     Attributes:
         seeds: how many seeds fit, choose and judge.
+        provenance: name and provenance of each device, as plain JSON values.
+        residual: the blocks of the model as it came and the error that each adds itself, see
+            `residual`; None where the original has no weights to compare with.
         tried: all candidates, in the order in which they were tried.
         chosen: the best of them; None where none surely gains.
+        why: the reason, as a sentence without its full stop.
+        written: whether the chosen one is to be written.
         judgement: of the chosen one, on the inputs that judge and on fresh ones.
+        shown: inputs that judge and that the chosen one mends or breaks.
         devices: the chosen one on each device.
         cost: of the chosen one, on the first device.
-        written: whether it is to be written.
-        why: the reason, as a sentence without its full stop.
-        provenance: name and provenance of each device, as plain JSON values.
-        shown: inputs that judge and that the chosen one mends or breaks.
 
     """
 
     seeds: Mapping[str, int]
+    provenance: Sequence[Mapping[str, Any]]
+    residual: Mapping[str, Any] | None
     tried: Sequence[TriedCandidate]
     chosen: RepairCandidate | None
-    judgement: Judgement | None
-    devices: Sequence[OnDevice]
-    cost: Cost | None
-    written: bool
     why: str
-    provenance: Sequence[Mapping[str, Any]]
+    written: bool = False
+    judgement: Judgement | None = None
     shown: Sequence[ShownInput] = ()
+    devices: Sequence[OnDevice] = ()
+    cost: Cost | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,7 @@ from edgeflare.repair.judging.judgement import (
 from edgeflare.repair.judging.near_boundary import near_boundary_inputs
 from edgeflare.repair.judging.seed_split import SeedSplit, split_seeds
 from edgeflare.repair.judging.shown_inputs import shown_inputs
+from edgeflare.repair.precision.residual import residual
 from edgeflare.repair.repair_outcome import OnDevice, RepairOutcome
 from edgeflare.repair.repair_progress import ReportProgress
 from edgeflare.repair.repair_request import RepairRequest
@@ -133,8 +134,10 @@ def _repaired(
     if fresh is not None:
         judge[FRESH] = fresh_set(opened, fresh)
     makers: list[CandidateMaker] = []
+    localized = None
     if original is not None:
         network = network_to_fit(opened, original, images, ids)
+        localized = residual(network)
         makers += [one.of(network) for one in plans]
     if past is not None and _tries_shifts(past, request):
         makers.append(shift_maker(past, opened, split.fit, request.shifts, request.rng_seed))
@@ -145,19 +148,25 @@ def _repaired(
         {"name": device.profile.name, "provenance": device.provenance.to_json()}
         for device in opened.devices
     ]
+    none = "no candidate surely gains on the inputs to choose by"
+    outcome = RepairOutcome(seeds, provenance, localized, tried, chosen, why=none)
     if chosen is None:
-        why = "no candidate surely gains on the inputs to choose by"
-        return RepairOutcome(seeds, tried, None, None, (), None, False, why, provenance)
+        return outcome
     after = candidate_answers(chosen.content, opened, judge)
     if isinstance(after, SetAside):
         why = f"{chosen.name} is set aside on the inputs that judge: {after.reason}"
-        return RepairOutcome(seeds, tried, chosen, None, (), None, False, why, provenance)
+        return replace(outcome, why=why)
     judgement, shown = compared(judge, after), shown_inputs(judge, after)
     devices = _on_devices(opened, chosen, judge, progress)
-    cost = choice.cost(chosen)
     written, why = verdict(judgement, devices)
-    return RepairOutcome(
-        seeds, tried, chosen, judgement, devices, cost, written, why, provenance, shown
+    return replace(
+        outcome,
+        judgement=judgement,
+        shown=shown,
+        devices=devices,
+        cost=choice.cost(chosen),
+        written=written,
+        why=why,
     )
 
 

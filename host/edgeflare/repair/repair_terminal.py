@@ -92,9 +92,11 @@ def _print_front(console: Console, document: Mapping[str, Any]) -> None:
 
 
 def _print_blamed(console: Console, document: Mapping[str, Any]) -> None:
-    """Print which block of the compressed model is to blame, where its precision was searched."""
-    found = [one["details"].get("precision") for one in document["candidates"]]
-    blamed: Mapping[str, Any] = next((one["blamed"] for one in found if one is not None), {})
+    """Print which block of the compressed model is to blame, by each way that there is."""
+    residual = document["residual"]
+    blamed = {} if residual is None else {"residual": residual["blamed"]}
+    searched = (one["details"].get("precision") for one in document["candidates"])
+    blamed |= next((one["blamed"] for one in searched if one and "blamed" in one), {})
     said = ", ".join(
         f"{escape(block)} by {way}" for way, block in blamed.items() if block is not None
     )

@@ -36,6 +36,25 @@ def candidate_part(document: Mapping[str, Any]) -> PagePart:
     )
 
 
+def residual_part(residual: Mapping[str, Any]) -> PagePart:
+    """Return the error that each block of the model before adds, the greatest first."""
+    scores: Mapping[str, float] = residual["scores"]
+    by_name = {one["name"]: one for one in residual["blocks"]}
+    rows = [
+        [name, by_name[name]["tensor"], f"{scores[name]:.4f}"]
+        for name in sorted(scores, key=lambda name: -scores[name])
+        if name in by_name
+    ]
+    return PagePart(
+        "residual",
+        "Block to blame",
+        "The error that the operators of each block add themselves, by the size of what they make,"
+        " in the model before.",
+        [PageTable("blocks", ("block", "tensor", "error"), rows)],
+        [("blamed", str(residual["blamed"] or "none"))],
+    )
+
+
 def judged_part(document: Mapping[str, Any]) -> PagePart:
     """Return the chosen candidate on the inputs that judge; the document has some."""
     return PagePart(

@@ -12,7 +12,12 @@ from markupsafe import Markup
 from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.repair.page.detail_parts import detail_parts
 from edgeflare.repair.page.front_figure import front_figure
-from edgeflare.repair.page.judged_parts import candidate_part, judged_part, search_parts
+from edgeflare.repair.page.judged_parts import (
+    candidate_part,
+    judged_part,
+    residual_part,
+    search_parts,
+)
 from edgeflare.repair.page.page_part import PagePart
 from edgeflare.repair.page.shift_parts import fresh_parts, shift_parts
 from edgeflare.repair.repair_cost import latency_change
@@ -88,6 +93,8 @@ def _parts(document: Mapping[str, Any]) -> Iterator[PagePart]:
         yield candidate_part(document)
         if document["judged"] is not None:
             yield judged_part(document)
+        if document["residual"] is not None:
+            yield residual_part(document["residual"])
         yield from detail_parts(document)
     yield from search_parts(document)
 

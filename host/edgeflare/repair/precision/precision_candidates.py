@@ -60,7 +60,8 @@ class PrecisionCandidate:
     Attributes:
         name: "float-2" for two blocks in float.
         made: its file.
-        details: what the search found, as plain JSON values.
+        details: its precision and its promoted blocks, as plain JSON values; the first candidate's
+            have what the search found, too.
 
     """
 
@@ -114,8 +115,9 @@ def precision_candidates(
     points = _points(improvements(before, path), path[-1].after)
     wanted: list[tuple[PromotedModel, Precision]] = [(one, "float") for one in points]
     wanted += [(one, "int16") for one in points[:INT16_POINTS]]
-    made = (_candidate(models, one, precision, found) for one, precision in wanted)
-    return [one for one in made if one is not None]
+    candidates = (_candidate(models, one, precision) for one, precision in wanted)
+    made = [one for one in candidates if one is not None]
+    return [replace(one, details={**found, **one.details}) for one in made[:1]] + made[1:]
 
 
 def localized_scores(
@@ -178,7 +180,7 @@ def _points(forward: Sequence[PromotedModel], last: PromotedModel) -> list[Promo
 
 
 def _candidate(
-    models: PromotedModels, point: PromotedModel, precision: Precision, found: Mapping[str, Any]
+    models: PromotedModels, point: PromotedModel, precision: Precision
 ) -> PrecisionCandidate | None:
     """Return a point as a candidate; None where the quantizer does not make it."""
     try:
@@ -187,7 +189,7 @@ def _candidate(
         return None
     promoted = [one.name for one in point.blocks]
     name = f"{precision}-{len(promoted)}"
-    return PrecisionCandidate(name, made, {**found, "precision": precision, "promoted": promoted})
+    return PrecisionCandidate(name, made, {"precision": precision, "promoted": promoted})
 
 
 def _step(one: SearchStep) -> dict[str, Any]:
