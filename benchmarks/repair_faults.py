@@ -5,9 +5,9 @@
 For each pair that --images names, --count faults are drawn: one layer's scales wrong, one bias
 zeroed, one channel's weights clipped, one range clipped by a bad calibration. A fault counts where
 at least half as many more of the images deviate with it; else another one is drawn. A repair mends
-it where the repaired file has at most a tenth or 3 deviations more than the healthy one. The layer
-is named by what `edgeflare explain` finds on deviating images, by majority. Repairs are kept in
---out, and none is made twice. The tables are Markdown.
+it where the repaired file has at most a tenth or 3 deviations more than the healthy one. The block
+is named where the repair blames that with the fault. Repairs are kept in --out, and none is made
+twice. The tables are Markdown.
 """
 
 from __future__ import annotations
@@ -16,24 +16,21 @@ import argparse
 import json
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
-from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Goal
 from edgeflare.devices.profile_lookup import find_profile
-from edgeflare.diagnose.compression_localization import CompressionLocalizer
 from edgeflare.errors import EdgeFlareError
-from edgeflare.models.model_probe import HostProbe
 from edgeflare.models.pair import load_pair
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.judging.candidate_model import open_candidate
@@ -49,9 +46,6 @@ WAYS = {
 }
 RISE = 1.5
 """Times as many images deviate with a fault as without, at least."""
-
-EXPLAINED = 15
-"""Deviating images whose layers are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +71,15 @@ class Images:
 
 def main() -> int:
     arguments = parse()
-    ways = " | ".join(f"{way}: chosen | dev | mended" for way in arguments.ways)
+    ways = " | ".join(f"{way}: named | chosen | dev | mended" for way in arguments.ways)
     for setting in arguments.images:
         name, _, path = setting.partition("=")
         with ExitStack() as stack:
             images = opened_images(arguments.folder / name, path, arguments, stack)
             original = Path(str(images.opened.pair.original)).read_bytes()
             print(f"**{name}**: {images.healthy} of {len(images.fresh.images):,} deviate\n")
-            print(f"| fault | operator | dev | named | {ways} |")
-            print("|---" * (4 + 3 * len(arguments.ways)) + "|", flush=True)
+            print(f"| fault | operator | dev | {ways} |")
+            print("|---" * (3 + 4 * len(arguments.ways)) + "|", flush=True)
             rng = np.random.default_rng(arguments.rng_seed)
             for number, kind in zip(range(arguments.count), cycle(FAULTS), strict=False):
                 fault, positions = drawn(images, original, kind, rng)
@@ -93,10 +87,10 @@ def main() -> int:
                     f"{fault.kind} {fault.amount:.2f}",
                     shown_operator(images, fault.operator),
                     str(len(positions)),
-                    named(images, fault, original, positions[:EXPLAINED]),
                 ]
                 for way in arguments.ways:
-                    cells += mended(images, fault, arguments.out / name / f"{number}", way)
+                    out = repaired(images, fault, arguments.out / name / f"{number}", way)
+                    cells += mended(images, fault, out)
                 print(f"| {' | '.join(cells)} |", flush=True)
             print()
     return 0
@@ -139,34 +133,12 @@ def drawn(
             return fault, positions
 
 
-def named(images: Images, fault: QuantizationFault, original: bytes, positions: list[int]) -> str:
-    """Return whether the layer is named, and else which one is."""
-    opened, fresh = images.opened, images.fresh
-    ids = fresh.seed_ids[positions].tolist()
-    given, real = (
-        opened.panel.rows(arm, fresh.images[positions], ids) for arm in (Arm.TWIN, Arm.ORIGINAL)
-    )
-    graph, there = Graph(fault.content), Graph(original)
-    shapes = graph.tensors[graph.inputs[0]].shape, there.tensors[there.inputs[0]].shape
-    votes: Counter[int | None] = Counter()
-    with (
-        HostProbe(fault.content, "builtin", capture=True) as probe,
-        closing(CompressionLocalizer(graph, there, original, opens)) as localizer,
-    ):
-        for row, other in zip(given, real, strict=True):
-            taken = np.ascontiguousarray(row.reshape(shapes[0]))
-            state = dict(zip(probe.made, probe.run([taken]), strict=True))
-            state[graph.inputs[0]] = taken
-            most = localizer.find(state, other.reshape(shapes[1])).most
-            votes[None if most is None else most.operator] += 1
-    operator, count = votes.most_common(1)[0]
-    if operator == fault.operator:
-        return f"yes, {count} of {len(positions)}"
-    return "no: " + ("none" if operator is None else shown_operator(images, operator))
-
-
-def opens(content: bytes, capture: bool) -> HostProbe:
-    return HostProbe(content, "builtin", capture=capture)
+def named(document: dict[str, Any], fault: QuantizationFault) -> str:
+    """Return whether the block that a repair blames has the operator, and else which one it is."""
+    residual = document["residual"]
+    blocks = {one["name"]: one["operators"] for one in residual["blocks"]}
+    block = residual["blamed"]
+    return "yes" if fault.operator in blocks.get(block, ()) else f"no: {block}"
 
 
 def shown_operator(images: Images, operator: int) -> str:
@@ -174,23 +146,29 @@ def shown_operator(images: Images, operator: int) -> str:
     return f"{operator} {one.name}"
 
 
-def mended(images: Images, fault: QuantizationFault, folder: Path, way: str) -> Iterator[str]:
-    """Repair a file with a fault; yield what was chosen, what deviates, whether it is mended."""
+def repaired(images: Images, fault: QuantizationFault, folder: Path, way: str) -> Path:
+    """Repair a file with a fault, if that is not done, and return the folder of the repair."""
     out = folder / way
     if not (out / "repair.json").is_file():
         folder.mkdir(parents=True, exist_ok=True)
         file = folder / "fault.tflite"
         file.write_bytes(fault.content)
-        command = ["repair", images.folder, "--compressed", file, "--out", out]
+        command = ["repair", images.folder, "--compressed", file, "--out", out, "--resume"]
         device = images.opened.devices[0].profile.name
         said = [sys.executable, "-m", "edgeflare", *map(str, command), "--device", device]
         subprocess.run([*said, *WAYS[way]], check=True, stdout=subprocess.DEVNULL)
+    return out
+
+
+def mended(images: Images, fault: QuantizationFault, out: Path) -> Iterator[str]:
+    """Yield whether the block is named, what was chosen, what deviates, whether it is mended."""
     document = json.loads((out / "repair.json").read_bytes())
     content = fault.content
     if document["written"]:
         content = (out / "repaired.tflite").read_bytes()
     count = len(images.deviating(content))
     healthy = images.healthy
+    yield named(document, fault)
     yield document["chosen"] if document["written"] else "nothing"
     yield str(count)
     yield "yes" if count <= max(1.1 * healthy, healthy + 3) else "no"

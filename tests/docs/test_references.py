@@ -139,10 +139,11 @@ def test_every_key_of_a_ranking_is_told() -> None:
     assert keys <= words("rank.md")
 
 
-@pytest.mark.parametrize("schema", ["repair/repair.schema.json", "repair/shifts/repair.schema.json"])
-def test_every_key_of_a_repair_is_told(schema: str) -> None:
+@pytest.mark.parametrize("folder", ["repair", "repair/shifts"])
+def test_every_key_of_a_repair_is_told(folder: str) -> None:
     """Those of v1 are those of the details of shifts, too."""
-    keys = set(_keys(json.loads((ROOT / "host/edgeflare" / schema).read_text())))
+    schema = ROOT / "host" / "edgeflare" / folder / "repair.schema.json"
+    keys = set(_keys(json.loads(schema.read_text())))
     assert len(keys) > 50
     assert keys <= words("repair.md") | words("shifts.md")
 
