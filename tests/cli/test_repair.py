@@ -180,6 +180,16 @@ def test_what_does_not_surely_gain_is_not_written(
     assert "No model is written" in said.out
 
 
+def test_a_dry_run_says_what_would_be_tried(example: Path, call: Call, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    said = call("repair", example, "--in-place", "--out", out, "--dry-run")
+    assert said.code == 0, said.err
+    words = " ".join(said.out.split())
+    assert "120 seeds to fit with, 40 to choose by, 40 to judge" in words
+    assert "Candidates: bias, ranges, rounding, ranges+rounding; on emulated-builtin." in words
+    assert not out.exists()
+
+
 @pytest.mark.slow
 def test_a_stopped_repair_goes_on_with_what_it_tried(
     example: Path, call: Call, tmp_path: Path

@@ -6,13 +6,10 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from edgeflare.bench.bench_runs import check_folder
-from edgeflare.cli import moved_models, run_options
-from edgeflare.cli.completion import complete_device, complete_run
+from edgeflare.cli import moved_models, repair_options, run_options
 from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import INTERRUPTED, as_ctrl_c, interruptible
 from edgeflare.cli.option_values import read_ensemble
@@ -25,15 +22,21 @@ from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.models.pair_file import FILE, Settings
 from edgeflare.models.pair_interface import PairInterface
-from edgeflare.repair.candidate_plans import Method, Target, allows_shifts
+from edgeflare.repair.candidate_plans import allows_shifts
 from edgeflare.repair.image_classifier import require_image_classifier
 from edgeflare.repair.judging.shown_inputs import write_shown
+from edgeflare.repair.planned_repair import planned_repair
 from edgeflare.repair.repair_document import repair_document
 from edgeflare.repair.repair_outcome import RepairOutcome
 from edgeflare.repair.repair_progress import ReportProgress
 from edgeflare.repair.repair_request import RepairRequest
-from edgeflare.repair.repair_run import repair_pair, shifts_alone
-from edgeflare.repair.repair_terminal import print_repair, print_repaired_search
+from edgeflare.repair.repair_requirements import shifts_alone
+from edgeflare.repair.repair_run import repair_pair
+from edgeflare.repair.repair_terminal import (
+    print_planned_repair,
+    print_repair,
+    print_repaired_search,
+)
 from edgeflare.repair.repaired_pair import (
     MODEL,
     write_document,
@@ -47,7 +50,6 @@ from edgeflare.repair.repaired_search import (
     search_again,
     search_comparison,
 )
-from edgeflare.repair.shifts.boundary_set import ROUNDS
 from edgeflare.repair.shifts.mixture import Mixture
 from edgeflare.repair.shifts.shift_candidate import ShiftRequest
 from edgeflare.replay.past_run import PastRun
@@ -55,131 +57,24 @@ from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.trust.asking import decided_by_user
 
-Source = Annotated[
-    Path,
-    typer.Argument(
-        metavar="RUN|PAIR",
-        help="The run directory of a search, or a folder that holds a pair.toml.",
-        autocompletion=complete_run,
-    ),
-]
-Out = Annotated[
-    Path,
-    typer.Option(
-        metavar="DIR",
-        help="Where to write repair.json and, if there is a gain, the repaired model with a "
-        "pair.toml; absent or empty.",
-    ),
-]
-MethodOf = Annotated[
-    Method,
-    typer.Option(
-        "--method",
-        help="auto tries all of the following that the limits allow, and keeps the best: bias, "
-        "ranges and rounding change the file in its place, precision and weights-only compute in "
-        "float. shifts, the last and slowest, appends operators, and needs a RUN.",
-    ),
-]
-TargetOf = Annotated[
-    Target,
-    typer.Option(
-        "--target",
-        help="What the target computes: float, or int8-only, as some accelerators do.",
-    ),
-]
-InPlaceOnly = Annotated[
-    bool,
-    typer.Option("--in-place", help="Keep the file's length, its operators and their order."),
-]
-MaxSize = Annotated[
-    str | None,
-    typer.Option(metavar="MORE", help="How much larger the file may be, as +1% or +2KiB."),
-]
-MaxLatency = Annotated[
-    str | None,
-    typer.Option(
-        metavar="MORE", help="How much longer an inference may take on the device, as +5%."
-    ),
-]
-RngSeed = Annotated[
-    int, typer.Option(min=0, metavar="N", help="Generator seed of all that is drawn.")
-]
-Devices = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--device",
-        metavar="NAME",
-        autocompletion=complete_device,
-        help="The device to repair for, as for `edgeflare search`. If not given that of RUN, as "
-        "far as it is a shipped emulated one; another has to be named again. Of a PAIR "
-        "emulated-builtin.",
-    ),
-]
-Test = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="PATH",
-        help="Fresh inputs, as seeds are given: how many deviate before and after. Where more "
-        "would, no model is written.",
-    ),
-]
-Rounds = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        metavar="N",
-        help=f"For shifts, {ROUNDS} if not given: how often to search from each seed, in two "
-        "ways, for inputs near the boundary: 24 to 59 queries a round on int8 models, 135 on a "
-        "float16 one, each asked of the original and of the device.",
-    ),
-]
-MixtureOf = Annotated[
-    str | None,
-    typer.Option(
-        "--mixture",
-        metavar="T,A,S",
-        help="For shifts, 1,1,1 if not given: how much triggers, near-boundary inputs that agree, "
-        "and seeds count in the net.",
-    ),
-]
-Again = Annotated[
-    bool,
-    typer.Option(
-        "--search-again",
-        help="Search the repaired model as RUN was searched, into DIR/again, and set both side by "
-        "side.",
-    ),
-]
-Resume = Annotated[
-    bool,
-    typer.Option("--resume", help="Go on with the repair in DIR; candidates that were tried stay."),
-]
-Ensemble = Annotated[
-    str | None,
-    typer.Option(
-        metavar="KERNELS",
-        help="With --search-again: the ensemble that RUN had, where KERNELS@PYTHON is one of it, "
-        "which is never started because a run names it.",
-    ),
-]
-
 
 def repair(
-    source: Source,
-    out: Out,
-    method: MethodOf = "auto",
-    target: TargetOf = "float",
-    in_place: InPlaceOnly = False,
-    max_size: MaxSize = None,
-    max_latency: MaxLatency = None,
-    device: Devices = None,
-    test: Test = None,
-    rng_seed: RngSeed = 0,
-    rounds: Rounds = None,
-    mixture: MixtureOf = None,
-    again: Again = False,
-    ensemble: Ensemble = None,
-    resume: Resume = False,
+    source: repair_options.Source,
+    out: repair_options.Out,
+    method: repair_options.MethodOf = "auto",
+    target: repair_options.TargetOf = "float",
+    in_place: repair_options.InPlaceOnly = False,
+    max_size: repair_options.MaxSize = None,
+    max_latency: repair_options.MaxLatency = None,
+    device: repair_options.Devices = None,
+    test: repair_options.Test = None,
+    rng_seed: repair_options.RngSeed = 0,
+    rounds: repair_options.Rounds = None,
+    mixture: repair_options.MixtureOf = None,
+    again: repair_options.Again = False,
+    ensemble: repair_options.Ensemble = None,
+    resume: repair_options.Resume = False,
+    dry_run: run_options.DryRun = False,
     original: moved_models.Original = None,
     compressed: moved_models.Compressed = None,
     trust: run_options.Trust = False,
@@ -205,28 +100,31 @@ def repair(
     if rounds is not None or mixture is not None:
         _require_shifts(request, source if pair_alone else None)
     decided = decided_by_user(trust)
-    if pair_alone:
+    past = None if pair_alone else PastRun.open(source)
+    if past is None:
         if again or method == "shifts":
             what = "--search-again" if again else "--method shifts"
             raise UserError(f"{what} needs a run, and {source} is a pair: search it first")
-        given = Settings(
-            original=original, compressed=None if compressed is None else str(compressed)
-        )
-        pair = load_pair(source, given, decided)
+        file = None if compressed is None else str(compressed)
+        pair = load_pair(source, Settings(original=original, compressed=file), decided)
         require_image_classifier(pair.interface, pair.name)
         profiles = find_profiles(device or ["emulated-builtin"], decided)
-        return (
-            INTERRUPTED if _repair(pair, None, profiles, request, out, resume=resume) is None else 0
-        )
-    past = PastRun.open(source)
-    require_image_classifier(PairInterface.from_json(past.header.pair), str(past.directory.path))
-    pair = require_same_seeds(past, past.pair(original, compressed))
-    profiles = past.profiles(device, decided)
-    if again:
-        _require_same_search(past, device, ensemble)
+    else:
+        interface = PairInterface.from_json(past.header.pair)
+        require_image_classifier(interface, str(past.directory.path))
+        pair = require_same_seeds(past, past.pair(original, compressed))
+        profiles = past.profiles(device, decided)
+        if again:
+            _require_same_search(past, device, ensemble)
+    if dry_run:
+        planned = planned_repair(pair, past, _plan(past, profiles), profiles, request)
+        print_planned_repair(Console(), planned, str(out))
+        return 0
     repaired = _repair(pair, past, profiles, request, out, resume=resume)
-    if not again or repaired is None or not repaired["written"]:
-        return INTERRUPTED if repaired is None else 0
+    if repaired is None:
+        return INTERRUPTED
+    if past is None or not again or not repaired["written"]:
+        return 0
     after = replace(pair, compressed=out / MODEL)
     return _search_again(Console(stderr=True), past, after, profiles, out, repaired)
 
@@ -246,15 +144,7 @@ def _repair(
             f"edgeflare: the original {pair.original} is no .tflite file: of all methods shifts"
             " alone are tried, which are not fitted to its weights\n"
         )
-    names = tuple(profile.name for profile in profiles)
-    plan = Plan("boundary", Goal(), ()) if past is None else past.header.plan
-    plan = replace(
-        plan,
-        goal=Goal(Find.ANY),
-        devices=names,
-        ensemble=(profiles[0].kernels,),  # they foretell the device
-        elsewhere=(),
-    )
+    plan = _plan(past, profiles)
     found = _worked(
         out,
         lambda progress: repair_pair(
@@ -272,6 +162,18 @@ def _repair(
     print_repair(Console(), document, str(out))
     result(out)
     return document
+
+
+def _plan(past: PastRun | None, profiles: Sequence[Profile]) -> Plan:
+    """Return the plan of the run, or of none, with the kernels of the devices alone."""
+    plan = Plan("boundary", Goal(), ()) if past is None else past.header.plan
+    return replace(
+        plan,
+        goal=Goal(Find.ANY),
+        devices=tuple(profile.name for profile in profiles),
+        ensemble=(profiles[0].kernels,),  # they foretell the device
+        elsewhere=(),
+    )
 
 
 def _worked(out: Path, work: Callable[[ReportProgress], RepairOutcome]) -> RepairOutcome | None:

@@ -9,7 +9,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from edgeflare.repair.judging.judged_inputs import COUNT
 from edgeflare.repair.judging.judgement import SCORED
+from edgeflare.repair.planned_repair import PlannedRepair
 from edgeflare.repair.repair_cost import latency_change
 from edgeflare.repair.shifts.shift_terminal import print_shifts
 
@@ -40,6 +42,18 @@ def print_repair(console: Console, document: Mapping[str, Any], out: str) -> Non
         console.print(_judged(document))
     _print_end(console, document, out)
     console.print(f"See it: edgeflare report {escape(out)} --html", highlight=False, soft_wrap=True)
+
+
+def print_planned_repair(console: Console, planned: PlannedRepair, out: str) -> None:
+    """Print what a repair would do."""
+    seeds = planned.seeds
+    console.print(
+        f"{seeds['fit']} seeds to fit with, {seeds['choose']} to choose by, {seeds['judge']} to"
+        f" judge. Candidates: {', '.join(planned.candidates)}; on"
+        f" {escape(', '.join(planned.devices))}. Each is judged on up to {COUNT:,} inputs a set. "
+        f"Nothing is done, and nothing written to {escape(out)}.",
+        highlight=False,
+    )
 
 
 def print_repaired_search(console: Console, document: Mapping[str, Any]) -> None:

@@ -29,6 +29,11 @@ class SeedSplit:
     choose: Rows
     judge: Rows
 
+    @property
+    def sizes(self) -> dict[str, int]:
+        """How many seeds each part has, by its name."""
+        return {"fit": len(self.fit), "choose": len(self.choose), "judge": len(self.judge)}
+
 
 def split_seeds(labels: NDArray[np.int64], rng: np.random.Generator) -> SeedSplit:
     """Divide seeds at random, so that each part has its share of each label, to within one seed.

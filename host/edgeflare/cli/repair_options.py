@@ -1,0 +1,120 @@
+"""The options of `edgeflare repair`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from edgeflare.cli.completion import complete_device, complete_run
+from edgeflare.repair.candidate_plans import Method, Target
+from edgeflare.repair.shifts.boundary_set import ROUNDS
+
+Source = Annotated[
+    Path,
+    typer.Argument(
+        metavar="RUN|PAIR",
+        help="The run directory of a search, or a folder that holds a pair.toml.",
+        autocompletion=complete_run,
+    ),
+]
+Out = Annotated[
+    Path,
+    typer.Option(
+        metavar="DIR",
+        help="Where to write repair.json and, if there is a gain, the repaired model with a "
+        "pair.toml; absent or empty.",
+    ),
+]
+MethodOf = Annotated[
+    Method,
+    typer.Option(
+        "--method",
+        help="auto tries all of the following that the limits allow, and keeps the best: bias, "
+        "ranges and rounding change the file in its place, precision and weights-only compute in "
+        "float. shifts, the last and slowest, appends operators, and needs a RUN.",
+    ),
+]
+TargetOf = Annotated[
+    Target,
+    typer.Option(
+        "--target",
+        help="What the target computes: float, or int8-only, as some accelerators do.",
+    ),
+]
+InPlaceOnly = Annotated[
+    bool,
+    typer.Option("--in-place", help="Keep the file's length, its operators and their order."),
+]
+MaxSize = Annotated[
+    str | None,
+    typer.Option(metavar="MORE", help="How much larger the file may be, as +1% or +2KiB."),
+]
+MaxLatency = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MORE", help="How much longer an inference may take on the device, as +5%."
+    ),
+]
+RngSeed = Annotated[
+    int, typer.Option(min=0, metavar="N", help="Generator seed of all that is drawn.")
+]
+Devices = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--device",
+        metavar="NAME",
+        autocompletion=complete_device,
+        help="The device to repair for, as for `edgeflare search`. If not given that of RUN, as "
+        "far as it is a shipped emulated one; another has to be named again. Of a PAIR "
+        "emulated-builtin.",
+    ),
+]
+Test = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="PATH",
+        help="Fresh inputs, as seeds are given: how many deviate before and after. Where more "
+        "would, no model is written.",
+    ),
+]
+Rounds = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help=f"For shifts, {ROUNDS} if not given: how often to search from each seed, in two "
+        "ways, for inputs near the boundary: 24 to 59 queries a round on int8 models, 135 on a "
+        "float16 one, each asked of the original and of the device.",
+    ),
+]
+MixtureOf = Annotated[
+    str | None,
+    typer.Option(
+        "--mixture",
+        metavar="T,A,S",
+        help="For shifts, 1,1,1 if not given: how much triggers, near-boundary inputs that agree, "
+        "and seeds count in the net.",
+    ),
+]
+Again = Annotated[
+    bool,
+    typer.Option(
+        "--search-again",
+        help="Search the repaired model as RUN was searched, into DIR/again, and set both side by "
+        "side.",
+    ),
+]
+Resume = Annotated[
+    bool,
+    typer.Option("--resume", help="Go on with the repair in DIR; candidates that were tried stay."),
+]
+Ensemble = Annotated[
+    str | None,
+    typer.Option(
+        metavar="KERNELS",
+        help="With --search-again: the ensemble that RUN had, where KERNELS@PYTHON is one of it, "
+        "which is never started because a run names it.",
+    ),
+]

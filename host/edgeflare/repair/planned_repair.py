@@ -1,0 +1,67 @@
+"""What a repair would do, said without doing it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import numpy as np
+
+from edgeflare.campaign.opened_pair import open_pair
+from edgeflare.devices.profile import Profile
+from edgeflare.models.pair import Pair
+from edgeflare.repair.candidate_plans import candidate_plans
+from edgeflare.repair.judging.judged_inputs import known_labels
+from edgeflare.repair.judging.seed_split import split_seeds
+from edgeflare.repair.repair_request import RepairRequest
+from edgeflare.repair.repair_requirements import original_file, require_seeds, tries_shifts
+from edgeflare.replay.past_run import PastRun
+from edgeflare.run.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRepair:
+    """What a repair would do.
+
+    Attributes:
+        seeds: how many fit, choose and judge.
+        candidates: the plans that would be tried, in their order.
+        devices: the names of the devices, each of which opened the compressed model.
+
+    """
+
+    seeds: Mapping[str, int]
+    candidates: Sequence[str]
+    devices: Sequence[str]
+
+
+def planned_repair(
+    pair: Pair,
+    past: PastRun | None,
+    plan: Plan,
+    profiles: Sequence[Profile],
+    request: RepairRequest,
+) -> PlannedRepair:
+    """Open models and devices, and say what `repair_pair` would do; nothing is written.
+
+    Args: as of `repair_pair`.
+
+    Raises:
+        UserError: as by `repair_pair`, as far as that is known before anything is fitted.
+        InfrastructureError: a device does not come up.
+
+    """
+    plans = candidate_plans(request.method, request.target, in_place=request.in_place)
+    original = original_file(pair, past, request)
+    with ExitStack() as stack:
+        opened = open_pair(pair, plan, profiles, stack)
+        require_seeds(opened)
+        if request.test is not None:
+            opened.inputs.load(request.test, None)
+        split = split_seeds(known_labels(opened), np.random.default_rng(request.rng_seed))
+        names = [] if original is None else [one.name for one in plans]
+        if tries_shifts(past, request):
+            names.append("shifts")
+        devices = [device.profile.name for device in opened.devices]
+    return PlannedRepair(split.sizes, names, devices)

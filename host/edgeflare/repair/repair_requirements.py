@@ -1,0 +1,73 @@
+"""What a repair needs of the pair: an original with weights that can be read, and seeds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from edgeflare.campaign.opened_pair import OpenedPair
+from edgeflare.errors import UserError
+from edgeflare.models.pair import Pair
+from edgeflare.repair.candidate_plans import allows_shifts
+from edgeflare.repair.repair_request import RepairRequest
+from edgeflare.replay.past_run import PastRun
+
+LEAST_SEEDS = 50
+"""Ten seeds at least choose and ten judge."""
+
+
+def original_file(pair: Pair, past: PastRun | None, request: RepairRequest) -> bytes | None:
+    """Return the original's file; None where shifts alone are tried.
+
+    Raises:
+        UserError: there is no original, or the request needs one with weights that can be read.
+
+    """
+    if pair.original is None:
+        raise UserError(
+            f"{pair.name} has no original model to repair towards: search with --original, and"
+            " repair that run"
+        )
+    if request.method == "shifts" or shifts_alone(pair, past, request):
+        return None
+    if not _has_float_file(pair):
+        raise UserError(
+            f"the original {pair.original} is no .tflite file, and ranges, rounding, bias,"
+            " precision and weights-only are fitted to its weights: --method shifts repairs a run"
+            " without them"
+        )
+    return Path(pair.original).read_bytes()
+
+
+def require_seeds(opened: OpenedPair) -> None:
+    """Refuse a pair with too few seeds.
+
+    Raises:
+        UserError: there are fewer than 50.
+
+    """
+    if len(opened.seeds) < LEAST_SEEDS:
+        raise UserError(
+            f"{opened.pair.name} has {len(opened.seeds)} seeds, and a repair needs at least"
+            f" {LEAST_SEEDS}, of which it fits with three fifths: give more seeds"
+        )
+
+
+def shifts_alone(pair: Pair, past: PastRun | None, request: RepairRequest) -> bool:
+    """Whether "auto" tries shifts alone, since the original has no weights that can be read."""
+    return (
+        request.method == "auto"
+        and pair.original is not None
+        and not _has_float_file(pair)
+        and tries_shifts(past, request)
+    )
+
+
+def tries_shifts(past: PastRun | None, request: RepairRequest) -> bool:
+    """Whether shifts are among the candidates: of a run alone, where the request allows them."""
+    return past is not None and allows_shifts(
+        request.method, request.target, in_place=request.in_place
+    )
+
+
+def _has_float_file(pair: Pair) -> bool:
+    return pair.original is not None and Path(pair.original).suffix.lower() == ".tflite"
