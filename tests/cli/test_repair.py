@@ -263,6 +263,7 @@ def test_a_search_for_precision_says_its_path_and_the_blocks_to_blame(
         (("--max-latency", "+2KiB"), "--max-latency '+2KiB' is no limit"),
         (("--method", "shifts"), "--method shifts needs a run"),
         (("--search-again",), "--search-again needs a run"),
+        (("--max-latency", "+5%"), "measured on the device: name one with --device"),
     ],
 )
 def test_options_that_do_not_go_together(

@@ -105,6 +105,11 @@ def repair(
         if again or method == "shifts":
             what = "--search-again" if again else "--method shifts"
             raise UserError(f"{what} needs a run, and {source} is a pair: search it first")
+        if max_latency is not None and not device:
+            raise UserError(
+                "--max-latency is measured on the device: name one with --device, or"
+                " emulated-xnnpack for this machine"
+            )
         file = None if compressed is None else str(compressed)
         pair = load_pair(source, Settings(original=original, compressed=file), decided)
         require_image_classifier(pair.interface, pair.name)
