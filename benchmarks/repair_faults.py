@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
 from edgeflare.core.goal import Goal
 from edgeflare.devices.profile_lookup import find_profile
-from edgeflare.errors import EdgeFlareError
+from edgeflare.errors import EdgeFlareError, UserError
 from edgeflare.models.pair import load_pair
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.judging.candidate_model import open_candidate
@@ -135,7 +135,7 @@ def drawn(
 
 def named(document: dict[str, Any], fault: QuantizationFault) -> str:
     """Return whether the block that a repair blames has the operator, and else which one it is."""
-    residual = document["residual"]
+    residual = document["residual"] or {"blocks": [], "blamed": None}
     blocks = {one["name"]: one["operators"] for one in residual["blocks"]}
     block = residual["blamed"]
     return "yes" if fault.operator in blocks.get(block, ()) else f"no: {block}"
@@ -149,9 +149,11 @@ def shown_operator(images: Images, operator: int) -> str:
 def repaired(images: Images, fault: QuantizationFault, folder: Path, way: str) -> Path:
     """Repair a file with a fault, if that is not done, and return the folder of the repair."""
     out = folder / way
+    file = folder / "fault.tflite"
+    if file.is_file() and file.read_bytes() != fault.content:
+        raise UserError(f"{folder} holds a repair of another fault: name another --out")
     if not (out / "repair.json").is_file():
         folder.mkdir(parents=True, exist_ok=True)
-        file = folder / "fault.tflite"
         file.write_bytes(fault.content)
         command = ["repair", images.folder, "--compressed", file, "--out", out, "--resume"]
         device = images.opened.devices[0].profile.name

@@ -187,6 +187,8 @@ def test_a_dry_run_says_what_would_be_tried(example: Path, call: Call, tmp_path:
     words = " ".join(said.out.split())
     assert "120 seeds to fit with, 40 to choose by, 40 to judge" in words
     assert "Candidates: bias, ranges, rounding, ranges+rounding; on emulated-builtin." in words
+    said = call("repair", example, "--out", out, "--dry-run")
+    assert "precision-search where weights-only is beyond the limits" in " ".join(said.out.split())
     assert not out.exists()
 
 
@@ -220,9 +222,14 @@ def test_a_stopped_repair_goes_on_with_what_it_tried(
     kept = found["candidates"][0]["seconds"]
     assert kept == round(tried[0]["tried"]["seconds"], 3)
     assert all((out / one["file"]).is_file() for one in found["candidates"])
-    assert found["chosen"] is not None
     content = (out / "repaired.tflite").read_bytes()
     assert content == (out / "candidates" / f"{found['chosen']}.tflite").read_bytes()
+    whole = tmp_path / "whole"
+    assert call(*arguments[:-1], whole).code == 0
+    unstopped = document(whole)
+    for key in ("chosen", "judged", "shown", "seeds", "residual"):
+        assert found[key] == unstopped[key]
+    assert (whole / "repaired.tflite").read_bytes() == content
 
 
 @pytest.mark.slow

@@ -278,7 +278,7 @@ def test_searching_again_elsewhere(finished: Any, call: Call, tmp_path: Path) ->
 
 
 @pytest.mark.slow
-def test_ctrl_c_leaves_nothing_half_done(run: Path, pair: Path, tmp_path: Path) -> None:
+def test_ctrl_c_leaves_no_model_and_a_way_to_go_on(run: Path, pair: Path, tmp_path: Path) -> None:
     original = ("--original", f"{pair / 'network.py'}:predict")
     arguments = ("repair", str(run), *original, *SHIFTS, "--out", str(tmp_path / "out"))
     command = [sys.executable, "-m", "edgeflare", *arguments]
@@ -288,5 +288,8 @@ def test_ctrl_c_leaves_nothing_half_done(run: Path, pair: Path, tmp_path: Path) 
         process.send_signal(signal.SIGINT)
         last = process.stderr.read().splitlines()[-1]
         assert process.wait(timeout=300) == 130
-    assert last == f"edgeflare: stopped: nothing is written to {tmp_path / 'out'}"
-    assert not (tmp_path / "out").exists()
+    assert last == (
+        f"edgeflare: stopped: the candidates that were tried are in {tmp_path / 'out'}, no model is"
+        " chosen; the same command with --resume goes on"
+    )
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["candidates"]

@@ -28,6 +28,11 @@ def test_what_is_not_sure_or_worse_anywhere_is_not() -> None:
     written, why = verdict(judgement(20, 5), [on_device(100, 80), on_device(100, 100)])
     assert not written
     assert why == "on board 100 held-out inputs would deviate instead of 100"
+    silent = on_device(100, 0)
+    silent = replace(silent, after={TIGHT: replace(figures(0), failed=1000)})
+    written, why = verdict(judgement(20, 5), [silent])
+    assert not written
+    assert why == "on board it gives no answer on 1,000 held-out inputs"
     good = judgement(20, 5)
     fresh = replace(
         good,

@@ -10,13 +10,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from edgeflare.campaign.opened_pair import OpenedPair
+from edgeflare.core.seeds import Seeds
 from edgeflare.errors import UserError
 from edgeflare.repair.candidate_plans import CandidateMaker, NoCandidate, RepairCandidate
 from edgeflare.repair.cost_limits import least_limit
 from edgeflare.repair.device_judgement import cost_on, refusal_by
 from edgeflare.repair.fitting.candidate_check import candidate_fault
 from edgeflare.repair.judging.candidate_model import NAME
-from edgeflare.repair.judging.judged_inputs import JudgedSet
+from edgeflare.repair.judging.judged_inputs import SEEDS, JudgedSet
 from edgeflare.repair.judging.judgement import SCORED, Judgement, SetAside, judged
 from edgeflare.repair.judging.sign_test import sign_test
 from edgeflare.repair.repair_cost import BATCHES, FEW_BATCHES, Cost, same_work
@@ -117,14 +118,16 @@ class CandidateChoice:
         fault = self._fault(candidate)
         if fault is not None:
             return None, replace(made, set_aside=fault)
-        limit = self.request.latency_limit
-        cost = self.cost(candidate, FEW_BATCHES if limit is None else BATCHES)
-        made = replace(made, ratio=cost.ratio)
-        times = cost.seconds_before, cost.seconds_before * cost.ratio
-        before = self.opened.pair.compressed.read_bytes()
-        if not (limit is None or limit.allows(*times) or same_work(before, candidate.content)):
-            needed = f"it needs --max-latency {least_limit(*times)}"
-            return None, replace(made, set_aside=needed, beyond_limits=True)
+        if same_work(self.opened.pair.compressed.read_bytes(), candidate.content):
+            made = replace(made, ratio=1.0)
+        else:
+            limit = self.request.latency_limit
+            cost = self.cost(candidate, FEW_BATCHES if limit is None else BATCHES)
+            made = replace(made, ratio=cost.ratio)
+            times = cost.seconds_before, cost.seconds_before * cost.ratio
+            if limit is not None and not limit.allows(*times):
+                needed = f"it needs --max-latency {least_limit(*times)}"
+                return None, replace(made, set_aside=needed, beyond_limits=True)
         judgement = judged(candidate.content, self.opened, self.sets)
         if isinstance(judgement, SetAside):
             return None, replace(made, set_aside=judgement.reason)
@@ -144,12 +147,14 @@ class CandidateChoice:
 
     def _fault(self, candidate: RepairCandidate) -> str | None:
         """Return why a kernel set of the host or a device does not run a candidate, if one does."""
-        if len(candidate.content) != self._size_before:  # not changed in place
+        if candidate.recipe is not None or len(candidate.content) != self._size_before:
             with TemporaryDirectory(prefix="edgeflare-") as folder:
                 path = Path(folder) / NAME
                 path.write_bytes(candidate.content)
                 rewritten = replace(self.opened.pair, compressed=path)
-                fault = candidate_fault(rewritten, self.opened.seeds)
+                seeds = self.sets[SEEDS]
+                few = Seeds(seeds.images, None, (), ids=tuple(seeds.seed_ids.tolist()))
+                fault = candidate_fault(rewritten, few)
             if fault is not None:
                 return fault
         reasons = (refusal_by(one, candidate.content, self.opened) for one in self.opened.devices)
@@ -186,7 +191,8 @@ def _require_allowed(tried: Sequence[TriedCandidate]) -> None:
         UserError: they do.
 
     """
-    if all(one.beyond_limits for one in tried):
-        nearest = min(tried, key=lambda one: (one.ratio or 0.0, one.size or 0))
+    beyond = [one for one in tried if one.beyond_limits]
+    if beyond and all(one.judgement is None for one in tried):
+        nearest = min(beyond, key=lambda one: (one.ratio or 0.0, one.size or 0))
         aside = str(nearest.set_aside).removeprefix("it ")
         raise UserError(f"the limits exclude every candidate: {nearest.name} {aside}")

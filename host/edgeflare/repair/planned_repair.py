@@ -11,7 +11,7 @@ import numpy as np
 from edgeflare.campaign.opened_pair import open_pair
 from edgeflare.devices.profile import Profile
 from edgeflare.models.pair import Pair
-from edgeflare.repair.candidate_plans import candidate_plans
+from edgeflare.repair.candidate_plans import CandidatePlan, candidate_plans
 from edgeflare.repair.judging.judged_inputs import known_labels
 from edgeflare.repair.judging.seed_split import split_seeds
 from edgeflare.repair.repair_request import RepairRequest
@@ -60,8 +60,14 @@ def planned_repair(
         if request.test is not None:
             opened.inputs.load(request.test, None)
         split = split_seeds(known_labels(opened), np.random.default_rng(request.rng_seed))
-        names = [] if original is None else [one.name for one in plans]
+        names = [] if original is None else [_words(one) for one in plans]
         if tries_shifts(past, request):
             names.append("shifts")
         devices = [device.profile.name for device in opened.devices]
     return PlannedRepair(split.sizes, names, devices)
+
+
+def _words(plan: CandidatePlan) -> str:
+    if plan.instead_of is None:
+        return plan.name
+    return f"{plan.name} where {plan.instead_of} is beyond the limits"

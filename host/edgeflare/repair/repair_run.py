@@ -178,8 +178,11 @@ def _about(opened: OpenedPair, past: PastRun | None, request: RepairRequest) -> 
     return {
         "version": __version__,
         "pair": opened.pair.fingerprint(),
-        "run": None if past is None else str(past.directory.path),
-        "device": [device.profile.name for device in opened.devices],
+        "run": None if past is None else str(past.directory.path.resolve()),
+        "findings": 0 if past is None else len(past.document.findings),
+        "device": [
+            [one.profile.name, one.profile.kernels, one.profile.threads] for one in opened.devices
+        ],
         **{f"--{name.replace('_', '-')}": value for name, value in request.to_json().items()},
         "--rounds": request.shifts.rounds,
         "--mixture": asdict(request.shifts.mixture),

@@ -95,9 +95,9 @@ def _deviating(sets: Mapping[str, Any] | None, name: str) -> str:
 def _print_front(console: Console, document: Mapping[str, Any]) -> None:
     """Print the candidates that no other one betters, with their costs, the fastest first."""
     by_name = {one["name"]: one for one in document["candidates"]}
-    front = [by_name[name] for name in document["front"]]
+    front = [one for name in document["front"] if (one := by_name.get(name)) and one["sets"]]
     said = ", ".join(
-        f"{one['name']} (score {one['score']:.2f}, time × {one['latency_ratio']:.2f},"
+        f"{escape(one['name'])} (score {one['score']:.2f}, time × {one['latency_ratio']:.2f},"
         f" {one['bytes']:,} bytes)"
         for one in front
     )
@@ -107,10 +107,10 @@ def _print_front(console: Console, document: Mapping[str, Any]) -> None:
 
 def _print_blamed(console: Console, document: Mapping[str, Any]) -> None:
     """Print which block of the compressed model is to blame, by each way that there is."""
-    residual = document["residual"]
-    blamed = {} if residual is None else {"residual": residual["blamed"]}
-    searched = (one["details"].get("precision") for one in document["candidates"])
-    blamed |= next((one["blamed"] for one in searched if one and "blamed" in one), {})
+    searched = (one["details"].get("precision", {}) for one in document["candidates"])
+    blamed = dict(next((one["blamed"] for one in searched if "blamed" in one), {}))
+    if document["residual"] is not None:
+        blamed["residual"] = document["residual"]["blamed"]
     said = ", ".join(
         f"{escape(block)} by {way}" for way, block in blamed.items() if block is not None
     )

@@ -34,6 +34,11 @@ def verdict(judgement: Judgement, devices: Sequence[OnDevice]) -> tuple[bool, st
         if new > old:
             return False, f"on fresh data {new:,} inputs would deviate instead of {old:,}"
     for one in devices:
+        lost, failed = (
+            sum(figures.failed for figures in side.values()) for side in (one.before, one.after)
+        )
+        if failed > lost:
+            return False, f"on {one.device} it gives no answer on {failed - lost:,} held-out inputs"
         old, new = (
             sum(figures.deviating for figures in side.values()) for side in (one.before, one.after)
         )

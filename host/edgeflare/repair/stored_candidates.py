@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -21,9 +22,12 @@ from edgeflare.errors import UserError
 from edgeflare.repair.candidate_plans import RepairCandidate
 from edgeflare.repair.fitting.float_model import Recipe
 from edgeflare.repair.repair_outcome import TriedCandidate
-from edgeflare.run.run_directory import write_atomically
+from edgeflare.run.run_directory import RunDirectory, write_atomically
 
 FOLDER = "candidates"
+_PLAIN = re.compile(r"[\w+-]+(\.tflite)?", re.ASCII)
+"""Names of candidates and of the files beside them."""
+
 ABOUT = "about.json"
 
 Tried = tuple[RepairCandidate | None, TriedCandidate]
@@ -48,25 +52,26 @@ class StoredCandidates:
         Args:
             folder: of the repair.
             about: what the repair is about, as plain JSON values.
-            resume: whether what is there counts.
+            resume: whether what is there counts; a folder that is absent or empty is begun.
 
         Raises:
-            UserError: what is there is not about the same.
+            UserError: what is there is no repair, or not about the same.
 
         """
-        self._folder = folder / FOLDER
-        known = self._folder / ABOUT
-        if resume and known.exists():
-            _require_same(_read(known), about, folder)
+        self._directory = RunDirectory(folder)
+        self._made = not folder.exists()
+        if resume and folder.exists() and any(folder.iterdir()):
+            _require_same(self._about(), about, folder)
         else:
-            write_atomically(known, json.dumps(about, indent=1).encode() + b"\n")
+            data = json.dumps(about, indent=1).encode() + b"\n"
+            write_atomically(self._path(ABOUT), data)
 
     def read(self, plan: str) -> list[Tried] | None:
         """Return what came of a plan; None where it was not tried, or a file of it is damaged."""
         try:
-            data = (self._folder / f"{plan}.json").read_bytes()
+            data = self._path(f"{plan}.json").read_bytes()
             return [self._opened(one) for one in msgspec.json.decode(data, type=list[_Entry])]
-        except (OSError, msgspec.MsgspecError, _DamagedFileError):
+        except (OSError, ValueError, UserError):  # msgspec's errors and what is outside are among
             return None
 
     def write(self, plan: str, tried: Sequence[Tried]) -> None:
@@ -76,44 +81,58 @@ class StoredCandidates:
             if candidate is None:
                 entries.append(_Entry(result))
                 continue
-            write_atomically(self._folder / file_of(candidate.name), candidate.content)
+            write_atomically(self._path(file_of(candidate.name)), candidate.content)
             sha256 = hashlib.sha256(candidate.content).hexdigest()
             entries.append(_Entry(result, sha256, candidate.recipe, candidate.files))
-        write_atomically(self._folder / f"{plan}.json", msgspec.json.encode(entries))
+        write_atomically(self._path(f"{plan}.json"), msgspec.json.encode(entries))
 
     def remove(self) -> None:
-        """Remove what is stored, and the folder of the repair where it holds nothing else."""
-        shutil.rmtree(self._folder, ignore_errors=True)
-        with suppress(OSError):
-            self._folder.parent.rmdir()
+        """Remove what is stored, and the folder of the repair if it was made and holds no more."""
+        shutil.rmtree(self._directory.path / FOLDER, ignore_errors=True)
+        if self._made:
+            with suppress(OSError):
+                self._directory.path.rmdir()
+
+    def _path(self, name: str) -> Path:
+        """Return the path of a stored file, which is in the folder: it may come from others."""
+        return self._directory.inside(f"{FOLDER}/{name}")
+
+    def _about(self) -> Mapping[str, Any]:
+        """Return what the repair in the folder is about.
+
+        Raises:
+            UserError: there is none, or it is damaged.
+
+        """
+        folder = self._directory.path
+        try:
+            return msgspec.json.decode(self._path(ABOUT).read_bytes(), type=dict[str, Any])
+        except FileNotFoundError:
+            raise UserError(
+                f"{folder} holds no repair to go on with: leave --resume away, and name a folder"
+                " that is absent or empty with --out"
+            ) from None
+        except (OSError, ValueError) as error:
+            raise UserError(
+                f"{folder / FOLDER / ABOUT} is damaged ({error}): begin the repair anew, in another"
+                " folder with --out"
+            ) from error
 
     def _opened(self, entry: _Entry) -> Tried:
         if entry.sha256 is None:
             return None, entry.tried
-        name = entry.tried.name
-        content = (self._folder / file_of(name)).read_bytes()
-        if hashlib.sha256(content).hexdigest() != entry.sha256:
-            raise _DamagedFileError
-        details, files = entry.tried.details, entry.files
+        name, files = entry.tried.name, entry.files
+        content = self._path(file_of(name)).read_bytes()
+        plain = all(_PLAIN.fullmatch(one) for one in (name, *files))
+        if not plain or hashlib.sha256(content).hexdigest() != entry.sha256:
+            raise ValueError(f"the candidate {name!r} is damaged")
+        details = entry.tried.details
         return RepairCandidate(name, content, entry.recipe, details, files), entry.tried
 
 
 def file_of(candidate: str) -> str:
     """Return the name of a candidate's file in the folder `candidates`."""
     return f"{candidate}.tflite"
-
-
-class _DamagedFileError(Exception):
-    pass
-
-
-def _read(path: Path) -> Mapping[str, Any]:
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
-    except msgspec.MsgspecError as error:
-        raise UserError(
-            f"{path} is damaged ({error}): begin the repair anew, in another folder with --out"
-        ) from error
 
 
 def _require_same(before: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:

@@ -27,9 +27,7 @@ from edgeflare.repair.fitting.float_model import FloatModel, RewritingFailed
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.quantizer import (
     Rewritten,
-    dynamic_range,
     float_operators,
-    int16_activations,
     int16_operators,
     weights_only,
 )
@@ -42,8 +40,6 @@ WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
 KERNELS: tuple[Kernels, ...] = ("xnnpack", "builtin", "reference")
 REWRITINGS: dict[str, Callable[[QuantizedNetwork], Rewritten]] = {
     "weights only": weights_only,
-    "dynamic range": dynamic_range,
-    "int16 activations": int16_activations,
     "head in int16": lambda network: int16_operators(network, [head(network.graph).index]),
     "head in float": lambda network: float_operators(network, [head(network.graph).index]),
 }

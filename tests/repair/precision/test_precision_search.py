@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from edgeflare.diagnose.layer_difference import LayerName
 from edgeflare.repair.precision.blocks import Block
 from edgeflare.repair.precision.margin_comparison import MarginDifference
+from edgeflare.repair.precision.precision_candidates import path_points
 from edgeflare.repair.precision.precision_search import (
     LEAST_GAIN,
     improvements,
@@ -39,6 +40,18 @@ def harm_of(harms: Sequence[float]) -> Measure:
 
 
 ERRORS = st.lists(st.none() | st.floats(0.01, 1.0), min_size=32, max_size=32)
+
+
+@given(errors=ERRORS)
+def test_no_two_candidates_have_one_name(errors: list[float | None]) -> None:
+    """They are named by how many blocks are promoted."""
+    measure = measure_of(errors)
+    path, before = search_precision(BLOCKS, measure), measure(())
+    if path and before is not None:
+        found = path_points(improvements(before, path), path[-1].after)
+        numbers = [len(one.blocks) for one in found]
+        assert len(set(numbers)) == len(numbers)
+        assert found[-1] == path[-1].after
 
 
 @given(errors=ERRORS)

@@ -85,18 +85,13 @@ class FloatModel:
                     limits = np.iinfo(known.dtype)
                     low, high = known.real(np.asarray([limits.min, limits.max])).ravel()
                     self._set_range(original, low, high)
-        self.observe_ranges(
+        self._observe_ranges(
             tensor for tensor in self._activations() if self._name(tensor) not in self._ranges
         )
 
-    def observe_ranges(self, tensors: Iterable[int] | None = None) -> None:
-        """Give activations the least and largest value on the inputs to fit with.
-
-        Args:
-            tensors: of the original; None for all activations.
-
-        """
-        wanted = list(self._activations() if tensors is None else tensors)
+    def _observe_ranges(self, tensors: Iterable[int]) -> None:
+        """Give activations of the original the range that they have on the inputs to fit with."""
+        wanted = list(tensors)
         if not wanted:
             return
         ends = dict.fromkeys(wanted, (np.inf, -np.inf))

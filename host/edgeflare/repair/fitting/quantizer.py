@@ -31,10 +31,6 @@ _PROBABILITIES = frozenset({"LOGISTIC", "SOFTMAX"})
 them would be lost."""
 
 _WEIGHTS = {"num_bits": 8, "symmetric": True, "granularity": "CHANNELWISE", "dtype": "INT"}
-_ONE_SCALE = {**_WEIGHTS, "granularity": "TENSORWISE"}
-"""Of dense layers whose input is quantized as it comes: tflite-runtime 2.14 takes the first scale
-for all channels there, and says nothing."""
-
 _ACTIVATIONS = {"symmetric": False, "granularity": "TENSORWISE", "dtype": "INT"}
 
 
@@ -70,39 +66,6 @@ def weights_only(network: QuantizedNetwork, rounded: Sequence[RoundedLayer] = ()
     for layer in rounded:
         model.set_rounded(layer)
     return _rewritten(model, (_stored_int8(_EACH, _ALL),))
-
-
-def dynamic_range(network: QuantizedNetwork) -> Rewritten:
-    """Store all weights as int8, and let each operator quantize its input by the values it gets.
-
-    Dense layers have one scale for all their weights.
-
-    Raises:
-        UserError: litert-quantizer is not installed.
-        RewritingFailed: it makes no file.
-
-    """
-    rules = (
-        _rule(_EACH, _ALL, compute="INTEGER", weight_tensor_config=_WEIGHTS),
-        _rule(_EACH, "FULLY_CONNECTED", compute="INTEGER", weight_tensor_config=_ONE_SCALE),
-    )
-    return _rewritten(FloatModel(network), rules)
-
-
-def int16_activations(network: QuantizedNetwork) -> Rewritten:
-    """Compute with int16 activations and int8 weights; inputs and outputs of the model are float.
-
-    The ranges are those of the original on the inputs to fit with.
-
-    Raises:
-        UserError: litert-quantizer is not installed.
-        RewritingFailed: it makes no file.
-
-    """
-    model = FloatModel(network)
-    model.observe_ranges()
-    ends = (_unchanged(_EACH, "INPUT"), _unchanged(_EACH, "OUTPUT"))
-    return _rewritten(model, (_integer(_EACH, _ALL, 16), *ends))
 
 
 def float_operators(

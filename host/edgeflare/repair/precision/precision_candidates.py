@@ -112,7 +112,7 @@ def precision_candidates(
         },
         "path": [_step(one) for one in path],
     }
-    points = _points(improvements(before, path), path[-1].after)
+    points = path_points(improvements(before, path), path[-1].after)
     wanted: list[tuple[PromotedModel, Precision]] = [(one, "float") for one in points]
     wanted += [(one, "int16") for one in points[:INT16_POINTS]]
     candidates = (_candidate(models, one, precision) for one, precision in wanted)
@@ -166,17 +166,18 @@ def _some(failing: NDArray[np.bool_]) -> NDArray[np.intp]:
     return np.sort(np.concatenate([bad, good[::stride]]))
 
 
-def _points(forward: Sequence[PromotedModel], last: PromotedModel) -> list[PromotedModel]:
+def path_points(forward: Sequence[PromotedModel], last: PromotedModel) -> list[PromotedModel]:
     """Return some of the files on the way forward, and that at the end of the path.
 
-    Those are the first ones with at least 1, 2, 4, 8 and 16 promoted blocks.
+    Those are the first ones with at least 1, 2, 4, 8 and 16 promoted blocks, but for one with as
+    many as at the end: candidates are named by that number.
     """
     chosen: list[PromotedModel] = []
     for least in POINTS:
         found = next((one for one in forward if len(one.blocks) >= least), None)
         if found is not None and found not in chosen:
             chosen.append(found)
-    return [*(one for one in chosen if set(one.blocks) != set(last.blocks)), last]
+    return [*(one for one in chosen if len(one.blocks) != len(last.blocks)), last]
 
 
 def _candidate(
