@@ -20,6 +20,7 @@ from jsonschema import Draft202012Validator
 
 from edgeflare.repair import repair_document, repair_run
 from edgeflare.repair.candidate_plans import candidate_plans
+from networks import pair_of
 
 pytest.importorskip("litert_quantizer")
 
@@ -100,6 +101,9 @@ def test_some_inputs_that_it_mends_and_breaks_are_stored(repaired: tuple[Path, A
 @pytest.mark.slow
 def test_the_folder_is_a_pair_to_search(repaired: tuple[Path, Any], call: Call) -> None:
     out, _ = repaired
+    said = call("explain", out)
+    assert said.code == 2
+    assert "it holds a repair: search its model first" in said.complaint()
     said = call("search", out, "--limit", "2", "--dry-run")
     assert said.code == 0, said.err
     assert "0 of the first 2 seeds already deviate" in said.out
@@ -177,7 +181,7 @@ def test_what_does_not_surely_gain_is_not_written(
     assert not found["written"]
     assert found["chosen"] is None
     assert {path.name for path in out.iterdir()} == {"repair.json", "candidates"}
-    assert "No model is written" in said.out
+    assert "No model is written: nothing deviates on the inputs to choose by" in said.out
 
 
 def test_a_dry_run_says_what_would_be_tried(example: Path, call: Call, tmp_path: Path) -> None:
@@ -214,6 +218,9 @@ def test_a_stopped_repair_goes_on_with_what_it_tried(
     said = call(*arguments, "--rng-seed", "1", "--resume")
     assert said.code == 2
     assert f"{out} holds a repair with another --rng-seed" in said.complaint()
+    said = call("report", out)
+    assert said.code == 2
+    assert "holds a repair that was stopped: the same command with --resume" in said.complaint()
     said = call(*arguments, "--resume")
 
     assert said.code == 0, said.err
@@ -270,6 +277,8 @@ def test_a_search_for_precision_says_its_path_and_the_blocks_to_blame(
         (("--max-latency", "+2KiB"), "--max-latency '+2KiB' is no limit"),
         (("--method", "shifts"), "--method shifts needs a run"),
         (("--search-again",), "--search-again needs a run"),
+        (("--ensemble", "xnnpack"), "--ensemble is for --search-again"),
+        (("--original", "nowhere.tflite"), "there is no model file nowhere.tflite"),
         (("--max-latency", "+5%"), "measured on the device: name one with --device"),
     ],
 )
@@ -287,6 +296,35 @@ def test_pairs_of_other_kinds_are_refused(call: Call, tmp_path: Path) -> None:
         said = call("repair", ROOT / "examples" / name, "--out", tmp_path / "out")
         assert said.code == 2
         assert "repair is for classifiers of images" in said.complaint()
+
+
+@pytest.mark.parametrize(
+    ("original", "compressed", "says"),
+    [
+        ("compressed", "original", "were original and compressed model swapped?"),
+        ("compressed", "compressed", "were original and compressed model swapped?"),
+    ],
+)
+def test_models_in_the_wrong_order_are_refused_at_once(
+    example: Path, call: Call, tmp_path: Path, original: str, compressed: str, says: str
+) -> None:
+    files = example / f"{original}.tflite", example / f"{compressed}.tflite"
+    given = ("--original", files[0], "--compressed", files[1])
+    for more in ((), ("--dry-run",)):
+        said = call("repair", example, *given, "--out", tmp_path / "out", *more)
+        assert said.code == 2
+        assert says in said.complaint()
+
+
+def test_an_original_of_another_network_is_refused_at_once(
+    example: Path, call: Call, tmp_path: Path
+) -> None:
+    other = tmp_path / "other.tflite"
+    other.write_bytes(pair_of("mobilenet")[0])
+    for more in ((), ("--dry-run",)):
+        said = call("repair", example, "--original", other, "--out", tmp_path / "out", *more)
+        assert said.code == 2
+        assert "has no counterpart" in said.complaint()
 
 
 def test_an_original_without_weights_and_few_seeds_are_refused(

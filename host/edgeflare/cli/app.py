@@ -27,7 +27,8 @@ _COMMANDS: Final = {
     "better.",
     "repair": "Make a compressed model decide as its original does, as far as that can be done.",
     "bench": "Run strategies on pairs with several run seeds, and print them side by side.",
-    "report": "Show what a run found, also one that was cut off before its end.",
+    "report": "Show what a run found, also one that was cut off before its end, or what a repair "
+    "did.",
     "strategies": "List the search strategies that are installed, or show one of them with its "
     "parameters.",
     "doctor": "Say what this machine has, what it lacks, and the command that installs it.",

@@ -99,17 +99,14 @@ def repair(
     pair_alone = _is_pair(source)
     if rounds is not None or mixture is not None:
         _require_shifts(request, source if pair_alone else None)
+    if ensemble is not None and not again:
+        raise UserError("--ensemble is for --search-again: give both, or none of them")
+    if not source.exists():
+        raise UserError(f"there is no {source}: name a run directory, or a folder with a pair.toml")
     decided = decided_by_user(trust)
     past = None if pair_alone else PastRun.open(source)
     if past is None:
-        if again or method == "shifts":
-            what = "--search-again" if again else "--method shifts"
-            raise UserError(f"{what} needs a run, and {source} is a pair: search it first")
-        if max_latency is not None and not device:
-            raise UserError(
-                "--max-latency is measured on the device: name one with --device, or"
-                " emulated-xnnpack for this machine"
-            )
+        _require_pair_options(source, request, device, again=again)
         file = None if compressed is None else str(compressed)
         pair = load_pair(source, Settings(original=original, compressed=file), decided)
         require_image_classifier(pair.interface, pair.name)
@@ -132,6 +129,25 @@ def repair(
         return 0
     after = replace(pair, compressed=out / MODEL)
     return _search_again(Console(stderr=True), past, after, profiles, out, repaired)
+
+
+def _require_pair_options(
+    source: Path, request: RepairRequest, device: Sequence[str] | None, *, again: bool
+) -> None:
+    """Refuse what a pair cannot do without a run, and a limit of time without a device.
+
+    Raises:
+        UserError: it is asked for.
+
+    """
+    if again or request.method == "shifts":
+        what = "--search-again" if again else "--method shifts"
+        raise UserError(f"{what} needs a run, and {source} is a pair: search it first")
+    if request.max_latency is not None and not device:
+        raise UserError(
+            "--max-latency is measured on the device: name one with --device, or"
+            " emulated-xnnpack for this machine"
+        )
 
 
 def _repair(

@@ -7,7 +7,10 @@ from pathlib import Path
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
+from edgeflare.models.tflite import check_model_file
+from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.candidate_plans import allows_shifts
+from edgeflare.repair.fitting.matched_layers import matched_layers
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.replay.past_run import PastRun
 
@@ -19,7 +22,8 @@ def original_file(pair: Pair, past: PastRun | None, request: RepairRequest) -> b
     """Return the original's file; None where shifts alone are tried.
 
     Raises:
-        UserError: there is no original, or the request needs one with weights that can be read.
+        UserError: there is no original, or the request needs one with weights that can be read and
+            of the network that was compressed.
 
     """
     if pair.original is None:
@@ -35,7 +39,28 @@ def original_file(pair: Pair, past: PastRun | None, request: RepairRequest) -> b
             " precision and weights-only are fitted to its weights: --method shifts repairs a run"
             " without them"
         )
-    return Path(pair.original).read_bytes()
+    path = Path(pair.original)
+    check_model_file(path)
+    check_model_file(pair.compressed)
+    content = path.read_bytes()
+    _require_matching(pair.compressed.read_bytes(), content, str(path))
+    return content
+
+
+def _require_matching(compressed: bytes, original: bytes, name: str) -> None:
+    """Refuse models that are not of one network, or in the wrong order.
+
+    Raises:
+        UserError: an operator with weights has no counterpart, or the original's weights are int8.
+
+    """
+    graph = Graph(original, name)
+    if any(one.constant and one.scales and one.dtype == "int8" for one in graph.tensors):
+        raise UserError(
+            f"the original {name} has weights in 8 bits, and a repair is fitted to float ones: were"
+            " original and compressed model swapped?"
+        )
+    matched_layers(Graph(compressed, "the compressed model"), graph)
 
 
 def require_seeds(opened: OpenedPair) -> None:

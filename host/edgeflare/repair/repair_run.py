@@ -136,8 +136,11 @@ def _repaired(
         {"name": device.profile.name, "provenance": device.provenance.to_json()}
         for device in opened.devices
     ]
-    none = "no candidate surely gains on the inputs to choose by"
-    outcome = RepairOutcome(split.sizes, provenance, localized, tried, chosen, why=none)
+    why = "no candidate surely gains on the inputs to choose by"
+    judgements = [one.judgement for one in tried if one.judgement is not None]
+    if judgements and not any(one.deviating for one in judgements[0].before.values()):
+        why = "nothing deviates on the inputs to choose by, so that there is nothing to repair"
+    outcome = RepairOutcome(split.sizes, provenance, localized, tried, chosen, why=why)
     if chosen is None:
         return outcome
     after = candidate_answers(chosen.content, opened, judge)

@@ -155,6 +155,12 @@ def _print_end(console: Console, document: Mapping[str, Any], out: str) -> None:
         f" {escape(latency_change(repaired))}.",
         highlight=False,
     )
+    if repaired["recipe"] is not None:
+        console.print(
+            "It computes in float or int16, at least in part; --target int8-only allows integers of"
+            " 8 bits alone.",
+            highlight=False,
+        )
     console.print(f"Search it: edgeflare search {escape(out)}", highlight=False)
 
 

@@ -430,7 +430,12 @@ def _check_files(path: Path) -> None:
         like = path_suggestion(path.parent, lambda one: (one / path.name).is_file())
         raise UserError(f"there is no run directory {path.parent}{like}: check the path")
     if not path.is_file():
-        raise UserError(f"{path.parent} is no run directory: it has no {path.name}")
+        hint = ""
+        if (path.parent / "repair.json").is_file():
+            hint = "; it holds a repair: search its model first"
+        elif (path.parent / "candidates").is_dir():
+            hint = "; it holds a repair that was stopped: the same command with --resume goes on"
+        raise UserError(f"{path.parent} is no run directory: it has no {path.name}{hint}")
     for beside in ("", "-wal", "-shm", "-journal"):  # SQLite would follow and write to each
         if Path(f"{path}{beside}").is_symlink():
             raise UserError(
