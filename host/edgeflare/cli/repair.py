@@ -37,12 +37,7 @@ from edgeflare.repair.repair_terminal import (
     print_repair,
     print_repaired_search,
 )
-from edgeflare.repair.repaired_pair import (
-    MODEL,
-    write_document,
-    write_pair,
-    write_repaired,
-)
+from edgeflare.repair.repaired_pair import MODEL, write_document, write_pair, write_repaired
 from edgeflare.repair.repaired_search import (
     FOLDER,
     require_same_ensemble,

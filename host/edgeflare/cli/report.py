@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from edgeflare.cli.completion import complete_run
 from edgeflare.cli.console import Console
 from edgeflare.cli.quiet import Quiet, result
+from edgeflare.cli.reported import Reported, extra_needed
 from edgeflare.cli.warning import unless_damaged
 from edgeflare.errors import InfrastructureError, UserError
-from edgeflare.repair.repair_file import by_shifts, holds_repair, read_repair
-from edgeflare.repair.repair_summary import repair_summary
-from edgeflare.repair.repair_terminal import print_repair, print_repaired_search
-from edgeflare.repair.shifts.shift_terminal import print_repair_by_shifts
+from edgeflare.repair.repair_file import holds_repair
 from edgeflare.report.csv_table import csv_table
 from edgeflare.report.junit_xml import junit_xml
 from edgeflare.report.markdown_summary import summary
@@ -77,7 +72,7 @@ def report(
     failed.
     """
     directory = RunDirectory(run)
-    reported = _repair(directory) if holds_repair(directory) else _run(directory)
+    reported = _reported(directory)
     switches = {"--html": html, "--junit": junit, "--csv": csv, "--summary": with_summary}
     chosen = [name for name, given in switches.items() if given]
     if as_json and chosen:
@@ -96,20 +91,12 @@ def report(
         _write(run / file, data)
 
 
-@dataclass(frozen=True, slots=True)
-class Reported:
-    """What is reported, a run or a repair.
+def _reported(directory: RunDirectory) -> Reported:
+    if not holds_repair(directory):
+        return _run(directory)
+    from edgeflare.cli.reported_repair import reported_repair  # noqa: PLC0415 - loads all of repair
 
-    Attributes:
-        document: returns it as plain JSON values.
-        show: prints it.
-        files: by the switch: the name of a file, and what returns its content.
-
-    """
-
-    document: Callable[[], Any]
-    show: Callable[[Console], None]
-    files: Mapping[str, tuple[str, Callable[[], bytes]]]
+    return reported_repair(directory)
 
 
 def _run(directory: RunDirectory) -> Reported:
@@ -126,48 +113,12 @@ def _run(directory: RunDirectory) -> Reported:
     )
 
 
-def _repair(directory: RunDirectory) -> Reported:
-    document = read_repair(directory)
-
-    def show(console: Console) -> None:
-        printed = print_repair_by_shifts if by_shifts(document) else print_repair
-        printed(console, document, str(directory.path))
-        if document["again"] is not None:
-            print_repaired_search(console, document)
-
-    return Reported(
-        lambda: document,
-        show,
-        {
-            "--html": ("repair.html", lambda: _page_of_repair(document, directory)),
-            "--summary": ("summary.md", lambda: repair_summary(document).encode()),
-        },
-    )
-
-
 def _page(document: RunDocument, directory: RunDirectory) -> bytes:
-    with _extra_needed():
+    with extra_needed():
         from edgeflare.report.html.explanation_view import load_explanations  # noqa: PLC0415
         from edgeflare.report.html.page import render_page  # noqa: PLC0415 - needs an extra
     explanations = unless_damaged(lambda: load_explanations(directory, document)) or {}
     return render_page(document, directory, explanations).encode()
-
-
-def _page_of_repair(document: Mapping[str, Any], directory: RunDirectory) -> bytes:
-    with _extra_needed():
-        from edgeflare.repair.page.repair_page import render_repair  # noqa: PLC0415
-    return render_repair(document, directory).encode()
-
-
-@contextmanager
-def _extra_needed() -> Iterator[None]:
-    """Say how to install what an import within it lacks."""
-    try:
-        yield
-    except ImportError as error:
-        raise UserError(
-            f"--html needs {error.name}, which is not installed: pip install 'edgeflare[report]'"
-        ) from None
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -16,13 +16,12 @@ from edgeflare.models.pair import Pair
 from edgeflare.repair.judging.judgement import Judgement
 from edgeflare.repair.judging.shown_inputs import ShownInput
 from edgeflare.repair.pareto_front import pareto_front
+from edgeflare.repair.repair_file import SCHEMA
 from edgeflare.repair.repair_outcome import OnDevice, RepairOutcome, TriedCandidate
 from edgeflare.repair.repair_request import RepairRequest
 from edgeflare.repair.repaired_pair import MODEL, RECIPE
 from edgeflare.repair.stored_candidates import FOLDER, file_of
 from edgeflare.replay.past_run import PastRun
-
-SCHEMA = "edgeflare.repair/v2"
 
 
 def repair_document(

@@ -7,13 +7,15 @@ from typing import Any
 
 from edgeflare.errors import UserError
 from edgeflare.regular_file import read_regular
-from edgeflare.repair.repair_document import SCHEMA
-from edgeflare.repair.repaired_pair import DOCUMENT
 from edgeflare.run.json_file import MOST_BYTES, compiled, packaged_schema, parse_json
 from edgeflare.run.run_directory import RunDirectory
 
+DOCUMENT = "repair.json"
+
+SCHEMA = "edgeflare.repair/v2"
+
 V1 = "edgeflare.repair/v1"
-"""What repairs by shifts wrote before all methods had one judge."""
+"""The schema of repairs by shifts alone, which a judge of their own compared."""
 
 _PACKAGES = {SCHEMA: "edgeflare.repair", V1: "edgeflare.repair.shifts"}
 """Where the schema of each name lies, as repair.schema.json."""

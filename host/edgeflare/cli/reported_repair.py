@@ -1,0 +1,45 @@
+"""A repair, as `edgeflare report` shows and writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from edgeflare.cli.console import Console
+from edgeflare.cli.reported import Reported, extra_needed
+from edgeflare.repair.repair_file import by_shifts, read_repair
+from edgeflare.repair.repair_summary import repair_summary
+from edgeflare.repair.repair_terminal import print_repair, print_repaired_search
+from edgeflare.repair.shifts.shift_terminal import print_repair_by_shifts
+from edgeflare.run.run_directory import RunDirectory
+
+
+def reported_repair(directory: RunDirectory) -> Reported:
+    """Read a repair of either schema.
+
+    Raises:
+        UserError: its document cannot be read, or is damaged.
+
+    """
+    document = read_repair(directory)
+
+    def show(console: Console) -> None:
+        printed = print_repair_by_shifts if by_shifts(document) else print_repair
+        printed(console, document, str(directory.path))
+        if document["again"] is not None:
+            print_repaired_search(console, document)
+
+    return Reported(
+        lambda: document,
+        show,
+        {
+            "--html": ("repair.html", lambda: _page(document, directory)),
+            "--summary": ("summary.md", lambda: repair_summary(document).encode()),
+        },
+    )
+
+
+def _page(document: Mapping[str, Any], directory: RunDirectory) -> bytes:
+    with extra_needed():
+        from edgeflare.repair.page.repair_page import render_repair  # noqa: PLC0415
+    return render_repair(document, directory).encode()
