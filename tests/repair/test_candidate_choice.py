@@ -12,13 +12,8 @@ from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.errors import UserError
 from edgeflare.repair import candidate_choice
 from edgeflare.repair.candidate_choice import CandidateChoice, surely_gains
-from edgeflare.repair.candidate_plans import (
-    CandidateMaker,
-    Method,
-    NoCandidate,
-    RepairCandidate,
-)
 from edgeflare.repair.judging.judged_inputs import JudgedSet
+from edgeflare.repair.repair_candidate import CandidateMaker, Method, NoCandidate, RepairCandidate
 from edgeflare.repair.repair_cost import Cost
 from edgeflare.repair.repair_progress import StepProgress
 from edgeflare.repair.repair_request import RepairRequest

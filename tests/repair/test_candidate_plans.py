@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 
 from edgeflare.errors import UserError
-from edgeflare.repair.candidate_plans import METHODS, Method, Target, allows_shifts, candidate_plans
+from edgeflare.repair.candidate_plans import allows_shifts, candidate_plans
+from edgeflare.repair.repair_candidate import Method, Target
 
 
 def test_auto_tries_all_that_a_target_allows() -> None:
@@ -31,9 +34,9 @@ def test_auto_searches_precision_only_in_the_place_of_weights_only() -> None:
     }
 
 
-@pytest.mark.parametrize("method", sorted(set(METHODS) - {"auto", "shifts"}))
+@pytest.mark.parametrize("method", sorted(set(get_args(Method)) - {"auto", "shifts"}))
 def test_each_method_has_candidates(method: str) -> None:
-    (known,) = {one for one in METHODS if one == method}
+    (known,) = {one for one in get_args(Method) if one == method}
     plans = candidate_plans(known, "float", in_place=False)
     assert plans
     assert {one.method for one in plans} == {method}

@@ -10,7 +10,7 @@ import pytest
 
 from edgeflare.models.pair import load_pair
 from edgeflare.models.pair_file import Settings, read_settings
-from edgeflare.repair.candidate_plans import RepairCandidate
+from edgeflare.repair.repair_candidate import RepairCandidate
 from edgeflare.repair.repaired_pair import MODEL, RECIPE, write_pair, write_repaired
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from edgeflare.errors import UserError
-from edgeflare.repair.candidate_plans import RepairCandidate
+from edgeflare.repair.repair_candidate import RepairCandidate
 from edgeflare.repair.repair_outcome import TriedCandidate
 from edgeflare.repair.stored_candidates import FOLDER, StoredCandidates
 from judgements import judgement

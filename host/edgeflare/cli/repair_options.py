@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from edgeflare.cli.completion import complete_device, complete_run
-from edgeflare.repair.candidate_plans import Method, Target
+from edgeflare.repair.repair_candidate import Method, Target
 from edgeflare.repair.shifts.boundary_set import ROUNDS
 
 Source = Annotated[

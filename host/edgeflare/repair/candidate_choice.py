@@ -12,7 +12,6 @@ from tempfile import TemporaryDirectory
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.core.seeds import Seeds
 from edgeflare.errors import UserError
-from edgeflare.repair.candidate_plans import CandidateMaker, NoCandidate, RepairCandidate
 from edgeflare.repair.cost_limits import least_limit
 from edgeflare.repair.device_judgement import cost_on, refusal_by
 from edgeflare.repair.fitting.candidate_check import candidate_fault
@@ -20,6 +19,7 @@ from edgeflare.repair.judging.candidate_model import NAME
 from edgeflare.repair.judging.judged_inputs import SEEDS, JudgedSet
 from edgeflare.repair.judging.judgement import SCORED, Judgement, SetAside, judged
 from edgeflare.repair.judging.sign_test import sign_test
+from edgeflare.repair.repair_candidate import CandidateMaker, NoCandidate, RepairCandidate
 from edgeflare.repair.repair_cost import BATCHES, FEW_BATCHES, Cost, same_work
 from edgeflare.repair.repair_outcome import TriedCandidate
 from edgeflare.repair.repair_progress import ReportProgress

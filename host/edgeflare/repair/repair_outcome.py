@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from edgeflare.repair.candidate_plans import RepairCandidate
 from edgeflare.repair.judging.judgement import Figures, Judgement
 from edgeflare.repair.judging.shown_inputs import ShownInput
+from edgeflare.repair.repair_candidate import RepairCandidate
 from edgeflare.repair.repair_cost import Cost
 
 

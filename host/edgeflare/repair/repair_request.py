@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from edgeflare.repair.candidate_plans import Method, Target
 from edgeflare.repair.cost_limits import CostLimit, latency_limit, size_limit
+from edgeflare.repair.repair_candidate import Method, Target
 from edgeflare.repair.shifts.shift_candidate import ShiftRequest
 
 

@@ -18,12 +18,7 @@ from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair
 from edgeflare.repair.candidate_choice import CandidateChoice
-from edgeflare.repair.candidate_plans import (
-    CandidateMaker,
-    CandidatePlan,
-    RepairCandidate,
-    candidate_plans,
-)
+from edgeflare.repair.candidate_plans import CandidatePlan, candidate_plans
 from edgeflare.repair.device_judgement import judged_on
 from edgeflare.repair.inputs_to_fit import fit_inputs, network_to_fit
 from edgeflare.repair.judging.judged_inputs import (
@@ -41,6 +36,7 @@ from edgeflare.repair.judging.judgement import (
 from edgeflare.repair.judging.seed_split import split_seeds
 from edgeflare.repair.judging.shown_inputs import shown_inputs
 from edgeflare.repair.precision.residual import residual
+from edgeflare.repair.repair_candidate import CandidateMaker, RepairCandidate
 from edgeflare.repair.repair_outcome import OnDevice, RepairOutcome
 from edgeflare.repair.repair_progress import ReportProgress
 from edgeflare.repair.repair_request import RepairRequest

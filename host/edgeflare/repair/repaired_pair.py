@@ -9,7 +9,7 @@ from typing import Any
 
 from edgeflare.models.pair import Pair
 from edgeflare.models.pair_file import FILE, is_callable_module
-from edgeflare.repair.candidate_plans import RepairCandidate
+from edgeflare.repair.repair_candidate import RepairCandidate
 from edgeflare.repair.repair_file import DOCUMENT
 from edgeflare.run.run_directory import write_atomically
 

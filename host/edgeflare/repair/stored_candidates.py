@@ -19,8 +19,8 @@ from typing import Any
 import msgspec
 
 from edgeflare.errors import UserError
-from edgeflare.repair.candidate_plans import RepairCandidate
 from edgeflare.repair.fitting.float_model import Recipe
+from edgeflare.repair.repair_candidate import RepairCandidate
 from edgeflare.repair.repair_outcome import TriedCandidate
 from edgeflare.run.run_directory import RunDirectory, write_atomically
 

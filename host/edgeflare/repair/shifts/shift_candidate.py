@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.campaign.opened_pair import OpenedPair
-from edgeflare.repair.candidate_plans import CandidateMaker, NoCandidate, RepairCandidate
+from edgeflare.repair.repair_candidate import CandidateMaker, NoCandidate, RepairCandidate
 from edgeflare.repair.repair_progress import StepProgress
 from edgeflare.repair.shifts.boundary_set import ROUNDS, gather
 from edgeflare.repair.shifts.cross_validation import SHIFTS, JudgedRepairer, evaluate

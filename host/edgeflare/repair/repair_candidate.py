@@ -1,0 +1,68 @@
+"""A candidate of a repair: a file that may take the place of the compressed model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from edgeflare.errors import EdgeFlareError
+from edgeflare.repair.fitting.float_model import Recipe
+from edgeflare.repair.repair_progress import StepProgress
+
+Method = Literal["auto", "shifts", "ranges", "rounding", "bias", "precision", "weights-only"]
+
+Target = Literal["float", "int8-only"]
+"""What the target computes: floats beside integers, or integers alone, as some accelerators do."""
+
+
+@dataclass(frozen=True, slots=True)
+class RepairCandidate:
+    """A repaired model that may be chosen.
+
+    Attributes:
+        name: of its plan; where that makes several, each has a name of its own.
+        content: its `.tflite` file.
+        recipe: what the quantizer made it by; None where the file was changed in place.
+        details: what its method says of it, as plain JSON values by section.
+        files: what is written beside it where it is chosen, by the name of the file.
+
+    """
+
+    name: str
+    content: bytes
+    recipe: Recipe | None
+    details: Mapping[str, Any] = field(default_factory=dict)
+    files: Mapping[str, bytes] = field(default_factory=dict)
+
+
+class NoCandidate(EdgeFlareError):  # noqa: N818 - an outcome, no error of the user or the host
+    """A method found out that it gains nothing, so that it has no candidate.
+
+    Attributes:
+        details: as those of a candidate.
+
+    """
+
+    def __init__(self, why: str, details: Mapping[str, Any]) -> None:
+        super().__init__(why)
+        self.details = details
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateMaker:
+    """What makes the candidates of a plan.
+
+    Attributes:
+        name: of the plan.
+        method: the method that they are candidates of.
+        make: makes them; raises a `UserError` where the models or the inputs do not allow it, and
+            `NoCandidate` where nothing is gained.
+        instead_of: see `CandidatePlan`.
+
+    """
+
+    name: str
+    method: Method
+    make: Callable[[StepProgress], Sequence[RepairCandidate]]
+    instead_of: Method | None = None
