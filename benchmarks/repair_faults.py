@@ -19,6 +19,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -37,15 +38,13 @@ from edgeflare.repair.judging.candidate_model import open_candidate
 from edgeflare.repair.judging.judged_inputs import JudgedSet, fresh_set
 from edgeflare.repair.judging.judgement import figures
 from edgeflare.run.plan import Plan
-from quantization_faults import FAULTS, QuantizationFault, drawn_fault
+from quantization_faults import FAULTS, QuantizationFault, drawn_fault, harmful_fault
 
 WAYS = {
     "in-place": ("--in-place",),
     "int8-only": ("--target", "int8-only"),
     "float": ("--target", "float"),
 }
-RISE = 1.5
-"""Times as many images deviate with a fault as without, at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +55,12 @@ class Images:
     opened: OpenedPair
     fresh: JudgedSet
 
-    def deviating(self, content: bytes) -> list[int]:
-        """Return the positions of the images on which a file decides unlike the original."""
+    def deviating(self, content: bytes) -> int:
+        """Return on how many images a file decides unlike the original."""
         with open_candidate(content, self.opened) as model:
             answers = model.answers(self.fresh.images, self.fresh.seed_ids.tolist())
-        pairs = enumerate(zip(self.fresh.original, answers, strict=True))
-        return [at for at, (wanted, made) in pairs if wanted.differs(made)]
+        pairs = zip(self.fresh.original, answers, strict=True)
+        return sum(wanted.differs(made) for wanted, made in pairs)
 
     @property
     def healthy(self) -> int:
@@ -76,17 +75,20 @@ def main() -> int:
         name, _, path = setting.partition("=")
         with ExitStack() as stack:
             images = opened_images(arguments.folder / name, path, arguments, stack)
-            original = Path(str(images.opened.pair.original)).read_bytes()
+            pair = images.opened.pair
+            content = pair.compressed.read_bytes()
+            original = Path(str(pair.original)).read_bytes()
             print(f"**{name}**: {images.healthy} of {len(images.fresh.images):,} deviate\n")
             print(f"| fault | operator | dev | {ways} |")
             print("|---" * (3 + 4 * len(arguments.ways)) + "|", flush=True)
             rng = np.random.default_rng(arguments.rng_seed)
             for number, kind in zip(range(arguments.count), cycle(FAULTS), strict=False):
-                fault, positions = drawn(images, original, kind, rng)
+                draw = partial(drawn_fault, content, original, kind, rng)
+                fault, count = harmful_fault(draw, images.deviating, images.healthy)
                 cells = [
                     f"{fault.kind} {fault.amount:.2f}",
                     shown_operator(images, fault.operator),
-                    str(len(positions)),
+                    str(count),
                 ]
                 for way in arguments.ways:
                     out = repaired(images, fault, arguments.out / name / f"{number}", way)
@@ -119,18 +121,6 @@ def opened_images(
     opened = open_pair(pair, plan, [profile], stack)
     loaded = opened.inputs.load(Path(path), arguments.limit)
     return Images(folder, opened, fresh_set(opened, loaded))
-
-
-def drawn(
-    images: Images, original: bytes, kind: str, rng: np.random.Generator
-) -> tuple[QuantizationFault, list[int]]:
-    """Draw a fault with which enough more images deviate, and return the positions of all."""
-    content = images.opened.pair.compressed.read_bytes()
-    while True:
-        fault = drawn_fault(content, original, kind, rng)
-        positions = images.deviating(fault.content)
-        if len(positions) >= RISE * images.healthy:
-            return fault, positions
 
 
 def named(document: dict[str, Any], fault: QuantizationFault) -> str:
@@ -168,7 +158,7 @@ def mended(images: Images, fault: QuantizationFault, out: Path) -> Iterator[str]
     content = fault.content
     if document["written"]:
         content = (out / "repaired.tflite").read_bytes()
-    count = len(images.deviating(content))
+    count = images.deviating(content)
     healthy = images.healthy
     yield named(document, fault)
     yield document["chosen"] if document["written"] else "nothing"

@@ -20,6 +20,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from itertools import cycle
 from pathlib import Path
 
@@ -43,11 +44,9 @@ from edgeflare.repair.precision.margin_comparison import MarginComparison
 from edgeflare.repair.precision.precision_candidates import localized_scores
 from edgeflare.repair.precision.promoted_models import PromotedModels
 from edgeflare.run.plan import Plan
-from quantization_faults import FAULTS, drawn_fault
+from quantization_faults import FAULTS, drawn_fault, harmful_fault
 
 WAYS = ("residual", "spectrum", "promotion")
-RISE = 1.5
-"""Times as many wide inputs deviate with a fault as without, at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +118,8 @@ def files(
     rng = np.random.default_rng(arguments.rng_seed)
     healthy = pair.wide_deviations(network.content)
     for _, kind in zip(range(arguments.faults), cycle(FAULTS), strict=False):
-        while True:
-            fault = drawn_fault(network.content, network.original, kind, rng)
-            if pair.wide_deviations(fault.content) >= RISE * healthy:
-                break
+        draw = partial(drawn_fault, network.content, network.original, kind, rng)
+        fault, _ = harmful_fault(draw, pair.wide_deviations, healthy)
         yield f"{kind} {fault.amount:.2f}, operator {fault.operator}", fault.operator, fault.content
 
 

@@ -14,6 +14,9 @@ from edgeflare.repair.fitting.least_error_range import Range, range_of
 from edgeflare.repair.fitting.matched_layers import MatchedLayer, matched_layers
 from edgeflare.repair.fitting.tied_tensors import tied_tensors
 
+RISE = 1.5
+"""Times as many inputs deviate with a harmful fault as without, at least."""
+
 
 @dataclass(frozen=True, slots=True)
 class QuantizationFault:
@@ -31,6 +34,27 @@ class QuantizationFault:
     operator: int
     amount: float
     content: bytes
+
+
+def harmful_fault(
+    draw: Callable[[], QuantizationFault], deviating: Callable[[bytes], int], healthy: int
+) -> tuple[QuantizationFault, int]:
+    """Draw faults until one makes enough more inputs deviate.
+
+    Args:
+        draw: draws a fault; see `drawn_fault`.
+        deviating: returns how many inputs deviate with a file.
+        healthy: how many do without a fault.
+
+    Returns:
+        The fault, and how many inputs deviate with it.
+
+    """
+    while True:
+        fault = draw()
+        count = deviating(fault.content)
+        if count >= RISE * healthy:
+            return fault, count
 
 
 def drawn_fault(

@@ -7,7 +7,7 @@ import pytest
 
 from edgeflare.models.tflite_graph import Graph
 from fitted_networks import judged, structure
-from quantization_faults import FAULTS, drawn_fault
+from quantization_faults import FAULTS, QuantizationFault, drawn_fault, harmful_fault
 
 NETWORK = judged("resnet")
 CONTENT, ORIGINAL = NETWORK.network.content, NETWORK.network.original
@@ -49,3 +49,10 @@ def test_a_clipped_range_keeps_real_biases() -> None:
             step = max(new.scales)
             real = old.real(before.values(old.index)) - new.real(after.values(new.index))
             assert np.abs(real).max() <= 0.51 * step + 1e-6
+
+
+def test_a_harmful_fault_is_the_first_with_enough_deviations() -> None:
+    faults = [QuantizationFault("bias", at, 0.0, bytes([at])) for at in (20, 29, 30, 40)]
+    drawn = iter(faults)
+    found, count = harmful_fault(lambda: next(drawn), lambda content: content[0], healthy=20)
+    assert (found, count) == (faults[2], 30)
