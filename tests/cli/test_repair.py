@@ -354,7 +354,10 @@ def test_a_folder_that_is_not_empty(finished: Any, call: Call, tmp_path: Path) -
     )
 
 
-def test_no_run(call: Call, tmp_path: Path) -> None:
+def test_no_run(call: Call, example: Path, tmp_path: Path) -> None:
     said = call("repair", tmp_path / "nothing", "--out", tmp_path / "out")
     assert said.code == 2
-    said.complaint()
+    assert f"there is no {tmp_path / 'nothing'}: name a run directory" in said.complaint()
+    said = call("repair", f"{example}x", "--out", tmp_path / "out")
+    assert said.code == 2
+    assert f"(did you mean '{example}'?)" in said.complaint()

@@ -50,6 +50,7 @@ from edgeflare.repair.shifts.shift_candidate import ShiftRequest
 from edgeflare.replay.past_run import PastRun
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import RunDirectory
+from edgeflare.suggestion import path_suggestion
 from edgeflare.trust.asking import decided_by_user
 
 
@@ -97,7 +98,10 @@ def repair(
     if ensemble is not None and not again:
         raise UserError("--ensemble is for --search-again: give both, or none of them")
     if not source.exists():
-        raise UserError(f"there is no {source}: name a run directory, or a folder with a pair.toml")
+        like = path_suggestion(source, lambda one: _is_pair(one) or _is_run(one))
+        raise UserError(
+            f"there is no {source}{like}: name a run directory, or a folder with a pair.toml"
+        )
     decided = decided_by_user(trust)
     past = None if pair_alone else PastRun.open(source)
     if past is None:
@@ -214,7 +218,11 @@ def _worked(out: Path, work: Callable[[ReportProgress], RepairOutcome]) -> Repai
 
 def _is_pair(source: Path) -> bool:
     here = source if source.is_file() else source / FILE
-    return here.is_file() and not RunDirectory(source).journal.exists()
+    return here.is_file() and not _is_run(source)
+
+
+def _is_run(source: Path) -> bool:
+    return RunDirectory(source).journal.exists()
 
 
 def _require_same_search(past: PastRun, device: Sequence[str] | None, ensemble: str | None) -> None:

@@ -3,18 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeflare.core.answer import Answer, Failure
+from edgeflare.errors import UserError
+from edgeflare.models.pair import load_pair
 from edgeflare.repair.judging.judged_inputs import FRESH, TIGHT, WIDE, JudgedSet
 from edgeflare.repair.judging.judgement import change
-from edgeflare.repair.judging.shown_inputs import shown_inputs
+from edgeflare.repair.judging.shown_inputs import FOLDER, shown_inputs, write_shown
+from tampering import EXAMPLE
 
 Row = tuple[int, float, int, int, int]
 """Seed id, the original's margin, and the labels of original, before and after."""
+
+
+def test_a_folder_of_inputs_that_leads_elsewhere_is_not_written_to(tmp_path: Path) -> None:
+    out, elsewhere = tmp_path / "out", tmp_path / "elsewhere"
+    out.mkdir()
+    elsewhere.mkdir()
+    (out / FOLDER).symlink_to(elsewhere)
+    sets, after = one_set([(0, 0.5, 0, 1, 0)])
+    shown = shown_inputs({TIGHT: sets}, {TIGHT: after})
+    assert shown
+    with pytest.raises(UserError, match="outside of it"):
+        write_shown(out, load_pair(EXAMPLE), shown)
+    assert not list(elsewhere.iterdir())
 
 
 def answer(label: int, margin: float = 0.5, failure: Failure | None = None) -> Answer:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from edgeflare.core.answer import Answer
 from edgeflare.models.pair import Pair
 from edgeflare.repair.judging.judged_inputs import FRESH, JudgedSet
-from edgeflare.run.run_directory import write_atomically
+from edgeflare.run.run_directory import RunDirectory, write_atomically
 
 SHOWN = 12
 """Inputs of each kind of change that are shown at most."""
@@ -78,9 +78,15 @@ def shown_inputs(
 
 
 def write_shown(out: Path, pair: Pair, shown: Sequence[ShownInput]) -> None:
-    """Write inputs into the folder of a repair, without loss."""
+    """Write inputs into the folder of a repair, without loss.
+
+    Raises:
+        UserError: its folder of inputs leads out of it.
+
+    """
+    directory, domain = RunDirectory(out), pair.interface.domain
     for one in shown:
-        write_atomically(out / one.file, pair.interface.domain.encode_file(one.pixels))
+        write_atomically(directory.inside(one.file), domain.encode_file(one.pixels))
 
 
 Place = tuple[str, int]
