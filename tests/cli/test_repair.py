@@ -264,7 +264,7 @@ def test_a_search_for_precision_says_its_path_and_the_blocks_to_blame(
     assert min(by_name.values(), key=lambda one: one["score"] or 2)["name"] in found["front"]
     shown = " ".join(said.out.split())
     assert f"Block to blame: {first['blamed']['promotion']} by promotion" in shown
-    assert f"Not bettered in score, time and bytes: {found['front'][0]} (score" in shown
+    assert f"Pareto front of score, time and bytes: {found['front'][0]} (score" in shown
 
 
 @pytest.mark.parametrize(

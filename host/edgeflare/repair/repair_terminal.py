@@ -73,6 +73,11 @@ def print_repaired_search(console: Console, document: Mapping[str, Any]) -> None
     console.print(table)
 
 
+def deviating_on(one: Mapping[str, Any], when: str) -> int:
+    """Return how many inputs deviate on a device, `before` or `after`, by its entry."""
+    return sum(figures[when]["deviating"] for figures in one["sets"].values())
+
+
 def _candidates(document: Mapping[str, Any]) -> Table:
     """Return a table of what the candidates do to the inputs that choose."""
     table = Table("candidate", "score", *SCORED, "s", title="Deviations on the inputs to choose by")
@@ -102,7 +107,7 @@ def _print_front(console: Console, document: Mapping[str, Any]) -> None:
         for one in front
     )
     if said:
-        console.print(f"Not bettered in score, time and bytes: {said}.", highlight=False)
+        console.print(f"Pareto front of score, time and bytes: {said}.", highlight=False)
 
 
 def _print_blamed(console: Console, document: Mapping[str, Any]) -> None:
@@ -138,8 +143,8 @@ def _judged(document: Mapping[str, Any]) -> Table:
 def _print_end(console: Console, document: Mapping[str, Any], out: str) -> None:
     for one in document["on_devices"]:
         console.print(
-            f"{escape(one['device'])}: {_sum(one, 'before'):,} of these inputs deviate before,"
-            f" {_sum(one, 'after'):,} after; the label that the host foretold on"
+            f"{escape(one['device'])}: {deviating_on(one, 'before'):,} of these inputs deviate"
+            f" before, {deviating_on(one, 'after'):,} after; the label that the host foretold on"
             f" {one['same_labels']:,} of {one['asked']:,}",
             highlight=False,
         )
@@ -162,7 +167,3 @@ def _print_end(console: Console, document: Mapping[str, Any], out: str) -> None:
             highlight=False,
         )
     console.print(f"Search it: edgeflare search {escape(out)}", highlight=False)
-
-
-def _sum(one: Mapping[str, Any], when: str) -> int:
-    return sum(figures[when]["deviating"] for figures in one["sets"].values())

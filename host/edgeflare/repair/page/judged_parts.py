@@ -7,6 +7,7 @@ from typing import Any
 
 from edgeflare.repair.judging.judgement import SCORED
 from edgeflare.repair.page.page_part import PagePart, PageTable
+from edgeflare.repair.repair_terminal import deviating_on
 from edgeflare.report.entry_names import number
 
 CANDIDATES = "candidates"
@@ -149,10 +150,7 @@ def _accuracy(document: Mapping[str, Any]) -> PageTable:
 def _devices(document: Mapping[str, Any]) -> PageTable:
     rows = []
     for one in document["on_devices"]:
-        sums = (
-            sum(figures[when]["deviating"] for figures in one["sets"].values())
-            for when in ("before", "after")
-        )
+        sums = (deviating_on(one, when) for when in ("before", "after"))
         same = f"{one['same_labels']:,} of {one['asked']:,}"
         rows.append((one["device"], " → ".join(f"{count:,}" for count in sums), same))
     header = ("device", "deviating", "the label that the host foretold")
