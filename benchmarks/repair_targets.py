@@ -29,7 +29,7 @@ from edgeflare.models.pair import load_pair
 from edgeflare.repair.device_judgement import judged_on
 from edgeflare.repair.judging.judged_inputs import FRESH, TIGHT, WIDE
 from edgeflare.repair.judging.judgement import Judgement, SetAside, judged
-from edgeflare.repair.judging.sign_test import sign_test
+from edgeflare.run.sign_test import sign_test
 from edgeflare.trust.trust import granted
 from judged_images import JudgedImages, judged_images
 

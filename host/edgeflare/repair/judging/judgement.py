@@ -21,7 +21,7 @@ from edgeflare.core.seeds import is_labelled
 from edgeflare.errors import EdgeFlareError, InfrastructureError
 from edgeflare.repair.judging.candidate_model import open_candidate
 from edgeflare.repair.judging.judged_inputs import SAMPLED, TIGHT, WIDE, JudgedSet
-from edgeflare.repair.judging.sign_test import sign_test
+from edgeflare.run.sign_test import sign_test
 
 BIG_MARGIN = 1 / 128
 """The margin of the original's probabilities above which a deviation is a big one: two steps of an

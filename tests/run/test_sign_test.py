@@ -1,4 +1,4 @@
-"""Tests of edgeflare.repair.judging.sign_test."""
+"""Tests of edgeflare.run.sign_test."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeflare.repair.judging.sign_test import sign_test
+from edgeflare.run.sign_test import sign_test
 
 COUNTS = st.integers(0, 120)
 
