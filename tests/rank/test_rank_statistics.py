@@ -13,13 +13,10 @@ from edgeflare.rank.rank_statistics import (
     Values,
     compare_all,
     exchanged,
-    holm,
     places,
     seeds_needed,
     share,
 )
-
-PS = st.lists(st.floats(0.0, 1.0), min_size=1, max_size=12)
 
 
 def searches(*means: float, seeds: int = 60, spread: float = 10.0) -> Values:
@@ -157,19 +154,6 @@ def test_a_place_is_one_and_the_models_that_are_significantly_harder() -> None:
     values = searches(40.0, 39.5, 0.0, -40.0)
     means = values.mean(axis=(1, 2)).tolist()
     assert places(means, compare_all(values)) == [1, 1, 3, 4]
-
-
-def test_holm_as_in_his_paper() -> None:
-    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
-
-
-@given(PS)
-def test_holm_keeps_the_order_and_makes_nothing_more_certain(ps: list[float]) -> None:
-    corrected = holm(ps)
-    assert all(p <= after <= 1.0 for p, after in zip(ps, corrected, strict=True))
-    by_p = [corrected[i] for i in sorted(range(len(ps)), key=ps.__getitem__)]
-    assert by_p == sorted(by_p)
-    assert min(corrected) == pytest.approx(min(1.0, len(ps) * min(ps)))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Significance of differences between models: randomization test, bootstrap, Holm's correction.
+"""Significance of differences between models: randomization test and bootstrap.
 
 A *table of values* is (models, seeds, generators) float64: the queries that a search needed, the
 budget where it found nothing within it; or how near to a seed the nearest deviating input lies, as
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from edgeflare.bench.bench_statistics import BOOTSTRAP_SEED, Estimate
 from edgeflare.run.exact_interval import exact_interval
+from edgeflare.run.holm_correction import holm
 
 Values = NDArray[np.float64]
 
@@ -120,15 +121,6 @@ def places(means: Sequence[float], comparisons: Sequence[ModelComparison]) -> li
         if one.significant:
             better[one.second if means[one.first] > means[one.second] else one.first] += 1
     return [1 + count for count in better]
-
-
-def holm(ps: Sequence[float]) -> list[float]:
-    """Return p-values after Holm's correction: (tests,), none below what it was."""
-    corrected, least = [0.0] * len(ps), 0.0
-    for step, index in enumerate(sorted(range(len(ps)), key=ps.__getitem__)):
-        least = max(least, min(1.0, (len(ps) - step) * ps[index]))
-        corrected[index] = least
-    return corrected
 
 
 def share(hits: int, trials: int) -> Estimate | None:
