@@ -45,3 +45,27 @@ class Parsed(HTMLParser):
     @property
     def text(self) -> str:
         return " ".join(self.texts)
+
+
+def well_formed(page: str) -> Parsed:
+    """The page taken apart, once its elements are closed and its links lead somewhere in it."""
+    parsed = Parsed(page)
+    assert parsed.open == []
+    ids = [one["id"] for _, one in parsed.elements if "id" in one]
+    assert len(ids) == len(set(ids))
+    for _, attributes in parsed.elements:
+        assert attributes.get("aria-labelledby", ids[0]) in ids
+    for link in parsed.all("a"):
+        assert str(link["href"])[1:] in ids
+    return parsed
+
+
+def asks_for_nothing(parsed: Parsed) -> None:
+    """Check that a page runs no script, and holds all that it shows."""
+    assert not parsed.all("script")
+    (policy,) = [one["content"] for one in parsed.all("meta") if "http-equiv" in one]
+    assert policy is not None
+    assert policy.startswith("default-src 'none'; img-src data:;")
+    for _, attributes in parsed.elements:
+        address = attributes.get("src") or attributes.get("href") or "#"
+        assert address.startswith(("data:", "#"))

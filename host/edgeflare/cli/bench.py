@@ -23,7 +23,6 @@ from edgeflare.cli.grid_progress import say, watch_runs
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
 from edgeflare.cli.option_groups import with_option_groups
 from edgeflare.cli.option_values import (
-    read_ensemble,
     read_operators,
     read_parameters,
     read_parts,
@@ -33,6 +32,7 @@ from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.search_options import make_plan
 from edgeflare.core.goal import Find
 from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.models.ensemble_choice import read_ensemble
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.search.operator_pool import BUILT_IN
 from edgeflare.search.strategy_registry import strategies as known_strategies

@@ -17,14 +17,19 @@ INTERRUPTED: Final = 130
 
 
 @contextmanager
-def interruptible() -> Iterator[Interrupt]:
-    """Turn Ctrl-C and SIGTERM into a wish to stop, for as long as the context lasts."""
+def interruptible(stopping: str = "verifying what was found") -> Iterator[Interrupt]:
+    """Turn Ctrl-C and SIGTERM into a wish to stop, for as long as the context lasts.
+
+    Args:
+        stopping: what is still done then, in words.
+
+    """
     interrupt = Interrupt()
 
     def ask(_signal: int, _frame: FrameType | None) -> None:
         interrupt.ask()
         if not interrupt.urgent():
-            sys.stderr.write("\nstopping: verifying what was found; Ctrl-C again stops at once\n")
+            sys.stderr.write(f"\nstopping: {stopping}; Ctrl-C again stops at once\n")
 
     before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -12,13 +12,13 @@ from edgeflare.bench.bench_runs import check_folder
 from edgeflare.cli import moved_models, repair_options, run_options
 from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import INTERRUPTED, as_ctrl_c, interruptible
-from edgeflare.cli.option_values import read_ensemble
 from edgeflare.cli.progress import observe
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.core.goal import Find, Goal
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.models.ensemble_choice import read_ensemble
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.models.pair_file import FILE, Settings
 from edgeflare.models.pair_interface import PairInterface

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,25 +17,25 @@ from edgeflare.campaign.run_description import describe_run
 from edgeflare.campaign.search_checks import require_searchable
 from edgeflare.cli import pair_options, run_options, search_options
 from edgeflare.cli.console import Console
+from edgeflare.cli.failures_reported import failures_reported
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
 from edgeflare.cli.option_groups import with_option_groups
-from edgeflare.cli.option_values import read_ensemble, read_operators, read_within
+from edgeflare.cli.option_values import read_operators, read_within
 from edgeflare.cli.progress import observe
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.search_options import make_plan
 from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Find
 from edgeflare.devices.profile_lookup import find_profiles
-from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.errors import UserError
+from edgeflare.models.ensemble_choice import read_ensemble
 from edgeflare.models.pair import load_pair
 from edgeflare.report.run_terminal import print_dry_run, print_run
 from edgeflare.run.gate import deviation_rate, exceeds, require_labels, searched_nothing
-from edgeflare.run.journal import damaged_journal, is_damage
 from edgeflare.run.plan import (
     SHRINK,
     default_strengthen,
 )
-from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDocument
 from edgeflare.search.operator_pool import BUILT_IN, pool_names
 from edgeflare.trust.asking import decided_by_user
@@ -127,7 +125,7 @@ def search(
         stack.callback(journal.close)
         note_held_out(journal, held_out, resumed=folder.resume)
         with (
-            _failures_reported(directory),
+            failures_reported(directory),
             observe(console) as observer,
             interruptible() as interrupt,
         ):
@@ -174,17 +172,3 @@ def _load_held_out(test: Path | None, opened: OpenedPair) -> HeldOut | None:
     if test is None:
         return None
     return HeldOut.load(test, opened.inputs)
-
-
-@contextmanager
-def _failures_reported(directory: RunDirectory) -> Iterator[None]:
-    """Say of a failure of a device, a process or a disk where the run is, and what to type next."""
-    try:
-        yield
-    except (InfrastructureError, OSError, sqlite3.Error) as error:
-        if isinstance(error, sqlite3.Error) and is_damage(error):
-            raise InfrastructureError(str(damaged_journal(directory.journal, str(error)))) from None
-        raise InfrastructureError(
-            f"{error}; what was found is in {directory.path}, and the same command with "
-            f"--out {directory.path} --resume goes on"
-        ) from error

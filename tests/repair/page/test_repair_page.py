@@ -15,7 +15,7 @@ from edgeflare.errors import UserError
 from edgeflare.repair.page.repair_page import render_repair
 from edgeflare.repair.repair_file import read_repair
 from edgeflare.run.run_directory import RunDirectory
-from parsed_pages import Parsed
+from parsed_pages import Parsed, asks_for_nothing, well_formed
 from repaired_example import repair_by_shifts, repaired_example
 
 __all__ = ["repaired_example"]
@@ -43,28 +43,6 @@ def replaced(value: Any, text: str) -> Any:
     if isinstance(value, dict):
         return {key: replaced(one, text) for key, one in value.items()}
     return value
-
-
-def well_formed(page: str) -> Parsed:
-    parsed = Parsed(page)
-    assert parsed.open == []
-    ids = [one["id"] for _, one in parsed.elements if "id" in one]
-    assert len(ids) == len(set(ids))
-    for _, attributes in parsed.elements:
-        assert attributes.get("aria-labelledby", ids[0]) in ids
-    for link in parsed.all("a"):
-        assert str(link["href"])[1:] in ids
-    return parsed
-
-
-def asks_for_nothing(parsed: Parsed) -> None:
-    assert not parsed.all("script")
-    (policy,) = [one["content"] for one in parsed.all("meta") if "http-equiv" in one]
-    assert policy is not None
-    assert policy.startswith("default-src 'none'; img-src data:;")
-    for _, attributes in parsed.elements:
-        address = attributes.get("src") or attributes.get("href") or "#"
-        assert address.startswith(("data:", "#"))
 
 
 @pytest.mark.slow

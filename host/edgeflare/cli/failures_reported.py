@@ -1,0 +1,25 @@
+"""What is said of a run that a device, a process or a disk ended."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from edgeflare.errors import InfrastructureError
+from edgeflare.run.journal import damaged_journal, is_damage
+from edgeflare.run.run_directory import RunDirectory
+
+
+@contextmanager
+def failures_reported(directory: RunDirectory) -> Iterator[None]:
+    """Say of a failure of a device, a process or a disk where the run is, and what to type next."""
+    try:
+        yield
+    except (InfrastructureError, OSError, sqlite3.Error) as error:
+        if isinstance(error, sqlite3.Error) and is_damage(error):
+            raise InfrastructureError(str(damaged_journal(directory.journal, str(error)))) from None
+        raise InfrastructureError(
+            f"{error}; what was found is in {directory.path}, and the same command with "
+            f"--out {directory.path} --resume goes on"
+        ) from error
