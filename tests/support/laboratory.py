@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from documents import Document, as_json
-from edgeflare.campaign.campaign import Interrupt, StoppedBy
+from edgeflare.campaign.campaign import Interrupt, StoppedBy, run_campaign
+from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.health.health_record import MonitoredDevice
 from edgeflare.campaign.observer import Progress
 from edgeflare.campaign.opened_pair import OpenedPair
@@ -34,6 +35,7 @@ from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair
 from edgeflare.models.pair_interface import DEFAULT_TASK, PairInterface
 from edgeflare.run.begin_or_resume import begin_run, resume_run
+from edgeflare.run.journal import Journal
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_header import RunHeader
 from edgeflare.search.operator_pool import pool_names
@@ -47,6 +49,7 @@ SIGNATURE = Signature(
     (Tensor("scores", (1, CLASSES), "float32"),),
 )
 
+Phases = Callable[[CampaignContext, Interrupt], StoppedBy | None]
 Invoke = Callable[[NDArray[np.generic]], NDArray[np.generic]]
 
 
@@ -152,9 +155,15 @@ class Laboratory:
         resume: bool = False,
         stop_after: int | None = None,
         wrap_device: Callable[[Evaluator], Evaluator] = lambda evaluator: evaluator,
+        phases: Phases = run_campaign,
+        note: Callable[[Journal], None] = lambda _journal: None,
         **plan: Any,
     ) -> Document:
-        """Run a campaign, or go on with one; `plan` changes fields of the laboratory's own."""
+        """Run a campaign, or go on with one; `plan` changes fields of the laboratory's own.
+
+        `phases` are other phases than those of a search, and `note` notes in the journal what they
+        are asked.
+        """
         wanted = replace(self.plan, ensemble=(*self.plan.ensemble, *self.members), **plan)
         with ExitStack() as stack:
             arms = {}
@@ -180,6 +189,7 @@ class Laboratory:
                     self.folder / name, header, len(self.images), overwrite=False
                 )
             stack.callback(journal.close)
+            note(journal)
             interrupt = Interrupt()
             self.watched = Watched(interrupt, stop_after)
             document = as_json(
@@ -190,6 +200,7 @@ class Laboratory:
                     observer=self.watched,
                     interrupt=interrupt,
                     chains=chains,
+                    phases=phases,
                 )
             )
             self.stopped: StoppedBy | None = document["stopped_by"]

@@ -77,9 +77,15 @@ class OpenedPair:
     opening_seconds: float
     stages: DeviceStages | None = None
 
-    def pipeline(self, stopped: Callable[[], bool] = lambda: False) -> Pipeline[Any]:
-        """Return an empty pipeline outside a campaign; it waits for no device to cool down."""
-        return Pipeline(self.panel, lambda index: self.devices[index].reopen(stopped), lambda: None)
+    def pipeline(
+        self,
+        stopped: Callable[[], bool] = lambda: False,
+        wait_until_ready: Callable[[], None] = lambda: None,
+    ) -> Pipeline[Any]:
+        """Return an empty pipeline outside a campaign; by default no device has to be cool."""
+        return Pipeline(
+            self.panel, lambda index: self.devices[index].reopen(stopped), wait_until_ready
+        )
 
     def evaluate(
         self,
@@ -87,6 +93,7 @@ class OpenedPair:
         seed_ids: Sequence[int],
         arms: tuple[Arm, ...],
         stopped: Callable[[], bool] = lambda: False,
+        wait_until_ready: Callable[[], None] = lambda: None,
     ) -> Iterator[EvaluatedQuery]:
         """Evaluate inputs on some arms, batch after batch; none of it is recorded.
 
@@ -95,6 +102,8 @@ class OpenedPair:
             seed_ids: the seed that each of them comes from, which decides the device.
             arms: the arms to ask.
             stopped: whether the user wants to stop; no other batch begins then.
+            wait_until_ready: is called before each batch, such as one that waits for devices to
+                cool down.
 
         Yields:
             What was answered, in the order of the inputs.
@@ -103,7 +112,7 @@ class OpenedPair:
             InfrastructureError: a device or a worker process is lost for good.
 
         """
-        pipeline = self.pipeline(stopped)
+        pipeline = self.pipeline(stopped, wait_until_ready)
         parts = takewhile(lambda _: not stopped(), range(0, len(inputs), _INPUTS_IN_BATCH))
         batches = (
             (None, [Query(one, arms) for one in inputs[part]], seed_ids[part])

@@ -88,7 +88,11 @@ def begin_replay(
         directory.journal,
         {**replay.header.to_json(), **note},
         [_trigger(entry) for entry in past.suite],
-        [_nothing_spent(entry.seed_id) for entry in past.suite if entry.seed_id in past.searched],
+        [
+            ChainRow.nothing_spent(entry.seed_id)
+            for entry in past.suite
+            if entry.seed_id in past.searched
+        ],
     )
     _copy_inputs(replay.past, replay.opened.seeds, directory, journal)
     return directory, journal
@@ -148,20 +152,6 @@ def _copy_inputs(past: PastRun, seeds: Seeds, directory: RunDirectory, journal: 
     except BaseException:
         journal.close()
         raise
-
-
-def _nothing_spent(seed_id: int) -> ChainRow:
-    return ChainRow(
-        seed_id=seed_id,
-        ended="finding",
-        queries=0,
-        device_queries=0,
-        original_evaluations=0,
-        twin_evaluations=0,
-        member_evaluations=0,
-        ties=0,
-        seconds=0.0,
-    )
 
 
 def _trigger(entry: Finding) -> TriggerRow:

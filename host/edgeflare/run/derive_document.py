@@ -22,6 +22,7 @@ from edgeflare.run.run_document import (
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.sorted_findings import SortedFindings, sort_findings
 from edgeflare.run.stored_answers import from_rows
+from edgeflare.run.survey_rows import SURVEY_KEY
 from edgeflare.run.totals import totals_of
 from edgeflare.run.undelegated_devices import undelegated
 from edgeflare.run.unmutated import unmutated
@@ -43,6 +44,8 @@ def derive_document(directory: RunDirectory, journal: Journal) -> RunDocument:
     found = sort_findings(directory, journal, header, measure)
     duplicates = duplicates_of(directory, found.findings, header.domain)
     replay, health = noted.get("replay"), noted.get("health", {})
+    # Of these, only the seeds of what was found are evaluated on all arms: no rate of any.
+    without_rate = replay or SURVEY_KEY in noted
     return RunDocument(
         edgeflare=header.version,
         stopped_by=noted.get("stopped_by", "killed"),
@@ -66,7 +69,7 @@ def derive_document(directory: RunDirectory, journal: Journal) -> RunDocument:
             ObservedHealth(device=device["name"], **seen)
             for device, seen in zip(header.devices, health.get("devices", []), strict=False)
         ),
-        unmutated=None if replay else unmutated(journal, header),
+        unmutated=None if without_rate else unmutated(journal, header),
         totals=totals_of(journal, header, found, duplicates),
         nearness=nearness_of(
             [*found.deviating_seeds, *found.findings], int(noted["seeds"]), measure

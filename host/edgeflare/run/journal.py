@@ -34,6 +34,7 @@ from edgeflare.run.reliable_answers import (
     mark_reliable,
 )
 from edgeflare.run.run_lock import lock_run
+from edgeflare.run.survey_rows import SurveyRows
 from edgeflare.suggestion import path_suggestion
 
 SCHEMA_VERSION = 2
@@ -331,6 +332,13 @@ class Journal:
             "DELETE FROM answers WHERE role = 'canary' AND seed_id = ? AND abs(n) > ?",
             (seed_id, after),
         )
+
+    # What a survey keeps.
+
+    @property
+    def survey(self) -> SurveyRows:
+        """The tables of a survey."""
+        return SurveyRows(self._db)
 
     # What is read: on resume, and for reports.
 

@@ -71,6 +71,21 @@ class ChainRow:
     ties: int
     seconds: float
 
+    @classmethod
+    def nothing_spent(cls, seed_id: int) -> ChainRow:
+        """Return a chain that led to a finding and spent nothing: of what was found elsewhere."""
+        return cls(
+            seed_id=seed_id,
+            ended="finding",
+            queries=0,
+            device_queries=0,
+            original_evaluations=0,
+            twin_evaluations=0,
+            member_evaluations=0,
+            ties=0,
+            seconds=0.0,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class TriggerRow:

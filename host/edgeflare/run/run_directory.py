@@ -27,6 +27,7 @@ DOCUMENT = "run.json"
 INPUT_FOLDERS = ("findings", "refined", "deviating_seeds", "seeds")
 MADE_FROM_IT = (
     "explain.json", "report.html", "junit.xml", "findings.csv", "summary.md", "finding-[0-9]*.zip",
+    "survey.json", "survey.html", "survey.csv",
 )  # fmt: skip
 """What other commands write beside a run, as patterns; it goes when another takes the place."""
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from statistics import fmean, median
 
+from edgeflare.core.arm import Arm
 from edgeflare.run.harm import count_harms
 from edgeflare.run.journal import Journal
 from edgeflare.run.journal_rows import AnswerRow, ChainRow, RefinementRow, Role
@@ -38,6 +39,7 @@ def totals_of(
     device_queries = [row.device_queries for row in led_to_findings]
     seeds = int(journal.about()["seeds"])
     times = journal.times()
+    surveyed, asked = len(journal.survey.host_items()), len(journal.survey.device_items())
     return Totals(
         seeds=seeds,
         deviating_seeds=len(found.deviating_seeds),
@@ -49,11 +51,15 @@ def totals_of(
         queries=sum(row.queries for row in spent) + _mutated(steps),
         mean_device_queries=_mean(device_queries),
         device_queries=sum(row.device_queries for row in spent) + _by_device(steps),
-        overhead_queries=len(overhead) + sum(row.queries for row in refined) + _mutated(refining),
+        overhead_queries=len(overhead)
+        + sum(row.queries for row in refined)
+        + _mutated(refining)
+        + surveyed,
         overhead_device_queries=_by_device([*overhead, *refining])
-        + sum(row.device_queries for row in refined),
+        + sum(row.device_queries for row in refined)
+        + asked,
         host_evaluations=_host_evaluations(
-            header, [*spent, *refined], [*overhead, *steps, *refining]
+            header, [*spent, *refined], [*overhead, *steps, *refining], (surveyed, asked)
         ),
         setup_seconds=times.setup,
         wall_seconds=times.wall,
@@ -86,7 +92,10 @@ def _by_device(rows: Sequence[AnswerRow]) -> int:
 
 
 def _host_evaluations(
-    header: RunHeader, ended: Sequence[ChainRow | RefinementRow], rows: Sequence[AnswerRow]
+    header: RunHeader,
+    ended: Sequence[ChainRow | RefinementRow],
+    rows: Sequence[AnswerRow],
+    surveyed: tuple[int, int],
 ) -> Mapping[str, int]:
     """Return how often each model of the host was invoked.
 
@@ -94,15 +103,19 @@ def _host_evaluations(
         header: names the kernels.
         ended: searches and refinements that have ended, whose answers are not kept.
         rows: all other answers.
+        surveyed: items of a survey that the host answered, and that all arms answered again.
 
     """
-    members = sum(row.member_evaluations for row in ended)
+    items, by_arms = surveyed[0], sum(surveyed)
+    members = items + sum(row.member_evaluations for row in ended)
     members += sum(row.members is not None for row in rows)
     return {
         "original": sum(row.original_evaluations for row in ended)
-        + sum(row.original is not None for row in rows),
+        + sum(row.original is not None for row in rows)
+        + (by_arms if Arm.ORIGINAL in header.arms else 0),
         f"twin-{header.plan.ensemble[0]}": sum(row.twin_evaluations for row in ended)
-        + sum(row.twin is not None for row in rows),
+        + sum(row.twin is not None for row in rows)
+        + by_arms,
         **{f"twin-{member}": members for member in header.reading.members},
     }
 

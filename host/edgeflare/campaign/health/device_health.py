@@ -21,11 +21,13 @@ class DeviceHealth:
     Attributes:
         thermometer: holds up the searches of a device while it is too hot.
         canaries: end it where the answers of a device have changed.
+        record: keeps what was seen of each device.
 
     """
 
     thermometer: Thermometer
     canaries: Canaries
+    record: HealthRecord
 
     @classmethod
     def of(
@@ -48,4 +50,4 @@ class DeviceHealth:
         """
         record = HealthRecord(devices, journal, sink)
         thermometer = Thermometer(record, stopped)
-        return cls(thermometer, Canaries(record, thermometer, journal, inputs))
+        return cls(thermometer, Canaries(record, thermometer, journal, inputs), record)

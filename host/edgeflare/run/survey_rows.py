@@ -1,0 +1,163 @@
+"""Tables of a survey in a journal: what the host's arms and the device said about each item.
+
+Raw outputs are not kept: a survey has tens of thousands of items, and its rates need judgements
+alone. The tables are made with the first row, so that a journal of an older version stays one.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import astuple, dataclass
+from typing import Any
+
+from edgeflare.core.goal import Kind
+
+_HOST = """
+CREATE TABLE IF NOT EXISTS survey_host (
+    item INTEGER PRIMARY KEY, input_crc32 INTEGER NOT NULL,
+    compression INTEGER NOT NULL, compression_tied INTEGER NOT NULL, doubtful INTEGER NOT NULL,
+    margin REAL NOT NULL,
+    original_decision INTEGER NOT NULL, twin_decision INTEGER NOT NULL,
+    twin_distance REAL, seconds REAL NOT NULL
+)
+"""
+_DEVICE = """
+CREATE TABLE IF NOT EXISTS survey_device (
+    item INTEGER PRIMARY KEY,
+    deviates INTEGER NOT NULL, deviates_tied INTEGER NOT NULL,
+    kernel INTEGER NOT NULL, kernel_tied INTEGER NOT NULL, failed INTEGER NOT NULL,
+    kind TEXT, strength REAL, device_decision INTEGER NOT NULL,
+    device_distance REAL, seconds REAL NOT NULL
+)
+"""
+
+SURVEY_KEY = "survey"
+"""The key of `about` under which the journal says what a survey is asked."""
+
+NO_DECISION = -1
+"""In place of a decision: an arm failed, was not there, or its decisions are not counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostRow:
+    """What the host's arms said about an item.
+
+    Attributes:
+        item: its number; see `SurveyFacts`.
+        input_crc32: CRC-32 of the bytes of its input.
+        compression: original and twin decide differently.
+        compression_tied: that hangs on a tie.
+        doubtful: a member of the twin's ensemble decides differently from it, or has a tie.
+        margin: how far the twin is from deciding otherwise.
+        original_decision: or `NO_DECISION`; likewise twin_decision.
+        twin_distance: between original and twin; None where answers are classes.
+        seconds: this item's share of the evaluation time.
+
+    """
+
+    item: int
+    input_crc32: int
+    compression: bool
+    compression_tied: bool
+    doubtful: bool
+    margin: float
+    original_decision: int
+    twin_decision: int
+    twin_distance: float | None
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceRow:
+    """What the device said about an item, held against the host's arms.
+
+    Attributes:
+        item: its number; see `SurveyFacts`.
+        deviates: original and device decide differently, or the device failed; without an
+            original, what `kernel` says.
+        deviates_tied: that hangs on a tie.
+        kernel: twin and device decide differently, or the device failed.
+        kernel_tied: that hangs on a tie.
+        failed: the device crashed, hung, or gave invalid outputs.
+        kind: of the finding that it is; None where it is none.
+        strength: of the deviation; None where there is none.
+        device_decision: or `NO_DECISION`.
+        device_distance: from the original, or the twin; None where answers are classes.
+        seconds: this item's share of the evaluation time.
+
+    """
+
+    item: int
+    deviates: bool
+    deviates_tied: bool
+    kernel: bool
+    kernel_tied: bool
+    failed: bool
+    kind: Kind | None
+    strength: float | None
+    device_decision: int
+    device_distance: float | None
+    seconds: float
+
+
+class SurveyRows:
+    """The tables of a survey in the journal's database."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        """Take the database."""
+        self._db = db
+
+    def write_host(self, rows: Iterable[HostRow]) -> None:
+        """Record what the host's arms said; inside a transaction."""
+        self._db.execute(_HOST)
+        self._write("survey_host", [astuple(row) for row in rows])
+
+    def write_device(self, rows: Iterable[DeviceRow]) -> None:
+        """Record what the device said; inside a transaction."""
+        self._db.execute(_DEVICE)
+        self._write("survey_device", [astuple(row) for row in rows])
+
+    def drop_device(self, items: Iterable[int]) -> None:
+        """Drop what the device said about some items; inside a transaction."""
+        rows = [(item,) for item in items]
+        self._db.executemany("DELETE FROM survey_device WHERE item = ?", rows)
+
+    def host(self) -> list[HostRow]:
+        """Return what the host's arms said, in the order of the items."""
+        return [
+            HostRow(*row[:2], *map(bool, row[2:5]), *row[5:]) for row in self._rows("survey_host")
+        ]
+
+    def checksums(self) -> dict[int, int]:
+        """Return the checksum of the input of each item that the host's arms answered."""
+        return {row[0]: row[1] for row in self._rows("survey_host")}
+
+    def host_items(self) -> set[int]:
+        """Return the items that the host's arms answered."""
+        return self._items("survey_host")
+
+    def device(self) -> list[DeviceRow]:
+        """Return what the device said, in the order of the items."""
+        return [
+            DeviceRow(row[0], *map(bool, row[1:6]), *row[6:])  # type: ignore[arg-type]
+            for row in self._rows("survey_device")
+        ]
+
+    def device_items(self) -> set[int]:
+        """Return the items that the device was asked about."""
+        return self._items("survey_device")
+
+    def _write(self, table: str, rows: list[tuple[Any, ...]]) -> None:
+        if rows:
+            places = ", ".join("?" * len(rows[0]))
+            self._db.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({places})", rows)  # noqa: S608 - a constant
+
+    def _items(self, table: str) -> set[int]:
+        return {row[0] for row in self._rows(table)}
+
+    def _rows(self, table: str) -> list[tuple[Any, ...]]:
+        known = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
+        if self._db.execute(known, (table,)).fetchone() is None:
+            return []
+        return self._db.execute(f"SELECT * FROM {table} ORDER BY item").fetchall()  # noqa: S608 - a constant
