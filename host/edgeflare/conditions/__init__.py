@@ -1,0 +1,1 @@
+"""Natural conditions: what happens to an input in the field, in five severities, by domain."""

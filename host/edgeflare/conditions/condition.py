@@ -1,0 +1,85 @@
+"""The seam of conditions: what the field does to an input, such as fog or a cheap microphone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from edgeflare.core.input import Input
+from edgeflare.errors import UserError
+
+SEVERITIES = (1, 2, 3, 4, 5)
+"""From hardly noticed to severe, as in Hendrycks and Dietterich (2019)."""
+
+Change = Callable[[Input, float, np.random.Generator], Input]
+"""From an input, a severity from 1 to 5, and the only source of randomness that may be used, to a
+new input of the same shape and dtype. Between whole severities, parameters are interpolated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A natural condition.
+
+    A package makes conditions known by an entry point that names a module, whose attributes of this
+    type are found:
+
+        [project.entry-points."edgeflare.conditions"]
+        rain = "my_package.rain"
+
+    Attributes:
+        name: as reports and users write it, in lower case with hyphens.
+        domain: of the inputs that it changes.
+        sets: names of the sets that it belongs to, such as "common".
+        summary: what it is, in a sentence, for `--help` and reports.
+        change: what makes an input under this condition.
+
+    """
+
+    name: str
+    domain: str
+    sets: tuple[str, ...]
+    summary: str
+    change: Change
+
+    def __call__(self, one: Input, severity: float, rng: np.random.Generator) -> Input:
+        """Return an input under this condition.
+
+        Args:
+            one: an input of the domain; the function cannot write to it.
+            severity: from 1 to 5.
+            rng: from which all that is random is drawn.
+
+        Raises:
+            UserError: the function fails, or returned something of another shape or dtype.
+
+        """
+        guarded = one.view()
+        guarded.flags.writeable = False
+        try:
+            changed = self.change(guarded, severity, rng)
+        except Exception as error:  # whatever a foreign function raises
+            package = str(getattr(self.change, "__module__", "unknown")).partition(".")[0]
+            raise UserError(
+                f"condition '{self.name}' of package {package} fails at severity {severity:g}"
+                f" ({type(error).__name__}: {error}); correct or uninstall the package"
+            ) from error
+        shape, dtype = getattr(changed, "shape", None), getattr(changed, "dtype", type(changed))
+        if shape != one.shape or dtype != one.dtype:
+            raise UserError(
+                f"condition '{self.name}' returned {dtype} of shape {shape}; it must return"
+                f" {one.dtype} of shape {one.shape}, as it was given"
+            )
+        return changed
+
+
+def condition(
+    name: str, *, domain: str, sets: tuple[str, ...] = (), summary: str
+) -> Callable[[Change], Condition]:
+    """Make the decorated function a condition; see `Condition` for what it takes and returns."""
+
+    def make(change: Change) -> Condition:
+        return Condition(name, domain, sets, summary, change)
+
+    return make

@@ -1,0 +1,1 @@
+"""Conditions of images: the common corruptions of ImageNet-C, and what cameras do."""
