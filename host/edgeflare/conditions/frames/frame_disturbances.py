@@ -1,0 +1,68 @@
+"""What is another one in each frame: noise, brightness, and where the camera points."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.conditions.condition import condition
+from edgeflare.conditions.severity_scale import at_severity
+from edgeflare.core.input import Input
+
+NOISES = (4.0, 8.0, 12.0, 18.0, 26.0)
+"""Standard deviation of the noise, in gray levels: a small camera by day, to one in the dark."""
+
+FLICKERS = (0.03, 0.06, 0.1, 0.15, 0.25)
+"""Standard deviation of the brightness of a frame around 1, as under lamps that flicker with the
+mains, or of an exposure that hunts."""
+
+SHAKES = (0.005, 0.01, 0.02, 0.035, 0.05)
+"""Standard deviation of where a shaking camera points, as a share of the height and the width."""
+
+
+@condition(
+    "frame-noise",
+    domain="frames",
+    sets=("common", "noise"),
+    summary="Gaussian noise of 4 to 26 gray levels, another one in each frame",
+)
+def frame_noise(clip: Input, severity: float, rng: np.random.Generator) -> Input:
+    """Add noise to every value."""
+    return _pixels(clip + at_severity(NOISES, severity) * rng.normal(size=clip.shape))
+
+
+@condition(
+    "flicker",
+    domain="frames",
+    sets=("common",),
+    summary="frames brighter or darker than others, by a standard deviation of 3 to 25 %",
+)
+def flicker(clip: Input, severity: float, rng: np.random.Generator) -> Input:
+    """Multiply each frame by a factor, 0 at least; an alpha channel stays as it is."""
+    change = at_severity(FLICKERS, severity) * rng.normal(size=len(clip))
+    factors = np.maximum(1.0 + change, 0.0).reshape(-1, 1, 1, 1)
+    flickering = _pixels(clip * factors)
+    if clip.shape[3] == 4:
+        flickering[..., 3] = clip[..., 3]
+    return flickering
+
+
+@condition(
+    "camera-shake",
+    domain="frames",
+    sets=("common",),
+    summary="frames displaced by a standard deviation of 0.5 to 5 % of their size, edges repeated",
+)
+def camera_shake(clip: Input, severity: float, rng: np.random.Generator) -> Input:
+    """Displace each frame by whole pixels."""
+    _, height, width, _ = clip.shape
+    drawn = at_severity(SHAKES, severity) * rng.normal(size=(len(clip), 2))
+    shifts = np.rint(drawn * (height, width)).astype(np.int64)
+    rows = np.clip(np.arange(height) - shifts[:, :1], 0, height - 1)
+    columns = np.clip(np.arange(width) - shifts[:, 1:], 0, width - 1)
+    frames = np.arange(len(clip))[:, np.newaxis, np.newaxis]
+    return np.asarray(clip[frames, rows[:, :, np.newaxis], columns[:, np.newaxis, :]])
+
+
+def _pixels(real: NDArray[np.float64]) -> NDArray[np.uint8]:
+    return np.clip(np.rint(real), 0, 255).astype(np.uint8)
