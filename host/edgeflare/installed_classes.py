@@ -55,7 +55,7 @@ class InstalledClasses(Generic[Base]):
         """The entry points by name; of one name, that of this package."""
         entries: dict[str, EntryPoint] = {}
         found = sorted(entry_points(group=self._group), key=lambda one: one.name)
-        for entry in sorted(found, key=_is_foreign):
+        for entry in sorted(found, key=is_foreign):
             entries.setdefault(entry.name, entry)
         return MappingProxyType(entries)
 
@@ -86,11 +86,12 @@ def load_class(entry: EntryPoint, what: str, base: type[Any]) -> type[Any]:
     return loaded
 
 
+def is_foreign(entry: EntryPoint) -> bool:
+    """Whether another package than this one holds what an entry point names."""
+    return not entry.value.startswith("edgeflare.")
+
+
 def complaint(entry: EntryPoint, what: str, why: str) -> str:
-    """Return the line that says why the class of an entry point cannot be used."""
+    """Return the line that says why what an entry point names cannot be used."""
     package = entry.dist.name if entry.dist else "unknown"
     return f"{what} '{entry.name}' of package {package}: {why}; correct or uninstall the package"
-
-
-def _is_foreign(entry: EntryPoint) -> bool:
-    return not entry.value.startswith("edgeflare.")

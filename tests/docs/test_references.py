@@ -16,6 +16,7 @@ import pytest
 from typer.main import get_command
 
 from edgeflare.cli.app import LazyCommand, app
+from edgeflare.conditions.condition_registry import own_conditions
 from edgeflare.devices.profile_keys import COMMON_KEYS
 from edgeflare.devices.provenance import Provenance
 from edgeflare.devices.transports.transport_registry import transports
@@ -154,6 +155,13 @@ def test_every_strategy_and_operator_is_told() -> None:
         names = {operator.name for operator in built_in_operators(domain)}
         assert names
         assert names <= words("operators.md")
+
+
+def test_every_condition_and_set_is_told() -> None:
+    ours = [one for domain in DOMAINS.names() for one in own_conditions(domain)]
+    names = {name for one in ours for name in (one.name, *one.sets)}
+    assert len(names) > 20
+    assert names <= words("conditions.md")
 
 
 @pytest.mark.slow

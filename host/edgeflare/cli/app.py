@@ -34,6 +34,7 @@ _COMMANDS: Final = {
     "doctor": "Say what this machine has, what it lacks, and the command that installs it.",
     "devices": "The devices that there are, and how they are right now.",
     "operators": "List the mutation operators that are installed, for `--operators`.",
+    "conditions": "List the natural conditions that are installed, for `--conditions`.",
     "agent": "The part that runs on the device.",
 }
 """The commands in the order of `--help`, each with the first sentence of its own help."""

@@ -1,0 +1,151 @@
+"""Which conditions a survey is about, and at which severities: what a user says of it, read."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from edgeflare.conditions.condition import SEVERITIES, Condition
+from edgeflare.conditions.condition_file import read_condition_file
+from edgeflare.conditions.condition_registry import (
+    all_conditions,
+    conditions_of,
+    own_conditions,
+)
+from edgeflare.errors import UserError
+from edgeflare.suggestion import suggestion
+
+DEFAULT_SET = "common"
+"""The set of a domain that is taken where nothing is said."""
+
+NO_CONDITIONS = "none"
+"""Stands for no conditions: the inputs as they are."""
+
+_RANGE = re.compile(r"([1-5])(?:-([1-5]))?")
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenCondition:
+    """A condition of a survey.
+
+    Attributes:
+        name: as the survey calls it: its own, unless a file gives it another.
+        condition: what makes the inputs.
+        severities: at which it is surveyed, rising.
+
+    """
+
+    name: str
+    condition: Condition
+    severities: tuple[int, ...]
+
+
+def chosen_conditions(
+    domain: str, text: str | None, severities: Sequence[int] = SEVERITIES
+) -> tuple[ChosenCondition, ...]:
+    """Return the conditions that a user chose, each once.
+
+    Packages of others are imported only where a name is none of ours.
+
+    Args:
+        domain: of the inputs.
+        text: names of sets and conditions, separated by commas; or `none`, or the path of a file
+            that ends with `.toml`; or None for our set `DEFAULT_SET`, where the domain has one.
+        severities: of all conditions but those for which a file says others.
+
+    Raises:
+        UserError: a name is unknown or of another domain, or the domain has no conditions, or an
+            installed package's conditions cannot be used, or the file says something else than it
+            may.
+
+    """
+    at = tuple(sorted(set(severities)))
+    if text == NO_CONDITIONS:
+        return ()
+    if text is None:
+        chosen = [one for one in own_conditions(domain) if DEFAULT_SET in one.sets]
+    elif text.strip().endswith(".toml") and "," not in text:
+        return _of_file(domain, Path(text.strip()), at)
+    else:
+        names = [name.strip() for name in text.split(",")]
+        if not all(names):
+            raise UserError(f"--conditions {text!r}: expected names separated by commas")
+        for name in names:
+            if name == NO_CONDITIONS or name.endswith(".toml"):
+                raise UserError(f"--conditions {text!r}: {name} stands alone, without other names")
+        chosen = [one for name in names for one in _found(domain, name, "--conditions")]
+    return tuple(ChosenCondition(one.name, one, at) for one in dict.fromkeys(chosen))
+
+
+def read_severities(text: str) -> tuple[int, ...]:
+    """Return severities, rising, each once.
+
+    Args:
+        text: numbers and ranges separated by commas, such as `1-5`, `3` or `1,3,5`.
+
+    Raises:
+        UserError: it is something else, or one is not from 1 to 5.
+
+    """
+    chosen: set[int] = set()
+    for part in text.split(","):
+        match = _RANGE.fullmatch(part.strip())
+        first, last = (match[1], match[2] or match[1]) if match else ("1", "0")
+        if first > last:
+            raise UserError(
+                f"--severities {text}: expected whole numbers from 1 to 5, as in 1-5, 3 or 1,3,5"
+            )
+        chosen.update(range(int(first), int(last) + 1))
+    return tuple(sorted(chosen))
+
+
+def _of_file(domain: str, path: Path, severities: tuple[int, ...]) -> tuple[ChosenCondition, ...]:
+    chosen = []
+    for number, table in enumerate(read_condition_file(path), 1):
+        where = f"{path}: condition {number}:"
+        found = _found(domain, table.condition, where)
+        if table.condition not in (one.name for one in found):
+            members = ", ".join(one.name for one in found)
+            raise UserError(f"{where} {table.condition!r} is a set: name one of {members}")
+        at = severities if table.severities is None else tuple(sorted(set(table.severities)))
+        chosen.append(ChosenCondition(table.name or table.condition, found[0], at))
+    sets = {name for one in conditions_of(domain) for name in one.sets}
+    for one in chosen:
+        if one.name in sets:
+            raise UserError(f"{path}: {one.name!r} is the name of a set: give another name")
+    name, times = Counter(one.name for one in chosen).most_common(1)[0]
+    if times > 1:
+        raise UserError(f"{path}: {times} conditions are named {name!r}: give each its own name")
+    return tuple(chosen)
+
+
+def _found(domain: str, name: str, where: str) -> tuple[Condition, ...]:
+    """Return the condition of a name, or those of a set; a condition before a set."""
+    for known in (own_conditions, conditions_of):
+        named = tuple(one for one in known(domain) if one.name == name)
+        found = named or tuple(one for one in known(domain) if name in one.sets)
+        if found:
+            return found
+    raise UserError(f"{where} {_unknown(domain, name)}")
+
+
+def _unknown(domain: str, name: str) -> str:
+    """Return what is wrong with a name that is none of a domain's, and what to say instead."""
+    known = conditions_of(domain)
+    if not known:
+        return f"{name}: there are no conditions of the domain {domain}: use --conditions none"
+    sets = sorted({one for condition in known for one in condition.sets})
+    its = f"its sets are {', '.join(sets)}, and " if sets else ""
+    listed = f"{its}`edgeflare conditions {domain}` lists all"
+    for one in all_conditions():
+        if name == one.domain:
+            return f"{name}: a domain, and no condition; {listed}"
+        if name == one.name or name in one.sets:
+            what = "condition" if name == one.name else "set"
+            return f"{name}: a {what} of the domain {one.domain}, not of {domain}; {listed}"
+    names = [*sets, *(one.name for one in known), NO_CONDITIONS]
+    like = suggestion(name.lower(), names)
+    return f"{name}: no condition or set of the domain {domain} has that name{like}; {listed}"

@@ -1,0 +1,83 @@
+"""A file of conditions: a table for each, with its severities and a name of the user's own."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from edgeflare.conditions.condition import SEVERITIES
+from edgeflare.conditions.condition_registry import name_fault
+from edgeflare.errors import UserError
+from edgeflare.keyword_settings import constructed
+from edgeflare.regular_file import read_regular
+from edgeflare.suggestion import path_suggestion, suggestion
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+MOST_BYTES = 2**20
+"""Of a file, which may be a stranger's."""
+
+TABLES = "conditions"
+"""The one key of a file: `[[conditions]]` begins a table."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionTable:
+    """What a table says.
+
+    Attributes:
+        condition: the name of a condition.
+        severities: whole numbers from 1 to 5; None where those of the command are meant.
+        name: as the survey shall call it; None where it keeps that of the condition.
+
+    """
+
+    condition: str
+    severities: tuple[int, ...] | None = None
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse severities and names that cannot be.
+
+        Raises:
+            UserError: a severity is not from 1 to 5, or there is none, or the name is none.
+
+        """
+        if self.severities is not None and not set(SEVERITIES).issuperset(self.severities or {0}):
+            raise UserError(
+                f"severities are {list(self.severities)}: expected some of {list(SEVERITIES)}"
+            )
+        if self.name is not None and (fault := name_fault(self.name)):
+            raise UserError(f"name: {fault}")
+
+
+def read_condition_file(path: Path) -> tuple[ConditionTable, ...]:
+    """Return the tables of a file of conditions, in their order.
+
+    Raises:
+        UserError: the file cannot be read or is no TOML, has another key or no table, or a table
+            says something else than it may.
+
+    """
+    try:
+        content = tomllib.loads(read_regular(path, MOST_BYTES).decode())
+    except OSError as error:
+        like = path_suggestion(path, lambda one: one.suffix == ".toml")
+        raise UserError(f"{path}: cannot be read: {error.strerror}{like}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: is not valid TOML: {error}") from None
+    for key in content:
+        if key != TABLES:
+            like = suggestion(key, [TABLES])
+            raise UserError(f"{path}: unknown key {key}{like}: begin each table by [[{TABLES}]]")
+    tables = content.get(TABLES)
+    if not (isinstance(tables, list) and tables and all(isinstance(one, dict) for one in tables)):
+        raise UserError(f'{path}: write a table [[{TABLES}]] with condition = "NAME" for each')
+    return tuple(
+        constructed(ConditionTable, table, f"{path}: condition {number}")
+        for number, table in enumerate(tables, 1)
+    )

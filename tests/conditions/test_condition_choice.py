@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from edgeflare.conditions.condition_choice import chosen_conditions, read_severities
+from edgeflare.conditions.condition_registry import own_conditions
+
+ROOT = Path(__file__).parents[2]
+
+RAIN = """
+from edgeflare.conditions.condition import condition
+
+@condition("rain", domain="{domain}", sets=("weather", "common"), summary="drops on the case")
+def rain(one, severity, rng):
+    return one.copy()
+"""
+
+
+def names(domain: str, text: str | None) -> list[str]:
+    return [one.name for one in chosen_conditions(domain, text)]
+
+
+@pytest.mark.parametrize("domain", ["array", "audio", "frames"])
+def test_the_common_set_is_taken_unless_told_otherwise(domain: str) -> None:
+    common = [one.name for one in own_conditions(domain) if "common" in one.sets]
+    assert names(domain, None) == names(domain, "common") == common
+
+
+def test_none_is_no_condition_and_a_domain_without_any_has_none_by_default() -> None:
+    assert chosen_conditions("audio", "none") == ()
+    assert chosen_conditions("tokens", None) == ()
+
+
+def test_sets_and_names_are_taken_in_their_order_and_each_once() -> None:
+    noises = ["white-noise", "pink-noise", "babble-noise"]
+    assert names("audio", "quiet, noise,white-noise,quiet") == ["quiet", *noises]
+    assert "dull-microphone" in names("audio", "microphone")
+
+
+def test_all_have_the_severities_that_were_asked_for() -> None:
+    chosen = chosen_conditions("audio", "quiet,loud", (5, 1, 5))
+    assert [one.severities for one in chosen] == [(1, 5), (1, 5)]
+    assert chosen[0].condition is own_conditions("audio")[0]
+
+
+@pytest.mark.parametrize(
+    ("domain", "text", "complaint"),
+    [
+        (
+            "audio",
+            "whitenoise",
+            "--conditions whitenoise: no condition or set of the domain audio has that name"
+            " (did you mean 'white-noise'?)",
+        ),
+        ("audio", "Quiet", "(did you mean 'quiet'?)"),
+        ("audio", "zzz", "`edgeflare conditions audio` lists all"),
+        ("audio", "quiet,drift", "--conditions drift: a condition of the domain array, not of"),
+        ("array", "microphone", "--conditions microphone: a set of the domain audio, not of array"),
+        ("array", "microphone", "its sets are common, noise"),
+        ("tokens", "common", "no conditions of the domain tokens: use --conditions none"),
+        ("audio", "quiet,,loud", "'quiet,,loud': expected names separated by commas"),
+        ("audio", "", "'': expected names separated by commas"),
+        ("audio", "none,quiet", "none stands alone"),
+        ("audio", "fieldd.toml", "fieldd.toml: cannot be read"),
+    ],
+)
+def test_what_cannot_be_chosen_is_said(
+    refusal: Callable[..., str], domain: str, text: str, complaint: str
+) -> None:
+    assert complaint in refusal(chosen_conditions, domain, text)
+
+
+def test_packages_of_others_are_imported_only_for_names_that_are_none_of_ours(
+    install: Callable[..., None], refusal: Callable[..., str]
+) -> None:
+    install(my_rain=RAIN.format(domain="audio"))
+    assert "rain" not in names("audio", "common,quiet")
+    assert "rain" not in names("audio", None)
+    assert "my_rain" not in sys.modules
+    assert names("audio", "rain,quiet") == ["rain", "quiet"]
+    assert names("audio", "weather") == ["rain"]
+    assert "did you mean 'rain'" in refusal(chosen_conditions, "audio", "rainn")
+
+
+def test_of_a_domain_of_another_package_conditions_are_taken_by_name_alone(
+    install: Callable[..., None],
+) -> None:
+    install(my_rain=RAIN.format(domain="radar"))
+    assert names("radar", None) == []
+    assert names("radar", "common") == ["rain"]
+
+
+@pytest.mark.parametrize(
+    ("text", "severities"),
+    [
+        ("1-5", (1, 2, 3, 4, 5)),
+        ("3", (3,)),
+        ("5,1,3", (1, 3, 5)),
+        ("1-2, 5", (1, 2, 5)),
+        ("2-2", (2,)),
+        ("1-3,2", (1, 2, 3)),
+    ],
+)
+def test_severities_are_numbers_and_ranges(text: str, severities: tuple[int, ...]) -> None:
+    assert read_severities(text) == severities
+
+
+@pytest.mark.parametrize(
+    "text", ["0", "6", "1-6", "5-1", "1-", "", "1,,2", "2.5", "x", "-1", "1-3-5"]
+)
+def test_other_severities_are_refused(refusal: Callable[..., str], text: str) -> None:
+    assert "expected whole numbers from 1 to 5, as in 1-5, 3 or 1,3,5" in refusal(
+        read_severities, text
+    )
+
+
+def write(folder: Path, text: str) -> str:
+    path = folder / "field.toml"
+    path.write_text(text)
+    return str(path)
+
+
+def test_a_file_names_conditions_with_severities_and_names_of_their_own(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        '[[conditions]]\ncondition = "quiet"\n'
+        '[[conditions]]\ncondition = "quiet"\nname = "far-away"\nseverities = [5, 3, 5]\n',
+    )
+    near, far = chosen_conditions("audio", path, (2,))
+    assert (near.name, near.severities) == ("quiet", (2,))
+    assert (far.name, far.severities) == ("far-away", (3, 5))
+    assert near.condition is far.condition
+
+
+def test_the_file_of_the_documentation_is_one(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "conditions.md").read_text(encoding="utf-8")
+    told = re.search(r"^```toml field\.toml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert told is not None
+    chosen = chosen_conditions("audio", write(tmp_path, told[1]), (1, 3))
+    assert [(one.name, one.severities) for one in chosen] == [
+        ("reverberation", (1, 3)),
+        ("babble-noise", (1, 2, 3)),
+        ("trade-fair", (5,)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ('condition = "quiett"', "condition 1: quiett: no condition or set of the domain audio"),
+        ('condition = "drift"', "condition 1: drift: a condition of the domain array"),
+        ('condition = "noise"', "'noise' is a set: name one of white-noise, pink-noise"),
+        (
+            'condition = "quiet"\n[[conditions]]\ncondition = "quiet"',
+            "2 conditions are named 'quiet': give each its own name",
+        ),
+    ],
+)
+def test_what_a_file_cannot_choose_is_said(
+    refusal: Callable[..., str], tmp_path: Path, text: str, complaint: str
+) -> None:
+    path = write(tmp_path, f"[[conditions]]\n{text}")
+    said = refusal(chosen_conditions, "audio", path)
+    assert said.startswith(f"{path}: ")
+    assert complaint in said

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from edgeflare.conditions.condition import SEVERITIES, Condition, condition
+from edgeflare.conditions.condition_draw import changed_input
+from edgeflare.conditions.condition_registry import own_conditions
+from edgeflare.core.input import Input
+from edgeflare.core.input_space import InputSpace
+from edgeflare.domains.array.array_domain import ArrayDomain
+from edgeflare.domains.audio.audio_domain import PCM_16
+from edgeflare.domains.frames.frames_domain import FramesDomain
+from edgeflare.errors import UserError
+
+shapes = st.tuples(st.integers(1, 12)) | st.tuples(st.integers(1, 12), st.integers(1, 4))
+SPACES = {
+    "audio": [PCM_16],
+    "array": [
+        ArrayDomain(dtype, lowest, highest).space
+        for dtype, lowest, highest in [
+            ("float32", -1.5, 0.1),
+            ("int8", -128, 127),
+            ("uint16", 0, 999),
+        ]
+    ],
+    "frames": [FramesDomain.space],
+}
+SHAPES = {
+    "audio": st.tuples(st.integers(1, 700)),
+    "array": shapes,
+    "frames": st.tuples(st.integers(1, 6), st.integers(1, 9), st.integers(1, 9), st.just(3)),
+}
+OURS = [one for domain in SPACES for one in own_conditions(domain)]
+severities = st.sampled_from(SEVERITIES) | st.floats(1, 5)
+
+
+def inputs(
+    space: InputSpace, shape: st.SearchStrategy[tuple[int, ...]]
+) -> st.SearchStrategy[Input]:
+    """Return inputs within the limits of a space; floats lie a little inside of them."""
+    if space.whole:
+        values: st.SearchStrategy[float] = st.integers(int(space.lowest), int(space.highest))
+    else:
+        values = st.floats(
+            space.lowest, np.nextafter(np.float32(space.highest), np.float32(0)), width=32
+        )
+    return shape.flatmap(lambda one: arrays(space.dtype, one, elements=values))
+
+
+@pytest.mark.parametrize("made", OURS, ids=lambda made: f"{made.domain}-{made.name}")
+@given(data=st.data(), severity=severities, rng_seed=st.integers(0, 2**63))
+def test_it_is_an_input_of_the_domain_and_always_the_same(
+    made: Condition, data: st.DataObject, severity: float, rng_seed: int
+) -> None:
+    space = data.draw(st.sampled_from(SPACES[made.domain]))
+    one = data.draw(inputs(space, SHAPES[made.domain]))
+    before = one.copy()
+    changed = changed_input(made, one, severity, rng_seed, space)
+    assert (changed.shape, changed.dtype) == (one.shape, one.dtype)
+    assert space.contains(changed)
+    assert not np.shares_memory(changed, one)
+    assert np.array_equal(one, before)
+    for other in SEVERITIES:  # whatever is made in between
+        changed_input(made, one, other, rng_seed + 1, space)
+    backwards_in_memory = one[::-1].copy()[::-1]
+    again = changed_input(made, backwards_in_memory, severity, rng_seed, space)
+    assert np.array_equal(changed, again)
+
+
+@pytest.mark.parametrize("made", OURS, ids=lambda made: f"{made.domain}-{made.name}")
+@given(data=st.data(), severity=severities, other=severities)
+def test_as_much_is_drawn_at_all_severities(
+    made: Condition, data: st.DataObject, severity: float, other: float
+) -> None:
+    one = data.draw(inputs(SPACES[made.domain][0], SHAPES[made.domain]))
+    states = []
+    for at in (severity, other):
+        rng = np.random.default_rng(0)
+        made(one, at, rng)
+        states.append(rng.bit_generator.state)
+    assert states[0] == states[1]
+
+
+@condition("draw", domain="array", summary="the first number that is drawn")
+def draw(one: Input, severity: float, rng: np.random.Generator) -> Input:
+    return np.full_like(one, rng.random())
+
+
+@condition("other", domain="array", summary="likewise")
+def other_draw(one: Input, severity: float, rng: np.random.Generator) -> Input:
+    return np.full_like(one, rng.random())
+
+
+UNBOUNDED = ArrayDomain().space
+
+
+def drawn(made: Condition, one: Input, severity: float = 3, rng_seed: int = 0) -> float:
+    return float(changed_input(made, one, severity, rng_seed, UNBOUNDED).flat[0])
+
+
+def test_what_is_drawn_depends_on_run_seed_input_shape_and_condition_but_not_on_severity() -> None:
+    one = np.zeros((2, 3), np.float32)
+    first = drawn(draw, one)
+    assert {drawn(draw, one, severity) for severity in (1, 2.5, 5)} == {first}
+    others = [
+        drawn(draw, one, rng_seed=1),
+        drawn(draw, one + np.float32(1)),
+        drawn(draw, one.reshape(3, 2)),
+        drawn(other_draw, one),
+    ]
+    assert len({first, *others}) == 5
+
+
+def test_the_limits_of_the_pair_are_held() -> None:
+    @condition("large", domain="array", summary="values beyond all limits")
+    def large(one: Input, severity: float, rng: np.random.Generator) -> Input:
+        return np.asarray(one + np.float32(100))
+
+    space = ArrayDomain(lowest=-1, highest=2).space
+    assert changed_input(large, np.zeros(3, np.float32), 1, 0, space).tolist() == [2, 2, 2]
+
+
+def test_a_condition_that_breaks_its_promise_is_refused() -> None:
+    @condition("wide", domain="array", summary="floats of another width")
+    def wide(one: Input, severity: float, rng: np.random.Generator) -> Input:
+        return one.astype(np.float64)
+
+    with pytest.raises(UserError, match="condition 'wide' returned float64"):
+        changed_input(wide, np.zeros(3, np.float32), 1, 0, UNBOUNDED)
