@@ -1,0 +1,1 @@
+"""How often a compressed model deviates on its device under natural conditions."""

@@ -1,0 +1,91 @@
+"""The rate of a slice, such as one condition, from what the device said about all items.
+
+Few of the items of a slice were asked, so their answers alone leave its rate wide open. Here the
+slice has in each stratum the surprises that all items of the stratum have: as if the device
+surprised as often under every condition, given what the host foretells and the twin's margin (a
+synthetic estimate, as for small areas). `pooling_check` tests that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import floor
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.survey.estimate.rate import Fact, Limits, Rate, Sample
+from edgeflare.survey.estimate.rate_interval import rate
+from edgeflare.survey.estimate.weighted_count import gamma_limits
+
+
+def pooled_rate(
+    fact: Fact, sample: Sample, chosen: NDArray[np.bool_], confidence: float = 0.95
+) -> Rate:
+    """Return the rate of a slice, with the one from its own answers beside it.
+
+    Args:
+        fact: what was foretold and seen.
+        sample: which items were asked.
+        chosen: (items,) bool, the items of the slice.
+        confidence: of both intervals.
+
+    Raises:
+        UserError: scipy is not installed.
+
+    """
+    alone = rate(fact, sample, chosen, confidence)
+    if alone.items == 0:
+        return replace(alone, alone=Limits(alone.estimate, alone.low, alone.high))
+    open_items = chosen & ~sample.asked
+    known = alone.seen + int((open_items & fact.foretold).sum())
+    more = _surprises(fact, sample, open_items & ~fact.foretold, confidence)
+    less = _surprises(fact, sample, open_items & fact.foretold, confidence)
+    total = known + more.count - less.count
+    low = total - float(np.hypot(more.count - more.low, less.high - less.count))
+    high = total + float(np.hypot(more.high - more.count, less.count - less.low))
+    most = alone.seen + int(open_items.sum())
+    return Rate(
+        estimate=total / alone.items,
+        low=max(low, alone.seen) / alone.items,
+        high=min(high, most) / alone.items,
+        items=alone.items,
+        asked=alone.asked,
+        seen=alone.seen,
+        alone=Limits(alone.estimate, alone.low, alone.high),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _OpenSurprises:
+    """Surprises among items that were not asked: how many to expect, and the limits of that."""
+
+    count: float
+    low: float
+    high: float
+
+
+def _surprises(
+    fact: Fact, sample: Sample, where: NDArray[np.bool_], confidence: float
+) -> _OpenSurprises:
+    """Return the surprises among items of one prediction, none of which was asked."""
+    open_items = int(where.sum())
+    if not open_items:
+        return _OpenSurprises(0.0, 0.0, 0.0)
+    strata = int(sample.stratum.max()) + 1
+    like = fact.foretold == bool(fact.foretold[where][0])
+    asked = np.bincount(sample.stratum[like & sample.asked], minlength=strata)
+    surprised = like & sample.asked & (fact.seen != fact.foretold)
+    hits = np.bincount(sample.stratum[surprised], minlength=strata)
+    # Each surprise that was seen stands for so many of the items that were not asked.
+    weight = np.bincount(sample.stratum[where], minlength=strata) / np.maximum(asked, 1)
+    count = float((weight * hits).sum())
+    spread = 1.0 - (hits + 0.5) / (asked + 1.0)
+    # How often a stratum surprises is not known, and given that, how often these items do.
+    variance = float(((weight**2 + weight) * hits * spread).sum())
+    heaviest = float(weight.max())
+    more = (count + heaviest, variance + heaviest**2 + heaviest)
+    low, high = gamma_limits((count, variance), more, confidence)
+    # What is bounded is a whole number of items, which may be none where less than one is expected.
+    low, high = min(floor(low), count), max(high, count)
+    return _OpenSurprises(min(count, open_items), min(low, open_items), min(high, open_items))

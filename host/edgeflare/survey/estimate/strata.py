@@ -1,0 +1,74 @@
+"""The strata that items are drawn from: alike in how surely the twin foretells the device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+LEAST = 64
+"""Items of the smallest stratum of a block; more where margins are equal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strata:
+    """Items divided into strata.
+
+    Attributes:
+        of: (items,) int64, the stratum of each.
+        blocks: the strata of each block, in the order of their margins, smallest first.
+
+    """
+
+    of: NDArray[np.int64]
+    blocks: tuple[tuple[int, ...], ...]
+
+    @property
+    def count(self) -> int:
+        """How many strata there are."""
+        return sum(map(len, self.blocks))
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Items in each stratum: (count,)."""
+        return np.bincount(self.of, minlength=self.count)
+
+
+def strata_of(
+    margin: NDArray[np.float64], foretold: NDArray[np.bool_], doubtful: NDArray[np.bool_]
+) -> Strata:
+    """Divide items into strata.
+
+    Items of which the host foretells a deviation, and those about which the twin's ensemble
+    disagrees, are blocks of their own. In each block one half of the items, those with the largest
+    margins, is a stratum, half of the rest the next, and so on.
+
+    Args:
+        margin: (items,) how far the twin is from deciding otherwise.
+        foretold: (items,) the host foretells a deviation.
+        doubtful: (items,) a member of the ensemble decides otherwise than the twin.
+
+    """
+    kind = foretold.astype(np.int64) + 2 * doubtful
+    of = np.zeros(len(margin), dtype=np.int64)
+    blocks: list[tuple[int, ...]] = []
+    begun = 0
+    for one in np.unique(kind):
+        items = np.flatnonzero(kind == one)
+        levels = _halves(margin[items])
+        of[items] = begun + levels
+        count = int(levels.max()) + 1
+        blocks.append(tuple(range(begun, begun + count)))
+        begun += count
+    return Strata(of, tuple(blocks))
+
+
+def _halves(margin: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the level of each item, 0 for the smallest margins; equal margins have one level."""
+    bounds = [len(margin)]
+    while bounds[-1] // 2 >= LEAST:
+        bounds.append(bounds[-1] // 2)
+    last = np.searchsorted(np.sort(margin), margin, side="right") - 1
+    levels = np.searchsorted(np.asarray(bounds[::-1]), last, side="right")
+    return np.unique(levels, return_inverse=True)[1].reshape(-1).astype(np.int64)
