@@ -33,7 +33,15 @@ def _attribute(func: ast.expr) -> str | None:
     [
         ("CampaignContext", ["recorded_campaign"]),  # who sets a campaign up
         ("run_chains", ["journaled_chains", "../repair/shifts/boundary_set"]),  # who has chains run
-        ("stream", ["input_evaluation", "opened_pair"]),  # who evaluates batches of known inputs
+        (
+            "stream",  # who evaluates batches of known inputs
+            [
+                "input_evaluation",
+                "opened_pair",
+                "../survey/phases/host_phase",
+                "../survey/phases/device_phase",
+            ],
+        ),
     ],
 )
 def test_a_campaign_is_set_up_and_run_in_one_way(name: str, files: list[str]) -> None:

@@ -1,0 +1,77 @@
+"""The document of a survey, derived from its journal: at its end, and of one that was cut off."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from edgeflare.errors import UserError
+from edgeflare.run.derive_document import derive_document
+from edgeflare.run.journal import Journal, reporting_damage
+from edgeflare.run.run_directory import RunDirectory
+from edgeflare.survey.baseline_run import load_baseline
+from edgeflare.survey.gates.judged_gates import JudgedGates, described_outcome
+from edgeflare.survey.gates.survey_gate import parse_gate
+from edgeflare.survey.items.noted_conditions import noted_sets
+from edgeflare.survey.items.sampling_rounds import SamplingRounds
+from edgeflare.survey.rates.baseline import BaselineSurvey
+from edgeflare.survey.record.survey_file import check_survey
+from edgeflare.survey.record.survey_journal import facts_of, host_is_done
+from edgeflare.survey.record.survey_plan import noted_plan
+from edgeflare.survey.survey_about import about_survey
+from edgeflare.survey.survey_document import survey_document
+
+
+def derive_survey(
+    directory: RunDirectory,
+    journal: Journal,
+    gates: JudgedGates,
+    baseline: BaselineSurvey | None,
+) -> dict[str, Any]:
+    """Return the document of a survey, whose host has answered all items, as plain JSON values.
+
+    Args:
+        directory: of the run.
+        journal: its journal.
+        gates: of the survey.
+        baseline: what it is compared with; None where nothing was asked.
+
+    Raises:
+        UserError: the baseline is of other items; says which.
+
+    """
+    document = derive_document(directory, journal)
+    about = about_survey(journal, document)
+    facts = facts_of(journal)
+    budget = about["plan"]["device_queries"]
+    rounds = SamplingRounds.replayed(facts, document.rng_seed, budget)
+    about["gates"] = [described_outcome(one, gates.sets) for one in gates.outcomes(facts, rounds)]
+    return survey_document(facts, rounds.design.sample_of(facts.asked), about, baseline)
+
+
+def derive_unwritten_survey(directory: RunDirectory) -> dict[str, Any]:
+    """Return the document of a survey that was cut off before it was written.
+
+    Raises:
+        UserError: the host has not answered all items, so that there is nothing to say yet; or
+            what is there is damaged, or its baseline cannot be read.
+
+    """
+    with closing(Journal.open(directory.journal)) as journal:
+        plan = noted_plan(journal)
+        baseline = None if plan.baseline is None else load_baseline(Path(plan.baseline))
+        with reporting_damage(directory.journal):
+            if not host_is_done(journal):
+                done = len(journal.survey.host_items())
+                items = len(plan.cells) * int(plan.inputs["count"])
+                raise UserError(
+                    f"{directory.path} is a survey that was stopped before the host's models had"
+                    f" answered all items ({done:,} of {items:,}): finish it with --resume"
+                )
+            texts, sets = plan.gates, noted_sets(plan.conditions)
+            gates = JudgedGates(tuple(map(parse_gate, texts)), plan.confidence, sets)
+            derived = derive_survey(directory, journal, gates, baseline)
+            text = json.dumps(derived).encode()
+    return check_survey(text, directory.journal)

@@ -1,0 +1,1 @@
+"""Gates of a survey: limits that a rate has to stay below for a release."""

@@ -1,0 +1,86 @@
+"""The gates of a survey, judged by what the device has said, and what is said of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from edgeflare.conditions.condition_choice import ChosenCondition
+from edgeflare.survey.gates.gate_state import HELD, UNDECIDED, GateOutcome, gate_outcome
+from edgeflare.survey.gates.survey_gate import Gate
+from edgeflare.survey.items.sampling_rounds import SamplingRounds
+from edgeflare.survey.items.survey_facts import SurveyFacts
+from edgeflare.survey.rates.rate_words import interval, percent
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedGates:
+    """The gates of a survey.
+
+    Attributes:
+        gates: in the user's order.
+        confidence: with which each is judged.
+        sets: names of the surveyed conditions of each set, by its name.
+
+    """
+
+    gates: tuple[Gate, ...] = ()
+    confidence: float = 0.95
+    sets: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+    def outcomes(self, facts: SurveyFacts, rounds: SamplingRounds) -> list[GateOutcome]:
+        """Return what became of each gate."""
+        return [
+            gate_outcome(gate, facts, rounds.design, self.sets, self.confidence)
+            for gate in self.gates
+        ]
+
+    def decided(self, facts: SurveyFacts, rounds: SamplingRounds) -> bool:
+        """Whether there are gates, and each of them is decided."""
+        outcomes = self.outcomes(facts, rounds)
+        return bool(outcomes) and all(one.state != UNDECIDED for one in outcomes)
+
+
+def surveyed_sets(chosen: Sequence[ChosenCondition]) -> dict[str, frozenset[str]]:
+    """Return the names that chosen conditions have in a survey, by the sets that they are of."""
+    names = {name for one in chosen for name in one.condition.sets}
+    return {
+        name: frozenset(one.name for one in chosen if name in one.condition.sets) for name in names
+    }
+
+
+def described_outcome(outcome: GateOutcome, sets: Mapping[str, frozenset[str]]) -> dict[str, Any]:
+    """Return what a survey's document says of a gate, as plain JSON values.
+
+    Args:
+        outcome: what became of it.
+        sets: names of the surveyed conditions of each set, by its name.
+
+    """
+    gate = outcome.gate
+    figures = {"estimate": outcome.estimate, "low": outcome.low, "high": outcome.high}
+    about = None if gate.condition is None else sets.get(gate.condition, {gate.condition})
+    return {
+        "gate": gate.text,
+        "measure": gate.measure,
+        "limit": gate.limit,
+        "condition": gate.condition,
+        "conditions": None if about is None else sorted(about),
+        "severity": gate.severity,
+        "group": gate.group,
+        "state": outcome.state,
+        "words": (
+            f"{interval(figures)} of {outcome.items:,} items, of which the device was asked about"
+            f" {outcome.asked:,}{_field(outcome)}"
+        ),
+        **figures,
+    }
+
+
+def _field(outcome: GateOutcome) -> str:
+    """Return what a gate that is held leaves open of the field; nothing where it says no more."""
+    high = outcome.field_high
+    if outcome.state != HELD or high is None or high < outcome.gate.limit:
+        return ""
+    return f"; in the field they come from it may be up to {percent(high)}"

@@ -1,0 +1,1 @@
+"""The items of a survey: inputs under conditions, what is known of each, and which are drawn."""

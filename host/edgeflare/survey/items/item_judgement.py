@@ -1,0 +1,107 @@
+"""What the answers to an item come to: the rows that a survey keeps in place of raw outputs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+
+from edgeflare.core.answer import Answer
+from edgeflare.core.arm import Arm
+from edgeflare.core.evaluated_query import EvaluatedQuery
+from edgeflare.core.goal import Goal
+from edgeflare.core.outcome import Outcome
+from edgeflare.run.survey_rows import NO_DECISION, DeviceRow, HostRow
+
+
+@dataclass(frozen=True, slots=True)
+class ItemJudgement:
+    """Judges the answers to items.
+
+    Attributes:
+        goal: what counts as a finding; without an original, that of kernels.
+        choices: how many decisions the compressed model tells apart; 0 where they are not counted.
+
+    """
+
+    goal: Goal
+    choices: int
+
+    def of_host(self, item: int, input_crc32: int, evaluated: EvaluatedQuery) -> HostRow:
+        """Return what the host's arms said about an item."""
+        outcome = evaluated.outcome
+        original, twin = outcome.answers.get(Arm.ORIGINAL), outcome[Arm.TWIN]
+        compression = original is not None and original.differs(twin)
+        return HostRow(
+            item=item,
+            input_crc32=input_crc32,
+            compression=compression,
+            compression_tied=compression and _tied(original, twin),
+            doubtful=any(one.tied or one.differs(twin) for one in outcome.members.values()),
+            margin=_margin(original, twin),
+            original_decision=self._decision(original),
+            twin_decision=self._decision(twin),
+            twin_distance=_distance(original, twin),
+            seconds=evaluated.seconds,
+        )
+
+    def of_device(self, item: int, evaluated: EvaluatedQuery) -> DeviceRow:
+        """Return what the device said about an item that all arms answered."""
+        outcome = evaluated.outcome
+        twin, device = outcome[Arm.TWIN], outcome[Arm.DEVICE]
+        first = outcome[self.goal.compared[0]]
+        deviates = _parts(first, device)
+        return DeviceRow(
+            item=item,
+            deviates=deviates,
+            deviates_tied=deviates and _tied(first, device),
+            kernel=_parts(twin, device),
+            kernel_tied=_parts(twin, device) and _tied(twin, device),
+            failed=device.failure is not None,
+            kind=self.goal.met(outcome),
+            strength=self._strength(outcome) if deviates else None,
+            device_decision=self._decision(device),
+            device_distance=_distance(first, device),
+            seconds=evaluated.seconds,
+        )
+
+    def _decision(self, answer: Answer | None) -> int:
+        if answer is None or answer.decision is None or not (self.choices and answer.counted):
+            return NO_DECISION
+        return int(answer.decision)
+
+    def _strength(self, outcome: Outcome) -> float | None:
+        strength = self.goal.strength(outcome)
+        return None if strength is None else float(strength)
+
+
+def _parts(one: Answer, device: Answer) -> bool:
+    """Whether the device decides differently, or failed."""
+    return device.failure is not None or one.differs(device)
+
+
+def _tied(one: Answer | None, other: Answer) -> bool:
+    """Whether a difference hangs on a tie; a failure never does."""
+    if one is None or one.failure is not None or other.failure is not None:
+        return False
+    return one.differs_by_tie(other)
+
+
+def _margin(original: Answer | None, twin: Answer) -> float:
+    """Return how far the twin is from deciding otherwise.
+
+    Values have no boundary of their own: what is near there is the tolerance, at which the twin
+    begins to deviate from the original.
+    """
+    if twin.failure is not None:
+        return 0.0
+    if twin.chooses:
+        return float(twin.margin(twin))
+    strength = None if original is None else original.strength_against(twin)
+    return inf if strength is None else abs(float(strength))
+
+
+def _distance(one: Answer | None, other: Answer) -> float | None:
+    """Return how far apart two answers are, where these are no classes."""
+    if one is None or one.counted or one.failure is not None or other.failure is not None:
+        return None
+    return float(one.measured(other))

@@ -1,0 +1,106 @@
+"""What is known of the items of a survey: of all by the host, of some by the device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Flags = NDArray[np.bool_]
+Numbers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+UNCHANGED = "unchanged"
+"""The condition of inputs as they are; its severity is 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A condition at a severity from 1 to 5, or the inputs unchanged, with severity 0."""
+
+    condition: str
+    severity: int
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyFacts:
+    """What is known of the items of a survey.
+
+    An item is an input in a cell. All arrays are (items,), and item `i` is input `i % inputs` in
+    cell `i // inputs`. f, h, g are original, twin and device. What the device answered is False, or
+    NaN, where it was not asked.
+
+    Attributes:
+        cells: what is surveyed; the first is always the inputs unchanged.
+        inputs: how many there are.
+        has_original: whether there is an original; without it only kernels are judged.
+        labelled: whether the label of the item's input is known.
+        classes: the class of the item's input: its label, else what the original, or the twin where
+            there is none, decides about it unchanged; -1 where decisions are not counted.
+        groups: the group of the item's input, an index into `group_names`; -1 without groups.
+        group_names: of the groups.
+        compression: f and h decide differently.
+        compression_tied: that hangs on a tie.
+        original_right, twin_right: f, h decide as the label says; False where it is unknown.
+        margin: how far h is from deciding otherwise, in scores; 0 is a tie.
+        doubtful: a member of the twin's ensemble decides differently from it, or has a tie.
+        asked: the device was asked.
+        deviates: f and g decide differently, or g failed.
+        deviates_tied: that hangs on a tie.
+        kernel: h and g decide differently, or g failed.
+        kernel_tied: that hangs on a tie.
+        device_right: g decides as the label says.
+        failed: g crashed, hung, or gave invalid outputs.
+        strength: of the deviation of f and g (h and g without an original); NaN elsewhere.
+        twin_distance, device_distance: how far h, g are from f (g from h without an original), as
+            the task measures it; None for tasks whose answers are classes.
+        distance_noun: what that distance is called.
+        original_decision, twin_decision, device_decision: the class that f, h, g decide on; -1
+            where an arm failed or was not asked, or where decisions are not counted. None for tasks
+            whose answers are no classes; the original's without an original, too.
+
+    """
+
+    cells: tuple[Cell, ...]
+    inputs: int
+    has_original: bool
+    labelled: Flags
+    classes: Numbers
+    groups: Numbers
+    group_names: tuple[str, ...]
+    compression: Flags
+    compression_tied: Flags
+    original_right: Flags
+    twin_right: Flags
+    margin: Floats
+    doubtful: Flags
+    asked: Flags
+    deviates: Flags
+    deviates_tied: Flags
+    kernel: Flags
+    kernel_tied: Flags
+    device_right: Flags
+    failed: Flags
+    strength: Floats
+    twin_distance: Floats | None = None
+    device_distance: Floats | None = None
+    distance_noun: str = ""
+    original_decision: Numbers | None = None
+    twin_decision: Numbers | None = None
+    device_decision: Numbers | None = None
+
+    @property
+    def items(self) -> int:
+        """How many items there are."""
+        return len(self.cells) * self.inputs
+
+    @property
+    def cell(self) -> Numbers:
+        """The cell of each item, an index into `cells`: (items,)."""
+        return np.repeat(np.arange(len(self.cells)), self.inputs)
+
+    @property
+    def input(self) -> Numbers:
+        """The input of each item: (items,)."""
+        return np.tile(np.arange(self.inputs), len(self.cells))

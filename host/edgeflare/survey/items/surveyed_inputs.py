@@ -1,0 +1,180 @@
+"""The inputs of a survey, and the group that each belongs to."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.core.seeds import Seeds
+from edgeflare.domains.npz_errors import NOT_AN_NPZ
+from edgeflare.errors import UserError
+from edgeflare.regular_file import read_regular
+from edgeflare.run.exact_interval import exact_interval
+from edgeflare.suggestion import suggestion
+
+LEAST_INPUTS = 30
+"""Inputs at least: 0 of 29 leave 12 % possible, which says little of a device."""
+
+GROUPS_FILE = "groups.csv"
+"""In a folder of inputs: a column `name` with the files' names, and one for each grouping."""
+
+MOST_GROUPS = 100
+"""Of a column with more different values it is likely that it tells inputs apart, and no groups."""
+
+
+_MOST_BYTES = 2**28
+"""Of a table of groups, which may be a stranger's."""
+
+_MOST_DIGITS = 20
+"""Of a group's name that is a number; Python refuses to read those of thousands of digits."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputGroups:
+    """The groups of inputs.
+
+    Attributes:
+        column: that says them.
+        names: of the groups, in their order.
+        of_inputs: (inputs,) int64, the position of each input's group in `names`.
+
+    """
+
+    column: str
+    names: tuple[str, ...]
+    of_inputs: NDArray[np.int64]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return this as plain JSON values."""
+        return {
+            "column": self.column,
+            "names": list(self.names),
+            "of_inputs": self.of_inputs.tolist(),
+        }
+
+
+def require_enough(path: Path, inputs: Seeds) -> None:
+    """Refuse inputs that are too few for a rate.
+
+    Raises:
+        UserError: they are; says how wide an interval would be.
+
+    """
+    count = len(inputs)
+    if count >= LEAST_INPUTS:
+        return
+    _, high = exact_interval(0, count)
+    raise UserError(
+        f"{path} gives {count} input{'s' if count != 1 else ''}, too few for a rate: if none of"
+        f" them deviated, up to {high:.0%} still could; give {LEAST_INPUTS} or more with --inputs"
+    )
+
+
+def describe_inputs(path: Path, inputs: Seeds) -> dict[str, Any]:
+    """Return what the journal is told of the inputs, as plain JSON values."""
+    values = np.ascontiguousarray(inputs.inputs)
+    return {
+        "path": os.path.abspath(path),
+        "count": len(inputs),
+        "sha256": hashlib.sha256(str(values.shape).encode() + values.tobytes()).hexdigest(),
+    }
+
+
+def read_groups(path: Path, inputs: Seeds, column: str, limit: int | None) -> InputGroups:
+    """Return the groups of inputs.
+
+    Args:
+        path: of the inputs: an `.npz` file with an array of the column's name, a string or an
+            integer for each input; or a folder with a file `groups.csv`, which has a column `name`
+            for the files' names and one of that name.
+        inputs: as they were loaded.
+        column: its name.
+        limit: the first so many inputs were loaded only; None for all.
+
+    Raises:
+        UserError: there is no such column, or it does not give each input a group.
+
+    """
+    values = _of_folder(path, inputs, column) if path.is_dir() else _of_file(path, column)
+    count = len(inputs)
+    if len(values) < count or (limit is None and len(values) != count):
+        raise UserError(
+            f"--groups {column}: {path} has {len(values)} values in it for {count} inputs:"
+            " expected one for each"
+        )
+    names = tuple(sorted(set(values[:count]), key=_order))
+    if not 2 <= len(names) <= MOST_GROUPS:
+        raise UserError(
+            f"--groups {column}: the inputs have {len(names)} different values in it: expected 2 to"
+            f" {MOST_GROUPS} groups"
+        )
+    place = {name: at for at, name in enumerate(names)}
+    of_inputs = np.array([place[value] for value in values[:count]], np.int64)
+    return InputGroups(column, names, of_inputs)
+
+
+def _order(name: str) -> tuple[bool, int, str]:
+    """Order numbers by their size, before words; numbers too long to be any size are words."""
+    number = len(name) <= _MOST_DIGITS and name.removeprefix("-").isdecimal()
+    return (not number, int(name) if number else 0, name)
+
+
+def _of_file(path: Path, column: str) -> list[str]:
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            known = list(arrays)
+            values = arrays[column] if column in known else None
+    except NOT_AN_NPZ:
+        raise UserError(
+            f"--groups {column}: {path} has no array of strings or integers of that name that can"
+            " be read: write it with numpy.savez"
+        ) from None
+    if values is None:
+        raise UserError(_no_column(path, column, known))
+    if values.ndim != 1 or values.dtype.kind not in "Uiub":
+        raise UserError(
+            f"--groups {column}: in {path} it is {values.dtype} {values.shape}: expected a string"
+            " or an integer for each input"
+        )
+    return [str(value) for value in values.tolist()]
+
+
+def _of_folder(path: Path, inputs: Seeds, column: str) -> list[str]:
+    file = path / GROUPS_FILE
+    try:
+        lines = io.StringIO(read_regular(file, _MOST_BYTES).decode(), newline="")
+        table = csv.DictReader(lines)
+        known = list(table.fieldnames or ())
+        rows = list(table) if {"name", column} <= set(known) else []
+    except (OSError, UnicodeDecodeError, csv.Error):
+        raise UserError(
+            f"--groups {column}: {file} cannot be read: expected a table with the columns name and"
+            f" {column}, and a line for each file"
+        ) from None
+    if "name" not in known or column not in known:
+        raise UserError(_no_column(file, column if "name" in known else "name", known))
+    groups = {row["name"]: row[column] for row in rows}
+    names = [Path(name).name for name in inputs.names]
+    missing = [name for name in names if not groups.get(name)]
+    if missing:
+        raise UserError(
+            f"--groups {column}: {file} gives {missing[0]} no group: expected a line for each file"
+        )
+    return [groups[name] for name in names]
+
+
+def _no_column(path: Path, column: str, known: Sequence[str]) -> str:
+    listed = ", ".join(known) or "nothing"
+    return (
+        f"--groups {column}: {path} has no column of that name{suggestion(column, known)}; it has"
+        f" {listed}"
+    )

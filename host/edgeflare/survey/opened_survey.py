@@ -1,0 +1,167 @@
+"""A survey made ready: the pair opened with the surveyed inputs, and all that is asked checked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from edgeflare.campaign.opened_pair import OpenedPair, open_pair
+from edgeflare.campaign.run_description import describe_run
+from edgeflare.conditions.condition_choice import ChosenCondition
+from edgeflare.core.arm import Arm
+from edgeflare.core.seeds import Seeds, is_labelled
+from edgeflare.devices.profile import Profile
+from edgeflare.models.model_inputs import ModelInputs
+from edgeflare.models.pair import Pair
+from edgeflare.run.plan import Plan
+from edgeflare.run.run_header import RunHeader
+from edgeflare.survey.estimate.weighted_count import require_scipy
+from edgeflare.survey.gates.judged_gates import JudgedGates, surveyed_sets
+from edgeflare.survey.gates.survey_gate import Gate, GatedInputs, require_decidable
+from edgeflare.survey.items.noted_conditions import noted_conditions
+from edgeflare.survey.items.same_inputs import require_same_inputs
+from edgeflare.survey.items.surveyed_inputs import describe_inputs, read_groups, require_enough
+from edgeflare.survey.items.surveyed_items import SurveyedItems
+from edgeflare.survey.rare.rare_survey import headline_event, require_estimable
+from edgeflare.survey.rates.baseline import BaselineSurvey, require_same_items
+from edgeflare.survey.record.survey_plan import CONFIDENCE, FINDINGS, PRECISION, SurveyPlan
+from edgeflare.survey.survey_run import Survey
+
+SELECTED = (
+    "the pair's seeds are surveyed: they may have been selected, such as inputs on which the models"
+    " agree, and then rates are not those of the field: give a sample of it with --inputs"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyRequest:
+    """What a user asks of a survey.
+
+    Attributes:
+        chosen: conditions, with their severities.
+        precision: half the width of the over-all interval at which it ends, or None.
+        device_queries: items that the device is asked about at most; None for no bound.
+        time_limit: seconds that asking the device may take; None for no bound.
+        confidence: of all intervals and gates.
+        gates: what has to hold.
+        findings: deviating inputs that are stored at most.
+        groups: name of the column that says the group of each input, or None.
+        own_inputs: whether the inputs were named, and are not the pair's seeds.
+        baseline: an earlier survey to compare with, or None.
+        rare_queries: device queries for rare events, about; None where these are not asked for.
+
+    """
+
+    chosen: tuple[ChosenCondition, ...]
+    precision: float | None = PRECISION
+    device_queries: int | None = None
+    time_limit: float | None = None
+    confidence: float = CONFIDENCE
+    gates: tuple[Gate, ...] = ()
+    findings: int = FINDINGS
+    groups: str | None = None
+    own_inputs: bool = False
+    baseline: BaselineSurvey | None = None
+    rare_queries: int | None = None
+
+
+def open_survey(
+    pair: Pair, plan: Plan, request: SurveyRequest, profiles: Sequence[Profile], stack: ExitStack
+) -> Survey:
+    """Open a pair for a survey; `stack` closes it.
+
+    Args:
+        pair: whose seeds are the surveyed inputs.
+        plan: as `survey_run_plan` returns it.
+        request: what is asked of the survey.
+        profiles: the devices.
+        stack: closes what is opened.
+
+    Raises:
+        UserError: the inputs are too few, or have no such groups; a gate is about what is not
+            surveyed; rare events are asked for that cannot be estimated; or a model, the inputs or
+            a profile is not what it should be.
+        InfrastructureError: a device or a worker process does not come up.
+
+    """
+    require_scipy()
+
+    def load(inputs: ModelInputs) -> Seeds:
+        seeds = inputs.load(pair.seeds, plan.limit)
+        require_enough(pair.seeds, seeds)
+        notes = seeds.notes if request.own_inputs else (*seeds.notes, SELECTED)
+        return replace(seeds, notes=notes)
+
+    opened = open_pair(pair, plan, profiles, stack, seeds_for=load)
+    if request.rare_queries is not None:
+        conditions = [one.condition for one in request.chosen]
+        require_estimable(opened, conditions, headline_event(opened))
+    header = describe_run(opened, plan)
+    space = pair.interface.domain.space
+    items = SurveyedItems.of(request.chosen, opened.seeds.inputs, space, plan.rng_seed)
+    survey_plan = _plan(pair, opened, request, items, plan.limit)
+    gates = JudgedGates(request.gates, request.confidence, surveyed_sets(request.chosen))
+    for gate in gates.gates:
+        require_decidable(gate, items.cells, gates.sets, _gated_inputs(opened, survey_plan))
+    if request.baseline is not None:
+        _require_same_items(survey_plan, items, header, request.baseline)
+    return Survey(opened, header, survey_plan, items, gates, request.baseline)
+
+
+def _require_same_items(
+    plan: SurveyPlan, items: SurveyedItems, header: RunHeader, baseline: BaselineSurvey
+) -> None:
+    """Refuse a baseline of other items before anything is evaluated."""
+    said = {
+        "inputs": plan.inputs,
+        "rng_seed": header.plan.rng_seed,
+        "confidence": plan.confidence,
+    }
+    has_original = Arm.ORIGINAL in header.arms
+    require_same_items(said, items.cells, has_original=has_original, baseline=baseline)
+    require_same_inputs(items, baseline.checksums, f"the baseline {baseline.name}")
+
+
+def _plan(
+    pair: Pair,
+    opened: OpenedPair,
+    request: SurveyRequest,
+    items: SurveyedItems,
+    limit: int | None,
+) -> SurveyPlan:
+    groups = None
+    if request.groups is not None:
+        groups = read_groups(pair.seeds, opened.seeds, request.groups, limit).to_json()
+    return SurveyPlan(
+        cells=items.cells,
+        inputs=describe_inputs(pair.seeds, opened.seeds),
+        groups=groups,
+        precision=request.precision,
+        device_queries=request.device_queries,
+        time_limit=request.time_limit,
+        confidence=request.confidence,
+        gates=tuple(gate.text for gate in request.gates),
+        findings=request.findings,
+        rare_queries=request.rare_queries,
+        conditions=noted_conditions(request.chosen),
+        baseline=None if request.baseline is None else os.path.abspath(request.baseline.name),
+    )
+
+
+def _gated_inputs(opened: OpenedPair, plan: SurveyPlan) -> GatedInputs:
+    """Return what gates have to know of the surveyed inputs."""
+    count, labels = len(opened.seeds), opened.seeds.labels
+    choices = opened.panel.reading.decoders[Arm.TWIN].choices
+    groups, names = np.full(count, -1, np.int64), ()
+    if plan.groups is not None:
+        groups, names = np.array(plan.groups["of_inputs"], np.int64), tuple(plan.groups["names"])
+    return GatedInputs(
+        has_original=opened.pair.original is not None,
+        labelled=np.zeros(count, bool) if labels is None else is_labelled(labels, choices),
+        groups=groups,
+        group_names=names,
+    )

@@ -1,0 +1,1 @@
+"""The phases of a survey: what the host answers, then what the device does."""

@@ -1,0 +1,140 @@
+"""The device's part of a survey: it is asked about items round by round, until that is enough."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from edgeflare.campaign.campaign_context import CampaignContext
+from edgeflare.campaign.pipeline import Pipeline
+from edgeflare.core.query import Query
+from edgeflare.survey.estimate.rate import Rate
+from edgeflare.survey.items.item_judgement import ItemJudgement
+from edgeflare.survey.items.same_inputs import require_same_input
+from edgeflare.survey.items.sampling_rounds import SamplingRounds
+from edgeflare.survey.items.surveyed_items import FIRST_BATCH, SurveyedItems
+from edgeflare.survey.phases.round_check import RoundCheck
+from edgeflare.survey.phases.stop_rule import SamplingEnd, StopRule, half_width
+from edgeflare.survey.phases.survey_observer import DeviceProgress, SurveyObserver
+from edgeflare.survey.rates.overall_rate import overall_rate
+from edgeflare.survey.record.survey_journal import facts_of
+
+
+@dataclass(slots=True)
+class _Pace:
+    """How many items the next batch has."""
+
+    size: int = FIRST_BATCH
+
+
+@dataclass(frozen=True, slots=True)
+class DevicePhase:
+    """The device's part of a survey.
+
+    What is drawn, and when it ends, follows from the items that were asked and what was answered:
+    so a survey that is gone on with draws the rounds that it drew before, asks what is missing of
+    them, and ends as one that nothing stopped. The time limit is the exception.
+
+    Attributes:
+        context: the campaign.
+        items: what can be asked.
+        judgement: judges the answers.
+        rounds: draws items; nothing was drawn yet.
+        stop: says when that is enough.
+        observer: sees progress.
+
+    """
+
+    context: CampaignContext
+    items: SurveyedItems
+    judgement: ItemJudgement
+    rounds: SamplingRounds
+    stop: StopRule
+    observer: SurveyObserver
+
+    def run(self) -> SamplingEnd | None:
+        """Ask the device, and return why it is asked no further; None if the user stopped it.
+
+        Raises:
+            InfrastructureError: a device is lost for good, or its answers have changed.
+            UserError: a condition did not make the same input again.
+
+        """
+        drawn: set[int] = set()
+        while items := self.rounds.draw():
+            known = self.context.journal.survey.device_items()
+            missing = [item for item in items if item not in known]
+            drawn.update(items)
+            if missing and not self._ask(missing, len(drawn) - len(missing)):
+                return None if self.context.stopped() else "time-limit"
+            ended = self._tell(items, drawn)
+            if ended is not None:
+                return ended
+        return "all-items"
+
+    def _tell(self, items: Sequence[int], drawn: set[int]) -> SamplingEnd | None:
+        """Tell a round that was answered, and return why the survey ends with it, or None."""
+        facts = facts_of(self.context.journal, drawn)
+        self.rounds.tell(items, facts)
+        sample = self.rounds.design.sample_of(facts.asked)
+        overall = overall_rate(facts, sample, self.stop.plan.confidence)
+        self._report(len(drawn), overall)
+        return self.stop.reached(facts, self.rounds, overall)
+
+    def _ask(self, items: Sequence[int], done: int) -> bool:
+        """Ask about items, and return whether all of them were answered.
+
+        Args:
+            items: what the device is asked about.
+            done: how many it was asked about before.
+
+        """
+        context, asked = self.context, 0
+        check, pace = RoundCheck(context, self.items), _Pace()
+        check.before_round(items)
+        pipeline: Pipeline[list[int]] = context.pipeline()
+        for batch in pipeline.stream(self._batches(items, pace)):
+            rows = [
+                self.judgement.of_device(item, one)
+                for item, one in zip(batch.ticket, batch.evaluated, strict=True)
+            ]
+            with context.journal.transaction():
+                context.journal.survey.write_device(rows)
+                context.stopwatch.lap("wall", batch.device_busy_seconds)
+            pace.size = context.batch_size(batch.mean_seconds)
+            asked += len(rows)
+            self._report(done + asked, None)
+        check.after_round(items)
+        return asked == len(items)
+
+    def _batches(
+        self, items: Sequence[int], pace: _Pace
+    ) -> Iterator[tuple[list[int], list[Query], list[int]]]:
+        """Yield items with their queries on all arms, until the user or the time stops it.
+
+        Raises:
+            UserError: an input is not made as it was for the host's part.
+
+        """
+        arms = self.context.panel.arms
+        left, known = iter(items), self.context.journal.survey.checksums()
+        while not self.context.stopped() and not self._late():
+            part = list(islice(left, pace.size))
+            if not part:
+                return
+            made = [self.items.make(item) for item in part]
+            for item, one in zip(part, made, strict=True):
+                require_same_input(self.items, item, one, known[item])
+            queries = [Query(one, arms) for one in made]
+            yield part, queries, [self.items.input_of(item) for item in part]
+
+    def _late(self) -> bool:
+        limit = self.stop.plan.time_limit
+        return limit is not None and self.context.journal.times().wall >= limit
+
+    def _report(self, asked: int, overall: Rate | None) -> None:
+        most, aim = self.rounds.most, self.stop.plan.precision
+        estimate = None if overall is None else overall.estimate
+        half = None if overall is None else half_width(overall)
+        self.observer.asked(DeviceProgress(asked, most, estimate, half, aim))

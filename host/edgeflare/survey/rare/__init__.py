@@ -1,0 +1,1 @@
+"""Rates that are too small to see: multilevel splitting over conditions of continuous severity."""

@@ -1,0 +1,104 @@
+"""The phase of a survey that estimates a rare event's rate, after all else."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from edgeflare.campaign.campaign_context import CampaignContext
+from edgeflare.campaign.opened_pair import OpenedPair
+from edgeflare.conditions.condition import Condition
+from edgeflare.survey.phases.survey_observer import SurveyObserver
+from edgeflare.survey.rare.rare_rate import RarePlan, RareRate
+from edgeflare.survey.rare.rare_survey import headline_event, survey_rare_event
+from edgeflare.survey.rare.splitting import SplittingPlan
+
+RARE_KEY = "survey_rare"
+"""The key of `about` under which the journal says what was found of a rare event."""
+
+_STREAM = 0x4A4E
+"""Tells the generator of a rare event from others of the run seed."""
+
+_POINTS_FOR_A_QUERY = 5
+_QUERIES_FOR_A_PARTICLE = 2
+"""Where few device queries are allowed, the host's part is smaller in proportion, too: whoever asks
+for less waits for less."""
+
+
+@dataclass(frozen=True, slots=True)
+class RarePhase:
+    """Estimates how often a rare event happens, and notes that in the journal.
+
+    A phase that was stopped or killed begins anew, and finds the same: all is drawn from the run
+    seed, and the rate is noted once it is complete.
+
+    Attributes:
+        opened: the pair with the surveyed inputs as its seeds, and the devices.
+        conditions: that are surveyed; each is as likely.
+        queries: device queries, about.
+        confidence: of the interval.
+        observer: sees progress.
+
+    """
+
+    opened: OpenedPair
+    conditions: tuple[Condition, ...]
+    queries: int
+    confidence: float
+    observer: SurveyObserver
+
+    def __call__(self, context: CampaignContext) -> bool:
+        """Estimate the rate unless it was, and return whether it is known; not if stopped.
+
+        Raises:
+            UserError: a condition made something of another shape or dtype.
+            InfrastructureError: a device or a worker process is lost for good.
+
+        """
+        if RARE_KEY in context.journal.about():
+            return True
+        begun = time.monotonic()
+        plan = rare_plan(self.queries, self.confidence)
+        self.observer.repeated(0, plan.repetitions)
+        found = survey_rare_event(
+            self.opened,
+            self.conditions,
+            headline_event(self.opened),
+            plan,
+            np.random.default_rng([context.plan.rng_seed, _STREAM]),
+            progress=lambda progress: self.observer.repeated(progress.repetitions, progress.of),
+            stopped=context.stopped,
+            wait_until_cool=context.health.thermometer.wait_until_cool,
+        )
+        if found.rate is None or len(found.rate.repetitions) < plan.repetitions:
+            return False
+        took = {"host_queries": found.host_queries, "seconds": time.monotonic() - begun}
+        context.journal.note(RARE_KEY, {**_described(found.rate), **took})
+        return True
+
+
+def rare_plan(queries: int, confidence: float) -> RarePlan:
+    """Return how a rare event is looked for with about so many device queries."""
+    usual = SplittingPlan()
+    splitting = SplittingPlan(
+        first=min(usual.first, _POINTS_FOR_A_QUERY * queries),
+        particles=min(usual.particles, queries // _QUERIES_FOR_A_PARTICLE),
+    )
+    return RarePlan(splitting, device_queries=queries, confidence=confidence)
+
+
+def _described(rate: RareRate) -> dict[str, Any]:
+    """Return a rate as `survey.json` has it, as plain JSON values."""
+    return {
+        "estimate": rate.estimate,
+        "low": rate.low,
+        "high": rate.high,
+        "ceiling": rate.ceiling,
+        "unseen_share": rate.unseen_share,
+        "repetitions": list(rate.repetitions),
+        "thresholds": [shell.below for shell in rate.shells[1:]],
+        "device_queries": rate.device_queries,
+    }

@@ -1,0 +1,292 @@
+"""The rate of a rare event, from multilevel splitting on the host and few device queries.
+
+A pilot finds thresholds and where the device surprises. Each repetition is then a splitting of its
+own, whose cloud is a weighted sample of the field: the weight of the points of which the host
+foretells the event, corrected by what the device says about a few points of each shell (a
+difference estimator). The repetitions are independent and unbiased; their spread gives the
+interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.survey.rare.repetition_interval import repetition_interval, unseen_limit
+from edgeflare.survey.rare.shell_allocation import shell_shares
+from edgeflare.survey.rare.splitting import Cloud, Space, SplittingPlan, found_thresholds, split
+
+Point = TypeVar("Point")
+
+Ask = Callable[[Sequence[Point]], NDArray[np.bool_]]
+"""Asks the device about points: whether the event happens at each, (points,) bool."""
+
+FORETOLD = 0.0
+"""The host foretells the event of the points whose level is below this."""
+
+_PROBE = 25
+"""Points that the pilot asks about below each threshold."""
+
+_ENOUGH = 5
+"""Events among them, that the host did not foretell, below each of two thresholds in succession:
+the device is asked more cheaply about such points than the host splits them further. Fewer may be
+copies of one point."""
+
+_LEAST = 2
+"""Points that a repetition asks about in each shell."""
+
+
+class StoppedEarly(Exception):  # noqa: N818 - a request of the user, no error
+    """The user wants to stop; raised by a space or what asks the device."""
+
+
+@dataclass(frozen=True, slots=True)
+class RarePlan:
+    """How a rare event is looked for.
+
+    Attributes:
+        splitting: how the points of the pilot and of each repetition are split.
+        repetitions: at least 2.
+        device_queries: of the pilot and all repetitions, about.
+        confidence: of the interval.
+
+    """
+
+    splitting: SplittingPlan = field(default_factory=SplittingPlan)
+    repetitions: int = 10
+    device_queries: int = 2000
+    confidence: float = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class RareShell:
+    """The points between two thresholds.
+
+    Attributes:
+        below: their levels are below this.
+        weight: their probability, the mean over the repetitions.
+        asked: points that the device was asked about.
+        happened: of those, how many the event happens at.
+        surprises: of those asked, how many the host had foretold otherwise.
+
+    """
+
+    below: float
+    weight: float
+    asked: int
+    happened: int
+    surprises: int
+
+
+@dataclass(frozen=True, slots=True)
+class RareRate:
+    """The rate of a rare event.
+
+    Attributes:
+        estimate: the mean of the repetitions.
+        low, high: the interval from their spread. It takes for granted that nothing happens where
+            nothing was seen.
+        ceiling: an upper limit without that: as if the event were as frequent in the shells without
+            a surprise as it could be without having been seen.
+        unseen_share: of the ceiling, what comes from those shells; from 0 to 1.
+        repetitions: the estimate of each that was finished.
+        shells: the outermost first.
+        device_queries: points that the device was asked about.
+
+    """
+
+    estimate: float
+    low: float
+    high: float
+    ceiling: float
+    unseen_share: float
+    repetitions: tuple[float, ...]
+    shells: tuple[RareShell, ...]
+    device_queries: int
+
+
+@dataclass(frozen=True, slots=True)
+class RareProgress:
+    """How far an estimate is; of no repetitions, the pilot is done."""
+
+    repetitions: int
+    of: int
+    device_queries: int
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What was seen in each shell; arrays are (shells,)."""
+
+    asked: NDArray[np.int64]
+    happened: NDArray[np.int64]
+    surprises: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, shells: int) -> _Tally:
+        return cls(*(np.zeros(shells, dtype=np.int64) for _ in range(3)))
+
+    def add(
+        self, shell: NDArray[np.int64], foretold: NDArray[np.bool_], seen: NDArray[np.bool_]
+    ) -> None:
+        np.add.at(self.asked, shell, 1)
+        np.add.at(self.happened, shell[seen], 1)
+        np.add.at(self.surprises, shell[seen != foretold], 1)
+
+
+def rare_rate(
+    space: Space[Point],
+    ask: Ask[Point],
+    plan: RarePlan,
+    rng: np.random.Generator,
+    progress: Callable[[RareProgress], None] = lambda _: None,
+) -> RareRate | None:
+    """Estimate the rate of a rare event.
+
+    Args:
+        space: the points; the host foretells the event where the level is below 0.
+        ask: asks the device.
+        plan: how it is looked for.
+        rng: from which all is drawn.
+        progress: is told when the pilot and each repetition are done.
+
+    Returns:
+        The rate, of the repetitions that were finished where `StoppedEarly` is raised; None where
+        these are less than two.
+
+    Raises:
+        UserError: scipy is not installed.
+
+    """
+    pilot_rng, *generators = rng.spawn(plan.repetitions + 1)
+    estimates: list[float] = []
+    try:
+        pilot = _pilot(space, ask, plan, pilot_rng)
+    except StoppedEarly:
+        return None
+    tally = _Tally.of(len(pilot.thresholds) + 1)
+    weights = []
+    queries = pilot.queries
+    progress(RareProgress(0, plan.repetitions, queries))
+    counts = pilot.counts(plan)
+    for generator in generators:
+        before = int(tally.asked.sum())
+        try:
+            estimate, weight = _repetition(space, ask, pilot, counts, tally, generator)
+        except StoppedEarly:
+            break
+        estimates.append(estimate)
+        weights.append(weight)
+        queries += int(tally.asked.sum()) - before
+        progress(RareProgress(len(estimates), plan.repetitions, queries))
+    if len(estimates) < 2:
+        return None
+    return _concluded(estimates, np.mean(weights, axis=0), pilot.thresholds, tally, queries, plan)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pilot:
+    """What a pilot found; `weight` and the tally are by shell."""
+
+    plan: SplittingPlan
+    thresholds: tuple[float, ...]
+    weight: NDArray[np.float64]
+    tally: _Tally
+    queries: int
+
+    def counts(self, plan: RarePlan) -> NDArray[np.int64]:
+        """Return how many points of each shell a repetition asks about: (shells,)."""
+        foretold = np.zeros(len(self.weight), dtype=bool)
+        foretold[-1] = bool(self.thresholds) and self.thresholds[-1] <= FORETOLD
+        shares = shell_shares(self.weight, self.tally.asked, self.tally.surprises, foretold)
+        each = (plan.device_queries - self.queries) / plan.repetitions - _LEAST * len(shares)
+        return _LEAST + np.rint(shares * max(each, 0.0)).astype(np.int64)
+
+
+def _pilot(
+    space: Space[Point], ask: Ask[Point], plan: RarePlan, rng: np.random.Generator
+) -> _Pilot:
+    """Find thresholds, weights of shells, and about how often the device surprises in each."""
+    probed: list[tuple[NDArray[np.float64], NDArray[np.bool_]]] = []
+    events = [0]
+
+    def enough(points: Sequence[Point]) -> bool:
+        chosen = [points[at] for at in rng.choice(len(points), min(_PROBE, len(points)), False)]
+        levels, seen = space.levels(chosen), ask(chosen)
+        probed.append((levels, seen))
+        events.append(int((seen & (levels >= FORETOLD)).sum()))
+        return min(events[-2:]) >= _ENOUGH
+
+    thresholds = found_thresholds(space, plan.splitting, rng, enough, FORETOLD)
+    cloud = split(space, thresholds, plan.splitting, rng)
+    innermost = np.flatnonzero(cloud.shell == len(thresholds))
+    if len(innermost):
+        enough([cloud.points[at] for at in innermost])
+    tally = _Tally.of(len(thresholds) + 1)
+    levels, seen = (np.concatenate(one) for one in zip(*probed, strict=True))
+    shell = (levels[:, None] < np.asarray(thresholds)[None, :]).sum(axis=1)
+    tally.add(shell, levels < FORETOLD, seen)
+    weight = _weight_of_shells(cloud, len(thresholds) + 1)
+    return _Pilot(plan.splitting, thresholds, weight, tally, len(levels))
+
+
+def _repetition(
+    space: Space[Point],
+    ask: Ask[Point],
+    pilot: _Pilot,
+    counts: NDArray[np.int64],
+    tally: _Tally,
+    rng: np.random.Generator,
+) -> tuple[float, NDArray[np.float64]]:
+    """Return the estimate of a splitting of its own, and the weight of each shell in it."""
+    cloud = split(space, pilot.thresholds, pilot.plan, rng)
+    members = [np.flatnonzero(cloud.shell == shell) for shell in range(len(counts))]
+    chosen = np.concatenate(
+        [
+            rng.choice(one, min(int(count), len(one)), replace=False)
+            for one, count in zip(members, counts, strict=True)
+        ]
+    )
+    foretold = cloud.levels < FORETOLD
+    shell = cloud.shell[chosen]
+    seen = ask([cloud.points[at] for at in chosen])
+    tally.add(shell, foretold[chosen], seen)
+    surprise = seen.astype(np.float64) - foretold[chosen]
+    asked = np.bincount(shell, minlength=len(counts))
+    weight = _weight_of_shells(cloud, len(counts))
+    more = weight * np.bincount(shell, surprise, len(counts)) / np.maximum(asked, 1)
+    return float(cloud.weight[foretold].sum() + more.sum()), weight
+
+
+def _weight_of_shells(cloud: Cloud[Point], shells: int) -> NDArray[np.float64]:
+    return np.asarray(np.bincount(cloud.shell, cloud.weight, shells), dtype=np.float64)
+
+
+def _concluded(
+    estimates: Sequence[float],
+    weight: NDArray[np.float64],
+    thresholds: Sequence[float],
+    tally: _Tally,
+    queries: int,
+    plan: RarePlan,
+) -> RareRate:
+    estimate, low, high = repetition_interval(estimates, plan.confidence)
+    unseen = unseen_limit(weight, tally.asked, tally.surprises, plan.confidence)
+    ceiling = min(1.0, estimate + float(np.hypot(high - estimate, unseen)))
+    shells = tuple(
+        RareShell(*row)
+        for row in zip(
+            (float("inf"), *thresholds),
+            weight.tolist(),
+            tally.asked.tolist(),
+            tally.happened.tolist(),
+            tally.surprises.tolist(),
+            strict=True,
+        )
+    )
+    share = 1.0 - min(high, ceiling) / ceiling if ceiling > 0.0 else 0.0
+    return RareRate(estimate, low, high, ceiling, share, tuple(estimates), shells, queries)

@@ -1,0 +1,217 @@
+"""A survey against an earlier one of the same inputs: whether the new build is worse.
+
+Both surveys make the same changed inputs. Where both devices were asked about all of them, each is
+a pair, and McNemar's exact test asks whether more of them deviate only now than only before.
+Elsewhere the pairs say less: each survey asks more often where its own twin is near a tie, so that
+of two builds that deviate as often, the one that was asked more has more of the pairs. There the
+estimated rates are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import NormalDist
+from typing import Any, Literal
+
+import numpy as np
+
+from edgeflare.errors import UserError
+from edgeflare.run.holm_correction import holm
+from edgeflare.run.sign_test import sign_test
+from edgeflare.survey.estimate.difference import difference
+from edgeflare.survey.estimate.rate import Rate
+from edgeflare.survey.estimate.signed_estimate import SignedEstimate
+from edgeflare.survey.items.measures import headline
+from edgeflare.survey.items.survey_facts import Cell, Flags, SurveyFacts
+from edgeflare.survey.rates.slices import surveyed
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineSurvey:
+    """A survey that another one is compared with.
+
+    Attributes:
+        name: of its run directory, for readers.
+        document: as `read_survey` returns it.
+        facts: those of its items, as its journal has them.
+        checksums: of the inputs of its items, by the item; none where they are not known.
+
+    """
+
+    name: str
+    document: Mapping[str, Any]
+    facts: SurveyFacts
+    checksums: Mapping[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PairedItems:
+    """The same items in two surveys.
+
+    Attributes:
+        condition: of the items; None over all.
+        both: how many both devices were asked about.
+        only_now, only_before: of these, how many deviate strictly in one survey alone.
+        test: "mcnemar" where both devices were asked about all items, else "rates".
+        p: of McNemar's exact test, or of no difference between the estimated rates; two-sided.
+        p_corrected: by Holm over the conditions; over all it is `p`.
+        difference: the rate of strict deviations now less that before.
+
+    """
+
+    condition: str | None
+    both: int
+    only_now: int
+    only_before: int
+    test: Literal["mcnemar", "rates"]
+    p: float
+    p_corrected: float
+    difference: SignedEstimate
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyComparison:
+    """What changed since the baseline.
+
+    Attributes:
+        run: the name of the baseline's run directory.
+        overall: over all items.
+        by_condition: likewise, of each condition.
+
+    """
+
+    run: str
+    overall: PairedItems
+    by_condition: tuple[PairedItems, ...]
+
+
+def require_same_items(
+    plan: Mapping[str, Any], cells: Sequence[Cell], *, has_original: bool, baseline: BaselineSurvey
+) -> None:
+    """Refuse a baseline whose items are not those of a survey.
+
+    Args:
+        plan: of the survey, with `inputs.sha256`, `rng_seed` and `confidence`.
+        cells: of the survey.
+        has_original: whether it has an original.
+        baseline: what it is to be compared with.
+
+    Raises:
+        UserError: they differ; names in what, and what to type.
+
+    """
+    theirs = baseline.document["plan"]
+    whose = f"the baseline {baseline.name}"
+    if plan["inputs"]["sha256"] != theirs["inputs"]["sha256"]:
+        raise UserError(f"{whose} has other inputs: give the same ones with --inputs and --limit")
+    if plan["rng_seed"] != theirs["rng_seed"]:
+        raise UserError(
+            f"{whose} has another run seed, so its changed inputs are others: give --rng-seed"
+            f" {theirs['rng_seed']}"
+        )
+    if tuple(cells) != baseline.facts.cells:
+        raise UserError(
+            f"{whose} has other conditions or severities, {_cells(cells, baseline.facts.cells)}:"
+            " give those of the baseline with --conditions and --severities"
+        )
+    if plan["confidence"] != theirs["confidence"]:
+        raise UserError(
+            f"{whose} has another confidence: give --confidence {theirs['confidence']:g}"
+        )
+    if has_original != baseline.facts.has_original:
+        raise UserError(
+            f"{whose} {'has no' if has_original else 'has an'} original, and the pair"
+            f" {'has one' if has_original else 'has none'}: compare surveys of the same kind"
+        )
+
+
+def compare(
+    facts: SurveyFacts, document: Mapping[str, Any], baseline: BaselineSurvey
+) -> SurveyComparison:
+    """Return what changed since the baseline.
+
+    Args:
+        facts: of the survey.
+        document: of the survey, with its plan and rates.
+        baseline: of the same inputs and cells.
+
+    Raises:
+        UserError: they are not the same; says in what they differ.
+
+    """
+    require_same_items(
+        document["plan"], facts.cells, has_original=facts.has_original, baseline=baseline
+    )
+    overall = _paired(facts, document, baseline, None, surveyed(facts))
+    by_condition = [
+        _paired(facts, document, baseline, name, chosen) for name, chosen in _conditions(facts)
+    ]
+    corrected = holm([one.p for one in by_condition])
+    return SurveyComparison(
+        baseline.name,
+        overall,
+        tuple(replace(one, p_corrected=p) for one, p in zip(by_condition, corrected, strict=True)),
+    )
+
+
+def _conditions(facts: SurveyFacts) -> Iterator[tuple[str, Flags]]:
+    for name in dict.fromkeys(one.condition for one in facts.cells[1:]):
+        cells = [at for at, one in enumerate(facts.cells) if one.condition == name]
+        yield name, np.isin(facts.cell, cells)
+
+
+def _paired(
+    facts: SurveyFacts,
+    document: Mapping[str, Any],
+    baseline: BaselineSurvey,
+    condition: str | None,
+    chosen: Flags,
+) -> PairedItems:
+    both = chosen & facts.asked & baseline.facts.asked
+    now, before = headline(facts).seen & both, headline(baseline.facts).seen & both
+    only_now, only_before = int((now & ~before).sum()), int((before & ~now).sum())
+    confidence, now_rate = _rate(document, condition, facts)
+    found = SignedEstimate(*difference(now_rate, _rate(baseline.document, condition, facts)[1]))
+    complete = bool(both.sum() == chosen.sum())
+    p = sign_test(only_before, only_now) if complete else _p_value(found, confidence)
+    return PairedItems(
+        condition,
+        both=int(both.sum()),
+        only_now=only_now,
+        only_before=only_before,
+        test="mcnemar" if complete else "rates",
+        p=p,
+        p_corrected=p,
+        difference=found,
+    )
+
+
+def _p_value(found: SignedEstimate, confidence: float) -> float:
+    """Return the p-value of no difference, from the limit on that side of the estimate."""
+    away = abs(found.estimate)
+    reach = found.estimate - found.low if found.estimate > 0.0 else found.high - found.estimate
+    if away == 0.0 or reach <= 0.0:
+        return 1.0 if away == 0.0 else 0.0
+    normal = NormalDist()
+    return 2.0 * normal.cdf(-normal.inv_cdf(0.5 + confidence / 2.0) * away / reach)
+
+
+def _rate(
+    document: Mapping[str, Any], condition: str | None, facts: SurveyFacts
+) -> tuple[float, Rate]:
+    """Return a rate of a survey that pools nothing, and the confidence of its interval."""
+    table = document["by_condition"]
+    found = [(table["confidence"], one) for one in table["slices"] if one["condition"] == condition]
+    confidence, one = found[0] if found else (document["confidence"], document["overall"])
+    of = one["deviation" if facts.has_original else "kernel"]
+    return confidence, Rate(**{**of, **(of["alone"] or {}), "alone": None})
+
+
+def _cells(ours: Sequence[Cell], theirs: Sequence[Cell]) -> str:
+    """Name a cell that only one of two surveys has."""
+    for one, other, where in ((ours, theirs, "not"), (theirs, ours, "only")):
+        missing = [cell for cell in one if cell not in other]
+        if missing:
+            return f"{missing[0].condition} {missing[0].severity} is {where} in it"
+    return "in another order"

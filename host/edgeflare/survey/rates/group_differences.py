@@ -1,0 +1,282 @@
+"""Differences between groups of inputs: in deviations, accuracy, and what the arms decide.
+
+Parity and odds are the measures by which DARE/FMT and the literature on fairness judge decisions;
+with more than two classes, each class is taken against the rest, and the largest difference counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from edgeflare.survey.estimate.difference import difference
+from edgeflare.survey.estimate.rate import Fact, Rate, Sample
+from edgeflare.survey.estimate.rate_interval import rate
+from edgeflare.survey.estimate.signed_estimate import SignedEstimate, simultaneous
+from edgeflare.survey.items.measures import headline
+from edgeflare.survey.items.survey_facts import Flags, Numbers, SurveyFacts
+from edgeflare.survey.rates.slices import right_fact, surveyed
+
+COMPARED_GROUPS = 10
+"""Groups that are compared, the largest first: 45 pairs."""
+
+MOST_CLASSES = 20
+"""Classes up to which the device's parity and odds are estimated: with more, each interval is so
+wide that the largest difference says nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionGap:
+    """The largest difference between two groups in a share of decisions, from 0 to 1.
+
+    Attributes:
+        estimate: the largest; exact for original and twin, whose low and high are the same.
+        low, high: an interval that holds for the largest of all classes.
+        label: the class of which it is.
+
+    """
+
+    estimate: float
+    low: float
+    high: float
+    label: int
+
+
+@dataclass(frozen=True, slots=True)
+class GroupDifference:
+    """How two groups differ.
+
+    Attributes:
+        one, other: their names.
+        deviation: the rate of strict deviations of the one less that of the other; those of kernels
+            without an original.
+        accuracy_drop: likewise, of the accuracy that is lost from original to device; None without
+            an original, or where no label of one of them is known.
+        parity: by arm, how much more often one class is decided on in one of the groups (the
+            statistical parity difference); None where decisions are not counted.
+        odds: by arm, the same among the items with one label, or without it (the equal odds
+            difference); None where labels are not known, too.
+
+    """
+
+    one: str
+    other: str
+    deviation: SignedEstimate
+    accuracy_drop: SignedEstimate | None
+    parity: Mapping[str, DecisionGap] | None
+    odds: Mapping[str, DecisionGap] | None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupDifferences:
+    """How groups differ, each from each.
+
+    Attributes:
+        confidence: of each interval of a rate, so that those of all pairs hold together.
+        left_out: groups beyond the ten largest, which are not compared.
+        pairs: in the order of the groups.
+
+    """
+
+    confidence: float
+    left_out: int
+    pairs: tuple[GroupDifference, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    name: str
+    chosen: Flags
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """How often a class is decided on among some items."""
+
+    label: int
+    among: Flags
+
+
+def group_differences(
+    facts: SurveyFacts, sample: Sample, confidence: float
+) -> GroupDifferences | None:
+    """Return how groups differ; None where there are not two.
+
+    Args:
+        facts: what is known of the items.
+        sample: which of them the device was asked about.
+        confidence: with which the intervals of all pairs hold together, from 0 to 1.
+
+    """
+    groups = _groups(facts)
+    kept = sorted(groups, key=lambda one: -int(one.chosen.sum()))[:COMPARED_GROUPS]
+    compared = [one for one in groups if any(one is other for other in kept)]
+    if len(compared) < 2:
+        return None
+    pairs = list(combinations(compared, 2))
+    each = simultaneous(confidence, len(pairs))
+    rates = [_Rates.of(facts, sample, one, each) for one in compared]
+    parity = _gaps(facts, sample, compared, _parity(facts), confidence)
+    odds = _gaps(facts, sample, compared, _odds(facts), confidence)
+    return GroupDifferences(
+        each,
+        len(groups) - len(compared),
+        tuple(
+            GroupDifference(
+                one.group,
+                other.group,
+                one.deviation_less(other),
+                one.drop_less(other),
+                parity.get((one.group, other.group)) or None,
+                odds.get((one.group, other.group)) or None,
+            )
+            for one, other in combinations(rates, 2)
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Rates:
+    """The rates of a group that differences are taken of."""
+
+    group: str
+    deviation: Rate
+    original: float | None
+    device: Rate | None
+
+    @classmethod
+    def of(cls, facts: SurveyFacts, sample: Sample, group: _Group, confidence: float) -> _Rates:
+        deviation = rate(headline(facts), sample, group.chosen, confidence)
+        labelled = group.chosen & facts.labelled
+        if not facts.has_original or not labelled.any():
+            return cls(group.name, deviation, None, None)
+        original = float(facts.original_right[labelled].mean())
+        device = rate(right_fact(facts), sample, labelled, confidence)
+        return cls(group.name, deviation, original, device)
+
+    def deviation_less(self, other: _Rates) -> SignedEstimate:
+        return SignedEstimate(*difference(self.deviation, other.deviation))
+
+    def drop_less(self, other: _Rates) -> SignedEstimate | None:
+        """Return the difference of the drops; what is lost less is what the device has more."""
+        if self.original is None or other.original is None:
+            return None
+        if self.device is None or other.device is None:
+            return None
+        exact = self.original - other.original
+        return SignedEstimate(*(exact + one for one in difference(other.device, self.device)))
+
+
+def _groups(facts: SurveyFacts) -> list[_Group]:
+    among = surveyed(facts)
+    named = (
+        _Group(name, among & (facts.groups == at)) for at, name in enumerate(facts.group_names)
+    )
+    return [one for one in named if one.chosen.any()]
+
+
+def _parity(facts: SurveyFacts) -> list[_Question]:
+    counted = _counted(facts)
+    return [_Question(label, counted) for label in _labels(facts)]
+
+
+def _odds(facts: SurveyFacts) -> list[_Question]:
+    """Return the questions of true and of false positives of each class."""
+    counted = _counted(facts) & facts.labelled
+    return [
+        _Question(label, counted & ((facts.classes == label) == is_label))
+        for label in _labels(facts)
+        for is_label in (True, False)
+    ]
+
+
+def _counted(facts: SurveyFacts) -> Flags:
+    """Return the items about which the host's arms decide on a class."""
+    if facts.twin_decision is None:
+        return np.zeros(facts.items, bool)
+    counted = facts.twin_decision >= 0
+    return counted if facts.original_decision is None else counted & (facts.original_decision >= 0)
+
+
+def _labels(facts: SurveyFacts) -> list[int]:
+    """Return the classes that an arm decides on."""
+    arms = (facts.original_decision, facts.twin_decision, facts.device_decision)
+    given = [np.unique(one[one >= 0]) for one in arms if one is not None]
+    return sorted({int(label) for some in given for label in some})
+
+
+_Gaps = dict[tuple[str, str], dict[str, DecisionGap]]
+
+
+def _gaps(
+    facts: SurveyFacts,
+    sample: Sample,
+    groups: Sequence[_Group],
+    questions: Sequence[_Question],
+    confidence: float,
+) -> _Gaps:
+    """Return the largest difference of each pair of groups, by arm."""
+    found: _Gaps = {}
+    arms = {"original": facts.original_decision, "twin": facts.twin_decision}
+    for arm, decisions in arms.items():
+        if decisions is not None:
+            shares = [_shares(one, questions, decisions) for one in groups]
+            _add(found, arm, groups, questions, shares)
+    device, twin = facts.device_decision, facts.twin_decision
+    if device is None or twin is None or len(_labels(facts)) > MOST_CLASSES:
+        return found
+    pairs = len(groups) * (len(groups) - 1) // 2
+    each = simultaneous(confidence, pairs * len(questions))
+    estimated = [
+        [
+            rate(Fact(twin == q.label, device == q.label), sample, chosen, each)
+            if (chosen := one.chosen & q.among).any()
+            else None
+            for q in questions
+        ]
+        for one in groups
+    ]
+    _add(found, "device", groups, questions, estimated)
+    return found
+
+
+def _shares(group: _Group, questions: Sequence[_Question], decisions: Numbers) -> list[Rate | None]:
+    """Return exact shares, as rates without width; None where a question is about no item."""
+    shares: list[Rate | None] = []
+    for question in questions:
+        asked = decisions[group.chosen & question.among] == question.label
+        items, seen = len(asked), int(asked.sum())
+        share = seen / max(1, items)
+        shares.append(Rate(share, share, share, items, items, seen) if items else None)
+    return shares
+
+
+def _add(
+    found: _Gaps,
+    arm: str,
+    groups: Sequence[_Group],
+    questions: Sequence[_Question],
+    rates: Sequence[Sequence[Rate | None]],
+) -> None:
+    for (one, these), (other, those) in combinations(zip(groups, rates, strict=True), 2):
+        gaps = list(_differences(questions, these, those))
+        if gaps:
+            widest = max(gaps, key=lambda gap: gap.estimate)
+            low, high = max(gap.low for gap in gaps), max(gap.high for gap in gaps)
+            gap = DecisionGap(widest.estimate, low, min(1.0, high), widest.label)
+            found.setdefault((one.name, other.name), {})[arm] = gap
+
+
+def _differences(
+    questions: Sequence[_Question], these: Sequence[Rate | None], those: Sequence[Rate | None]
+) -> Iterator[DecisionGap]:
+    """Yield the absolute difference for each question that is about items of both groups."""
+    for question, one, other in zip(questions, these, those, strict=True):
+        if one is None or other is None:
+            continue
+        estimate, low, high = difference(one, other)
+        least = 0.0 if low <= 0.0 <= high else min(abs(low), abs(high))
+        yield DecisionGap(abs(estimate), least, max(abs(low), abs(high)), question.label)

@@ -1,0 +1,309 @@
+"""The rates of a survey: over all, and by condition, severity, cell, class and group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from edgeflare.survey.estimate.mean_distance import mean_distance
+from edgeflare.survey.estimate.pooled_rate import pooled_rate
+from edgeflare.survey.estimate.rate import Fact, Rate, Sample
+from edgeflare.survey.estimate.rate_interval import rate
+from edgeflare.survey.estimate.signed_estimate import SignedEstimate, simultaneous
+from edgeflare.survey.items.measures import (
+    deviation,
+    deviation_with_ties,
+    failure,
+    kernel,
+    kernel_with_ties,
+)
+from edgeflare.survey.items.survey_facts import Flags, SurveyFacts
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A share that needs no interval, since the host answered all items.
+
+    Attributes:
+        share: from 0 to 1.
+        count: of the items, how many it is.
+        items: that it is about.
+
+    """
+
+    share: float
+    count: int
+    items: int
+
+
+@dataclass(frozen=True, slots=True)
+class ArmAccuracy:
+    """How often each arm decides as the label says, of the items whose label is known.
+
+    Attributes:
+        original: None without an original.
+        twin: exact, as the original's.
+        device: estimated.
+        drop: the original's accuracy less the device's; None without an original.
+
+    """
+
+    original: Share | None
+    twin: Share
+    device: Rate
+    drop: SignedEstimate | None
+
+
+@dataclass(frozen=True, slots=True)
+class ArmDistance:
+    """How far answers are apart on average, of tasks that measure a distance.
+
+    Attributes:
+        twin: from original to twin; None without an original.
+        device: from original to device, without an original from twin to device; None where too few
+            items were asked.
+
+    """
+
+    twin: float | None
+    device: SignedEstimate | None
+
+
+@dataclass(frozen=True, slots=True)
+class SurveySlice:
+    """The rates of some of the items.
+
+    Rates are strict, and count what hangs on a tie only in those `_with_ties`.
+
+    Attributes:
+        name: of the slice, for readers.
+        condition, severity, label, group: what it is the slice of; None for what varies in it.
+        items: that it has.
+        asked: of them, how many the device was asked about.
+        deviation: original and device decide differently, or the device failed; None without an
+            original.
+        kernel: twin and device decide differently, or the device failed.
+        failed: the device crashed, hung, or gave invalid outputs.
+        compression: original and twin decide differently; None without an original.
+        accuracy: None where no label is known.
+        distance: None for tasks that measure none.
+
+    """
+
+    name: str
+    condition: str | None
+    severity: int | None
+    label: int | None
+    group: str | None
+    items: int
+    asked: int
+    deviation: Rate | None
+    deviation_with_ties: Rate | None
+    kernel: Rate
+    kernel_with_ties: Rate
+    failed: Rate
+    compression: Share | None
+    compression_with_ties: Share | None
+    accuracy: ArmAccuracy | None
+    distance: ArmDistance | None
+
+
+@dataclass(frozen=True, slots=True)
+class SliceTable:
+    """Slices that are compared with one another.
+
+    Attributes:
+        confidence: of each interval, so that all of them hold together for each rate.
+        slices: what is compared.
+
+    """
+
+    confidence: float
+    slices: tuple[SurveySlice, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyRates:
+    """All rates of a survey.
+
+    Attributes:
+        overall: over all cells but the unchanged one, unless that is the only one.
+        unchanged: over the inputs as they are.
+        by_condition, by_severity, by_class, by_group: what `overall` is made of.
+        by_cell: of all cells, the unchanged one first.
+
+    """
+
+    overall: SurveySlice
+    unchanged: SurveySlice
+    by_condition: SliceTable
+    by_severity: SliceTable
+    by_cell: SliceTable
+    by_class: SliceTable
+    by_group: SliceTable
+
+
+@dataclass(frozen=True, slots=True)
+class _SlicedItems:
+    """Items, and what the slice of them is called."""
+
+    chosen: Flags
+    name: str
+    condition: str | None = None
+    severity: int | None = None
+    label: int | None = None
+    group: str | None = None
+
+
+def survey_rates(facts: SurveyFacts, sample: Sample, confidence: float) -> SurveyRates:
+    """Return the rates of a survey.
+
+    Args:
+        facts: what is known of the items.
+        sample: which of them the device was asked about.
+        confidence: with which an interval holds, and all those of a table together; from 0 to 1.
+
+    """
+    overall = surveyed(facts)
+
+    def table(parts: Iterator[_SlicedItems], estimate: _Estimate = pooled_rate) -> SliceTable:
+        some = tuple(parts)
+        each = simultaneous(confidence, len(some))
+        slices = (_slice(facts, sample, one, estimate, each) for one in some)
+        return SliceTable(each, tuple(slices))
+
+    everything = _SlicedItems(overall, "over all")
+    return SurveyRates(
+        overall=_slice(facts, sample, everything, rate, confidence),
+        unchanged=_slice(facts, sample, next(_cells(facts)), pooled_rate, confidence),
+        by_condition=table(_conditions(facts)),
+        by_severity=table(_severities(facts)),
+        by_cell=table(_cells(facts)),
+        by_class=table(_classes(facts, overall)),
+        # Whether groups differ is the question, so what they have in common is not assumed.
+        by_group=table(_groups(facts, overall), rate),
+    )
+
+
+def surveyed(facts: SurveyFacts) -> Flags:
+    """Return the items that rates over all are of, (items,) bool.
+
+    The unchanged inputs are among them only where nothing else is surveyed.
+    """
+    return np.asarray(facts.cell > 0) if len(facts.cells) > 1 else np.ones(facts.items, bool)
+
+
+def right_fact(facts: SurveyFacts) -> Fact:
+    """Return the right decisions of the device, foretold by the twin's."""
+    return Fact(facts.twin_right, facts.device_right)
+
+
+def _conditions(facts: SurveyFacts) -> Iterator[_SlicedItems]:
+    names = dict.fromkeys(one.condition for one in facts.cells[1:])
+    for name in names:
+        cells = [at for at, one in enumerate(facts.cells) if at and one.condition == name]
+        yield _SlicedItems(np.isin(facts.cell, cells), name, condition=name)
+
+
+def _severities(facts: SurveyFacts) -> Iterator[_SlicedItems]:
+    for severity in sorted({one.severity for one in facts.cells[1:]}):
+        cells = [at for at, one in enumerate(facts.cells) if at and one.severity == severity]
+        chosen = np.isin(facts.cell, cells)
+        yield _SlicedItems(chosen, f"severity {severity}", severity=severity)
+
+
+def _cells(facts: SurveyFacts) -> Iterator[_SlicedItems]:
+    for at, one in enumerate(facts.cells):
+        name = f"{one.condition} {one.severity}" if at else one.condition
+        yield _SlicedItems(facts.cell == at, name, condition=one.condition, severity=one.severity)
+
+
+def _classes(facts: SurveyFacts, among: Flags) -> Iterator[_SlicedItems]:
+    for label in np.unique(facts.classes[facts.classes >= 0]).tolist():
+        yield _SlicedItems(among & (facts.classes == label), f"class {label}", label=label)
+
+
+def _groups(facts: SurveyFacts, among: Flags) -> Iterator[_SlicedItems]:
+    for at, name in enumerate(facts.group_names):
+        chosen = among & (facts.groups == at)
+        if chosen.any():
+            yield _SlicedItems(chosen, name, group=name)
+
+
+_Estimate = Callable[[Fact, Sample, Flags, float], Rate]
+"""`rate`, or `pooled_rate`."""
+
+
+def _slice(
+    facts: SurveyFacts,
+    sample: Sample,
+    part: _SlicedItems,
+    estimate: _Estimate,
+    confidence: float,
+) -> SurveySlice:
+    """Return the rates of a part of the items, which has some."""
+
+    def of(measure: Callable[[SurveyFacts], Fact]) -> Rate:
+        return estimate(measure(facts), sample, part.chosen, confidence)
+
+    one = SurveySlice(
+        *(part.name, part.condition, part.severity, part.label, part.group),
+        items=int(part.chosen.sum()),
+        asked=int((part.chosen & sample.asked).sum()),
+        deviation=None,
+        deviation_with_ties=None,
+        kernel=of(kernel),
+        kernel_with_ties=of(kernel_with_ties),
+        failed=of(failure),
+        compression=None,
+        compression_with_ties=None,
+        accuracy=_accuracy(facts, sample, part.chosen, estimate, confidence),
+        distance=_distance(facts, sample, part.chosen, confidence),
+    )
+    if not facts.has_original:
+        return one
+    return replace(
+        one,
+        deviation=of(deviation),
+        deviation_with_ties=of(deviation_with_ties),
+        compression=_share(deviation(facts).foretold, part.chosen),
+        compression_with_ties=_share(facts.compression, part.chosen),
+    )
+
+
+def _accuracy(
+    facts: SurveyFacts, sample: Sample, chosen: Flags, estimate: _Estimate, confidence: float
+) -> ArmAccuracy | None:
+    labelled = chosen & facts.labelled
+    if not labelled.any():
+        return None
+    # Items without a label are never surprising, so they must not be pooled with the others.
+    of = estimate if facts.labelled.all() else rate
+    device = of(right_fact(facts), sample, labelled, confidence)
+    twin = _share(facts.twin_right, labelled)
+    if not facts.has_original:
+        return ArmAccuracy(None, twin, device, None)
+    original = _share(facts.original_right, labelled)
+    drop = (original.share - value for value in (device.estimate, device.high, device.low))
+    return ArmAccuracy(original, twin, device, SignedEstimate(*drop))
+
+
+def _distance(
+    facts: SurveyFacts, sample: Sample, chosen: Flags, confidence: float
+) -> ArmDistance | None:
+    if facts.device_distance is None:
+        return None
+    foretold, twin = np.zeros(facts.items), None
+    if facts.has_original and facts.twin_distance is not None:
+        foretold = facts.twin_distance
+        known = foretold[chosen & np.isfinite(foretold)]
+        twin = float(known.mean()) if len(known) else None
+    found = mean_distance(foretold, facts.device_distance, sample, chosen, confidence)
+    return ArmDistance(twin, found)
+
+
+def _share(flags: Flags, chosen: Flags) -> Share:
+    items, count = int(chosen.sum()), int((flags & chosen).sum())
+    return Share(count / items, count, items)

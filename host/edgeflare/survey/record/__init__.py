@@ -1,0 +1,1 @@
+"""What a survey keeps in its run directory."""

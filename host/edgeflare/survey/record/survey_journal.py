@@ -1,0 +1,234 @@
+"""What a survey's journal says of its items."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from math import nan
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.core.arm import Arm
+from edgeflare.core.seeds import is_labelled
+from edgeflare.run.journal import Journal, reporting_damage
+from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_header import RunHeader
+from edgeflare.run.survey_rows import NO_DECISION, DeviceRow, HostRow
+from edgeflare.survey.items.survey_facts import Flags, Floats, Numbers, SurveyFacts
+from edgeflare.survey.record.survey_plan import SurveyPlan, noted_plan
+
+DISTANCE_KEY = "survey_distance"
+"""The key of `about` under which the journal says what distances between answers are called."""
+
+
+@dataclass(frozen=True, slots=True)
+class _InputFacts:
+    """What is known of the inputs before any model is asked; arrays of (inputs,)."""
+
+    labels: Numbers
+    labelled: Flags
+    groups: Numbers
+    group_names: tuple[str, ...]
+
+
+def read_facts(path: Path) -> SurveyFacts:
+    """Return what is known of the items of a survey that was run.
+
+    Args:
+        path: the run directory.
+
+    Raises:
+        UserError: it holds no survey, one whose host has not answered all items yet, or a damaged
+            journal.
+
+    """
+    journal = Journal.open(RunDirectory(path).journal)
+    with closing(journal), reporting_damage(journal.path):
+        return facts_of(journal)
+
+
+def read_checksums(path: Path) -> dict[int, int]:
+    """Return the checksums of the inputs of a survey that was run, by the item.
+
+    Args:
+        path: the run directory.
+
+    Raises:
+        UserError: its journal is damaged.
+
+    """
+    journal = Journal.open(RunDirectory(path).journal)
+    with closing(journal), reporting_damage(journal.path):
+        return journal.survey.checksums()
+
+
+def require_sound(journal: Journal) -> None:
+    """Refuse a journal whose rows are not those of its survey's items.
+
+    Raises:
+        UserError: it is damaged.
+
+    """
+    items = _count(noted_plan(journal))
+    with reporting_damage(journal.path):
+        host = journal.survey.host_items()
+        _require_items(host, items)
+        _require_items(journal.survey.device_items(), items)
+        if len(host) == items:
+            facts_of(journal)
+
+
+def facts_of(journal: Journal, only: Collection[int] | None = None) -> SurveyFacts:
+    """Return what is known of the items of a survey.
+
+    Args:
+        journal: its journal, in which the host has answered all items.
+        only: items of which the device's answers are wanted; None for all that there are.
+
+    Raises:
+        ValueError: the host has not answered all items, or the journal is damaged.
+
+    """
+    header, plan = RunHeader.from_json(journal.about()), noted_plan(journal)
+    host, device = _rows(journal, _count(plan), header.arms[Arm.TWIN].choices, only)
+    cells, inputs = len(plan.cells), int(plan.inputs["count"])
+    known = _inputs(header, plan)
+    labels, labelled = np.tile(known.labels, cells), np.tile(known.labelled, cells)
+    original, twin = _decisions(host)
+    asked = np.array([row.item for row in device], np.int64)
+    compared = _distances([row.twin_distance for row in host])
+    apart = _spread([_number(row.device_distance) for row in device], asked, len(host))
+    has_original = Arm.ORIGINAL in header.arms
+    decided = (original if has_original else twin)[:inputs]
+    counted = header.arms[Arm.TWIN].choices > 0
+    return SurveyFacts(
+        cells=plan.cells,
+        inputs=inputs,
+        has_original=has_original,
+        labelled=labelled,
+        classes=np.tile(np.where(known.labelled, known.labels, decided), cells),
+        groups=np.tile(known.groups, cells),
+        group_names=known.group_names,
+        compression=np.array([row.compression for row in host], np.bool_),
+        compression_tied=np.array([row.compression_tied for row in host], np.bool_),
+        original_right=labelled & (original == labels),
+        twin_right=labelled & (twin == labels),
+        margin=np.array([row.margin for row in host], np.float64),
+        doubtful=np.array([row.doubtful for row in host], np.bool_),
+        distance_noun=journal.about().get(DISTANCE_KEY, ""),
+        twin_distance=compared,
+        original_decision=original if has_original and counted else None,
+        twin_decision=twin if counted else None,
+        device_distance=None if DISTANCE_KEY not in journal.about() else apart,
+        **_of_device(device, asked, labelled, labels, counted=counted),
+    )
+
+
+def host_is_done(journal: Journal) -> bool:
+    """Whether the host's arms answered all items of a survey."""
+    return len(journal.survey.host_items()) == _count(noted_plan(journal))
+
+
+def _count(plan: SurveyPlan) -> int:
+    """Return how many items a survey has."""
+    return len(plan.cells) * int(plan.inputs["count"])
+
+
+def _rows(
+    journal: Journal, items: int, choices: int, only: Collection[int] | None
+) -> tuple[list[HostRow], list[DeviceRow]]:
+    """Return what host and device said, and refuse rows that no survey of so many items wrote."""
+    host, device = journal.survey.host(), journal.survey.device()
+    _require_items([row.item for row in host], items)
+    _require_items([row.item for row in device], items)
+    if len(host) != items:
+        raise ValueError(f"the host answered {len(host)} of {items} items")
+    for one in host:
+        if not (one.margin >= 0.0 and _decides(one.original_decision, choices)):
+            raise ValueError(f"the host cannot have answered item {one.item} so")
+        if not _decides(one.twin_decision, choices):
+            raise ValueError(f"the twin cannot decide on {one.twin_decision!r}")
+    for row in device:
+        if not _decides(row.device_decision, choices):
+            raise ValueError(f"the device cannot decide on {row.device_decision!r}")
+    return host, [row for row in device if only is None or row.item in only]
+
+
+def _require_items(found: Collection[int], items: int) -> None:
+    for item in found:
+        if not 0 <= item < items:
+            raise ValueError(f"item {item} is none of its {items}")
+
+
+def _decides(decision: int, choices: int) -> bool:
+    """Whether there is such a decision."""
+    return NO_DECISION <= decision < max(choices, 0)
+
+
+def _of_device(
+    device: Sequence[DeviceRow], asked: Numbers, labelled: Flags, labels: Numbers, *, counted: bool
+) -> dict[str, Any]:
+    """Return the fields of facts that the device decides, but for its distance."""
+    items = len(labels)
+
+    def flags(values: list[bool]) -> Flags:
+        every = np.zeros(items, np.bool_)
+        every[asked] = values
+        return every
+
+    decisions = np.full(items, NO_DECISION, np.int64)
+    decisions[asked] = [row.device_decision for row in device]
+    return {
+        "asked": flags([True] * len(device)),
+        "deviates": flags([row.deviates for row in device]),
+        "deviates_tied": flags([row.deviates_tied for row in device]),
+        "kernel": flags([row.kernel for row in device]),
+        "kernel_tied": flags([row.kernel_tied for row in device]),
+        "failed": flags([row.failed for row in device]),
+        "device_decision": decisions if counted else None,
+        "device_right": labelled & (decisions == labels),
+        "strength": _spread([_number(row.strength) for row in device], asked, items),
+    }
+
+
+def _inputs(header: RunHeader, plan: SurveyPlan) -> _InputFacts:
+    count = int(plan.inputs["count"])
+    labels = np.full(count, NO_DECISION, np.int64)
+    if header.labels is not None:
+        labels = np.array(header.labels, np.int64)
+    if labels.shape != (count,):
+        raise ValueError(f"it has {len(labels)} labels for {count} inputs")
+    labelled = is_labelled(labels, header.arms[Arm.TWIN].choices)
+    if plan.groups is None:
+        return _InputFacts(labels, labelled, np.full(count, -1, np.int64), ())
+    groups, names = np.array(plan.groups["of_inputs"], np.int64), tuple(plan.groups["names"])
+    if groups.shape != (count,) or not ((groups >= 0) & (groups < len(names))).all():
+        raise ValueError(f"its groups are not those of {count} inputs")
+    return _InputFacts(labels, labelled, groups, names)
+
+
+def _decisions(host: Sequence[HostRow]) -> tuple[Numbers, Numbers]:
+    original = np.array([row.original_decision for row in host], np.int64)
+    return original, np.array([row.twin_decision for row in host], np.int64)
+
+
+def _distances(values: Sequence[float | None]) -> Floats | None:
+    """Return distances, NaN where an arm failed; None where none is measured."""
+    if all(value is None for value in values):
+        return None
+    return np.array([_number(value) for value in values], np.float64)
+
+
+def _spread(values: Sequence[float], at: Numbers, items: int) -> NDArray[np.float64]:
+    """Return values of some items among all, NaN elsewhere."""
+    every = np.full(items, nan)
+    every[at] = values
+    return every
+
+
+def _number(value: float | None) -> float:
+    return nan if value is None else value

@@ -1,0 +1,179 @@
+"""What a survey is asked, beside what every run is: kept in the journal, and held to on resume."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from edgeflare.errors import UserError
+from edgeflare.run.journal import Journal, reporting_damage
+from edgeflare.run.survey_rows import SURVEY_KEY
+from edgeflare.survey.items.noted_conditions import NotedCondition
+from edgeflare.survey.items.survey_facts import UNCHANGED, Cell
+
+STRATEGY = "survey"
+"""What the document of a survey calls its strategy."""
+
+PRECISION = 0.005
+"""Half the width of the over-all interval that is aimed for where nothing else ends a survey."""
+
+CONFIDENCE = 0.95
+RARE_QUERIES = 2000
+"""Device queries for rare events, about, where they are asked for and nothing else is said."""
+
+FINDINGS = 50
+"""Deviating inputs that are stored and verified, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyPlan:
+    """What a survey is asked.
+
+    Attributes:
+        cells: what is surveyed; the first is the inputs unchanged.
+        inputs: path, number and sha256 of the inputs, as plain JSON values.
+        groups: name of the column that says the group of each input, the names of the groups, and
+            the group of each input, as plain JSON values; None without.
+        precision: half the width of the over-all interval at which the survey ends; None where it
+            is no reason to end.
+        device_queries: items that the device is asked about at most; None for no bound.
+        time_limit: seconds that asking the device may take; None for no bound.
+        confidence: of all intervals.
+        gates: as the user wrote them.
+        findings: deviating inputs that are stored at most.
+        rare_queries: device queries for rare events, about; None where these are not asked for.
+        conditions: what each condition of the cells stands for, by its name in the survey.
+        baseline: path of the run directory that it is compared with; None without.
+
+    """
+
+    cells: tuple[Cell, ...]
+    inputs: Mapping[str, Any]
+    groups: Mapping[str, Any] | None = None
+    precision: float | None = PRECISION
+    device_queries: int | None = None
+    time_limit: float | None = None
+    confidence: float = CONFIDENCE
+    gates: tuple[str, ...] = ()
+    findings: int = FINDINGS
+    rare_queries: int | None = None
+    conditions: Mapping[str, NotedCondition] = field(default_factory=dict)
+    baseline: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plan as plain JSON values."""
+        return {
+            "cells": [[cell.condition, cell.severity] for cell in self.cells],
+            "inputs": dict(self.inputs),
+            "groups": None if self.groups is None else dict(self.groups),
+            "precision": self.precision,
+            "device_queries": self.device_queries,
+            "time_limit": self.time_limit,
+            "confidence": self.confidence,
+            "gates": list(self.gates),
+            "findings": self.findings,
+            "rare_queries": self.rare_queries,
+            "conditions": {name: one.to_json() for name, one in self.conditions.items()},
+            "baseline": self.baseline,
+        }
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> SurveyPlan:
+        """Return the plan that `to_json` described.
+
+        Raises:
+            LookupError, TypeError, ValueError: it is none; its journal is damaged.
+
+        """
+        cells = tuple(Cell(condition, severity) for condition, severity in fields["cells"])
+        if cells[:1] != (Cell(UNCHANGED, 0),):
+            raise ValueError("its first cell is not the inputs unchanged")
+        if not (isinstance(fields["inputs"]["count"], int) and fields["inputs"]["count"] > 0):
+            raise ValueError(f"it has {fields['inputs']['count']!r} inputs")
+        noted = fields.get("conditions", {}).items()
+        conditions = {name: NotedCondition.from_json(one) for name, one in noted}
+        gates = tuple(fields["gates"])
+        return cls(**{**fields, "cells": cells, "gates": gates, "conditions": conditions})
+
+
+def default_precision(precision: float | None, others: Iterable[object | None]) -> float | None:
+    """Return the precision to end at: what was asked, else the default where nothing else ends it.
+
+    Args:
+        precision: what was asked; None for nothing.
+        others: what else ends the survey, such as a budget or a gate; None for nothing.
+
+    """
+    if precision is not None or any(other is not None for other in others):
+        return precision
+    return PRECISION
+
+
+def noted_plan(journal: Journal) -> SurveyPlan:
+    """Return the plan of a survey's journal.
+
+    Raises:
+        UserError: it is that of another run, or damaged.
+
+    """
+    with reporting_damage(journal.path):
+        noted = journal.about().get(SURVEY_KEY)
+        if noted is not None:
+            return SurveyPlan.from_json(noted)
+    raise UserError(f"{journal.path.parent} is no survey: name a run of `edgeflare survey`")
+
+
+def note_plan(journal: Journal, plan: SurveyPlan) -> None:
+    """Note what a survey is asked in its journal, or hold one that is resumed to that.
+
+    Raises:
+        UserError: the survey was begun with something else; the option is named. Or its journal
+            is damaged.
+
+    """
+    if SURVEY_KEY not in journal.about():  # new, or killed before this
+        journal.note(SURVEY_KEY, plan.to_json())
+        return
+    was, now = _by_option(noted_plan(journal).to_json()), _by_option(plan.to_json())
+    for option, value in was.items():
+        if now[option] != value:
+            raise UserError(
+                f"{journal.path.parent} was begun with {option} {value}, not {now[option]}: repeat"
+                " the command that began it, with --resume"
+            )
+
+
+def _by_option(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a plan's fields under the options that set them, in words; "none" for what is not."""
+    inputs, groups, cells = fields["inputs"], fields["groups"], fields["cells"][1:]
+    conditions = {name: NotedCondition.from_json(one) for name, one in fields["conditions"].items()}
+    values = {
+        "--conditions": ",".join(
+            conditions[name].words(name) if name in conditions else name
+            for name in dict.fromkeys(name for name, _ in cells)
+        ),
+        "--severities": _severities(cells),
+        "--inputs": f"{inputs['path']} ({inputs['count']} with sha256 {inputs['sha256'][:12]}…)",
+        "--groups": groups and f"{groups['column']} ({', '.join(groups['names'])})",
+        "--precision": fields["precision"],
+        "--device-queries": fields["device_queries"],
+        "--time-limit": fields["time_limit"],
+        "--confidence": fields["confidence"],
+        "--gate": " --gate ".join(fields["gates"]),
+        "--findings": fields["findings"],
+        "--rare --rare-queries": fields["rare_queries"],
+        "--baseline": fields["baseline"],
+    }
+    return {option: "none" if value in (None, "") else value for option, value in values.items()}
+
+
+def _severities(cells: list[list[Any]]) -> str:
+    """Return the severities of the cells: once where all conditions have the same."""
+    by_condition: dict[str, list[str]] = {}
+    for name, severity in cells:
+        by_condition.setdefault(name, []).append(str(severity))
+    same = {",".join(severities) for severities in by_condition.values()}
+    if len(same) <= 1:
+        return "".join(same)
+    return "; ".join(f"{name} {','.join(found)}" for name, found in by_condition.items())

@@ -1,0 +1,56 @@
+"""What a survey says of rare events in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from edgeflare.report.input_words import input_words
+from edgeflare.survey.rates.rate_words import interval, percent
+
+
+def rare_sentences(document: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what was found of rare events, in sentences; none where they were not looked for.
+
+    Args:
+        document: of a survey.
+
+    """
+    rare = document["rare"]
+    if rare is None:
+        return ()
+    return (_rate(document, rare), _ceiling(rare), _cost(rare))
+
+
+def _rate(document: Mapping[str, Any], rare: Mapping[str, Any]) -> str:
+    many = input_words(document["pair"]).many
+    drawn = "With input, condition and severity drawn at random"
+    whose = (
+        "the device deviates"
+        if document["has_original"]
+        else "the device decides otherwise than its twin"
+    )
+    if rare["estimate"] == 0.0:
+        return (
+            f"{drawn}, the host foretold no deviation and the device showed none, which does not"
+            " say that there is none."
+        )
+    return (
+        f"{drawn}, {whose} on {interval(rare)} of {many}. The interval is that of"
+        f" {len(rare['repetitions'])} repetitions, and takes for granted that nothing happens where"
+        " nothing was seen."
+    )
+
+
+def _ceiling(rare: Mapping[str, Any]) -> str:
+    return (
+        f"The ceiling, which does not take that for granted, is {percent(rare['ceiling'])};"
+        f" {100 * rare['unseen_share']:.0f} % of it comes from where nothing was seen."
+    )
+
+
+def _cost(rare: Mapping[str, Any]) -> str:
+    return (
+        f"That took {rare['device_queries']:,} device queries more, and"
+        f" {rare['host_queries']:,} queries on the host."
+    )

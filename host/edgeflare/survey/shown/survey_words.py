@@ -1,0 +1,194 @@
+"""What a survey says in words: its headline, a sentence for release notes, and why it stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import PurePath
+from typing import Any
+
+from edgeflare.report.input_words import input_words
+from edgeflare.survey.rates.rate_words import bounds, interval, percent
+
+UNEVEN = 0.01
+"""Probability of conditions that differ as much by chance, below which pooling is in doubt."""
+
+_STOPPED = {
+    "interrupt": "stopped by Ctrl-C before its end",
+    "infrastructure": "stopped by a failure before its end",
+    "error": "ended by an error before its end",
+    "killed": "killed before its end",
+}
+"""Why a survey ended before it could say what was asked, and with it the device's share is less."""
+
+_ENDED = {
+    "precision": "the precision asked for was reached",
+    "device-queries": "the device queries that were allowed were spent",
+    "gates": "each gate was decided",
+    "time-limit": "the time that was allowed was over",
+    "all-items": "the device had been asked about every item",
+}
+
+
+def rate_key(document: Mapping[str, Any]) -> str:
+    """Return the rate that a survey is about: without an original, that of kernels."""
+    return "deviation" if document["has_original"] else "kernel"
+
+
+def headline(document: Mapping[str, Any]) -> str:
+    """Return the rate over all in a clause: `deviates on 2.31 % (2.05–2.60) of 500 images under …`.
+
+    Args:
+        document: of a survey.
+
+    """
+    overall = document["overall"]
+    found = overall[rate_key(document)]
+    if found["seen"] == 0 and found["estimate"] == 0.0 and found["high"] > 0.0:
+        rate = f"at most {percent(found['high'])}"
+    else:
+        rate = interval(found)
+    whose = "deviates" if document["has_original"] else "decides otherwise than its twin"
+    return f"{whose} on {rate} of {_surveyed(document)}; {_queries(document)}"
+
+
+def release_sentence(document: Mapping[str, Any]) -> str:
+    """Return what release notes can say of a survey, in two sentences or three.
+
+    The interval of the inputs alone would promise too much of few inputs, so that of the field is
+    beside it.
+
+    Args:
+        document: of a survey.
+
+    """
+    overall, name = document["overall"], document["pair"]["name"]
+    found = overall[rate_key(document)]
+    devices = " and ".join(one["name"] for one in document["devices"])
+    against = (
+        "from the original model" if document["has_original"] else "from the same file on the host"
+    )
+    said = (
+        f"On {devices}, {name} decides differently {against} on {percent(found['estimate'])} of"
+        f" {_surveyed(document)}, with a {_confidence(document)} interval of {bounds(found)} %"
+        f" ({_queries(document)}). {field_sentence(document)}"
+    )
+    accuracy = overall["accuracy"]
+    if accuracy is None or accuracy["drop"] is None:
+        return said
+    drop = accuracy["drop"]
+    return (
+        f"{said} Its accuracy on those surveyed is {percent(accuracy['device']['estimate'])}, the"
+        f" original's {percent(accuracy['original']['share'])}: a drop of"
+        f" {100 * drop['estimate']:.2f} points ({bounds(drop)})."
+    )
+
+
+def field_sentence(document: Mapping[str, Any]) -> str:
+    """Return what the rate in the field is, where the inputs are a sample of that."""
+    return (
+        f"If the {_inputs(document)} were drawn at random from the field, the rate there"
+        f" lies within {bounds(document['field'])} %."
+    )
+
+
+def ending(document: Mapping[str, Any]) -> str:
+    """Return why a survey ended; empty where nothing is known of that."""
+    why = document["stopped_by"]
+    if why is None:
+        return ""
+    return _STOPPED.get(why) or _ENDED.get(why) or str(why)
+
+
+def cut_off(document: Mapping[str, Any]) -> bool:
+    """Whether a survey was ended before it reached what was asked of it."""
+    return document["stopped_by"] in _STOPPED
+
+
+def method_sentences(document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield how the rates were found, and what they are of.
+
+    Args:
+        document: of a survey.
+
+    """
+    many = input_words(document["pair"]).many
+    overall = document["overall"]
+    arms = "The original and the twin" if document["has_original"] else "The twin"
+    yield (
+        f"{arms} answered all {document['items']:,} items on the host: {document['inputs']:,}"
+        f" {many}, each unchanged and under every condition and severity."
+    )
+    yield (
+        f"The device was asked about {document['asked']:,} of them, drawn with known probabilities,"
+        " more where the twin is near a tie; each rate is what the host foretells, corrected by"
+        " what the device said."
+    )
+    yield (
+        f"Intervals hold with {_confidence(document)} confidence, in a table all of them together."
+        f" They are of these {many} under these conditions, and of no others; over all,"
+        f" {overall['items']:,} items count."
+    )
+    yield (
+        "The rate of a condition, a severity, a cell or a class pools what the device said about"
+        " all items of which the host foretells the same at like margins; that of a group does"
+        " not. "
+        + _pooling(document)
+        + " survey.csv has beside each what its own answers say alone."
+    )
+    yield (
+        f"{field_sentence(document)} For that {many} count, and not the conditions that each is"
+        " under."
+    )
+    yield (
+        "Rates are strict: decisions that hang on a tie of raw outputs are counted only where that"
+        " is said."
+    )
+
+
+def shown_plan(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what was asked, without the folders of the machine that it ran on."""
+    plan = document["plan"]
+    path = plan["inputs"]["path"]
+    inputs = {**plan["inputs"], "path": None if path is None else PurePath(path).name}
+    return {**plan, "inputs": inputs}
+
+
+def _surveyed(document: Mapping[str, Any]) -> str:
+    """Return what the rate over all is of: `500 images under 19 conditions in 5 severities …`."""
+    conditions = len(document["by_condition"]["slices"])
+    if not conditions:
+        return f"{_inputs(document)} as they are"
+    severities = len(document["by_severity"]["slices"])
+    return (
+        f"{_inputs(document)} under {_counted(conditions, 'condition', 'conditions')} in"
+        f" {_counted(severities, 'severity', 'severities')}"
+        f" ({_counted(document['overall']['items'], 'item', 'items')})"
+    )
+
+
+def _inputs(document: Mapping[str, Any]) -> str:
+    words = input_words(document["pair"])
+    return _counted(document["inputs"], words.one, words.many)
+
+
+def _queries(document: Mapping[str, Any]) -> str:
+    return _counted(document["device_queries"], "device query", "device queries")
+
+
+def _counted(count: int, one: str, many: str) -> str:
+    return f"{count:,} {one if count == 1 else many}"
+
+
+def _pooling(document: Mapping[str, Any]) -> str:
+    p, surprises = (document["pooling"][key] for key in ("p", "surprises"))
+    of = f"(p = {p:.2g}, from {surprises:,} surprise{'' if surprises == 1 else 's'})"
+    if p < UNEVEN:
+        return (
+            "Conditions, severities or classes differ in how often the device surprises there"
+            f" {of}, so these intervals are too narrow."
+        )
+    return f"No difference in how often the device surprises there was seen {of}."
+
+
+def _confidence(document: Mapping[str, Any]) -> str:
+    return f"{100 * document['confidence']:g} %"

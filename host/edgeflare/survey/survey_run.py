@@ -1,0 +1,180 @@
+"""A survey in its run directory: begun or gone on with, run, and written as `survey.json`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from edgeflare.campaign.campaign import Interrupt
+from edgeflare.campaign.observer import Observer
+from edgeflare.campaign.opened_pair import OpenedPair
+from edgeflare.campaign.plan_defaults import TWIN_KERNELS
+from edgeflare.campaign.recorded_campaign import run_recorded_campaign
+from edgeflare.core.goal import Find, Goal
+from edgeflare.errors import UserError
+from edgeflare.models.kernels import Kernels
+from edgeflare.models.pair import Pair
+from edgeflare.run.begin_or_resume import begin_run, resume_run
+from edgeflare.run.journal import Journal, reporting_damage
+from edgeflare.run.plan import Plan
+from edgeflare.run.run_directory import RunDirectory, write_atomically
+from edgeflare.run.run_document import RunDocument
+from edgeflare.run.run_header import RunHeader
+from edgeflare.run.survey_rows import SURVEY_KEY
+from edgeflare.survey.derived_survey import derive_survey
+from edgeflare.survey.gates.judged_gates import JudgedGates
+from edgeflare.survey.items.same_inputs import require_same_inputs
+from edgeflare.survey.items.surveyed_items import SurveyedItems
+from edgeflare.survey.phases.survey_observer import SurveyObserver
+from edgeflare.survey.rare.rare_phase import RarePhase
+from edgeflare.survey.rates.baseline import BaselineSurvey
+from edgeflare.survey.record.survey_file import DOCUMENT, WRITTEN_FROM_IT
+from edgeflare.survey.record.survey_journal import host_is_done, require_sound
+from edgeflare.survey.record.survey_plan import STRATEGY, SurveyPlan, note_plan
+from edgeflare.survey.survey_phases import SurveyPhases
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """A survey that is ready to be run.
+
+    Attributes:
+        opened: the pair with the surveyed inputs as its seeds, and the devices.
+        header: of the run.
+        plan: what is asked.
+        items: what is surveyed.
+        gates: which end it once all are decided.
+        baseline: an earlier survey that it is compared with, or None.
+
+    """
+
+    opened: OpenedPair
+    header: RunHeader
+    plan: SurveyPlan
+    items: SurveyedItems
+    gates: JudgedGates
+    baseline: BaselineSurvey | None = None
+
+
+def survey_run_plan(
+    pair: Pair,
+    devices: tuple[str, ...],
+    rng_seed: int,
+    limit: int | None = None,
+    ensemble: tuple[Kernels, ...] = (),
+    elsewhere: tuple[str, ...] = (),
+) -> Plan:
+    """Return the part of a survey's plan that every run has.
+
+    Strict deviations from the original are its findings; without one there are kernels alone.
+    """
+    return Plan(
+        strategy=STRATEGY,
+        goal=Goal(Find.KERNEL if pair.original is None else Find.ANY),
+        devices=devices,
+        rng_seed=rng_seed,
+        limit=limit,
+        ensemble=ensemble or (TWIN_KERNELS,),
+        elsewhere=elsewhere,
+        max_linf=None,
+        max_l2=None,
+        operators=(),
+    )
+
+
+def begin_survey(survey: Survey, path: Path, *, overwrite: bool) -> tuple[RunDirectory, Journal]:
+    """Begin a survey.
+
+    Raises:
+        UserError: there is something at the path that must not be written over.
+
+    """
+    inputs = len(survey.opened.seeds)
+    directory, journal = begin_run(path, survey.header, inputs, overwrite=overwrite)
+    note_plan(journal, survey.plan)
+    return directory, journal
+
+
+def resume_survey(survey: Survey, path: Path) -> tuple[RunDirectory, Journal]:
+    """Go on with a survey.
+
+    Raises:
+        UserError: there is none, it is about something else, or another process works on it.
+
+    """
+    _require_survey(path)
+    directory, journal = resume_run(path, survey.header)
+    try:
+        with reporting_damage(directory.journal):
+            note_plan(journal, survey.plan)
+            require_sound(journal)
+            known = journal.survey.checksums()
+        require_same_inputs(survey.items, known, str(path))
+    except UserError:
+        journal.close()
+        raise
+    for name in (DOCUMENT, *WRITTEN_FROM_IT):
+        (path / name).unlink(missing_ok=True)
+    return directory, journal
+
+
+def run_survey(
+    survey: Survey,
+    journal: Journal,
+    *,
+    observer: Observer,
+    survey_observer: SurveyObserver,
+    interrupt: Interrupt,
+) -> RunDocument:
+    """Run a survey, or go on with one, and write its documents.
+
+    `run.json` is written whatever happens, `survey.json` once the host has answered all items.
+
+    Raises:
+        InfrastructureError: a device was lost for good, or its answers have changed.
+        UserError: the run cannot be resumed here, or a function of the user's fails.
+
+    """
+    rare = _rare_phase(survey, survey_observer)
+    phases = SurveyPhases(survey.plan, survey.items, survey_observer, survey.gates, rare)
+    try:
+        return run_recorded_campaign(
+            survey.opened,
+            survey.header.plan,
+            journal,
+            observer=observer,
+            interrupt=interrupt,
+            phases=phases,
+        )
+    finally:
+        if host_is_done(journal):
+            write_survey(survey, RunDirectory(journal.path.parent), journal)
+
+
+def write_survey(survey: Survey, directory: RunDirectory, journal: Journal) -> None:
+    """Derive the document of a survey from its journal, and write it into the run directory."""
+    written = derive_survey(directory, journal, survey.gates, survey.baseline)
+    text = json.dumps(written, indent=1, ensure_ascii=False, allow_nan=False)
+    write_atomically(directory.path / DOCUMENT, text.encode() + b"\n")
+
+
+def _rare_phase(survey: Survey, observer: SurveyObserver) -> RarePhase | None:
+    plan = survey.plan
+    if plan.rare_queries is None:
+        return None
+    conditions = tuple(survey.items.conditions.values())
+    return RarePhase(survey.opened, conditions, plan.rare_queries, plan.confidence, observer)
+
+
+def _require_survey(path: Path) -> None:
+    """Refuse to go on with a run that is no survey."""
+    journal = Journal.open(RunDirectory(path).journal)
+    try:
+        begun = journal.about()
+    finally:
+        journal.close()
+    if SURVEY_KEY in begun or begun.get("plan", {}).get("strategy") == STRATEGY:
+        return
+    what = "a replay" if "replay" in begun else "a search"
+    raise UserError(f"{path} is no survey, but {what}: name another folder with --out")

@@ -1,0 +1,3 @@
+from linear_laboratory import laboratory
+
+__all__ = ["laboratory"]

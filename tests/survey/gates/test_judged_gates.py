@@ -1,0 +1,99 @@
+"""The gates of a survey, judged by what the device answered."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from constructed_surveys import as_asked, constructed_facts
+from edgeflare.conditions.condition import Condition
+from edgeflare.conditions.condition_choice import ChosenCondition
+from edgeflare.survey.estimate.rate import Sample
+from edgeflare.survey.gates.gate_state import GateOutcome
+from edgeflare.survey.gates.judged_gates import JudgedGates, described_outcome, surveyed_sets
+from edgeflare.survey.gates.survey_gate import parse_gate
+from edgeflare.survey.items.sampling_rounds import SamplingRounds
+from edgeflare.survey.items.survey_facts import SurveyFacts
+
+
+@pytest.fixture(scope="module")
+def calm() -> SurveyFacts:
+    """Facts of a device that never deviates."""
+    facts = constructed_facts(inputs=150)
+    never = np.zeros(facts.items, bool)
+    names = ("compression", "compression_tied", "deviates", "deviates_tied", "kernel", "failed")
+    changes: dict[str, Any] = dict.fromkeys(names, never)
+    return replace(facts, **changes)
+
+
+def answered(facts: SurveyFacts, count: int) -> tuple[SurveyFacts, SamplingRounds]:
+    """Facts of which the device answered so many of the first round, and the rounds."""
+    rounds = SamplingRounds.of(facts, 0, None)
+    asked = np.zeros(facts.items, bool)
+    asked[rounds.draw()[:count]] = True
+    return as_asked(facts, Sample(np.zeros(facts.items, np.int64), asked)), rounds
+
+
+def test_gates_are_decided_once_all_are(calm: SurveyFacts) -> None:
+    facts, rounds = answered(calm, 256)
+    wide, narrow = parse_gate("rate<0.05"), parse_gate("rate<0.0001")
+    assert JudgedGates((wide,)).decided(facts, rounds)
+    assert not JudgedGates((wide, narrow)).decided(facts, rounds)
+    assert not JudgedGates().decided(facts, rounds)
+
+
+def test_what_was_drawn_and_not_asked_decides_nothing(calm: SurveyFacts) -> None:
+    facts, rounds = answered(calm, 10)
+    (outcome,) = JudgedGates((parse_gate("rate<0.05"),)).outcomes(facts, rounds)
+    assert (outcome.state, outcome.asked <= 10) == ("undecided", True)
+
+
+def test_an_outcome_says_its_figures(calm: SurveyFacts) -> None:
+    facts, rounds = answered(calm, 256)
+    gates = JudgedGates((parse_gate("rate<0.05"),))
+    said = described_outcome(gates.outcomes(facts, rounds)[0], {})
+    assert (said["gate"], said["state"], said["estimate"]) == ("rate<0.05", "held", 0.0)
+    assert "of which the device was asked about" in said["words"]
+
+
+def test_small_figures_of_an_outcome_keep_their_digits() -> None:
+    gate = parse_gate("rate<0.0001")
+    outcome = GateOutcome(gate, "held", 2e-5, 1e-6, 0.00004, 0.00005, 90_000, 3_000)
+    said = described_outcome(outcome, {})["words"]
+    assert said == (
+        "0.002 % (0.0001–0.004) of 90,000 items, of which the device was asked about 3,000"
+    )
+    beyond = described_outcome(replace(outcome, field_high=0.0002), {})["words"]
+    assert beyond == f"{said}; in the field they come from it may be up to 0.02 %"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("rate<0.1", ("rate", 0.1, None, None, None, None)),
+        ("rate<0.1 under fog", ("rate", 0.1, "fog", ["fog"], None, None)),
+        (
+            "accuracy-drop<2% under weather at severity 3 for group seen under dark",
+            ("accuracy-drop", 0.02, "weather", ["dark", "fog"], 3, "seen under dark"),
+        ),
+    ],
+)
+def test_an_outcome_says_what_it_is_about(text: str, says: tuple[Any, ...]) -> None:
+    outcome = GateOutcome(parse_gate(text), "undecided", 0.0, 0.0, 0.1, None, 60, 10)
+    said = described_outcome(outcome, {"weather": frozenset({"fog", "dark"})})
+    keys = ("measure", "limit", "condition", "conditions", "severity", "group")
+    assert tuple(said[key] for key in keys) == says
+
+
+def test_sets_hold_the_names_that_conditions_have_in_the_survey() -> None:
+    made = Condition("fog", "image", ("common", "weather"), "", lambda one, _severity, _rng: one)
+    plain = replace(made, name="gamma", sets=("camera",))
+    chosen = (ChosenCondition("mist", made, (1,)), ChosenCondition("gamma", plain, (2,)))
+    assert surveyed_sets(chosen) == {
+        "common": frozenset({"mist"}),
+        "weather": frozenset({"mist"}),
+        "camera": frozenset({"gamma"}),
+    }

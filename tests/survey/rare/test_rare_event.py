@@ -1,0 +1,94 @@
+"""Which answers are the event, and how far from it others are."""
+
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from edgeflare.core.answer import Answer, Failure
+from edgeflare.core.arm import Arm
+from edgeflare.core.outcome import Outcome
+from edgeflare.survey.rare.rare_event import RareEvent
+
+SCORES = st.lists(st.integers(-20, 20), min_size=3, max_size=3)
+STRENGTHS = st.sampled_from([0.0, 0.05, 0.3])
+REFERENCES = st.sampled_from([Arm.ORIGINAL, Arm.TWIN])
+
+
+def answer(*scores: float) -> Answer:
+    values = np.asarray(scores, dtype=np.float64)
+    exponents = np.exp(values - values.max())
+    tied = int((values == values.max()).sum()) > 1
+    return Answer(int(values.argmax()), tied, exponents / exponents.sum(), values)
+
+
+def failed(why: Failure) -> Answer:
+    return Answer(None, False, np.zeros(3), np.zeros(3), why)
+
+
+def outcome(original: Answer, twin: Answer, device: Answer) -> Outcome:
+    return Outcome({Arm.ORIGINAL: original, Arm.TWIN: twin, Arm.DEVICE: device})
+
+
+@given(SCORES, SCORES, STRENGTHS)
+def test_the_host_foretells_what_a_device_like_the_twin_does(
+    original: list[int], twin: list[int], strength: float
+) -> None:
+    event = RareEvent(Arm.ORIGINAL, strength)
+    tenths = [[score / 10 for score in one] for one in (original, twin)]
+    like_the_twin = outcome(answer(*tenths[0]), answer(*tenths[1]), answer(*tenths[1]))
+    assert (event.level(like_the_twin) < 0.0) == event.happened(like_the_twin)
+
+
+@given(SCORES, SCORES, STRENGTHS)
+def test_of_kernels_the_host_foretells_nothing(
+    twin: list[int], device: list[int], strength: float
+) -> None:
+    event = RareEvent(Arm.TWIN, strength)
+    told = outcome(answer(0, 0, 0), answer(*twin), answer(*device))
+    assert event.level(told) >= 0.0
+    if answer(*twin).tied:
+        assert event.level(told) == inf
+
+
+@given(SCORES, SCORES, SCORES, STRENGTHS, REFERENCES)
+def test_an_event_is_a_strict_deviation_above_the_strength(
+    original: list[int], twin: list[int], device: list[int], strength: float, reference: Arm
+) -> None:
+    told = outcome(answer(*original), answer(*twin), answer(*device))
+    one, other = told[reference], told[Arm.DEVICE]
+    strict = one.differs(other) and not one.differs_by_tie(other)
+    assert RareEvent(reference).happened(told) == strict
+    above = strict and (one.strength_against(other) or 0.0) > strength
+    assert RareEvent(reference, strength).happened(told) == above
+
+
+@given(SCORES, st.integers(1, 5))
+def test_the_event_is_nearer_where_the_margin_is_smaller(twin: list[int], less: int) -> None:
+    best = int(np.argmax(twin))
+    assume(sorted(twin)[-1] - sorted(twin)[-2] > less)
+    nearer = [score - less if at == best else score for at, score in enumerate(twin)]
+    for reference in (Arm.ORIGINAL, Arm.TWIN):
+        far, near = (
+            RareEvent(reference).level(outcome(answer(*twin), answer(*one), answer(0, 0, 0)))
+            for one in (twin, nearer)
+        )
+        assert near < far
+
+
+@pytest.mark.parametrize("reference", [Arm.ORIGINAL, Arm.TWIN])
+def test_a_device_that_fails_is_an_event(reference: Arm) -> None:
+    sure, weak = answer(5, 0, 0), answer(1, 1, 0)
+    event = RareEvent(reference, 0.9)
+    assert event.happened(outcome(sure, sure, failed("crash")))
+    assert event.happened(outcome(weak, weak, failed("hang")))
+    assert not event.happened(outcome(failed("crash"), failed("crash"), sure))
+
+
+def test_the_host_asks_no_more_arms_than_the_level_needs() -> None:
+    assert RareEvent(Arm.TWIN).host_arms == (Arm.TWIN,)
+    assert RareEvent(Arm.ORIGINAL).host_arms == (Arm.ORIGINAL, Arm.TWIN)

@@ -1,0 +1,92 @@
+"""What a survey is asked, kept in its journal, and held to when it is gone on with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edgeflare.errors import UserError
+from edgeflare.run.journal import Journal
+from edgeflare.survey.items.noted_conditions import NotedCondition
+from edgeflare.survey.items.survey_facts import UNCHANGED, Cell
+from edgeflare.survey.record.survey_plan import (
+    PRECISION,
+    SurveyPlan,
+    default_precision,
+    note_plan,
+    noted_plan,
+)
+
+PLAN = SurveyPlan(
+    cells=(Cell(UNCHANGED, 0), Cell("fog", 1), Cell("fog", 3), Cell("jpeg", 2)),
+    inputs={"path": "test.npz", "count": 40, "sha256": 64 * "a"},
+    groups={"column": "who", "names": ["a", "b"], "of_inputs": 20 * [0, 1]},
+    device_queries=100,
+    gates=("rate<0.01",),
+    conditions={"fog": NotedCondition("fog", ("common",)), "jpeg": NotedCondition("jpeg")},
+    baseline="/runs/before",
+)
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Iterator[Journal]:
+    journal = Journal.create(tmp_path / "run.db", {})
+    yield journal
+    journal.close()
+
+
+def test_a_plan_is_read_as_it_was_noted(journal: Journal) -> None:
+    note_plan(journal, PLAN)
+    assert noted_plan(journal) == PLAN
+    note_plan(journal, PLAN)  # the same again goes on
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"cells": PLAN.cells[:3]}, "with --conditions fog,jpeg, not fog"),
+        (
+            {"cells": (*PLAN.cells[:2], PLAN.cells[3])},
+            "with --severities fog 1,3; jpeg 2, not fog 1; jpeg 2",
+        ),
+        ({"inputs": {**PLAN.inputs, "sha256": 64 * "b"}}, "with --inputs test.npz"),
+        ({"groups": None}, r"with --groups who \(a, b\), not none"),
+        ({"precision": None}, "with --precision 0.005, not none"),
+        ({"device_queries": 200}, "with --device-queries 100, not 200"),
+        ({"time_limit": 5.0}, "with --time-limit none, not 5.0"),
+        ({"confidence": 0.9}, "with --confidence 0.95, not 0.9"),
+        ({"gates": ()}, "with --gate rate<0.01, not none"),
+        ({"findings": 1}, "with --findings 50, not 1"),
+        ({"rare_queries": 2000}, "with --rare --rare-queries none, not 2000"),
+        ({"baseline": None}, "with --baseline /runs/before, not none"),
+        (
+            {"conditions": {**PLAN.conditions, "fog": NotedCondition("contrast", ("common",))}},
+            r"with --conditions fog,jpeg, not fog \(contrast\),jpeg",
+        ),
+        (
+            {"conditions": {**PLAN.conditions, "jpeg": NotedCondition("jpeg", (), "mine 2.0")}},
+            r"with --conditions fog,jpeg, not fog,jpeg \(of mine 2.0\)",
+        ),
+    ],
+)
+def test_another_plan_is_refused_by_the_option(
+    changes: dict[str, Any], said: str, journal: Journal
+) -> None:
+    note_plan(journal, PLAN)
+    with pytest.raises(UserError, match=said):
+        note_plan(journal, replace(PLAN, **changes))
+
+
+def test_a_run_without_a_plan_is_no_survey(journal: Journal) -> None:
+    with pytest.raises(UserError, match="is no survey"):
+        noted_plan(journal)
+
+
+def test_the_default_precision_is_for_surveys_that_nothing_else_ends() -> None:
+    assert default_precision(None, (None, None)) == PRECISION
+    assert default_precision(None, (500, None)) is None
+    assert default_precision(0.01, (500, None)) == 0.01

@@ -1,0 +1,62 @@
+"""A baseline as it is loaded: its document and its journal have to be of one survey."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from constructed_surveys import constructed_document
+from edgeflare.errors import UserError
+from edgeflare.survey.baseline_run import load_baseline
+from edgeflare.survey.record.survey_journal import read_facts
+from linear_laboratory import linear_laboratory
+from surveying import LaboratorySurvey
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """The run directory of a survey whose device was asked about all 144 items."""
+    LaboratorySurvey(linear_laboratory(tmp_path), plan={"findings": 0}).run("run")
+    document = constructed_document(read_facts(tmp_path / "run"))
+    (tmp_path / "run" / "survey.json").write_text(json.dumps(document))
+    return tmp_path / "run"
+
+
+def rewritten(run: Path, **changes: Any) -> None:
+    document = json.loads((run / "survey.json").read_bytes())
+    (run / "survey.json").write_text(json.dumps({**document, **changes}))
+
+
+def test_a_baseline_has_its_document_and_its_facts(run: Path) -> None:
+    baseline = load_baseline(run)
+    assert baseline.name == str(run)
+    assert baseline.document["asked"] == baseline.facts.asked.sum() == 144
+
+
+@pytest.mark.parametrize(("key", "value"), [("inputs", 25), ("asked", 143)])
+def test_a_document_of_another_survey_than_its_journal_is_refused(
+    key: str, value: int, run: Path
+) -> None:
+    rewritten(run, **{key: value})
+    with pytest.raises(UserError, match=rf"its survey\.json and its run\.db have other {key}"):
+        load_baseline(run)
+
+
+def test_a_document_of_other_cells_than_its_journal_is_refused(run: Path) -> None:
+    table = json.loads((run / "survey.json").read_bytes())["by_cell"]
+    table["slices"].pop()
+    rewritten(run, by_cell=table)
+    with pytest.raises(UserError, match=r"its survey\.json and its run\.db have other cells"):
+        load_baseline(run)
+
+
+def test_a_journal_that_lost_answers_is_refused(run: Path) -> None:
+    with closing(sqlite3.connect(run / "run.db")) as db, db:
+        db.execute("DELETE FROM survey_device WHERE item = 3")
+    with pytest.raises(UserError, match="have other asked"):
+        load_baseline(run)

@@ -1,0 +1,262 @@
+"""A survey from its first item to its findings, and gone on with wherever it was stopped."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from documents import Document
+from edgeflare.conditions.condition import Condition
+from edgeflare.conditions.condition_choice import ChosenCondition
+from edgeflare.core.answer import Answer
+from edgeflare.core.arm import Arm
+from edgeflare.core.input import Input
+from edgeflare.core.outcome import Outcome, answers_by_arm
+from edgeflare.core.tensor import RawBatch
+from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.models.evaluator import Evaluator
+from edgeflare.survey.gates.judged_gates import JudgedGates
+from edgeflare.survey.gates.survey_gate import parse_gate
+from laboratory import Laboratory, untimed
+from scripted_health import scripted_device
+from surveying import LaboratorySurvey, StoppingObserver
+from wrapped_evaluators import WrappedEvaluator, with_outputs
+
+
+@pytest.fixture
+def survey(laboratory: Laboratory) -> LaboratorySurvey:
+    rng = np.random.default_rng(5)
+    laboratory.images = rng.integers(0, 256, (120, 6, 6, 1), dtype=np.uint8)
+    return LaboratorySurvey(laboratory)
+
+
+def test_the_device_asked_about_all_says_what_the_models_do(survey: LaboratorySurvey) -> None:
+    document = survey.run("all")
+    facts, items = survey.facts("all"), survey.items
+    assert facts.asked.all()
+    assert facts.items == 6 * 120
+
+    def decisions(arm: Arm) -> NDArray[np.int64]:
+        invoke = survey.laboratory.models[arm]
+        made = (items.make(item) for item in range(len(items)))
+        return np.array([int(np.argmax(invoke(one[None] / np.float32(255)))) for one in made])
+
+    original, twin, device = map(decisions, Arm)
+    assert np.array_equal(facts.compression, original != twin)
+    assert np.array_equal(facts.deviates, original != device)
+    assert np.array_equal(facts.kernel, twin != device)
+    assert 0 < facts.kernel.sum() < facts.deviates.sum()
+    found = [*document["findings"], *document["deviating_seeds"]]
+    assert len(found) == 5
+    assert not document["flaky"]
+    assert len({one["seed_id"] for one in found}) == 5
+
+
+def test_findings_come_from_the_items_that_their_operators_name(survey: LaboratorySurvey) -> None:
+    document = survey.run("run")
+    cells = {f"{cell.condition}:{cell.severity}" for cell in survey.items.cells[1:]}
+    assert document["findings"]
+    for one in document["findings"]:
+        (name,) = one["operators"]
+        assert name in cells
+        assert one["verified"]
+    assert all(not one["operators"] for one in document["deviating_seeds"])
+    assert "unmutated" not in document
+
+
+@pytest.mark.parametrize("host", [1, 300, 719])
+def test_a_stop_during_the_hosts_part_changes_nothing(host: int, survey: LaboratorySurvey) -> None:
+    survey.plan = {"device_queries": 400}
+    whole = survey.run("whole")
+    stopped = survey.run("cut", StoppingObserver(host=host))
+    assert stopped["stopped_by"] == "interrupt"
+    assert not survey.device("cut")
+    _assert_same(survey, whole, survey.run("cut", resume=True))
+
+
+@pytest.mark.parametrize("device", [1, 250, 300])
+def test_a_stop_during_the_devices_part_changes_nothing(
+    device: int, survey: LaboratorySurvey
+) -> None:
+    survey.plan = {"device_queries": 400}
+    whole = survey.run("whole")
+    stopped = survey.run("cut", StoppingObserver(device=device))
+    assert stopped["stopped_by"] == "interrupt"
+    assert 0 < len(survey.device("cut")) < 400
+    assert not stopped["findings"]
+    _assert_same(survey, whole, survey.run("cut", resume=True))
+
+
+def test_a_lost_device_costs_time_only(survey: LaboratorySurvey) -> None:
+    survey.plan = {"device_queries": 300}
+    whole = survey.run("whole")
+
+    def lose(inner: Evaluator) -> Evaluator:
+        return WrappedEvaluator(inner, {2, 5})
+
+    _assert_same(survey, whole, survey.run("cut", wrap_device=lose))
+    assert survey.laboratory.recovered
+
+
+def test_a_device_lost_for_good_leaves_a_survey_to_go_on_with(survey: LaboratorySurvey) -> None:
+    survey.plan = {"device_queries": 300}
+    whole = survey.run("whole")
+
+    def lose(inner: Evaluator) -> Evaluator:
+        return WrappedEvaluator(inner, {6})
+
+    def gone() -> None:
+        raise InfrastructureError("it is gone")
+
+    survey.laboratory.bring_back = gone
+    with pytest.raises(InfrastructureError, match="it is gone"):
+        survey.run("cut", wrap_device=lose)
+    assert 0 < len(survey.device("cut")) < 300
+    _assert_same(survey, whole, survey.run("cut", resume=True))
+
+
+def test_several_devices_share_the_inputs(survey: LaboratorySurvey) -> None:
+    survey.plan = {"device_queries": 300, "findings": 30}
+    whole = survey.run("one")
+    survey.laboratory.more_devices = (survey.laboratory.models[Arm.DEVICE],)
+    shared = survey.run("two")
+    assert survey.device("one") == survey.device("two")
+    assert {one["device"] for one in shared["findings"]} == {"laboratory 0", "laboratory 1"}
+    assert len(whole["findings"]) == len(shared["findings"])
+
+
+def test_a_survey_ends_at_its_precision(survey: LaboratorySurvey) -> None:
+    survey.plan = {"precision": 0.06}
+    survey.run("run")
+    asked = len(survey.device("run"))
+    assert 256 <= asked < survey.items.inputs.shape[0] * 6
+
+
+def test_a_survey_ends_when_its_gates_are_decided(survey: LaboratorySurvey) -> None:
+    survey.gates = JudgedGates((parse_gate("rate<0.9"),))
+    survey.plan = {"gates": ("rate<0.9",)}
+    survey.run("run")
+    assert len(survey.device("run")) == 256
+
+
+def test_the_time_limit_ends_a_survey_for_good(survey: LaboratorySurvey) -> None:
+    survey.plan = {"time_limit": 1e-9}
+    document = survey.run("run")
+    assert document["stopped_by"] is None
+    asked = survey.device("run")
+    assert len(asked) < 256
+    survey.run("run", resume=True)
+    assert survey.device("run") == asked
+
+
+def test_the_time_limit_does_not_count_what_the_host_does_before(
+    survey: LaboratorySurvey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A look at the host's answers that takes a thousand seconds."""
+    passed, now = [0.0], time.monotonic
+
+    def look(outcomes: Sequence[Outcome]) -> dict[Arm, list[Answer]]:
+        passed[0] += 1000.0
+        return answers_by_arm(outcomes)
+
+    clock = SimpleNamespace(monotonic=lambda: now() + passed[0])
+    monkeypatch.setattr("edgeflare.campaign.stopwatch.time", clock)
+    monkeypatch.setattr("edgeflare.survey.phases.host_phase.answers_by_arm", look)
+    survey.plan = {"time_limit": 900.0, "device_queries": 20}
+    totals = survey.run("run")["totals"]
+    assert totals["wall_seconds"] < 900.0 < totals["setup_seconds"]
+    assert len(survey.device("run")) == 20
+
+
+def test_members_of_the_ensemble_say_what_is_doubtful(survey: LaboratorySurvey) -> None:
+    survey.laboratory.members = {"reference": survey.laboratory.models[Arm.DEVICE]}
+    survey.run("run")
+    facts = survey.facts("run")
+    assert np.array_equal(facts.doubtful, facts.kernel | (facts.doubtful & ~facts.kernel))
+    assert (facts.doubtful & facts.kernel).sum() == facts.kernel.sum() < facts.items
+
+
+def test_a_device_whose_answers_change_is_asked_again(survey: LaboratorySurvey) -> None:
+    survey.plan = {"device_queries": 400}
+    survey.laboratory.monitored = (scripted_device(canary_every=100),)
+    whole = survey.run("whole")
+
+    with pytest.raises(InfrastructureError, match="has changed"):
+        survey.run("cut", wrap_device=Turning)
+    assert len(survey.device("cut")) == 256
+    resumed = survey.run("cut", resume=True)
+    (warning,) = resumed.pop("warnings")
+    assert "the 144 answers of this round were dropped" in warning
+    resumed["totals"]["overhead_queries"] -= 1  # the answer that had changed
+    resumed["totals"]["overhead_device_queries"] -= 1
+    _assert_same(survey, whole, {**resumed, "warnings": []})
+
+
+def test_a_round_in_which_one_of_two_devices_changed_is_dropped_whole(
+    survey: LaboratorySurvey,
+) -> None:
+    """What is left has to be the first draws, and each device has every second input."""
+    survey.plan = {"device_queries": 400}
+    survey.laboratory.more_devices = (survey.laboratory.models[Arm.DEVICE],)
+    survey.laboratory.monitored = tuple(scripted_device(canary_every=100) for _ in range(2))
+    survey.run("whole")
+    devices: list[Evaluator] = []
+
+    def turn_the_second(inner: Evaluator) -> Evaluator:
+        devices.append(inner)
+        return Turning(inner, after=165) if len(devices) == 2 else inner
+
+    with pytest.raises(InfrastructureError, match="input 1 has changed; the 144 answers"):
+        survey.run("cut", wrap_device=turn_the_second)
+    assert len(survey.device("cut")) == 256
+    survey.run("cut", resume=True)
+    assert survey.device("whole") == survey.device("cut")
+
+
+def test_a_condition_that_does_not_repeat_itself_is_refused(
+    survey: LaboratorySurvey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = np.random.default_rng(8)
+
+    def change(one: Input, _severity: float, _rng: np.random.Generator) -> Input:
+        changed: Input = drawn.integers(0, 256, one.shape, dtype=one.dtype)
+        return changed
+
+    fickle = Condition("fickle", "image", (), "another one each time", change)
+    monkeypatch.setattr("surveying.CHOSEN", (ChosenCondition("fickle", fickle, (1,)),))
+    survey.plan = {"device_queries": 200}
+    with pytest.raises(UserError, match="'fickle' returned another input than before"):
+        survey.run("run")
+
+
+class Turning(WrappedEvaluator):
+    """Names the classes the other way round after so many inputs, by default in the second round.
+
+    Batches are as large as the machine is fast, so it counts inputs and no calls.
+    """
+
+    def __init__(self, inner: Evaluator, after: int = 300) -> None:
+        super().__init__(inner)
+        self._left = after
+
+    def submit(self, inputs: NDArray[np.generic]) -> Future[RawBatch]:
+        answer = super().submit(inputs)
+        self._left -= len(inputs)
+        if self._left >= 0:
+            return answer
+        truth = answer.result()
+        return with_outputs(truth, truth.outputs[:, ::-1])
+
+
+def _assert_same(survey: LaboratorySurvey, whole: Document, resumed: Document) -> None:
+    """Assert that a survey that was gone on with says what one that nothing stopped says."""
+    assert survey.host("whole") == survey.host("cut")
+    assert survey.device("whole") == survey.device("cut")
+    assert resumed["stopped_by"] is None
+    assert untimed(whole) == untimed(resumed)
