@@ -1,0 +1,157 @@
+"""Charts of a survey: rates, accuracy and distance of each arm against severity."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from matplotlib.ticker import MaxNLocator, PercentFormatter
+
+from edgeflare.report.html.chart import Chart, finish, new_panel
+from edgeflare.report.html.svg import COLOURS, page_style
+from edgeflare.survey.rates.rate_words import percent
+from edgeflare.survey.shown.survey_tables import slice_table
+from edgeflare.survey.shown.survey_words import rate_key
+from edgeflare.untrusted_text import for_html
+
+APART = 0.08
+"""How far lines stand apart along the axis, so that their intervals do not lie on one another."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line of a chart.
+
+    Attributes:
+        name: in the legend.
+        colour: a key of `COLOURS`.
+        marker, dashes: what tells it apart where colours don't.
+        values: a figure for each severity, with low and high where it has an interval; None where
+            there is none.
+
+    """
+
+    name: str
+    colour: str
+    marker: str
+    dashes: str
+    values: Sequence[Mapping[str, float] | None]
+
+
+def severity_charts(document: Mapping[str, Any]) -> tuple[Chart, ...]:
+    """Draw the charts of a survey; none where only one severity or none was surveyed.
+
+    Args:
+        document: as `read_survey` returns it.
+
+    """
+    severities = document["by_severity"]["slices"]
+    if not severities:
+        return ()
+    slices = [document["unchanged"], *severities]
+    with page_style():
+        charts = (_rates(document, slices), _accuracy(document, slices), _far(document, slices))
+        return tuple(one for one in charts if one is not None)
+
+
+def _rates(document: Mapping[str, Any], slices: Sequence[Mapping[str, Any]]) -> Chart:
+    lines = [
+        _Line("device", "ink", "o", "-", [one["deviation"] for one in slices]),
+        _Line("by compression", "compression", "D", "--", _exact(slices, "compression")),
+        _Line("by kernels", "kernel", "^", ":", [one["kernel"] for one in slices]),
+    ]
+    key = rate_key(document)
+    first, last = slices[0][key]["estimate"], slices[-1][key]["estimate"]
+    words = (
+        f"From {percent(first)} of the unchanged inputs to {percent(last)} under"
+        f" {slices[-1]['name']}."
+    )
+    return _chart(document, "Deviations against severity", words, slices, lines, "deviating")
+
+
+def _accuracy(document: Mapping[str, Any], slices: Sequence[Mapping[str, Any]]) -> Chart | None:
+    given = [one["accuracy"] for one in slices]
+    if not any(given):
+        return None
+
+    def host(arm: str) -> list[Mapping[str, float] | None]:
+        return [one and one[arm] and {"estimate": one[arm]["share"]} for one in given]
+
+    lines = [
+        _Line("original", "muted", "s", "-", host("original")),
+        _Line("twin", "compression", "D", "--", host("twin")),
+        _Line("device", "ink", "o", "-", [one and one["device"] for one in given]),
+    ]
+    device = [one["device"]["estimate"] for one in given if one]
+    words = f"The device is right on {percent(device[0])} to {percent(device[-1])}."
+    return _chart(document, "Accuracy against severity", words, slices, lines, "right")
+
+
+def _far(document: Mapping[str, Any], slices: Sequence[Mapping[str, Any]]) -> Chart | None:
+    given = [one["distance"] for one in slices]
+    if document["distance"] is None or not any(given):
+        return None
+    twin = [
+        None if one is None or one["twin"] is None else {"estimate": one["twin"]} for one in given
+    ]
+    lines = [
+        _Line("twin", "compression", "D", "--", twin),
+        _Line("device", "ink", "o", "-", [one and one["device"] for one in given]),
+    ]
+    noun = for_html(document["distance"])
+    words = f"The mean {noun} of the arms."
+    title = "Distance against severity"
+    return _chart(document, title, words, slices, lines, noun, shares=False)
+
+
+def _exact(slices: Sequence[Mapping[str, Any]], key: str) -> list[Mapping[str, float] | None]:
+    return [one[key] and {"estimate": one[key]["share"]} for one in slices]
+
+
+def _chart(
+    document: Mapping[str, Any],
+    title: str,
+    words: str,
+    slices: Sequence[Mapping[str, Any]],
+    lines: Sequence[_Line],
+    label: str,
+    *,
+    shares: bool = True,
+) -> Chart:
+    figure, panel = new_panel()
+    severities = [one["severity"] for one in slices]
+    drawn = [one for one in lines if any(one.values)]
+    for at, line in enumerate(drawn):
+        aside = APART * (at - (len(drawn) - 1) / 2)
+        _draw(panel, line, [severity + aside for severity in severities])
+    panel.set(xlabel="severity; 0: unchanged", ylabel=label, xticks=severities)
+    if shares:
+        panel.yaxis.set_major_formatter(PercentFormatter(1.0))
+    panel.yaxis.set_major_locator(MaxNLocator(6))
+    panel.set_ylim(bottom=0.0 if label == "deviating" else None)
+    panel.legend(fontsize=8, labelcolor=COLOURS["ink"], handlelength=2.4)
+    table = slice_table(document, title, slices)
+    rows = [tuple(row) for row in table.rows]
+    return finish(title, figure, words, tuple(table.header), rows)
+
+
+def _draw(panel: Any, line: _Line, places: Sequence[float]) -> None:
+    points = [(at, v) for at, v in zip(places, line.values, strict=True) if v is not None]
+    x, y = [at for at, _ in points], [v["estimate"] for _, v in points]
+    look = {
+        "color": COLOURS[line.colour],
+        "marker": line.marker,
+        "linestyle": line.dashes,
+        "label": line.name,
+        "linewidth": 1.6,
+        "markersize": 5,
+    }
+    if not all("low" in v for _, v in points):
+        panel.plot(x, y, **look)
+        return
+    spans = [
+        [max(0.0, v["estimate"] - v["low"]) for _, v in points],
+        [max(0.0, v["high"] - v["estimate"]) for _, v in points],
+    ]
+    panel.errorbar(x, y, yerr=spans, capsize=3, elinewidth=1.0, **look)

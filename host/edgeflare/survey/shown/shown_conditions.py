@@ -1,0 +1,47 @@
+"""Inputs of a pair under conditions, shown before anything is surveyed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+from edgeflare.campaign.plan_defaults import TWIN_KERNELS
+from edgeflare.conditions.condition_choice import ChosenCondition
+from edgeflare.errors import UserError
+from edgeflare.models.compressed_model import open_compressed
+from edgeflare.models.model_inputs import ModelInputs
+from edgeflare.models.pair import Pair
+from edgeflare.survey.shown.contact_sheet import write_contact_sheet
+
+SHOWN_INPUTS = 3
+"""Inputs on the contact sheet: the first ones."""
+
+
+def show_conditions(
+    path: Path, pair: Pair, chosen: Sequence[ChosenCondition], rng_seed: int
+) -> None:
+    """Write a contact sheet of a pair's first inputs under conditions; no model is run.
+
+    Args:
+        path: of the file, which ends with `.html`; one that is there is replaced.
+        pair: whose seeds are the inputs.
+        chosen: conditions, with their names and severities.
+        rng_seed: of the survey that would be run.
+
+    Raises:
+        UserError: the file cannot be written, there are no conditions, or the inputs do not fit.
+
+    """
+    if path.suffix.lower() != ".html":
+        raise UserError(f"--show {path}: expected the name of a file that ends with .html")
+    if not chosen:
+        raise UserError("--show has nothing to show without conditions: name some (--conditions)")
+    with closing(open_compressed(pair, TWIN_KERNELS)) as model:
+        inputs = ModelInputs(pair.interface, model.signature.inputs, str(pair.compressed))
+        seeds = inputs.load(pair.seeds, SHOWN_INPUTS)
+    shown = list(seeds.inputs[:SHOWN_INPUTS])
+    try:
+        write_contact_sheet(path, pair.interface.domain, shown, chosen, rng_seed)
+    except OSError as error:
+        raise UserError(f"--show {path} cannot be written: {error.strerror}") from None

@@ -1,0 +1,57 @@
+"""A survey as Markdown for the summary of a CI job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from edgeflare.report.markdown_summary import markdown_table
+from edgeflare.survey.gates.gate_state import HELD, NOT_HELD, UNDECIDED
+from edgeflare.survey.shown.rare_words import rare_sentences
+from edgeflare.survey.shown.survey_tables import FigureTable
+from edgeflare.survey.shown.survey_terminal import short_tables
+from edgeflare.survey.shown.survey_words import (
+    cut_off,
+    ending,
+    field_sentence,
+    headline,
+    release_sentence,
+)
+from edgeflare.untrusted_text import for_markdown
+
+_MARKS = {HELD: "✅", NOT_HELD: "❌", UNDECIDED: "⚠️"}
+
+
+def survey_summary(document: Mapping[str, Any]) -> str:
+    """Return a survey as Markdown (GitHub's flavour).
+
+    Args:
+        document: as `read_survey` returns it.
+
+    """
+    return "\n\n".join(_parts(document)) + "\n"
+
+
+def _parts(document: Mapping[str, Any]) -> Iterator[str]:
+    name = for_markdown(document["pair"]["name"])
+    yield f"## EdgeFlare survey: {name}"
+    yield f"{name} **{for_markdown(headline(document))}**."
+    yield for_markdown(field_sentence(document))
+    if cut_off(document):
+        yield f"> [!WARNING]\n> This is not the whole survey: it was {ending(document)}."
+    yield from (f"> [!WARNING]\n> {for_markdown(one)}" for one in document["warnings"])
+    for gate in document["gates"]:
+        said = for_markdown(f"{gate['gate']} is {gate['state']}: {gate['words']}")
+        yield f"{_MARKS[gate['state']]} Gate {said}"
+    yield from (_table(one) for one in short_tables(document) if one.rows)
+    if rare := rare_sentences(document):
+        yield "### Rare events"
+        yield for_markdown(" ".join(rare))
+    yield "### For the release notes"
+    yield for_markdown(release_sentence(document))
+
+
+def _table(one: FigureTable) -> str:
+    header = [for_markdown(cell) for cell in one.header]
+    rows = [[for_markdown(cell) for cell in row] for row in one.rows]
+    return f"### {for_markdown(one.title)}\n\n{markdown_table(header, rows)}"

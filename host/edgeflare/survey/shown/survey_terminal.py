@@ -1,0 +1,111 @@
+"""A survey on the terminal: the rate first, then gates, and where it is worst."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, Group, JustifyMethod, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from edgeflare.report.entry_names import class_name
+from edgeflare.survey.gates.gate_state import HELD
+from edgeflare.survey.shown.rare_words import rare_sentences
+from edgeflare.survey.shown.survey_tables import (
+    FigureTable,
+    baseline_table,
+    group_tables,
+    slice_table,
+    worst_first,
+)
+from edgeflare.survey.shown.survey_words import ending, field_sentence, headline, release_sentence
+from edgeflare.untrusted_text import printable
+
+WORST = 10
+"""Conditions, classes and pairs of groups that a table lists."""
+
+WIDE = ("with ties", "by compression", "original right", "twin right", "device right", "items")
+"""Columns that the page has and the terminal has no room for."""
+
+
+def print_survey(console: Console, document: Mapping[str, Any], where: str) -> None:
+    """Print a survey.
+
+    Args:
+        console: where to.
+        document: as `read_survey` returns it.
+        where: the run directory, as the user knows it.
+
+    """
+    name = document["pair"]["name"]
+    parts: list[RenderableType] = [Text(printable(f"{name} {headline(document)}"), style="bold")]
+    parts.append(Text(printable(field_sentence(document))))
+    if ending(document):
+        parts.append(Text(printable(f"Ended: {ending(document)}."), style="dim"))
+    parts += [Text(printable(one)) for one in gate_lines(document)]
+    parts += [Text(f"warning: {printable(one)}", style="yellow") for one in document["warnings"]]
+    parts += [_table(one) for one in short_tables(document, WIDE) if one.rows]
+    rare = " ".join(rare_sentences(document))
+    parts += [Text(printable(f"Rare events: {rare}"))] if rare else []
+    parts += [
+        Text("For the release notes:", style="dim"),
+        Text(printable(release_sentence(document))),
+        Text(f"Everything is in {where}; see it: edgeflare report {where} --html", style="dim"),
+    ]
+    console.print(Group(*parts))
+
+
+def gate_lines(document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what became of each gate, in a sentence."""
+    for gate in document["gates"]:
+        mark = "✔" if gate["state"] == HELD else "✖"
+        yield f"{mark} gate {gate['gate']} is {gate['state']}: {gate['words']}"
+
+
+def short_tables(document: Mapping[str, Any], left_out: Collection[str] = ()) -> list[FigureTable]:
+    """Return the tables of a survey, of those with many rows the worst.
+
+    Args:
+        document: as `read_survey` returns it.
+        left_out: names of columns for which there is no room.
+
+    """
+
+    def table(title: str, slices: Sequence[Mapping[str, Any]]) -> FigureTable:
+        return slice_table(document, title, slices, left_out)
+
+    conditions = worst_first(document, document["by_condition"]["slices"])
+    shown = conditions[:WORST]
+    rest = f", the worst {WORST} of {len(conditions)}" if len(conditions) > WORST else ""
+    return [
+        table("Inputs", _whole(document)),
+        table(f"Conditions{rest}", shown),
+        table("Severities", document["by_severity"]["slices"]),
+        table("Groups", document["by_group"]["slices"]),
+        *group_tables(document, WORST),
+        *baseline_table(document),
+        table("Classes, the worst", _worst_classes(document)),
+    ]
+
+
+def _whole(document: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    unchanged, overall = document["unchanged"], document["overall"]
+    return [overall, unchanged] if document["by_condition"]["slices"] else [unchanged]
+
+
+def _worst_classes(document: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    classes = worst_first(document, document["by_class"]["slices"])[:WORST]
+    return [{**one, "name": class_name(document["classes"], one["label"])} for one in classes]
+
+
+def _table(one: FigureTable) -> Table:
+    title = Text(printable(one.title), style="bold")
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    for at, name in enumerate(one.header):
+        justify: JustifyMethod = "left" if at == 0 else "right"
+        table.add_column(Text(printable(name)), justify=justify, overflow="fold")
+    for row in one.rows:
+        table.add_row(*(Text(printable(cell)) for cell in row))
+    return table

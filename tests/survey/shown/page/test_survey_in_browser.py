@@ -1,0 +1,81 @@
+"""The page of a survey in a real browser: wide and narrow, light and dark, without a request."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from selenium.webdriver.common.by import By
+
+from browsing import browser
+from edgeflare.run.load_document import load_document
+from edgeflare.survey.record.survey_file import read_survey
+from edgeflare.survey.shown.page.survey_page import render_survey
+from surveyed_runs import surveyed_run
+
+__all__ = ["browser"]
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+READABLE = 4.5
+"""The contrast of text that WCAG asks for, level AA."""
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = surveyed_run(tmp_path_factory.mktemp("survey") / "run")
+    text = render_survey(read_survey(directory), directory, load_document(directory))
+    file = directory.path / "survey.html"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (360, True)], ids=["light", "dark"])
+def test_it_is_readable_and_asks_for_nothing(
+    browser: Any, page: Path, width: int, dark: bool
+) -> None:
+    browser.open(page, width=width, dark=dark)
+    browser.run("scrollTo({top: document.body.scrollHeight, behavior: 'instant'})")
+    assert browser.logged("browser") == []
+    events = [json.loads(entry["message"])["message"] for entry in browser.logged("performance")]
+    asked = {
+        event["params"]["request"]["url"]
+        for event in events
+        if event["method"] == "Network.requestWillBeSent"
+    }
+    assert {address for address in asked if not address.startswith("data:")} == {page.as_uri()}
+    assert browser.run("return document.documentElement.scrollWidth <= innerWidth")
+    assert {kind: one for kind, one in browser.contrasts().items() if one < READABLE} == {}
+
+
+def test_inputs_and_charts_are_drawn(browser: Any, page: Path) -> None:
+    browser.open(page)
+    drawn = browser.drawn_images()
+    assert len(drawn) == 3 * 3 + 1
+    assert all(opaque == 1.0 and colours > 5 for _, opaque, colours in drawn)
+    charts = browser.driver.find_elements(By.CSS_SELECTOR, ".chart svg")
+    assert len(charts) == 2
+    for chart in charts:
+        assert chart.size["width"] > 300
+        assert "device" in {one.text for one in chart.find_elements(By.TAG_NAME, "text")}
+
+
+def test_higher_rates_are_shaded_more(browser: Any, page: Path) -> None:
+    browser.open(page)
+    shaded = browser.run(
+        "return [...document.querySelectorAll('td.heat')].map((cell) =>"
+        " [parseFloat(cell.innerText), getComputedStyle(cell).backgroundColor])"
+    )
+    by_rate = [float(colour.rpartition("/")[2].rstrip(") ")) for _, colour in sorted(shaded)]
+    assert by_rate == sorted(by_rate)
+    assert by_rate[-1] > by_rate[0]
+
+
+def test_wide_tables_are_scrolled_by_keys(browser: Any, page: Path) -> None:
+    browser.open(page, width=360)
+    table = browser.driver.find_element(By.CSS_SELECTOR, "#heat div.wide")
+    browser.run("arguments[0].focus()", table)
+    assert browser.driver.switch_to.active_element == table
+    assert browser.run("return arguments[0].scrollWidth > arguments[0].clientWidth", table)

@@ -1,0 +1,54 @@
+"""Tests of edgeflare.survey.shown.survey_csv."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+
+from constructed_surveys import (
+    constructed_document,
+    constructed_facts,
+    drawn_sample,
+    with_distances,
+    without_original,
+)
+from edgeflare.survey.shown.survey_csv import COLUMNS, survey_csv
+
+
+def test_each_slice_is_a_row_with_its_figures() -> None:
+    facts = constructed_facts()
+    document = constructed_document(facts, drawn_sample(facts, 0.3))
+    rows = list(csv.DictReader(io.StringIO(survey_csv(document))))
+    assert len(rows) == 2 + 2 + 3 + 7 + 4 + 2
+    assert tuple(rows[0]) == COLUMNS
+    overall = document["overall"]
+    assert rows[0]["table"] == "overall"
+    assert float(rows[0]["deviation"]) == overall["deviation"]["estimate"]
+    assert float(rows[0]["kernel_high"]) == overall["kernel"]["high"]
+    assert int(rows[0]["failed_seen"]) == overall["failed"]["seen"]
+    assert float(rows[0]["accuracy_drop_low"]) == overall["accuracy"]["drop"]["low"]
+    assert float(rows[0]["compression"]) == overall["compression"]["share"]
+    cells = [row for row in rows if row["table"] == "by_cell"]
+    assert [(row["condition"], row["severity"]) for row in cells[:3]] == [
+        ("unchanged", "0"), ("fog", "1"), ("fog", "3"),
+    ]  # fmt: skip
+    assert {float(row["confidence"]) for row in cells} == {document["by_cell"]["confidence"]}
+    assert [row["class"] for row in rows if row["table"] == "by_class"] == document["classes"]
+
+
+def test_what_is_null_stays_empty() -> None:
+    facts = with_distances(without_original(constructed_facts()))
+    first = next(csv.DictReader(io.StringIO(survey_csv(constructed_document(facts)))))
+    empty = ("deviation", "deviation_low", "deviation_seen", "compression", "labelled")
+    assert {first[name] for name in (*empty, "device_accuracy", "twin_distance")} == {""}
+    assert float(first["device_distance"]) > 0
+
+
+@pytest.mark.parametrize("name", ["=cmd()", "+1"])
+def test_no_name_is_a_formula(name: str) -> None:
+    document = constructed_document(constructed_facts(conditions=(name,), groups=(name, "b")))
+    rows = list(csv.reader(io.StringIO(survey_csv(document))))
+    assert any(cell == f"'{name}" for row in rows for cell in row)
+    assert not any(cell.startswith(("=", "+")) for row in rows for cell in row)

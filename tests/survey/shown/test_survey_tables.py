@@ -1,0 +1,108 @@
+"""Tests of edgeflare.survey.shown.survey_tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from constructed_surveys import (
+    about_survey,
+    as_asked,
+    constructed_baseline,
+    constructed_document,
+    constructed_facts,
+    drawn_sample,
+    with_distances,
+    without_original,
+)
+from edgeflare.survey.rates.rate_words import interval, percent, points
+from edgeflare.survey.shown.survey_tables import (
+    baseline_table,
+    group_tables,
+    slice_table,
+    worst_first,
+)
+from edgeflare.survey.survey_document import survey_document
+
+
+def test_a_slice_has_its_rates_in_its_row() -> None:
+    document = constructed_document()
+    one = document["overall"]
+    table = slice_table(document, "All", [one])
+    row = dict(zip(table.header, table.rows[0], strict=True))
+    assert row == {
+        "": "over all",
+        "deviates": interval(one["deviation"]),
+        "with ties": interval(one["deviation_with_ties"]),
+        "by kernels": interval(one["kernel"]),
+        "by compression": percent(one["compression"]["share"]),
+        "failed": interval(one["failed"]),
+        "original right": percent(one["accuracy"]["original"]["share"]),
+        "twin right": percent(one["accuracy"]["twin"]["share"]),
+        "device right": interval(one["accuracy"]["device"]),
+        "drop, points": points(one["accuracy"]["drop"]),
+        "items": "360",
+        "asked": "360",
+    }
+
+
+def test_columns_that_say_nothing_are_left_out() -> None:
+    document = constructed_document(with_distances(without_original(constructed_facts())))
+    one = document["overall"]
+    one["failed"]["seen"] = 0
+    table = slice_table(document, "All", [one], left_out=("items",))
+    assert tuple(table.header) == (
+        "", "with ties", "by kernels", "mean IoU to the device", "asked",
+    )  # fmt: skip
+    assert slice_table(document, "None", []).rows == []
+
+
+def test_the_worst_slices_come_first() -> None:
+    document = constructed_document()
+    found = worst_first(document, document["by_cell"]["slices"])
+    rates = [one["deviation"]["estimate"] for one in found]
+    assert rates == sorted(rates, reverse=True)
+
+
+def test_groups_are_compared_by_rates_and_by_decisions() -> None:
+    facts = constructed_facts(groups=("a", "b", "c", "d"))
+    sample = drawn_sample(facts, 0.3)
+    document = constructed_document(facts, sample)
+    rates, decisions = group_tables(document)
+    assert len(rates.rows) == len(decisions.rows) == 6
+    pairs = {f"{one['one']} − {one['other']}": one for one in document["groups"]["pairs"]}
+    for name, deviation, drop in rates.rows:
+        assert deviation == points(pairs[name]["deviation"])
+        assert drop == points(pairs[name]["accuracy_drop"])
+    for row in decisions.rows:
+        cells = dict(zip(decisions.header, row, strict=True))
+        gap = pairs[row[0]]["odds"]["device"]
+        named = document["classes"][gap["label"]]
+        assert cells["equal odds, device"] == f"{interval(gap)} of {named}"
+        exact = pairs[row[0]]["parity"]["twin"]
+        assert cells["parity, twin"].startswith(f"{percent(exact['estimate'])} of ")
+    short, _ = group_tables(document, 2)
+    assert short.title == "Differences between groups, the largest 2 of 6"
+    assert [list(row) for row in short.rows] == [list(row) for row in rates.rows[:2]]
+
+
+def test_groups_and_baseline_are_absent_where_nothing_was_asked() -> None:
+    document: dict[str, Any] = constructed_document(constructed_facts(groups=()))
+    assert group_tables(document) == baseline_table(document) == []
+
+
+def test_a_baseline_has_a_row_over_all_and_one_for_each_condition() -> None:
+    facts = constructed_facts()
+    sample = drawn_sample(facts, 0.3)
+    baseline = constructed_baseline(constructed_facts(rng_seed=1))
+    document = survey_document(as_asked(facts, sample), sample, about_survey(), baseline)
+    document["baseline"]["run"] = "/secret/place/before"
+    (table,) = baseline_table(document)
+    assert table.title == "Against before"
+    assert [row[0] for row in table.rows] == ["over all", "fog", "dark"]
+    found = document["baseline"]["overall"]
+    assert table.rows[0][1:5] == (
+        points(found["difference"]),
+        f"{found['both']:,}",
+        f"{found['only_now']:,}",
+        f"{found['only_before']:,}",
+    )

@@ -1,0 +1,77 @@
+"""Tests of edgeflare.survey.shown.survey_terminal."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from rich.console import Console
+
+from constructed_surveys import CONDITIONS, constructed_document, constructed_facts
+from edgeflare.survey.shown.survey_terminal import WORST, print_survey, short_tables
+from edgeflare.survey.shown.survey_words import field_sentence, headline, release_sentence
+
+
+def printed(document: dict[str, Any], width: int = 200) -> str:
+    text = io.StringIO()
+    print_survey(Console(file=text, width=width), document, "runs/survey")
+    return text.getvalue()
+
+
+def test_the_headline_is_first_and_gates_follow_with_words() -> None:
+    document = constructed_document()
+    first, field, second, *lines = printed(document).splitlines()
+    assert first.rstrip() == f"sneakers {headline(document)}"
+    assert field.rstrip() == field_sentence(document)
+    assert second.rstrip() == "Ended: the precision asked for was reached."
+    assert lines[0].rstrip() == "✖ gate rate<0.01 is not held: the rate is above 1 %"
+    assert lines[1].rstrip() == "✔ gate rate<0.9 under fog is held: the rate is below 90 %"
+    assert lines[2].rstrip() == "warning: the pair's seeds are surveyed"
+
+
+def test_all_of_it_is_said() -> None:
+    document = constructed_document()
+    said = printed(document)
+    for name in ("Inputs", "unchanged", *CONDITIONS, "severity 3", "young", "old − young", "bee"):
+        assert name in said
+    assert release_sentence(document) in " ".join(said.split())
+    assert "edgeflare report runs/survey --html" in said
+
+
+def test_of_many_conditions_the_worst_are_listed() -> None:
+    names = tuple(f"condition-{n}" for n in range(14))
+    document = constructed_document(constructed_facts(conditions=names, severities=(2,)))
+    (table,) = [one for one in short_tables(document) if one.title.startswith("Conditions")]
+    assert table.title == "Conditions, the worst 10 of 14"
+    rates = {
+        one["name"]: one["deviation"]["estimate"] for one in document["by_condition"]["slices"]
+    }
+    shown = [row[0] for row in table.rows]
+    assert len(shown) == WORST
+    assert min(rates[name] for name in shown) >= max(
+        rate for name, rate in rates.items() if name not in shown
+    )
+
+
+def test_nothing_but_unchanged_inputs_is_one_row() -> None:
+    document = constructed_document(constructed_facts(conditions=(), groups=()), gates=[])
+    titles = [one.title for one in short_tables(document) if one.rows]
+    assert titles == ["Inputs", "Classes, the worst"]
+    assert "over all" not in printed(document)
+
+
+def test_names_from_outside_obey_nobody() -> None:
+    hostile = "[red]x[/red]\x1b[31m"
+    document = constructed_document(constructed_facts(conditions=(hostile,), groups=(hostile, "b")))
+    document["pair"]["name"] = document["warnings"][0] = hostile
+    document["baseline"] = {
+        "run": hostile,
+        "overall": {
+            "condition": None, "both": 1, "only_now": 0, "only_before": 0, "p": 1, "p_corrected": 1,
+            "difference": {"estimate": 0, "low": 0, "high": 0},
+        },
+        "by_condition": [],
+    }  # fmt: skip
+    said = printed(document, 300)
+    assert "\x1b" not in said
+    assert said.count("[red]x[/red]\\x1b[31m") >= 5
