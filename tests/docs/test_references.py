@@ -92,7 +92,9 @@ def test_every_option_about_the_pair_has_its_key_beside_it() -> None:
         row = re.search(rf"^\| `{field.name}` \| (.*?) ?\|", page, re.MULTILINE)
         assert row is not None, field.name
         option = f"--{field.name}"
-        another = field.name == "device"  # the option says which device, the key what is run there
+        # The options say which device is asked and what is surveyed; the keys what is run there,
+        # and what inputs are.
+        another = field.name in ("device", "inputs")
         if option in _options(get_command(app)) and not another:
             assert row[1] == f"`{option}`"
         else:
@@ -131,6 +133,13 @@ def test_every_key_of_a_run_is_told() -> None:
 def test_every_value_that_a_run_may_take_is_told() -> None:
     schema = json.loads((ROOT / "host/edgeflare/run/run.schema.json").read_text())
     assert set(_choices(schema)) <= words("run.md")
+
+
+def test_every_key_of_a_survey_is_told() -> None:
+    schema = json.loads((ROOT / "host/edgeflare/survey/record/survey.schema.json").read_text())
+    keys = set(_keys(schema))
+    assert len(keys) > 60
+    assert keys <= words("survey.md")
 
 
 def test_every_key_of_a_ranking_is_told() -> None:

@@ -16,6 +16,8 @@ _RICH_MARKUP: Final = "markdown"
 
 _COMMANDS: Final = {
     "search": "Find the inputs on which a compressed model on its device decides differently.",
+    "survey": "Estimate how often a compressed model on its device decides differently in the "
+    "field.",
     "explain": "Say why findings deviate, and where in the network it begins.",
     "replay": "Try what a run found again: on another device or firmware, or with a new compressed "
     "model.",
@@ -27,8 +29,7 @@ _COMMANDS: Final = {
     "better.",
     "repair": "Make a compressed model decide as its original does, as far as that can be done.",
     "bench": "Run strategies on pairs with several run seeds, and print them side by side.",
-    "report": "Show what a run found, also one that was cut off before its end, or what a repair "
-    "did.",
+    "report": "Show what a run or a survey found, also one that was cut off, or what a repair did.",
     "strategies": "List the search strategies that are installed, or show one of them with its "
     "parameters.",
     "doctor": "Say what this machine has, what it lacks, and the command that installs it.",
@@ -68,9 +69,9 @@ app = typer.Typer(
         "Find the inputs on which a compressed neural network, on the device that it was "
         "compressed for, decides differently from its original.\n\n"
         "Exit codes of all commands: 0 done, and nothing deviates beyond what is allowed; "
-        "1 something does (`search` and `replay` only); 2 the command has to be corrected, and one "
-        "line says how; 3 a device, a process or a disk failed; 130 Ctrl-C. What is complete "
-        "stays after 3 and 130, and the last line says how to go on."
+        "1 something does (`search` and `replay`), or a gate is not held (`survey`); 2 the command "
+        "has to be corrected, and one line says how; 3 a device, a process or a disk failed; 130 "
+        "Ctrl-C. What is complete stays after 3 and 130, and the last line says how to go on."
     ),
     no_args_is_help=True,
     rich_markup_mode=_RICH_MARKUP,

@@ -24,6 +24,7 @@ from rich.progress import (
 
 from edgeflare.campaign.observer import Progress
 from edgeflare.cli.time_left import TimeLeft
+from edgeflare.survey.phases.survey_observer import DeviceProgress
 
 LINE_SECONDS: Final = 5.0
 """Between two plain lines: often enough to see that it lives, seldom enough for a log."""
@@ -46,6 +47,7 @@ class ProgressDisplay(ABC):
     def __init__(self, console: Console) -> None:
         self._console = console
         self._left: defaultdict[str, TimeLeft] = defaultdict(TimeLeft)
+        self._rate = ""
 
     def warned(self, line: str) -> None:
         """Show a warning."""
@@ -76,6 +78,22 @@ class ProgressDisplay(ABC):
     def verified(self, done: int, total: int) -> None:
         """Show how many evaluations have been repeated."""
         self.worked("verify", done, total)
+
+    def judged(self, done: int, total: int) -> None:
+        """Show how many items of a survey the host has answered."""
+        self.worked("host", done, total)
+
+    def asked(self, progress: DeviceProgress) -> None:
+        """Show how far the device's part of a survey is, and how well the rate is known."""
+        if progress.estimate is not None and progress.half_width is not None:
+            self._rate = f"{progress.estimate:.2%} ± {progress.half_width:.2%}"
+            if progress.aim is not None:
+                self._rate += f", ± {progress.aim:.2%} aimed for"
+        self._show("device", progress.asked, progress.most, self._rate)
+
+    def repeated(self, done: int, total: int) -> None:
+        """Show how many times the rate of a rare event was estimated."""
+        self.worked("rare events", done, total)
 
     def explained(self, done: int, total: int) -> None:
         """Show how many findings have been explained."""

@@ -1,4 +1,4 @@
-"""`edgeflare report`: show what a run found or a repair did, and write it down for others."""
+"""`edgeflare report`: show what a run or survey found or a repair did, and write it for others."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ from edgeflare.report.run_terminal import print_run
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory, write_atomically
 from edgeflare.run.run_document import RunDocument, to_json
+from edgeflare.survey.record.survey_file import DOCUMENT
 
 Run = Annotated[
     Path,
     typer.Argument(
         metavar="RUN",
-        help="A run directory, or the folder of a repair.",
+        help="A run directory, also that of a survey, or the folder of a repair.",
         autocompletion=complete_run,
     ),
 ]
@@ -35,11 +36,24 @@ Html = Annotated[
     bool,
     typer.Option(
         "--html",
-        help="Write RUN/report.html, one file to look at and pass on; of a repair repair.html.",
+        help="Write RUN/report.html, one file to look at and pass on; of a repair repair.html, of a"
+        " survey survey.html.",
     ),
 ]
-JUnit = Annotated[bool, typer.Option("--junit", help="Write RUN/junit.xml, a test case each seed.")]
-Csv = Annotated[bool, typer.Option("--csv", help="Write RUN/findings.csv, an entry each row.")]
+JUnit = Annotated[
+    bool,
+    typer.Option(
+        "--junit",
+        help="Write RUN/junit.xml, a test case each seed; of a survey each gate and condition.",
+    ),
+]
+Csv = Annotated[
+    bool,
+    typer.Option(
+        "--csv",
+        help="Write RUN/findings.csv, an entry each row; of a survey survey.csv, its rates.",
+    ),
+]
 Summary = Annotated[
     bool, typer.Option("--summary", help="Write RUN/summary.md, for the page of a CI job.")
 ]
@@ -49,7 +63,7 @@ AsJson = Annotated[
     typer.Option(
         "--json",
         help="Print what run.json holds, of a run that was cut off from its journal; of a repair"
-        " what repair.json holds.",
+        " what repair.json holds, of a survey survey.json.",
     ),
 ]
 
@@ -63,7 +77,7 @@ def report(
     as_json: AsJson = False,
     _quiet: Quiet = False,
 ) -> None:
-    """Show what a run found, also one that was cut off before its end, or what a repair did.
+    """Show what a run or a survey found, also one that was cut off, or what a repair did.
 
     With a switch, files are written instead. `--html` needs the extra `report`. `--json` prints the
     document itself.
@@ -91,16 +105,28 @@ def report(
         _write(run / file, data)
 
 
+SURVEYED = "survey"
+"""The strategy in the document of a run by which a survey is known that was cut off."""
+
+
 def _reported(directory: RunDirectory) -> Reported:
-    if not holds_repair(directory):
-        return _run(directory)
-    from edgeflare.cli.reported_repair import reported_repair  # noqa: PLC0415 - loads all of repair
+    if (directory.path / DOCUMENT).is_file():
+        return _survey(directory)
+    if holds_repair(directory):
+        from edgeflare.cli.reported_repair import reported_repair  # noqa: PLC0415 - as below
 
-    return reported_repair(directory)
-
-
-def _run(directory: RunDirectory) -> Reported:
+        return reported_repair(directory)
     document = load_document(directory)
+    return _survey(directory) if document.strategy == SURVEYED else _run(directory, document)
+
+
+def _survey(directory: RunDirectory) -> Reported:
+    from edgeflare.cli.reported_survey import reported_survey  # noqa: PLC0415 - loads all of a room
+
+    return reported_survey(directory)
+
+
+def _run(directory: RunDirectory, document: RunDocument) -> Reported:
     return Reported(
         lambda: to_json(document),
         lambda console: print_run(console, document, str(directory.path)),

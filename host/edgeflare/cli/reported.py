@@ -1,4 +1,4 @@
-"""What `edgeflare report` shows and writes, of a run or of a repair."""
+"""What `edgeflare report` shows and writes, of a run, a survey or a repair."""
 
 from __future__ import annotations
 

@@ -1,0 +1,205 @@
+"""`edgeflare survey`: how often a compressed model deviates in the field."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rich.markup import escape
+
+from edgeflare.cli import pair_options, run_options, search_options, survey_options
+from edgeflare.cli.console import Console
+from edgeflare.cli.failures_reported import failures_reported
+from edgeflare.cli.interruptible import INTERRUPTED, interruptible
+from edgeflare.cli.option_groups import with_option_groups
+from edgeflare.cli.progress import observe
+from edgeflare.cli.quiet import Quiet, result
+from edgeflare.conditions.condition_choice import chosen_conditions, read_severities
+from edgeflare.devices.profile_lookup import find_profiles
+from edgeflare.errors import UserError
+from edgeflare.models.ensemble_choice import read_ensemble
+from edgeflare.models.pair import load_pair
+from edgeflare.run.run_document import RunDocument
+from edgeflare.survey.baseline_run import load_baseline
+from edgeflare.survey.gates.gate_state import HELD
+from edgeflare.survey.opened_survey import open_survey
+from edgeflare.survey.record.survey_file import DOCUMENT
+from edgeflare.survey.shown.shown_conditions import show_conditions
+from edgeflare.survey.shown.survey_terminal import print_survey
+from edgeflare.survey.survey_look import look_at
+from edgeflare.survey.survey_run import (
+    Survey,
+    begin_survey,
+    resume_survey,
+    run_survey,
+    survey_run_plan,
+)
+from edgeflare.trust.asking import decided_by_user
+from edgeflare.untrusted_text import printable
+
+
+@with_option_groups
+def survey(
+    pair: survey_options.PairFolder = None,
+    original: pair_options.Original = None,
+    compressed: pair_options.Compressed = None,
+    *,
+    preprocessing: pair_options.Preprocessing,
+    device: search_options.Devices = ["emulated-builtin"],  # noqa: B006 - never changed
+    inputs: survey_options.Inputs = None,
+    limit: survey_options.Limit = None,
+    conditions: survey_options.Conditions = None,
+    severities: survey_options.Severities = "1-5",
+    groups: survey_options.Groups = None,
+    show: survey_options.Show = None,
+    ends: survey_options.SurveyEnds,
+    baseline: survey_options.Baseline = None,
+    ensemble: survey_options.Ensemble = None,
+    rng_seed: survey_options.RngSeed = 0,
+    folder: run_options.RunFolder,
+    dry_run: run_options.DryRun = False,
+    trust: run_options.Trust = False,
+    _quiet: Quiet = False,
+) -> int:
+    """Estimate how often a compressed model on its device decides differently in the field.
+
+    Original and twin answer all inputs under natural conditions on the host. The device answers a
+    sample, drawn where it may surprise, until the rate is known to the precision asked for:
+
+        edgeflare survey PAIR --device pixel --inputs test.npz
+        edgeflare survey PAIR --device pixel --inputs test.npz --conditions fog --severities 3
+        edgeflare survey PAIR --device pixel --inputs test.npz --gate 'rate<0.01'
+
+    Its run directory has survey.json with the rates. The deviating inputs are findings, which
+    `edgeflare explain`, `replay`, `export` and `repair` take.
+
+    Exit codes: 0 no gate was given, or all hold; 1 a gate does not hold, or is undecided; 2 the
+    command has to be corrected; 3 a device, a process or a disk failed; 130 Ctrl-C. After 3 and
+    130 the run directory is valid, and the same command with --resume goes on.
+    """
+    folder.require_one_way()
+    request = ends.request(groups, own_inputs=inputs is not None)
+    at = read_severities(severities)
+    decided = decided_by_user(trust)
+    profiles = find_profiles(device, decided)
+    kernels, elsewhere = read_ensemble(ensemble)
+    if pair is None and compressed is None:
+        raise UserError(
+            "name a pair: a folder that holds a pair.toml, or --compressed and --inputs"
+        )
+    if show is not None:
+        _require_show_alone(show, folder, dry_run=dry_run)
+    if pair is None and inputs is None:
+        raise UserError("a pair that is given by --compressed has no seeds: give --inputs")
+    given = preprocessing.settings(original, None if inputs is None else str(inputs), compressed)
+    loaded = load_pair(pair, given, decided)
+    chosen = chosen_conditions(loaded.interface.domain_name, conditions, at)
+    if show is not None:
+        show_conditions(show, loaded, chosen, rng_seed)
+        Console().print(str(show), markup=False, highlight=False, soft_wrap=True)
+        return 0
+    earlier = None if baseline is None else load_baseline(baseline)
+    request = replace(request, chosen=chosen, baseline=earlier)
+    names = tuple(profile.name for profile in profiles)
+    plan = survey_run_plan(loaded, names, rng_seed, limit, kernels, elsewhere)
+    path = folder.choose(f"{loaded.folder_name}-survey")
+    console = Console(stderr=True)
+    with ExitStack() as stack:
+        with console.status(
+            f"opening {escape(printable(loaded.name))} on {escape(', '.join(names))}"
+        ):
+            opened = open_survey(loaded, plan, request, profiles, stack)
+        if dry_run:
+            _print_look(opened, path)
+            return 0
+        document = _run(opened, folder, path, stack, console)
+    if document.stopped_by == "interrupt":
+        Console().print(
+            f"stopped by Ctrl-C before its end; the same command with --out {path} --resume goes"
+            " on",
+            markup=False,
+            soft_wrap=True,
+        )
+        return INTERRUPTED
+    surveyed = json.loads((path / DOCUMENT).read_bytes())
+    print_survey(Console(), surveyed, str(path))
+    result(path)
+    return _exit_code(surveyed)
+
+
+def _require_show_alone(show: Path, folder: run_options.RunFolder, *, dry_run: bool) -> None:
+    """Refuse --show where something else is asked too, or where its file is there already.
+
+    Raises:
+        UserError: it is so.
+
+    """
+    for option, given in (
+        ("--dry-run", dry_run),
+        ("--out", folder.out is not None),
+        ("--resume", folder.resume),
+    ):
+        if given:
+            raise UserError(f"--show writes a page and surveys nothing: leave out {option}")
+    if show.exists() and not folder.overwrite:
+        raise UserError(f"{show} is there already: replace it with --overwrite, or name another")
+
+
+def _run(
+    opened: Survey, folder: run_options.RunFolder, path: Path, stack: ExitStack, console: Console
+) -> RunDocument:
+    """Begin the survey, or go on with it, and run it."""
+    if folder.resume:
+        directory, journal = resume_survey(opened, path)
+    else:
+        directory, journal = begin_survey(opened, path, overwrite=folder.overwrite)
+    stack.callback(journal.close)
+    with (
+        failures_reported(directory),
+        observe(console) as observer,
+        interruptible("awaiting what was asked") as interrupt,
+    ):
+        return run_survey(
+            opened, journal, observer=observer, survey_observer=observer, interrupt=interrupt
+        )
+
+
+def _print_look(opened: Survey, path: Path) -> None:
+    """Print what the survey would do, and what that would take."""
+    look, plan = look_at(opened), opened.plan
+    notes = (*opened.opened.pair.notes, *opened.opened.seeds.notes)
+    cells = len(plan.cells) - 1
+    lines = [
+        f"{plan.inputs['count']:,} inputs, unchanged and in {cells} cells of condition and"
+        f" severity: {look.items:,} items, about {look.host_seconds:,.0f} s on the host",
+        f"at most {look.most_queries:,} device queries, about {look.device_seconds * 1e3:.3g} ms"
+        " each",
+    ]
+    if plan.precision is not None:
+        lines.append(
+            f"asked until the over-all rate is known to ±{plan.precision:g}: plain sampling needs"
+            f" {look.plain_queries:,} queries for that at a rate of 5 %, and this fewer the better"
+            " the twin foretells the device"
+        )
+    lines += [f"gate: {gate}" for gate in plan.gates]
+    if plan.rare_queries is not None:
+        lines.append(f"then rare events, about {plan.rare_queries:,} device queries more")
+    lines += [f"would write {path}; nothing was written"]
+    lines += [f"warning: {note}" for note in notes]
+    console = Console()
+    for line in lines:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _exit_code(document: Mapping[str, Any]) -> int:
+    """Return 1 where a gate does not hold or is undecided, and say so."""
+    failed = [gate for gate in document["gates"] if gate["state"] != HELD]
+    if not failed:
+        return 0
+    said = "; ".join(f"{gate['gate']} is {gate['state']}" for gate in failed)
+    Console().print(f"exit code 1: {said} (--gate)", markup=False, soft_wrap=True)
+    return 1

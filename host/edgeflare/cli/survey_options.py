@@ -1,0 +1,241 @@
+"""Command-line options of a survey: inputs, conditions, and when the device was asked enough."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from edgeflare.cli.option_values import require_finite
+from edgeflare.errors import UserError
+from edgeflare.run.json_file import MOST
+from edgeflare.survey.gates.survey_gate import parse_gate
+from edgeflare.survey.items.surveyed_inputs import GROUPS_FILE
+from edgeflare.survey.opened_survey import SurveyRequest
+from edgeflare.survey.record.survey_plan import (
+    CONFIDENCE,
+    FINDINGS,
+    PRECISION,
+    RARE_QUERIES,
+    default_precision,
+)
+
+_WHAT = "What is surveyed"
+_HOW_LONG = "How many device queries"
+_JUDGED = "What is judged"
+
+PairFolder = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="PAIR",
+        help="A folder that holds a pair.toml; or give --compressed, --inputs and --original.",
+    ),
+]
+Inputs = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="PATH",
+        help="The inputs: an .npz or a folder, as seeds are given, with labels where they are "
+        "known. They should be a sample of what the device will see. By default the pair's seeds, "
+        "which may have been selected.",
+        rich_help_panel=_WHAT,
+    ),
+]
+Limit = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Take the first N inputs. Of inputs that are sorted, as by class, these are no "
+        "sample: shuffle them before.",
+        rich_help_panel=_WHAT,
+    ),
+]
+Conditions = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAMES",
+        help="Sets and conditions, separated by commas (`edgeflare conditions` lists them): "
+        "common,camera or fog,jpeg; a FILE.toml; or none, for the inputs as they are.",
+        show_default="common",
+        rich_help_panel=_WHAT,
+    ),
+]
+Severities = Annotated[
+    str,
+    typer.Option(
+        metavar="N",
+        help="From 1, hardly noticed, to 5, severe: 1-5, 3 or 1,3,5.",
+        rich_help_panel=_WHAT,
+    ),
+]
+Groups = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Compare groups of inputs: an array of that name in the .npz, with a word or a whole "
+        f"number for each; of a folder a column of its {GROUPS_FILE}, beside the column name.",
+        rich_help_panel=_WHAT,
+    ),
+]
+Ensemble = Annotated[
+    str | None,
+    typer.Option(
+        metavar="KERNELS",
+        help="Kernel sets of the host, the twin's own first: xnnpack, builtin, reference; or "
+        "KERNELS@PYTHON for the runtime of another environment. The device is asked more often "
+        "where one of the others disagrees with the first. Default: xnnpack, no ensemble.",
+        rich_help_panel=_HOW_LONG,
+    ),
+]
+RngSeed = Annotated[
+    int,
+    typer.Option(
+        min=0,
+        max=MOST,  # every reader of JSON keeps it
+        metavar="N",
+        help="The run seed: same seed, same inputs under conditions, same questions.",
+        rich_help_panel=_WHAT,
+    ),
+]
+Precision = Annotated[
+    float | None,
+    typer.Option(
+        callback=require_finite,
+        min=1e-6,
+        max=0.5,
+        metavar="HALF",
+        help="Ask the device until the over-all rate is known to plus or minus HALF.",
+        show_default=f"{PRECISION:g}, unless another option ends the survey",
+        rich_help_panel=_HOW_LONG,
+    ),
+]
+DeviceQueries = Annotated[
+    int | None,
+    typer.Option(
+        min=1, metavar="N", help="Ask the device N times at most.", rich_help_panel=_HOW_LONG
+    ),
+]
+TimeLimit = Annotated[
+    float | None,
+    typer.Option(
+        callback=require_finite,
+        min=0.0,
+        metavar="SECONDS",
+        help="Ask the device for so long at most; the host answers all inputs before.",
+        rich_help_panel=_HOW_LONG,
+    ),
+]
+Confidence = Annotated[
+    float,
+    typer.Option(
+        callback=require_finite,
+        min=0.5,
+        max=0.9999,
+        metavar="SHARE",
+        help="Of all intervals and gates.",
+        rich_help_panel=_JUDGED,
+    ),
+]
+Gates = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--gate",
+        metavar="GATE",
+        help="What a release has to hold, such as 'rate<0.01', 'kernel-rate<0.01 under fog', "
+        "'accuracy-drop<0.005 under noise' or 'rate<0.02 for group NAME'; may be given several "
+        "times. The device is asked until all are decided; exit code 1 unless all hold.",
+        rich_help_panel=_JUDGED,
+    ),
+]
+Baseline = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="RUN",
+        help="An earlier survey of the same inputs and conditions: say what has changed since.",
+        rich_help_panel=_JUDGED,
+    ),
+]
+Findings = Annotated[
+    int,
+    typer.Option(
+        min=0,
+        metavar="N",
+        help="Deviating inputs that are stored and verified, for `edgeflare explain`, `replay`, "
+        "`export` and `repair`: at most one for each input.",
+        rich_help_panel=_JUDGED,
+    ),
+]
+Rare = Annotated[
+    bool,
+    typer.Option(
+        "--rare",
+        help="Estimate then how often deviations are that are too rare to be seen: by multilevel "
+        "splitting on the host, severities drawn from 1 to 5, whatever --severities says.",
+        rich_help_panel=_JUDGED,
+    ),
+]
+RareQueries = Annotated[
+    int | None,
+    typer.Option(
+        min=100,
+        metavar="N",
+        help="Ask the device about N times more for --rare.",
+        show_default=f"{RARE_QUERIES}",
+        rich_help_panel=_HOW_LONG,
+    ),
+]
+Show = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE.html",
+        help="Write a contact sheet of some inputs under the conditions, and survey nothing.",
+        rich_help_panel=_WHAT,
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyEnds:
+    """When the device was asked enough, and what is judged then."""
+
+    precision: Precision = None
+    device_queries: DeviceQueries = None
+    time_limit: TimeLimit = None
+    confidence: Confidence = CONFIDENCE
+    gate: Gates = None
+    findings: Findings = FINDINGS
+    rare: Rare = False
+    rare_queries: RareQueries = None
+
+    def request(self, groups: str | None, *, own_inputs: bool) -> SurveyRequest:
+        """Return what is asked of a survey, still without conditions.
+
+        Args:
+            groups: name of the column that says the group of each input, or None.
+            own_inputs: whether the inputs were named, and are not the pair's seeds.
+
+        Raises:
+            UserError: a gate is none, there is no time, or --rare is missing.
+
+        """
+        if self.time_limit == 0.0:
+            raise UserError("--time-limit 0: expected a number of seconds above 0")
+        if self.rare_queries is not None and not self.rare:
+            raise UserError(f"--rare-queries {self.rare_queries}: is of rare events; add --rare")
+        gates = tuple(map(parse_gate, self.gate or ()))
+        bounds = (self.device_queries, self.time_limit, *gates)
+        return SurveyRequest(
+            chosen=(),
+            precision=default_precision(self.precision, bounds),
+            device_queries=self.device_queries,
+            time_limit=self.time_limit,
+            confidence=self.confidence,
+            gates=gates,
+            findings=self.findings,
+            groups=groups,
+            own_inputs=own_inputs,
+            rare_queries=(self.rare_queries or RARE_QUERIES) if self.rare else None,
+        )

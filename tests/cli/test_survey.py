@@ -1,0 +1,210 @@
+"""`edgeflare survey` as a user calls it, on the example in sound."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from documents import Document
+from edgeflare.run.journal import Journal
+from edgeflare.run.run_directory import RunDirectory
+from interrupted_commands import started
+from laboratory import untimed
+
+ROOT = Path(__file__).parents[2]
+WORDS = ROOT / "examples" / "spoken_words"
+SURVEY = (
+    *("survey", str(WORDS), "--conditions", "noise", "--severities", "1,3"),
+    *("--device-queries", "400", "--findings", "4"),
+)
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def surveyed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
+    """A survey that came to its end, and what it said."""
+    folder = tmp_path_factory.mktemp("surveyed") / "run"
+    with started(*SURVEY, "--out", str(folder)) as process:
+        out, err = process.communicate(timeout=200)
+    assert process.returncode == 0, err
+    return folder, out
+
+
+def documents(folder: Path) -> tuple[Document, Document]:
+    """The documents of a run and of its survey, without times."""
+    run, survey = (json.loads((folder / f"{name}.json").read_bytes()) for name in ("run", "survey"))
+    return untimed(run), {key: value for key, value in survey.items() if key != "seconds"}
+
+
+def test_a_survey_says_the_rate_and_what_it_took(surveyed: tuple[Path, str]) -> None:
+    folder, out = surveyed
+    _, survey = documents(folder)
+    assert survey["asked"] == survey["device_queries"] == 400
+    assert survey["stopped_by"] == "device-queries"
+    assert survey["inputs"] == 100
+    assert survey["plan"]["severities"] == [1, 3]
+    rate = survey["overall"]["deviation"]
+    assert 0.0 < rate["low"] <= rate["estimate"] <= rate["high"] < 0.2
+    assert f"{100 * rate['estimate']:.2f} %" in out
+    assert "may have been selected" in survey["warnings"][0]
+
+
+def test_its_findings_are_those_of_a_run(surveyed: tuple[Path, str], call: Any) -> None:
+    folder, _ = surveyed
+    run, survey = documents(folder)
+    assert run["strategy"] == "survey"
+    assert len(survey["findings"]) == 4
+    named = {
+        (one["seed_id"], f"{one['condition']}:{one['severity']}") for one in survey["findings"]
+    }
+    assert named >= {(one["seed_id"], one["operators"][0]) for one in run["findings"]}
+    replayed = folder.parent / "replayed"
+    said = call("replay", folder, "--out", replayed)
+    assert said.code == 1
+    assert json.loads((replayed / "run.json").read_bytes())["totals"]["findings"] == len(
+        run["findings"]
+    )
+    explained = call("explain", folder, str(run["findings"][0]["seed_id"]))
+    assert explained.code == 0
+    exported = folder.parent / "finding.zip"
+    said = call("export", folder, str(run["findings"][0]["seed_id"]), "--out", exported)
+    assert (said.code, exported.is_file()) == (0, True)
+
+
+@pytest.mark.parametrize("written", [60_000, 130_000, 220_000])
+def test_a_killed_survey_goes_on_to_the_very_same_result(
+    written: int, surveyed: tuple[Path, str], tmp_path: Path, call: Any
+) -> None:
+    """Kill the command once it wrote so many of its some 430,000 bytes."""
+    folder = tmp_path / "run"
+    with started(*SURVEY, "--out", str(folder)) as process:
+        _await_bytes(folder / "run.db-wal", written)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    assert not (folder / "survey.json").exists()
+    said = call("report", folder)
+    assert said.code == 0 or "finish it with --resume" in said.complaint()
+    assert "at any distance" not in said.out
+    with started(*SURVEY, "--out", str(folder), "--resume") as process:
+        _, err = process.communicate(timeout=200)
+    assert process.returncode == 0, err
+    assert documents(folder) == documents(surveyed[0])
+
+
+def test_ctrl_c_leaves_a_survey_to_go_on_with(
+    surveyed: tuple[Path, str], tmp_path: Path, call: Any
+) -> None:
+    folder = tmp_path / "run"
+    with started(*SURVEY, "--out", str(folder)) as process:
+        _await_bytes(folder / "run.db-wal", 60_000)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=200)
+    assert process.returncode == 130
+    assert "--resume goes on" in out
+    assert json.loads((folder / "run.json").read_bytes())["stopped_by"] == "interrupt"
+    assert call(*SURVEY, "--out", folder, "--resume").code == 0
+    assert documents(folder) == documents(surveyed[0])
+
+
+def test_a_survey_that_ended_is_not_asked_again(surveyed: tuple[Path, str], call: Any) -> None:
+    before = documents(surveyed[0])
+    assert call(*SURVEY, "--out", surveyed[0], "--resume").code == 0
+    assert documents(surveyed[0]) == before
+
+
+@pytest.mark.parametrize(
+    ("gate", "code", "state"),
+    [("rate<0.9", 0, "held"), ("rate<0.001", 1, "not held"), ("rate<0.009", 1, "undecided")],
+)
+def test_a_gate_decides_the_exit_code(
+    gate: str, code: int, state: str, tmp_path: Path, call: Any
+) -> None:
+    short = (*SURVEY[:6], "--device-queries", "300", "--findings", "0")
+    said = call(*short, "--gate", gate, "--out", tmp_path / "run")
+    assert said.code == code
+    (outcome,) = json.loads((tmp_path / "run" / "survey.json").read_bytes())["gates"]
+    assert outcome["state"] == state
+    assert (f"exit code 1: {gate} is {state}" in said.out) == (code == 1)
+
+
+def test_what_a_journal_says_of_a_survey_is_what_was_written(tmp_path: Path, call: Any) -> None:
+    """Gates of a set too, whose conditions the journal knows."""
+    short = (*SURVEY[:6], "--device-queries", "300", "--findings", "2")
+    assert call(*short, "--gate", "rate<0.9 under noise", "--out", tmp_path / "run").code == 0
+    written = json.loads((tmp_path / "run" / "survey.json").read_bytes())
+    (tmp_path / "run" / "survey.json").unlink()
+    assert json.loads(call("report", tmp_path / "run", "--json").out) == written
+
+
+def test_a_dry_run_says_what_it_would_take(tmp_path: Path, call: Any) -> None:
+    said = call(*SURVEY, "--out", tmp_path / "run", "--dry-run")
+    assert said.code == 0
+    assert "at most 400 device queries" in said.out
+    assert "nothing was written" in said.out
+    assert not (tmp_path / "run").exists()
+
+
+def test_conditions_are_shown_without_a_survey(tmp_path: Path, call: Any) -> None:
+    sheet = tmp_path / "sheet.html"
+    said = call(*SURVEY, "--show", sheet)
+    assert (said.code, said.out.strip()) == (0, str(sheet))
+    assert "white-noise" in sheet.read_text(encoding="utf-8")
+    assert list(tmp_path.iterdir()) == [sheet]
+
+
+def test_groups_of_inputs_are_compared(tmp_path: Path, call: Any) -> None:
+    with np.load(WORDS / "seeds.npz") as arrays:
+        known: dict[str, Any] = {name: arrays[name] for name in arrays}
+    known["speaker"] = np.array(["high", "low"])[np.arange(len(known["labels"])) % 2]
+    np.savez(tmp_path / "inputs.npz", **known)
+    short = ("survey", WORDS, "--conditions", "white-noise", "--severities", "5")
+    inputs = ("--inputs", tmp_path / "inputs.npz", "--groups", "speaker", "--findings", "0")
+    said = call(*short, *inputs, "--gate", "rate<0.9 for group low", "--out", tmp_path / "run")
+    assert said.code == 0
+    _, survey = documents(tmp_path / "run")
+    assert "high" in json.dumps(survey["groups"])
+    assert survey["plan"]["groups"] == "speaker"
+    assert not [line for line in survey["warnings"] if "may have been selected" in line]
+
+
+def test_a_baseline_says_what_has_changed(
+    surveyed: tuple[Path, str], tmp_path: Path, call: Any
+) -> None:
+    other = (*SURVEY[:6], "--device", "emulated-xnnpack", "--findings", "0")
+    said = call(*other, "--out", tmp_path / "run", "--baseline", surveyed[0])
+    assert said.code == 0
+    _, survey = documents(tmp_path / "run")
+    overall, conditions = survey["baseline"]["overall"], survey["baseline"]["by_condition"]
+    (asked, now), (asked_before, before) = answers(tmp_path / "run"), answers(surveyed[0])
+    both = asked & asked_before
+    only_now, only_before = both & now - before, both & before - now
+    assert only_now | only_before  # the kernels of the two devices do differ somewhere
+    counts = {"both": len(both), "only_now": len(only_now), "only_before": len(only_before)}
+    assert {key: overall[key] for key in counts} == counts
+    for key, count in counts.items():
+        assert sum(one[key] for one in conditions) == count
+
+
+def answers(folder: Path) -> tuple[set[int], set[int]]:
+    """The changed items that the device was asked about, and those that deviate strictly."""
+    with closing(Journal.open(RunDirectory(folder).journal)) as journal:
+        rows = [row for row in journal.survey.device() if row.item >= 100]
+    deviating = {row.item for row in rows if row.deviates and not row.deviates_tied}
+    return {row.item for row in rows}, deviating
+
+
+def _await_bytes(journal: Path, count: int) -> None:
+    """Wait until a journal that is written ahead has so many bytes."""
+    deadline = time.monotonic() + 100
+    while not (journal.exists() and journal.stat().st_size > count):
+        assert time.monotonic() < deadline
+        time.sleep(0.005)

@@ -1,0 +1,144 @@
+"""`edgeflare survey --rare` as a user calls it, on the example, with a small budget."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from documents import Document
+from edgeflare.run.run_directory import RunDirectory
+from edgeflare.survey.record.survey_file import read_survey
+from edgeflare.survey.shown.rare_words import rare_sentences
+from interrupted_commands import started
+from small_pairs import write_score_pair
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
+PLAIN = (
+    *("survey", str(EXAMPLE), "--conditions", "contrast,brightness", "--severities", "1,5"),
+    *("--limit", "60", "--device-queries", "60", "--findings", "2"),
+)
+RARE = (*PLAIN, "--rare", "--rare-queries", "300")
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def surveyed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A survey that came to its end, and what it said."""
+    folder = tmp_path_factory.mktemp("surveyed") / "run"
+    with started(*RARE, "--out", str(folder)) as process:
+        out, err = process.communicate(timeout=200)
+    assert process.returncode == 0, err
+    assert "rare events 10/10" in err
+    return folder, out
+
+
+def survey_of(folder: Path) -> Document:
+    """The document of a survey without times, once it was held to its schema."""
+    document: Document = read_survey(RunDirectory(folder))
+    document["rare"] = document["rare"] and {**document["rare"], "seconds": None}
+    return {**document, "seconds": None}
+
+
+def test_what_was_found_is_written_and_said(surveyed: tuple[Path, str]) -> None:
+    folder, out = surveyed
+    document = survey_of(folder)
+    rare = document["rare"]
+    assert 0.0 < rare["low"] < rare["estimate"] < rare["high"] < rare["ceiling"] < 0.2
+    assert 0.0 < rare["unseen_share"] < 1.0
+    assert len(rare["repetitions"]) == 10
+    assert rare["thresholds"] == sorted(rare["thresholds"], reverse=True)
+    assert rare["host_queries"] > 10 * rare["device_queries"]
+    assert document["plan"]["rare_queries"] == 300
+    assert f"Rare events: {' '.join(rare_sentences(document))}" in " ".join(out.split())
+
+
+def test_the_survey_beside_it_is_as_without_it(
+    surveyed: tuple[Path, str], tmp_path: Path, call: Any
+) -> None:
+    with_it = survey_of(surveyed[0])
+    assert call(*PLAIN, "--out", tmp_path / "run").code == 0
+    plain = survey_of(tmp_path / "run")
+    assert plain["rare"] is None
+    assert plain["plan"].pop("rare_queries") is None
+    assert with_it["plan"].pop("rare_queries") == 300
+    assert plain == {**with_it, "rare": None}
+    assert plain["device_queries"] == 60
+
+
+def test_it_is_kept_and_not_asked_again(surveyed: tuple[Path, str], call: Any) -> None:
+    before = json.loads((surveyed[0] / "survey.json").read_bytes())["rare"]
+    said = call(*RARE, "--out", surveyed[0], "--resume")
+    assert said.code == 0
+    assert "rare events" not in said.err
+    assert json.loads((surveyed[0] / "survey.json").read_bytes())["rare"] == before
+
+
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGKILL, -9), (signal.SIGINT, 130)])
+def test_stopped_within_it_goes_on_to_the_same_result(
+    sent: signal.Signals, code: int, surveyed: tuple[Path, str], tmp_path: Path, call: Any
+) -> None:
+    folder = tmp_path / "run"
+    with started(*RARE, "--out", str(folder)) as process:
+        _await_end_of_the_rest(folder / "run.db")
+        os.kill(process.pid, sent)
+        process.communicate(timeout=200)
+    assert process.returncode == code
+    if sent == signal.SIGINT:
+        stopped = survey_of(folder)
+        assert (stopped["stopped_by"], stopped["rare"]) == ("interrupt", None)
+    assert call(*RARE, "--out", folder, "--resume").code == 0
+    assert survey_of(folder) == survey_of(surveyed[0])
+
+
+def test_it_is_gone_on_with_as_it_was_begun(surveyed: tuple[Path, str], call: Any) -> None:
+    for options, now in ((PLAIN, "none"), ((*PLAIN, "--rare"), "2000")):
+        said = call(*options, "--out", surveyed[0], "--resume")
+        assert said.code == 2
+        complaint = said.complaint()
+        assert f"was begun with --rare --rare-queries 300, not {now}" in complaint
+
+
+def test_a_task_without_margins_is_refused(tmp_path: Path, call: Any) -> None:
+    values = '[inputs.values]\ndomain = "array"\narray = "inputs"\nlowest = -4.0\nhighest = 4.0\n'
+    pair = write_score_pair(
+        tmp_path / "pair", f'{values}[task]\nname = "regression"\ntolerance = 0.5\n'
+    )
+    inputs = tmp_path / "inputs.npz"
+    np.savez(inputs, inputs=np.zeros((40, 6), np.float32))
+    said = call("survey", pair, "--inputs", inputs, "--rare", "--out", tmp_path / "run")
+    assert (said.code, "answers of its task have none" in said.complaint()) == (2, True)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_dry_run_says_what_it_takes(tmp_path: Path, call: Any) -> None:
+    said = call(*RARE, "--out", tmp_path / "run", "--dry-run")
+    assert said.code == 0
+    assert "then rare events, about 300 device queries more" in said.out
+
+
+def _await_end_of_the_rest(path: Path) -> None:
+    """Wait until the device was asked all else, and half a second: it takes some two or three."""
+    deadline = time.monotonic() + 100
+    while not _ended(path):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    time.sleep(0.5)
+
+
+def _ended(path: Path) -> bool:
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as journal:
+            rows = journal.execute("SELECT 1 FROM about WHERE key = 'survey_ended'")
+            return rows.fetchone() is not None
+    except sqlite3.OperationalError:  # not there yet
+        return False
