@@ -19,13 +19,20 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
+from edgeflare.pytest_survey import (
+    SurveyArguments,
+    SurveyResult,
+    assert_gates_hold,
+    survey_in_test,
+)
+
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from edgeflare.devices.device import Device
     from edgeflare.run.run_document import Finding, RunDocument
 
-__all__ = ["EdgeFlare", "Result", "assert_decides_alike"]
+__all__ = ["EdgeFlare", "Result", "SurveyResult", "assert_decides_alike", "assert_gates_hold"]
 
 TOTAL_QUERIES = 10_000
 """Of a search as a test: about ten seconds for a model of a millisecond, and as long again for each
@@ -174,8 +181,7 @@ class EdgeFlare:
             within=within,
             operators=tuple(operators),
         )
-        self._runs += 1
-        path = self._folder if self._runs == 1 else Path(f"{self._folder}-{self._runs}")
+        path = self._next_folder()
         try:
             _search(
                 Path(pair), self.devices, plan, path, trust=trust, profiles=trust or self._trust
@@ -183,6 +189,98 @@ class EdgeFlare:
             return Result(json.loads((path / "run.json").read_bytes()), path)
         except EdgeFlareError as error:
             raise error.with_traceback(None) from None  # its one line says all
+
+    def survey(
+        self,
+        pair: str | Path,
+        *,
+        inputs: str | Path | None = None,
+        conditions: str | None = None,
+        severities: str | int | Sequence[int] = "1-5",
+        groups: str | None = None,
+        precision: float | None = None,
+        device_queries: int | None = None,
+        time_limit: float | None = None,
+        confidence: float = 0.95,
+        gates: str | Sequence[str] = (),
+        findings: int = 0,
+        limit: int | None = None,
+        baseline: str | Path | None = None,
+        ensemble: str | None = None,
+        rng_seed: int = 0,
+        trust: bool = False,
+    ) -> SurveyResult:
+        """Estimate how often a pair deviates in the field; see the options of `edgeflare survey`.
+
+        Args:
+            pair: a pair folder.
+            inputs: an `.npz` or a folder, given as seeds are; the pair's seeds for None.
+            conditions: names of sets and conditions, a TOML file, or "none"; for None the set
+                "common" of the pair's domain.
+            severities: such as "1-5", 3 or [1, 3, 5].
+            groups: the column that says the group of each input.
+            precision: half the width of the over-all interval at which the survey ends; for None
+                0.005, unless a budget, a time limit or gates end it.
+            device_queries: device queries at most; None for no bound.
+            time_limit: seconds that asking the device may take; None for no bound.
+            confidence: of all intervals and gates.
+            gates: what has to hold, such as "rate<0.01"; see `assert_gates_hold`.
+            findings: deviating inputs that are stored and verified at most.
+            limit: take the first so many inputs only.
+            baseline: the run directory of an earlier survey of the same inputs and conditions, to
+                say what has changed since; None for none.
+            ensemble: kernel sets of the host, the twin's own first, such as "xnnpack,builtin"; the
+                device is asked more often where they disagree. None for the twin alone.
+            rng_seed: the run seed: the same one says the same.
+            trust: trust a Python function that the pair names as its original, and profiles in
+                `./device_profiles`.
+
+        Raises:
+            UserError: an argument, the pair or a device's name is not what it should be, or needs
+                the user's trust and does not have it.
+            InfrastructureError: a device fails.
+
+        """
+        __tracebackhide__ = True
+        from edgeflare.errors import EdgeFlareError  # noqa: PLC0415
+        from edgeflare.run.json_file import MOST  # noqa: PLC0415
+
+        _check("rng_seed", rng_seed, 0, MOST, whole=True)
+        _check("precision", precision, 1e-6, 0.5)
+        _check("device_queries", device_queries, 1, MOST, whole=True)
+        _check("time_limit", time_limit, 1e-3)
+        _check("confidence", confidence, 0.5, 0.9999)
+        _check("findings", findings, 0, MOST, whole=True)
+        _check("limit", limit, 1, MOST, whole=True)
+        asked = SurveyArguments(
+            Path(pair),
+            self.devices,
+            inputs=None if inputs is None else Path(inputs),
+            conditions=conditions,
+            severities=severities,
+            groups=groups,
+            precision=precision,
+            device_queries=device_queries,
+            time_limit=time_limit,
+            confidence=confidence,
+            gates=gates,
+            findings=findings,
+            limit=limit,
+            baseline=None if baseline is None else Path(baseline),
+            ensemble=ensemble,
+            rng_seed=rng_seed,
+            trust=trust,
+            trust_profiles=self._trust,
+        )
+        try:
+            return survey_in_test(asked, self._next_folder())
+        except EdgeFlareError as error:
+            raise error.with_traceback(None) from None
+
+    def _next_folder(self) -> Path:
+        """Return the run directory of the next run of this test."""
+        self._runs += 1
+        return self._folder if self._runs == 1 else Path(f"{self._folder}-{self._runs}")
 
     def open_device(
         self, name: str | None = None, *, trust: bool = False

@@ -1,0 +1,164 @@
+"""A survey as a test, whose failure says which gates are not held.
+
+    def test_the_release_deviates_on_few_images(edgeflare):
+        result = edgeflare.survey("models/my_pair", inputs="test.npz", gates=("rate<0.01",))
+        assert_gates_hold(result)
+
+pytest loads this file in every session, so it imports the rest where that is used.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from edgeflare.survey.opened_survey import SurveyRequest
+
+
+@dataclass(frozen=True)
+class SurveyResult:
+    """A survey that has ended.
+
+    Attributes:
+        document: what survey.json holds.
+        path: its run directory.
+
+    """
+
+    document: dict[str, Any]
+    path: Path
+
+
+@dataclass(frozen=True)
+class SurveyArguments:
+    """What a test asks of a survey; see `edgeflare survey`."""
+
+    pair: Path
+    devices: Sequence[str]
+    inputs: Path | None = None
+    conditions: str | None = None
+    severities: str | int | Sequence[int] = "1-5"
+    groups: str | None = None
+    precision: float | None = None
+    device_queries: int | None = None
+    time_limit: float | None = None
+    confidence: float = 0.95
+    gates: str | Sequence[str] = ()
+    findings: int = 0
+    limit: int | None = None
+    baseline: Path | None = None
+    ensemble: str | None = None
+    rng_seed: int = 0
+    trust: bool = False
+    trust_profiles: bool = False
+
+
+def survey_in_test(asked: SurveyArguments, path: Path) -> SurveyResult:
+    """Survey a pair into a run directory; a run that is there is replaced.
+
+    Raises:
+        UserError: an argument, the pair or a device's name is not what it should be.
+        InfrastructureError: a device fails.
+
+    """
+    from contextlib import ExitStack  # noqa: PLC0415
+
+    from edgeflare.campaign.campaign import Interrupt  # noqa: PLC0415
+    from edgeflare.campaign.observer import Unobserved  # noqa: PLC0415
+    from edgeflare.devices.profile_lookup import find_profiles  # noqa: PLC0415
+    from edgeflare.models.ensemble_choice import read_ensemble  # noqa: PLC0415
+    from edgeflare.models.pair import load_pair  # noqa: PLC0415
+    from edgeflare.models.pair_file import Settings  # noqa: PLC0415
+    from edgeflare.survey.opened_survey import open_survey  # noqa: PLC0415
+    from edgeflare.survey.phases.survey_observer import UnobservedSurvey  # noqa: PLC0415
+    from edgeflare.survey.record.survey_file import DOCUMENT  # noqa: PLC0415
+    from edgeflare.survey.survey_run import (  # noqa: PLC0415
+        begin_survey,
+        run_survey,
+        survey_run_plan,
+    )
+    from edgeflare.trust.trust import granted  # noqa: PLC0415
+
+    given = Settings(seeds=None if asked.inputs is None else str(asked.inputs))
+    loaded = load_pair(asked.pair, given, trust=asked.trust)
+    profiles = find_profiles(asked.devices, granted(asked.trust or asked.trust_profiles))
+    names = tuple(profile.name for profile in profiles)
+    kernels, elsewhere = read_ensemble(asked.ensemble)
+    plan = survey_run_plan(loaded, names, asked.rng_seed, asked.limit, kernels, elsewhere)
+    request = _request(asked, loaded.interface.domain_name)
+    with ExitStack() as stack:
+        opened = open_survey(loaded, plan, request, profiles, stack)
+        _, journal = begin_survey(opened, path, overwrite=True)
+        stack.callback(journal.close)
+        run_survey(
+            opened,
+            journal,
+            observer=Unobserved(),
+            survey_observer=UnobservedSurvey(),
+            interrupt=Interrupt(),
+        )
+    return SurveyResult(json.loads((path / DOCUMENT).read_bytes()), path)
+
+
+def _request(asked: SurveyArguments, domain: str) -> SurveyRequest:
+    from edgeflare.conditions.condition_choice import (  # noqa: PLC0415
+        chosen_conditions,
+        read_severities,
+    )
+    from edgeflare.survey.baseline_run import load_baseline  # noqa: PLC0415
+    from edgeflare.survey.gates.survey_gate import parse_gate  # noqa: PLC0415
+    from edgeflare.survey.opened_survey import SurveyRequest  # noqa: PLC0415
+    from edgeflare.survey.record.survey_plan import (  # noqa: PLC0415
+        default_precision,
+    )
+
+    gates = (asked.gates,) if isinstance(asked.gates, str) else tuple(asked.gates)
+    others = (asked.device_queries, asked.time_limit, *gates)
+    return SurveyRequest(
+        chosen=chosen_conditions(
+            domain, asked.conditions, read_severities(_as_text(asked.severities))
+        ),
+        precision=default_precision(asked.precision, others),
+        device_queries=asked.device_queries,
+        time_limit=asked.time_limit,
+        confidence=asked.confidence,
+        gates=tuple(map(parse_gate, gates)),
+        findings=asked.findings,
+        groups=asked.groups,
+        own_inputs=asked.inputs is not None,
+        baseline=None if asked.baseline is None else load_baseline(asked.baseline),
+    )
+
+
+def _as_text(severities: str | int | Sequence[int]) -> str:
+    """Return severities as the command line has them."""
+    if isinstance(severities, (str, int)):
+        return str(severities)
+    return ",".join(map(str, severities))
+
+
+def assert_gates_hold(result: SurveyResult) -> None:
+    """Fail unless each gate of a survey is held; the message says what became of the others.
+
+    Raises:
+        UserError: the survey had no gates.
+
+    """
+    __tracebackhide__ = True
+    from edgeflare.errors import UserError  # noqa: PLC0415
+    from edgeflare.untrusted_text import for_terminal  # noqa: PLC0415
+
+    gates = result.document["gates"]
+    if not gates:
+        raise UserError('the survey had no gates: give some, such as gates=("rate<0.01",)')
+    failed = [gate for gate in gates if gate["state"] != "held"]
+    if failed:
+        lines = [f"gate {gate['gate']} is {gate['state']}: {gate['words']}" for gate in failed]
+        lines += [result.document["sentence"], f"the run: {result.path}"]
+        pytest.fail(for_terminal("\n".join(lines)), pytrace=False)

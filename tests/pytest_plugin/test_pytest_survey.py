@@ -1,0 +1,96 @@
+"""Surveys as tests, in a user's own pytest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from edgeflare.errors import UserError
+from edgeflare.pytest_plugin import EdgeFlare, SurveyResult, assert_gates_hold
+
+pytestmark = pytest.mark.slow
+
+WORDS = Path(__file__).parents[2] / "examples" / "spoken_words"
+
+
+@pytest.fixture(scope="module")
+def surveyed(tmp_path_factory: pytest.TempPathFactory) -> SurveyResult:
+    edgeflare = EdgeFlare(["emulated-builtin"], tmp_path_factory.mktemp("surveys") / "run")
+    return edgeflare.survey(
+        WORDS,
+        conditions="white-noise",
+        severities="3",
+        gates=("rate<0.5", "rate<0.001 under white-noise"),
+        device_queries=150,
+    )
+
+
+def test_a_survey_returns_its_document(surveyed: SurveyResult) -> None:
+    assert surveyed.document["schema"] == "edgeflare.survey/v1"
+    assert (surveyed.path / "run.json").is_file()
+    assert surveyed.document["asked"] <= 150
+    assert not surveyed.document["findings"]
+
+
+def test_a_build_is_compared_with_the_one_before(surveyed: SurveyResult, tmp_path: Path) -> None:
+    """On a device of the twin's kernels, of which the ensemble foretells the one before."""
+    edgeflare = EdgeFlare(["emulated-xnnpack"], tmp_path / "run")
+    now = edgeflare.survey(
+        WORDS,
+        conditions="white-noise",
+        severities="3",
+        device_queries=150,
+        baseline=surveyed.path,
+        ensemble="xnnpack,builtin",
+    ).document
+    assert now["plan"]["ensemble"] == ["xnnpack", "builtin"]
+    overall = now["baseline"]["overall"]
+    assert 0 < overall["both"] <= min(now["asked"], surveyed.document["asked"])
+    assert now["baseline"]["run"] == str(surveyed.path)
+
+
+def test_gates_that_are_not_held_fail_by_name(surveyed: SurveyResult) -> None:
+    first, second = surveyed.document["gates"]
+    assert first["state"] == "held"
+    assert second["state"] != "held"
+    with pytest.raises(pytest.fail.Exception) as failed:
+        assert_gates_hold(surveyed)
+    message = str(failed.value)
+    assert f"gate rate<0.001 under white-noise is {second['state']}" in message
+    assert "rate<0.5" not in message
+    assert surveyed.document["sentence"] in message
+
+
+def test_gates_that_are_held_pass(surveyed: SurveyResult) -> None:
+    held = {**surveyed.document, "gates": surveyed.document["gates"][:1]}
+    assert_gates_hold(SurveyResult(held, surveyed.path))
+
+
+def test_a_survey_without_gates_holds_nothing(surveyed: SurveyResult) -> None:
+    with pytest.raises(UserError, match="had no gates"):
+        assert_gates_hold(SurveyResult({**surveyed.document, "gates": []}, surveyed.path))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"precision": 2.0}, "precision=2.0: expected a number from 1e-06 to 0.5"),
+        ({"device_queries": 0}, "device_queries=0"),
+        ({"confidence": 1.0}, "confidence=1.0"),
+        ({"gates": ("fast",)}, "--gate 'fast'"),
+        ({"conditions": "fgo"}, "--conditions fgo"),
+        ({"limit": 20}, "gives 20 inputs"),
+        ({"limit": 0}, "limit=0: expected a whole number from 1"),
+        ({"ensemble": "xnnpak"}, "there is no kernel set 'xnnpak'"),
+        ({"baseline": WORDS}, "has no survey.json"),
+    ],
+)
+def test_an_argument_out_of_its_range_is_refused(
+    arguments: dict[str, object], said: str, tmp_path: Path
+) -> None:
+    edgeflare = EdgeFlare(["emulated-builtin"], tmp_path / "run")
+    with pytest.raises(UserError) as refused:
+        edgeflare.survey(WORDS, **arguments)  # type: ignore[arg-type]
+    assert said in str(refused.value)
+    assert not (tmp_path / "run").exists()
