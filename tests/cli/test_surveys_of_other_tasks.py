@@ -1,0 +1,97 @@
+"""`edgeflare survey` on other tasks than images of one class: each has its own rate."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from segmentation_pairs import write_segmentation_pair
+from small_pairs import (
+    write_clip_pair,
+    write_text_pair,
+    write_tokens_pair,
+    write_two_inputs_pair,
+)
+from state_pairs import REGRESSION, THRESHOLD, write_state_pair
+
+pytestmark = pytest.mark.slow
+
+SHORT = ("--severities", "5", "--device-queries", "80", "--findings", "2")
+INPUTS = 40
+
+
+@dataclass(frozen=True)
+class Surveyed:
+    """A kind of pair, and what a survey of it is to say.
+
+    Attributes:
+        write: writes the pair, with some inputs.
+        conditions: how many the set `common` of its domain has.
+        distance: what the task calls how far two answers are apart; None where it is no figure.
+
+    """
+
+    write: Callable[[Path], object]
+    conditions: int
+    distance: str | None
+
+
+KINDS = {
+    "segmentation": Surveyed(
+        lambda folder: write_segmentation_pair(folder, 'name = "segmentation"'), 19, "mean IoU"
+    ),
+    "clip": Surveyed(write_clip_pair, 5, None),
+    "text": Surveyed(write_text_pair, 8, "distance"),
+    "tokens": Surveyed(write_tokens_pair, 0, None),
+    "two inputs": Surveyed(write_two_inputs_pair, 8, None),
+    "regression": Surveyed(lambda folder: write_state_pair(folder, REGRESSION, 3), 8, "distance"),
+    "threshold": Surveyed(lambda folder: write_state_pair(folder, THRESHOLD, 1), 8, None),
+}
+
+
+def more_inputs(path: Path) -> None:
+    """Give a pair more inputs: each lies between two of its own."""
+    rng = np.random.default_rng(7)
+    with np.load(path) as stored:
+        arrays = {name: stored[name] for name in stored.files if name != "labels"}
+    (few,) = {len(values) for values in arrays.values()}
+    ends = rng.integers(few, size=(2, INPUTS))
+    share = rng.random(INPUTS)
+    between: Any = {name: _between(values, ends, share) for name, values in arrays.items()}
+    np.savez(path, **between)
+
+
+def _between(
+    values: NDArray[Any], ends: NDArray[np.int64], share: NDArray[np.float64]
+) -> NDArray[Any]:
+    one, other = values[ends]
+    weights = share.reshape(-1, *(1,) * (values.ndim - 1))
+    between: NDArray[Any] = one * weights + other * (1.0 - weights)
+    return between.astype(values.dtype)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_task_is_surveyed(kind: str, tmp_path: Path, call: Any) -> None:
+    expected = KINDS[kind]
+    expected.write(tmp_path / "pair")
+    more_inputs(tmp_path / "pair" / "seeds.npz")
+    said = call("survey", tmp_path / "pair", *SHORT, "--out", tmp_path / "run")
+    assert said.code == 0, said.err
+    survey = json.loads((tmp_path / "run" / "survey.json").read_bytes())
+    rate = survey["overall"]["deviation"]
+    assert 0.0 <= rate["low"] <= rate["estimate"] <= rate["high"] <= 1.0
+    assert rate["high"] > 0.0
+    assert survey["overall"]["items"] == INPUTS * max(1, expected.conditions)
+    assert len(survey["by_condition"]["slices"]) == expected.conditions
+    assert survey["distance"] == expected.distance
+    run = json.loads((tmp_path / "run" / "run.json").read_bytes())
+    found = [*run["deviating_seeds"], *run["findings"]]
+    assert len(found) == 2
+    assert all(one["verified"] for one in found)
