@@ -180,7 +180,7 @@ class Laboratory:
             for invoke in self.more_devices:
                 another = stack.enter_context(closing(InProcessModel(SIGNATURE, invoke)))
                 devices.append(self._arm_model(wrap_device(another)))
-            opened = self._opened(Panel(arms, devices, members), wanted)
+            opened = self.opened(Panel(arms, devices, members), wanted)
             header = self._header(wanted, opened.panel)
             if resume:
                 _, journal = resume_run(self.folder / name, header)
@@ -206,7 +206,8 @@ class Laboratory:
             self.stopped: StoppedBy | None = document["stopped_by"]
             return document
 
-    def _opened(self, panel: Panel, plan: Plan) -> OpenedPair:
+    def opened(self, panel: Panel, plan: Plan) -> OpenedPair:
+        """Return the laboratory as a pair that is open."""
         devices = [
             LaboratoryDevice(
                 self.monitored[i] if self.monitored else scripted_device(canary_every=0), i, self

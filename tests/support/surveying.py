@@ -22,6 +22,7 @@ from edgeflare.survey.gates.judged_gates import JudgedGates
 from edgeflare.survey.items.survey_facts import SurveyFacts
 from edgeflare.survey.items.surveyed_items import SurveyedItems
 from edgeflare.survey.phases.survey_observer import DeviceProgress
+from edgeflare.survey.rare.rare_phase import RARE_KEY, RarePhase
 from edgeflare.survey.record.survey_journal import facts_of
 from edgeflare.survey.record.survey_plan import STRATEGY, SurveyPlan, note_plan
 from edgeflare.survey.survey_phases import SurveyPhases
@@ -72,8 +73,8 @@ class StoppingObserver:
 class LaboratorySurvey:
     """A survey of a laboratory's images, darkened and with grain.
 
-    `plan` changes fields of its plan; what its journal holds in the end is read by `facts`, `host`
-    and `device`.
+    `plan` changes fields of its plan; what its journal holds in the end is read by `facts`, `host`,
+    `device` and `rare`.
     """
 
     laboratory: Laboratory
@@ -92,11 +93,11 @@ class LaboratorySurvey:
         inputs = {"path": "laboratory", "count": len(self.laboratory.images), "sha256": 64 * "0"}
         asked = {"precision": None, "findings": 5, **self.plan}
         plan = SurveyPlan(cells=self.items.cells, inputs=inputs, **asked)
-        phases = SurveyPhases(plan, self.items, watching, self.gates)
 
         def run(context: CampaignContext, interrupt: Interrupt) -> StoppedBy | None:
             watching.interrupt = interrupt
-            return phases(context, interrupt)
+            rare = self._rare(context, plan, watching)
+            return SurveyPhases(plan, self.items, watching, self.gates, rare)(context, interrupt)
 
         return self.laboratory.run(
             name,
@@ -106,9 +107,23 @@ class LaboratorySurvey:
             **options,
         )
 
+    def _rare(
+        self, context: CampaignContext, plan: SurveyPlan, observer: StoppingObserver
+    ) -> RarePhase | None:
+        if plan.rare_queries is None:
+            return None
+        opened = self.laboratory.opened(context.panel, context.plan)
+        conditions = (NOISE, DARK)
+        return RarePhase(opened, conditions, plan.rare_queries, plan.confidence, observer)
+
     def facts(self, name: str) -> SurveyFacts:
         facts: SurveyFacts = self._read(name, facts_of)
         return facts
+
+    def rare(self, name: str) -> Document | None:
+        """What was found of rare events, without times; None where nothing was."""
+        found = self._read(name, lambda journal: journal.about().get(RARE_KEY))
+        return found and {**found, "seconds": 0.0}
 
     def host(self, name: str) -> list[HostRow]:
         rows = self._read(name, lambda journal: journal.survey.host())

@@ -11,8 +11,10 @@ import numpy as np
 from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.conditions.condition import Condition
+from edgeflare.survey.phases.answer_watch import AnswerWatch
 from edgeflare.survey.phases.survey_observer import SurveyObserver
-from edgeflare.survey.rare.rare_rate import RarePlan, RareRate
+from edgeflare.survey.rare.rare_check import RareCheck
+from edgeflare.survey.rare.rare_rate import RarePlan, RareProgress, RareRate
 from edgeflare.survey.rare.rare_survey import headline_event, survey_rare_event
 from edgeflare.survey.rare.splitting import SplittingPlan
 
@@ -55,13 +57,21 @@ class RarePhase:
 
         Raises:
             UserError: a condition made something of another shape or dtype.
-            InfrastructureError: a device or a worker process is lost for good.
+            InfrastructureError: a device or a worker process is lost for good, or what a device
+                decides has changed for good.
 
         """
         if RARE_KEY in context.journal.about():
             return True
         begun = time.monotonic()
         plan = rare_plan(self.queries, self.confidence)
+        check = RareCheck(AnswerWatch(context), context.panel.devices)
+        check()
+
+        def report(progress: RareProgress) -> None:
+            check()
+            self.observer.repeated(progress.repetitions, progress.of)
+
         self.observer.repeated(0, plan.repetitions)
         found = survey_rare_event(
             self.opened,
@@ -69,13 +79,17 @@ class RarePhase:
             headline_event(self.opened),
             plan,
             np.random.default_rng([context.plan.rng_seed, _STREAM]),
-            progress=lambda progress: self.observer.repeated(progress.repetitions, progress.of),
+            progress=report,
             stopped=context.stopped,
             wait_until_cool=context.health.thermometer.wait_until_cool,
         )
         if found.rate is None or len(found.rate.repetitions) < plan.repetitions:
             return False
-        took = {"host_queries": found.host_queries, "seconds": time.monotonic() - begun}
+        took = {
+            "device_queries": found.rate.device_queries + check.asked,
+            "host_queries": found.host_queries,
+            "seconds": time.monotonic() - begun,
+        }
         context.journal.note(RARE_KEY, {**_described(found.rate), **took})
         return True
 
@@ -91,7 +105,7 @@ def rare_plan(queries: int, confidence: float) -> RarePlan:
 
 
 def _described(rate: RareRate) -> dict[str, Any]:
-    """Return a rate as `survey.json` has it, as plain JSON values."""
+    """Return a rate as `survey.json` has it, as plain JSON values; what it took is beside it."""
     return {
         "estimate": rate.estimate,
         "low": rate.low,
@@ -100,5 +114,4 @@ def _described(rate: RareRate) -> dict[str, Any]:
         "unseen_share": rate.unseen_share,
         "repetitions": list(rate.repetitions),
         "thresholds": [shell.below for shell in rate.shells[1:]],
-        "device_queries": rate.device_queries,
     }
