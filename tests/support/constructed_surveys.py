@@ -166,6 +166,23 @@ def gate_entry(
     }
 
 
+def rare_entry(**changes: Any) -> dict[str, Any]:
+    """Return what a survey's document says of rare events."""
+    return {
+        "estimate": 1.5e-4,
+        "low": 1e-4,
+        "high": 2.25e-4,
+        "ceiling": 2.1e-3,
+        "unseen_share": 0.9,
+        "repetitions": [1e-4, 2e-4],
+        "thresholds": [0.5, 0.25],
+        "device_queries": 2011,
+        "host_queries": 99_000,
+        "seconds": 4.5,
+        **changes,
+    }
+
+
 def about_survey(**changes: Any) -> dict[str, Any]:
     """Return what whoever ran a survey says of it."""
     plan = {

@@ -11,6 +11,7 @@ from constructed_surveys import (
     constructed_document,
     constructed_facts,
     drawn_sample,
+    rare_entry,
     with_distances,
     without_original,
 )
@@ -52,3 +53,17 @@ def test_no_name_is_a_formula(name: str) -> None:
     rows = list(csv.reader(io.StringIO(survey_csv(document))))
     assert any(cell == f"'{name}" for row in rows for cell in row)
     assert not any(cell.startswith(("=", "+")) for row in rows for cell in row)
+
+
+def test_rare_events_are_the_last_row() -> None:
+    facts = constructed_facts()
+    *slices, last = csv.DictReader(io.StringIO(survey_csv(constructed_document(rare=rare_entry()))))
+    assert (last["table"], last["name"], last["confidence"]) == ("rare", "rare events", "0.95")
+    assert [last[f"deviation{end}"] for end in ("", "_low", "_high")] == [
+        "0.00015", "0.0001", "0.000225",
+    ]  # fmt: skip
+    assert (last["ceiling"], last["unseen_share"], last["asked"]) == ("0.0021", "0.9", "2011")
+    assert {row["ceiling"] for row in slices} == {""}
+    plain = constructed_document(without_original(facts), rare=rare_entry())
+    *_, last = csv.DictReader(io.StringIO(survey_csv(plain)))
+    assert (last["deviation"], last["kernel"]) == ("", "0.00015")

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 import xmlschema
 
-from constructed_surveys import constructed_document, constructed_facts, gate_entry
+from constructed_surveys import constructed_document, constructed_facts, gate_entry, rare_entry
 from edgeflare.survey.shown.survey_junit import survey_junit
 
 SCHEMAS = [
@@ -99,6 +99,18 @@ def test_the_rates_and_the_sentence_are_properties() -> None:
     assert said["plan inputs path"] == "images.npz"
     assert said["sentence"] == document["sentence"]
     assert set(said) >= {"rate unchanged", "rate fog", "rate dark", "device board machine"}
+
+
+def test_rare_events_are_properties() -> None:
+    suite = suite_of(constructed_document(rare=rare_entry()))
+    said = {one.attrib["name"]: one.attrib["value"] for one in suite.iter("property")}
+    assert "the device deviates on 0.015 % (0.01–0.022) of images" in said["rare events found"]
+    assert said["rare events estimate"] == "0.00015"
+    assert said["rare events ceiling"] == "0.0021"
+    assert said["rare events device queries"] == "2,011"
+    assert not [name for name in said if "repetitions" in name]
+    plain = {one.attrib["name"] for one in suite_of(constructed_document()).iter("property")}
+    assert not [name for name in plain if name.startswith("rare")]
 
 
 def test_hostile_names_stay_text() -> None:

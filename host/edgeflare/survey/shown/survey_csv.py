@@ -1,4 +1,7 @@
-"""A survey as a table for spreadsheets and data frames: `survey.csv`, a row for each slice."""
+"""A survey as a table for spreadsheets and data frames: `survey.csv`, a row for each slice.
+
+What was found of rare events is the last row, where they were looked for.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from edgeflare.report.entry_names import class_name
+from edgeflare.survey.shown.survey_words import rate_key
 from edgeflare.untrusted_text import for_csv
 
 RATES = ("deviation", "deviation_with_ties", "kernel", "kernel_with_ties", "failed")
@@ -15,6 +19,9 @@ RATES = ("deviation", "deviation_with_ties", "kernel", "kernel_with_ties", "fail
 SHARES = ("compression", "compression_with_ties")
 
 INTERVAL = ("", "_low", "_high")
+
+RARE = ("ceiling", "unseen_share")
+"""Of rare events alone."""
 
 ALONE = ("_alone", "_alone_low", "_alone_high")
 """Of a rate that is pooled: what the answers to its own items say."""
@@ -28,6 +35,7 @@ COLUMNS = (
     *(f"{name}{end}" for name in ("device_accuracy", "accuracy_drop") for end in INTERVAL),
     "twin_distance",
     *(f"device_distance{end}" for end in INTERVAL),
+    *RARE,
 )  # fmt: skip
 """The names of the columns; a cell is empty where the figure is null in the document."""
 
@@ -48,6 +56,15 @@ def _rows(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         table = document[name]
         for one in table["slices"]:
             yield _row(document, name, one, table["confidence"])
+    if (rare := document["rare"]) is not None:
+        yield {
+            "table": "rare",
+            "name": "rare events",
+            "asked": rare["device_queries"],
+            "confidence": document["confidence"],
+            **_interval(rate_key(document), rare),
+            **{key: rare[key] for key in RARE},
+        }
 
 
 def _row(

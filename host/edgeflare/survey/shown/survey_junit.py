@@ -12,6 +12,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from edgeflare.report.arm_lines import details
 from edgeflare.survey.gates.gate_state import HELD, NOT_HELD
 from edgeflare.survey.rates.rate_words import interval
+from edgeflare.survey.shown.rare_words import rare_sentences
 from edgeflare.survey.shown.survey_words import (
     ending,
     headline,
@@ -21,13 +22,17 @@ from edgeflare.survey.shown.survey_words import (
 )
 from edgeflare.untrusted_text import for_xml
 
+_EXTENSIVE = ("repetitions", "thresholds")
+"""What is known of rare events in as many figures as no server shows."""
+
 
 def survey_junit(document: Mapping[str, Any]) -> bytes:
     """Return a survey as JUnit XML, in UTF-8.
 
     A gate that is not held fails, and so does one that is undecided, as they do for the exit code.
     A condition fails where a gate about it, or about a set that it is of, is not held or undecided;
-    without gates all cases pass, since nothing says what a rate may be. The rates are properties.
+    without gates all cases pass, since nothing says what a rate may be. The rates are
+    properties, and so is what was found of rare events.
 
     Args:
         document: as `read_survey` returns it.
@@ -72,6 +77,7 @@ def _add_properties(suite: Element, document: Mapping[str, Any]) -> None:
         "rate": {
             one["condition"]: interval(one[rate_key(document)]) for one in _by_condition(document)
         },
+        "rare events": _rare(document),
         "pair": document["pair"],
         "plan": shown_plan(document),
         **{f"device {one['name']}": one["provenance"] for one in document["devices"]},
@@ -79,6 +85,15 @@ def _add_properties(suite: Element, document: Mapping[str, Any]) -> None:
     properties = SubElement(suite, "properties")
     for name, value in details(known):
         SubElement(properties, "property", name=for_xml(name), value=for_xml(value))
+
+
+def _rare(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what was found of rare events, in words and figures; nothing without them."""
+    rare = document["rare"]
+    if rare is None:
+        return {}
+    figures = {key: value for key, value in rare.items() if key not in _EXTENSIVE}
+    return {"found": " ".join(rare_sentences(document)), **figures}
 
 
 def _case(suite: Element, kind: str, name: str) -> Element:
