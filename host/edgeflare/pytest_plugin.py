@@ -206,6 +206,8 @@ class EdgeFlare:
         findings: int = 0,
         limit: int | None = None,
         baseline: str | Path | None = None,
+        rare: bool = False,
+        rare_queries: int | None = None,
         ensemble: str | None = None,
         rng_seed: int = 0,
         trust: bool = False,
@@ -229,6 +231,8 @@ class EdgeFlare:
             limit: take the first so many inputs only.
             baseline: the run directory of an earlier survey of the same inputs and conditions, to
                 say what has changed since; None for none.
+            rare: estimate then how often deviations are that are too rare to be seen.
+            rare_queries: device queries that this may take, about; 2000 for None.
             ensemble: kernel sets of the host, the twin's own first, such as "xnnpack,builtin"; the
                 device is asked more often where they disagree. None for the twin alone.
             rng_seed: the run seed: the same one says the same.
@@ -242,7 +246,7 @@ class EdgeFlare:
 
         """
         __tracebackhide__ = True
-        from edgeflare.errors import EdgeFlareError  # noqa: PLC0415
+        from edgeflare.errors import EdgeFlareError, UserError  # noqa: PLC0415
         from edgeflare.run.json_file import MOST  # noqa: PLC0415
 
         _check("rng_seed", rng_seed, 0, MOST, whole=True)
@@ -252,6 +256,9 @@ class EdgeFlare:
         _check("confidence", confidence, 0.5, 0.9999)
         _check("findings", findings, 0, MOST, whole=True)
         _check("limit", limit, 1, MOST, whole=True)
+        _check("rare_queries", rare_queries, 100, MOST, whole=True)
+        if rare_queries is not None and not rare:
+            raise UserError(f"rare_queries={rare_queries}: is of rare events; add rare=True")
         asked = SurveyArguments(
             Path(pair),
             self.devices,
@@ -267,6 +274,8 @@ class EdgeFlare:
             findings=findings,
             limit=limit,
             baseline=None if baseline is None else Path(baseline),
+            rare=rare,
+            rare_queries=rare_queries,
             ensemble=ensemble,
             rng_seed=rng_seed,
             trust=trust,

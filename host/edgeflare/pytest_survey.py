@@ -53,6 +53,8 @@ class SurveyArguments:
     findings: int = 0
     limit: int | None = None
     baseline: Path | None = None
+    rare: bool = False
+    rare_queries: int | None = None
     ensemble: str | None = None
     rng_seed: int = 0
     trust: bool = False
@@ -115,6 +117,7 @@ def _request(asked: SurveyArguments, domain: str) -> SurveyRequest:
     from edgeflare.survey.gates.survey_gate import parse_gate  # noqa: PLC0415
     from edgeflare.survey.opened_survey import SurveyRequest  # noqa: PLC0415
     from edgeflare.survey.record.survey_plan import (  # noqa: PLC0415
+        RARE_QUERIES,
         default_precision,
     )
 
@@ -133,6 +136,7 @@ def _request(asked: SurveyArguments, domain: str) -> SurveyRequest:
         groups=asked.groups,
         own_inputs=asked.inputs is not None,
         baseline=None if asked.baseline is None else load_baseline(asked.baseline),
+        rare_queries=(asked.rare_queries or RARE_QUERIES) if asked.rare else None,
     )
 
 

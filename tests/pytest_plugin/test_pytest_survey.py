@@ -50,6 +50,22 @@ def test_a_build_is_compared_with_the_one_before(surveyed: SurveyResult, tmp_pat
     assert now["baseline"]["run"] == str(surveyed.path)
 
 
+def test_rare_events_are_looked_for(tmp_path: Path) -> None:
+    edgeflare = EdgeFlare(["emulated-builtin"], tmp_path / "run")
+    document = edgeflare.survey(
+        WORDS,
+        conditions="quiet",
+        severities=1,
+        limit=40,
+        device_queries=40,
+        rare=True,
+        rare_queries=100,
+    ).document
+    assert document["plan"]["rare_queries"] == 100
+    assert 0.0 <= document["rare"]["low"] <= document["rare"]["estimate"]
+    assert document["rare"]["device_queries"] >= 100
+
+
 def test_gates_that_are_not_held_fail_by_name(surveyed: SurveyResult) -> None:
     first, second = surveyed.document["gates"]
     assert first["state"] == "held"
@@ -83,6 +99,9 @@ def test_a_survey_without_gates_holds_nothing(surveyed: SurveyResult) -> None:
         ({"limit": 20}, "gives 20 inputs"),
         ({"limit": 0}, "limit=0: expected a whole number from 1"),
         ({"ensemble": "xnnpak"}, "there is no kernel set 'xnnpak'"),
+        ({"rare": True, "rare_queries": 99}, "rare_queries=99: expected a whole number from 100"),
+        ({"rare_queries": 200}, "rare_queries=200: is of rare events; add rare=True"),
+        ({"rare": True, "conditions": "none"}, "rare events are looked for under conditions"),
         ({"baseline": WORDS}, "has no survey.json"),
     ],
 )
