@@ -12,7 +12,7 @@ from edgeflare.cli.option_values import require_finite
 from edgeflare.errors import UserError
 from edgeflare.run.json_file import MOST
 from edgeflare.survey.gates.survey_gate import parse_gate
-from edgeflare.survey.items.surveyed_inputs import GROUPS_FILE
+from edgeflare.survey.items.group_table import GROUPS_FILE
 from edgeflare.survey.opened_survey import SurveyRequest
 from edgeflare.survey.record.survey_plan import (
     CONFIDENCE,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -74,8 +73,10 @@ def test_a_limit_takes_the_first_groups(tmp_path: Path) -> None:
 
 
 def test_a_folder_has_a_table_of_groups(tmp_path: Path) -> None:
-    (tmp_path / "groups.csv").write_text("name,skin\n1.png,dark\n0.png,light\n")
-    groups = read_groups(tmp_path, inputs(2), "skin", None)
+    for name in ("0.png", "1.png", "2.png"):
+        (tmp_path / name).touch()
+    (tmp_path / "groups.csv").write_text("name,skin\n1.png,dark\n0.png,light\n2.png,dark\n")
+    groups = read_groups(tmp_path, inputs(2), "skin", 2)
     assert groups_of(groups) == ["light", "dark"]
 
 
@@ -86,6 +87,7 @@ def test_a_folder_has_a_table_of_groups(tmp_path: Path) -> None:
         ({"who": np.array(["a", "b", "a"])}, "3 values in it for 2 inputs"),
         ({"who": np.array([0.5, 1.5])}, "float64 .* expected a string or an integer"),
         ({"who": np.array([["a"], ["b"]])}, "expected a string or an integer"),
+        ({"who": np.array(["a", " "])}, "gives input 1 an empty word"),
         ({"who": np.array(["a", "a"])}, "1 different values in it: expected 2 to 100"),
         ({"who": np.array(["a", None])}, "no array of strings or integers"),
     ],
@@ -96,34 +98,3 @@ def test_what_is_no_column_of_groups_is_refused(
     path = saved(tmp_path, **arrays)
     with pytest.raises(UserError, match=said):
         read_groups(path, inputs(2), "who", None)
-
-
-def test_a_pipe_in_place_of_the_table_is_not_waited_for(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "groups.csv")
-    with pytest.raises(UserError, match=r"groups\.csv is not a regular file"):
-        read_groups(tmp_path, inputs(2), "who", None)
-
-
-def test_a_table_without_end_is_refused(tmp_path: Path) -> None:
-    with (tmp_path / "groups.csv").open("wb") as file:
-        file.truncate(2**28 + 1)
-    with pytest.raises(UserError, match=r"groups\.csv is larger than 256 MiB"):
-        read_groups(tmp_path, inputs(2), "who", None)
-
-
-@pytest.mark.parametrize(
-    ("table", "said"),
-    [
-        (None, "groups.csv cannot be read"),
-        ("file,who\n0.png,a\n", "no column of that name"),
-        ("name,whom\n0.png,a\n", r"did you mean 'whom'"),
-        ("name,who\n0.png,a\n", "gives 1.png no group"),
-    ],
-)
-def test_what_is_no_table_of_groups_is_refused(
-    table: str | None, said: str, tmp_path: Path
-) -> None:
-    if table is not None:
-        (tmp_path / "groups.csv").write_text(table)
-    with pytest.raises(UserError, match=said):
-        read_groups(tmp_path, inputs(2), "who", None)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,22 +14,14 @@ from numpy.typing import NDArray
 from edgeflare.core.seeds import Seeds
 from edgeflare.domains.npz_errors import NOT_AN_NPZ
 from edgeflare.errors import UserError
-from edgeflare.regular_file import read_regular
 from edgeflare.run.exact_interval import exact_interval
-from edgeflare.suggestion import suggestion
+from edgeflare.survey.items.group_table import groups_of_files, no_column
 
 LEAST_INPUTS = 30
 """Inputs at least: 0 of 29 leave 12 % possible, which says little of a device."""
 
-GROUPS_FILE = "groups.csv"
-"""In a folder of inputs: a column `name` with the files' names, and one for each grouping."""
-
 MOST_GROUPS = 100
 """Of a column with more different values it is likely that it tells inputs apart, and no groups."""
-
-
-_MOST_BYTES = 2**28
-"""Of a table of groups, which may be a stranger's."""
 
 _MOST_DIGITS = 20
 """Of a group's name that is a number; Python refuses to read those of thousands of digits."""
@@ -104,12 +93,20 @@ def read_groups(path: Path, inputs: Seeds, column: str, limit: int | None) -> In
         UserError: there is no such column, or it does not give each input a group.
 
     """
-    values = _of_folder(path, inputs, column) if path.is_dir() else _of_file(path, column)
+    if path.is_dir():
+        values = groups_of_files(path, [Path(name).name for name in inputs.names], column)
+    else:
+        values = _of_file(path, column)
     count = len(inputs)
     if len(values) < count or (limit is None and len(values) != count):
         raise UserError(
             f"--groups {column}: {path} has {len(values)} values in it for {count} inputs:"
             " expected one for each"
+        )
+    if "" in values[:count]:
+        raise UserError(
+            f"--groups {column}: {path} gives input {values.index('')} an empty word: expected a"
+            " group for each"
         )
     names = tuple(sorted(set(values[:count]), key=_order))
     if not 2 <= len(names) <= MOST_GROUPS:
@@ -139,42 +136,10 @@ def _of_file(path: Path, column: str) -> list[str]:
             " be read: write it with numpy.savez"
         ) from None
     if values is None:
-        raise UserError(_no_column(path, column, known))
+        raise no_column(path, column, column, known)
     if values.ndim != 1 or values.dtype.kind not in "Uiub":
         raise UserError(
             f"--groups {column}: in {path} it is {values.dtype} {values.shape}: expected a string"
             " or an integer for each input"
         )
-    return [str(value) for value in values.tolist()]
-
-
-def _of_folder(path: Path, inputs: Seeds, column: str) -> list[str]:
-    file = path / GROUPS_FILE
-    try:
-        lines = io.StringIO(read_regular(file, _MOST_BYTES).decode(), newline="")
-        table = csv.DictReader(lines)
-        known = list(table.fieldnames or ())
-        rows = list(table) if {"name", column} <= set(known) else []
-    except (OSError, UnicodeDecodeError, csv.Error):
-        raise UserError(
-            f"--groups {column}: {file} cannot be read: expected a table with the columns name and"
-            f" {column}, and a line for each file"
-        ) from None
-    if "name" not in known or column not in known:
-        raise UserError(_no_column(file, column if "name" in known else "name", known))
-    groups = {row["name"]: row[column] for row in rows}
-    names = [Path(name).name for name in inputs.names]
-    missing = [name for name in names if not groups.get(name)]
-    if missing:
-        raise UserError(
-            f"--groups {column}: {file} gives {missing[0]} no group: expected a line for each file"
-        )
-    return [groups[name] for name in names]
-
-
-def _no_column(path: Path, column: str, known: Sequence[str]) -> str:
-    listed = ", ".join(known) or "nothing"
-    return (
-        f"--groups {column}: {path} has no column of that name{suggestion(column, known)}; it has"
-        f" {listed}"
-    )
+    return [str(value).strip() for value in values.tolist()]
