@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
 from xml.etree import ElementTree
+
+import pytest
+from matplotlib.figure import Figure
 
 from constructed_surveys import (
     constructed_document,
@@ -10,7 +14,7 @@ from constructed_surveys import (
     with_distances,
     without_original,
 )
-from edgeflare.report.html.chart import Chart
+from edgeflare.report.html.chart import Chart, finish
 from edgeflare.survey.shown.page.severity_charts import severity_charts
 
 
@@ -41,6 +45,25 @@ def test_without_an_original_only_kernels_are_drawn() -> None:
     rates, _ = severity_charts(constructed_document(without_original(constructed_facts())))
     assert "by kernels" in texts(rates)
     assert not {"device", "by compression"} & texts(rates)
+
+
+def test_no_axis_goes_beyond_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the device is right about all, or deviates on all."""
+    figures: list[Figure] = []
+
+    def kept(title: str, figure: Figure, *rest: Any) -> Chart:
+        figures.append(figure)
+        return finish(title, figure, *rest)
+
+    monkeypatch.setattr("edgeflare.survey.shown.page.severity_charts.finish", kept)
+    document = constructed_document()
+    for one in (document["unchanged"], *document["by_severity"]["slices"]):
+        one["deviation"] |= {"estimate": 1.0, "low": 0.9, "high": 1.0}
+        one["accuracy"]["device"] |= {"estimate": 1.0, "low": 1.0, "high": 1.0}
+    severity_charts(document)
+    limits = [figure.axes[0].get_ylim() for figure in figures]
+    assert [high for _, high in limits] == [1.0, 1.0]
+    assert all(low >= 0.0 for low, _ in limits)
 
 
 def test_unchanged_inputs_alone_have_no_chart() -> None:

@@ -73,6 +73,37 @@ def test_higher_rates_are_shaded_more(browser: Any, page: Path) -> None:
     assert by_rate[-1] > by_rate[0]
 
 
+def test_a_legend_lies_over_no_line(browser: Any, page: Path) -> None:
+    """Its texts stand above the highest mark and its limits, in all charts."""
+    browser.open(page)
+    places = browser.run(
+        "return [...document.querySelectorAll('.chart svg')].map((svg) => {"
+        " const names = /^(device|twin|original|by .*)$/;"
+        " const texts = [...svg.querySelectorAll('text')]"
+        ".filter((one) => names.test(one.textContent.trim()));"
+        " const grid = [...svg.querySelectorAll('text')]"
+        ".filter((one) => /%$/.test(one.textContent.trim()));"
+        " const edge = (some, side) => some.map((one) => one.getBoundingClientRect()[side]);"
+        " return [Math.max(...edge(texts, 'bottom')), Math.min(...edge(grid, 'top')), texts.length]"
+        "})"
+    )
+    assert [count for _, _, count in places] == [3, 3]
+    for bottom, highest_label, _ in places:
+        assert bottom < highest_label
+
+
+def test_the_unchanged_inputs_stand_under_no_severity(browser: Any, page: Path) -> None:
+    browser.open(page)
+    found = browser.run(
+        "const row = [...document.querySelectorAll('#heat tr')];"
+        "return row.map((one) => [one.children[0].innerText,"
+        " one.getBoundingClientRect().top, one.querySelectorAll('td.heat').length])"
+    )
+    names = [name for name, _, _ in sorted(found, key=lambda one: one[1])]
+    assert names == ["unchanged inputs", "condition", "fog", "dark"]
+    assert [count for _, _, count in found] == [1, 0, 3, 3]
+
+
 def test_wide_tables_are_scrolled_by_keys(browser: Any, page: Path) -> None:
     browser.open(page, width=360)
     table = browser.driver.find_element(By.CSS_SELECTOR, "#heat div.wide")

@@ -122,21 +122,33 @@ def _chart(
     figure, panel = new_panel()
     severities = [one["severity"] for one in slices]
     drawn = [one for one in lines if any(one.values)]
+    marks = []
     for at, line in enumerate(drawn):
         aside = APART * (at - (len(drawn) - 1) / 2)
-        _draw(panel, line, [severity + aside for severity in severities])
+        marks.append(_draw(panel, line, [severity + aside for severity in severities]))
     panel.set(xlabel="severity; 0: unchanged", ylabel=label, xticks=severities)
     if shares:
         panel.yaxis.set_major_formatter(PercentFormatter(1.0))
+        low, high = panel.get_ylim()
+        panel.set_ylim(0.0 if label == "deviating" else max(low, 0.0), min(high, 1.0))
     panel.yaxis.set_major_locator(MaxNLocator(6))
-    panel.set_ylim(bottom=0.0 if label == "deviating" else None)
-    panel.legend(fontsize=8, labelcolor=COLOURS["ink"], handlelength=2.4)
+    panel.legend(
+        handles=marks,  # in the order of the lines
+        loc="lower left",
+        bbox_to_anchor=(0.0, 1.0),  # above the panel, where it hides no line
+        ncols=len(drawn),
+        borderaxespad=0.7,
+        fontsize=8,
+        labelcolor=COLOURS["ink"],
+        handlelength=2.4,
+    )
     table = slice_table(document, title, slices)
     rows = [tuple(row) for row in table.rows]
     return finish(title, figure, words, tuple(table.header), rows)
 
 
-def _draw(panel: Any, line: _Line, places: Sequence[float]) -> None:
+def _draw(panel: Any, line: _Line, places: Sequence[float]) -> Any:
+    """Draw a line, and return what stands for it in the legend."""
     points = [(at, v) for at, v in zip(places, line.values, strict=True) if v is not None]
     x, y = [at for at, _ in points], [v["estimate"] for _, v in points]
     look = {
@@ -146,12 +158,12 @@ def _draw(panel: Any, line: _Line, places: Sequence[float]) -> None:
         "label": line.name,
         "linewidth": 1.6,
         "markersize": 5,
+        "clip_on": False,  # a mark on the edge, such as of 0 or 100 %, is drawn whole
     }
     if not all("low" in v for _, v in points):
-        panel.plot(x, y, **look)
-        return
+        return panel.plot(x, y, **look)[0]
     spans = [
         [max(0.0, v["estimate"] - v["low"]) for _, v in points],
         [max(0.0, v["high"] - v["estimate"]) for _, v in points],
     ]
-    panel.errorbar(x, y, yerr=spans, capsize=3, elinewidth=1.0, **look)
+    return panel.errorbar(x, y, yerr=spans, capsize=3, elinewidth=1.0, **look)
