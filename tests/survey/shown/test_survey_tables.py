@@ -63,6 +63,17 @@ def test_the_worst_slices_come_first() -> None:
     assert rates == sorted(rates, reverse=True)
 
 
+def test_of_equal_rates_the_order_is_that_of_limits_and_counts() -> None:
+    document = constructed_document()
+    rate = document["overall"]["deviation"]
+    figures = [(0.1, 0.3, 1), (0.2, 0.3, 1), (0.1, 0.3, 2), (0.1, 0.4, 0), (0.1, 0.3, 2)]
+    slices = [
+        {"name": str(at), "deviation": {**rate, "estimate": one, "high": high, "seen": seen}}
+        for at, (one, high, seen) in enumerate(figures)
+    ]
+    assert [one["name"] for one in worst_first(document, slices)] == ["1", "3", "2", "4", "0"]
+
+
 def test_groups_are_compared_by_rates_and_by_decisions() -> None:
     facts = constructed_facts(groups=("a", "b", "c", "d"))
     sample = drawn_sample(facts, 0.3)

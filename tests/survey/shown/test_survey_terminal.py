@@ -8,7 +8,12 @@ from typing import Any
 from rich.console import Console
 
 from constructed_surveys import CONDITIONS, constructed_document, constructed_facts
-from edgeflare.survey.shown.survey_terminal import WORST, print_survey, short_tables
+from edgeflare.survey.shown.survey_terminal import (
+    WORST,
+    WORST_CLASSES,
+    print_survey,
+    short_tables,
+)
 from edgeflare.survey.shown.survey_words import field_sentence, headline, release_sentence
 
 
@@ -53,10 +58,24 @@ def test_of_many_conditions_the_worst_are_listed() -> None:
     )
 
 
+def test_of_many_classes_the_worst_are_listed() -> None:
+    document = constructed_document(classes=[f"class {n}" for n in range(12)])
+    one = document["by_class"]["slices"][0]
+    document["by_class"]["slices"] = [
+        {**one, "label": n, "deviation": {**one["deviation"], "estimate": n % 4 / 10}}
+        for n in range(12)
+    ]
+    (table,) = [one for one in short_tables(document) if one.title.startswith("Classes")]
+    assert table.title == f"Classes, the worst {WORST_CLASSES} of 12"
+    assert [row[0] for row in table.rows] == [
+        "class 3", "class 7", "class 11", "class 2", "class 6",
+    ]  # fmt: skip
+
+
 def test_nothing_but_unchanged_inputs_is_one_row() -> None:
     document = constructed_document(constructed_facts(conditions=(), groups=()), gates=[])
     titles = [one.title for one in short_tables(document) if one.rows]
-    assert titles == ["Inputs", "Classes, the worst"]
+    assert titles == ["Inputs", "Classes"]
     assert "over all" not in printed(document)
 
 

@@ -33,9 +33,14 @@ class FigureTable:
 def worst_first(
     document: Mapping[str, Any], slices: Sequence[Mapping[str, Any]]
 ) -> list[Mapping[str, Any]]:
-    """Return slices in the order of their rates, the highest first."""
+    """Return slices in the order of their rates, the highest first.
+
+    Of equal rates the first is the one with the higher limit, then that of which more were seen to
+    deviate; slices that are alike in all of that stay in their order.
+    """
     key = rate_key(document)
-    return sorted(slices, key=lambda one: (-one[key]["estimate"], -one[key]["high"]))
+    parts = ("estimate", "high", "seen")
+    return sorted(slices, key=lambda one: tuple(-one[key][part] for part in parts))
 
 
 def slice_table(

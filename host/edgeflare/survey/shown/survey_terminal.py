@@ -24,7 +24,10 @@ from edgeflare.survey.shown.survey_words import ending, field_sentence, headline
 from edgeflare.untrusted_text import printable
 
 WORST = 10
-"""Conditions, classes and pairs of groups that a table lists."""
+"""Conditions and pairs of groups that a table lists."""
+
+WORST_CLASSES = 5
+"""Classes that a table lists."""
 
 WIDE = ("with ties", "by compression", "original right", "twin right", "device right", "items")
 """Columns that the page has and the terminal has no room for."""
@@ -76,17 +79,15 @@ def short_tables(document: Mapping[str, Any], left_out: Collection[str] = ()) ->
     def table(title: str, slices: Sequence[Mapping[str, Any]]) -> FigureTable:
         return slice_table(document, title, slices, left_out)
 
-    conditions = worst_first(document, document["by_condition"]["slices"])
-    shown = conditions[:WORST]
-    rest = f", the worst {WORST} of {len(conditions)}" if len(conditions) > WORST else ""
+    conditions, classes = document["by_condition"]["slices"], document["by_class"]["slices"]
     return [
         table("Inputs", _whole(document)),
-        table(f"Conditions{rest}", shown),
+        table(f"Conditions{_rest(conditions, WORST)}", worst_first(document, conditions)[:WORST]),
         table("Severities", document["by_severity"]["slices"]),
         table("Groups", document["by_group"]["slices"]),
         *group_tables(document, WORST),
         *baseline_table(document),
-        table("Classes, the worst", _worst_classes(document)),
+        table(f"Classes{_rest(classes, WORST_CLASSES)}", _worst_classes(document, classes)),
     ]
 
 
@@ -95,9 +96,16 @@ def _whole(document: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     return [overall, unchanged] if document["by_condition"]["slices"] else [unchanged]
 
 
-def _worst_classes(document: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    classes = worst_first(document, document["by_class"]["slices"])[:WORST]
-    return [{**one, "name": class_name(document["classes"], one["label"])} for one in classes]
+def _worst_classes(
+    document: Mapping[str, Any], classes: Sequence[Mapping[str, Any]]
+) -> Sequence[Mapping[str, Any]]:
+    worst = worst_first(document, classes)[:WORST_CLASSES]
+    return [{**one, "name": class_name(document["classes"], one["label"])} for one in worst]
+
+
+def _rest(slices: Sequence[Mapping[str, Any]], most: int) -> str:
+    """Return which of slices are listed, where it is not all of them."""
+    return f", the worst {most} of {len(slices)}" if len(slices) > most else ""
 
 
 def _table(one: FigureTable) -> Table:
