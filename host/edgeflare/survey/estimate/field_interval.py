@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.survey.estimate.rate import Fact, Rate, Sample
+from edgeflare.survey.estimate.stratum_weights import StratumWeights
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +70,7 @@ def _shares(
     fact: Fact, sample: Sample, inputs: NDArray[np.int64], chosen: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
     """Return the estimated share of each input's items: (inputs,)."""
-    sizes = np.bincount(sample.stratum)
-    asked = np.bincount(sample.stratum[sample.asked], minlength=len(sizes))
-    weights = (sizes / np.maximum(asked, 1))[sample.stratum]
+    weights = StratumWeights.of(sample).weight[sample.stratum]
     surprise = np.where(fact.foretold, -1.0, 1.0) * (fact.seen != fact.foretold) * sample.asked
     values = np.where(chosen, fact.foretold + weights * surprise, 0.0)
     items = np.bincount(inputs[chosen], minlength=int(inputs.max()) + 1)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from edgeflare.survey.estimate.rate import Sample
 from edgeflare.survey.estimate.signed_estimate import SignedEstimate
+from edgeflare.survey.estimate.stratum_weights import StratumWeights
 
 
 def mean_distance(
@@ -42,12 +43,12 @@ def mean_distance(
     known = sample.asked & chosen & np.isfinite(seen)
     if not known.any():
         return None
-    sizes = np.bincount(sample.stratum)
-    asked = np.bincount(sample.stratum[sample.asked], minlength=len(sizes))
+    strata = StratumWeights.of(sample)
+    sizes, asked = strata.sizes, strata.asked
     touched = np.unique(sample.stratum[chosen])
     if (asked[touched] < np.minimum(2, sizes[touched])).any():
         return None
-    weights = (sizes / np.maximum(asked, 1))[sample.stratum[known]]
+    weights = strata.weight[sample.stratum[known]]
     differences = seen[known] - foretold[known]
     correction = float(np.average(differences, weights=weights))
     residuals = np.zeros(len(sample.asked))

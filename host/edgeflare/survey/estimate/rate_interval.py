@@ -8,12 +8,11 @@ estimator with unequal probabilities; prediction-powered inference, Angelopoulos
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.survey.estimate.rate import Fact, Rate, Sample
+from edgeflare.survey.estimate.stratum_weights import StratumWeights
 from edgeflare.survey.estimate.weighted_count import CountLimits, count_limits
 
 
@@ -41,7 +40,7 @@ def rate(
     seen = int((fact.seen & asked).sum())
     if items == 0:
         return Rate(0.0, 0.0, 1.0, 0, 0, 0)
-    strata = _weights(sample)
+    strata = StratumWeights.of(sample)
     more = _surprises(of & ~fact.foretold, asked & fact.seen, sample, strata, confidence)
     less = _surprises(of & fact.foretold, asked & ~fact.seen, sample, strata, confidence)
     total = float((of & fact.foretold).sum()) + more.count - less.count
@@ -57,31 +56,15 @@ def rate(
     )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class _Weights:
-    """Of each stratum the items asked, the weight of one of them, and the share not asked."""
-
-    drawn: NDArray[np.int64]
-    weight: NDArray[np.float64]
-    unasked: NDArray[np.float64]
-
-
-def _weights(sample: Sample) -> _Weights:
-    sizes = np.bincount(sample.stratum)
-    asked = np.bincount(sample.stratum[sample.asked], minlength=len(sizes))
-    # Of a stratum of which nothing was asked, one item that is asked next would stand for all.
-    return _Weights(asked, sizes / np.maximum(asked, 1), (sizes - asked) / np.maximum(sizes, 1))
-
-
 def _surprises(
     where: NDArray[np.bool_],
     surprised: NDArray[np.bool_],
     sample: Sample,
-    strata: _Weights,
+    strata: StratumWeights,
     confidence: float,
 ) -> CountLimits:
     """Return how many surprises there are among the items of one prediction, with limits."""
-    count = len(strata.weight)
+    count = len(strata.sizes)
 
     def by_stratum(items: NDArray[np.bool_]) -> NDArray[np.int64]:
         return np.bincount(sample.stratum[items], minlength=count)
@@ -90,7 +73,7 @@ def _surprises(
         items=by_stratum(where),
         asked=by_stratum(where & sample.asked),
         hits=by_stratum(where & surprised),
-        drawn=strata.drawn,
+        drawn=strata.asked,
         weight=strata.weight,
         unasked=strata.unasked,
         confidence=confidence,
