@@ -16,12 +16,13 @@ from edgeflare.run.holm_correction import holm
 from edgeflare.survey.estimate.field_interval import FieldInterval, field_interval
 from edgeflare.survey.estimate.pooling_check import pooling_p_value
 from edgeflare.survey.estimate.rate import Sample
-from edgeflare.survey.estimate.rate_interval import rate
 from edgeflare.survey.items.measures import headline
 from edgeflare.survey.items.survey_facts import SurveyFacts
 from edgeflare.survey.rates.baseline import BaselineSurvey, compare
 from edgeflare.survey.rates.group_differences import group_differences
-from edgeflare.survey.rates.slices import survey_rates, surveyed
+from edgeflare.survey.rates.item_parts import surveyed
+from edgeflare.survey.rates.overall_rate import overall_rate
+from edgeflare.survey.rates.slices import survey_rates
 from edgeflare.survey.record.survey_file import SCHEMA
 from edgeflare.survey.shown.survey_words import release_sentence
 
@@ -83,7 +84,7 @@ def survey_document(
 def _field(facts: SurveyFacts, sample: Sample, confidence: float) -> FieldInterval:
     """Return the limits of the rate over all, where the inputs are a sample of the field's."""
     fact, chosen = headline(facts), surveyed(facts)
-    found = rate(fact, sample, chosen, confidence)
+    found = overall_rate(facts, sample, confidence)
     field = field_interval(found, fact, sample, facts.input, chosen, confidence)
     return replace(field, low=max(0.0, field.low), high=min(1.0, field.high))
 

@@ -9,12 +9,10 @@ estimated rates are compared.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 from typing import Any, Literal
-
-import numpy as np
 
 from edgeflare.errors import UserError
 from edgeflare.run.holm_correction import holm
@@ -24,7 +22,7 @@ from edgeflare.survey.estimate.rate import Rate
 from edgeflare.survey.estimate.signed_estimate import SignedEstimate
 from edgeflare.survey.items.measures import headline
 from edgeflare.survey.items.survey_facts import Cell, Flags, SurveyFacts
-from edgeflare.survey.rates.slices import surveyed
+from edgeflare.survey.rates.item_parts import items_by_condition, surveyed
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +143,8 @@ def compare(
     )
     overall = _paired(facts, document, baseline, None, surveyed(facts))
     by_condition = [
-        _paired(facts, document, baseline, name, chosen) for name, chosen in _conditions(facts)
+        _paired(facts, document, baseline, name, chosen)
+        for name, chosen in items_by_condition(facts)
     ]
     corrected = holm([one.p for one in by_condition])
     return SurveyComparison(
@@ -153,12 +152,6 @@ def compare(
         overall,
         tuple(replace(one, p_corrected=p) for one, p in zip(by_condition, corrected, strict=True)),
     )
-
-
-def _conditions(facts: SurveyFacts) -> Iterator[tuple[str, Flags]]:
-    for name in dict.fromkeys(one.condition for one in facts.cells[1:]):
-        cells = [at for at, one in enumerate(facts.cells) if one.condition == name]
-        yield name, np.isin(facts.cell, cells)
 
 
 def _paired(

@@ -18,7 +18,8 @@ from edgeflare.survey.estimate.rate_interval import rate
 from edgeflare.survey.estimate.signed_estimate import SignedEstimate, simultaneous
 from edgeflare.survey.items.measures import headline
 from edgeflare.survey.items.survey_facts import Flags, Numbers, SurveyFacts
-from edgeflare.survey.rates.slices import right_fact, surveyed
+from edgeflare.survey.rates.item_parts import surveyed
+from edgeflare.survey.rates.slices import right_fact
 
 COMPARED_GROUPS = 10
 """Groups that are compared, the largest first: 45 pairs."""

@@ -9,12 +9,12 @@ from edgeflare.survey.estimate.rate import Rate, Sample
 from edgeflare.survey.estimate.rate_interval import rate
 from edgeflare.survey.items.measures import headline
 from edgeflare.survey.items.survey_facts import SurveyFacts
+from edgeflare.survey.rates.item_parts import surveyed
 
 
 def overall_rate(facts: SurveyFacts, sample: Sample, confidence: float) -> Rate:
     """Return the rate over all cells but the inputs unchanged, or over these where no other is."""
-    chosen = (facts.cell > 0) | (len(facts.cells) == 1)
-    return rate(headline(facts), sample, chosen, confidence)
+    return rate(headline(facts), sample, surveyed(facts), confidence)
 
 
 def cell_rates(facts: SurveyFacts, sample: Sample) -> NDArray[np.float64]:

@@ -20,6 +20,7 @@ from edgeflare.survey.items.measures import (
     kernel_with_ties,
 )
 from edgeflare.survey.items.survey_facts import Flags, SurveyFacts
+from edgeflare.survey.rates.item_parts import items_by_condition, surveyed
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,24 +188,14 @@ def survey_rates(facts: SurveyFacts, sample: Sample, confidence: float) -> Surve
     )
 
 
-def surveyed(facts: SurveyFacts) -> Flags:
-    """Return the items that rates over all are of, (items,) bool.
-
-    The unchanged inputs are among them only where nothing else is surveyed.
-    """
-    return np.asarray(facts.cell > 0) if len(facts.cells) > 1 else np.ones(facts.items, bool)
-
-
 def right_fact(facts: SurveyFacts) -> Fact:
     """Return the right decisions of the device, foretold by the twin's."""
     return Fact(facts.twin_right, facts.device_right)
 
 
 def _conditions(facts: SurveyFacts) -> Iterator[_SlicedItems]:
-    names = dict.fromkeys(one.condition for one in facts.cells[1:])
-    for name in names:
-        cells = [at for at, one in enumerate(facts.cells) if at and one.condition == name]
-        yield _SlicedItems(np.isin(facts.cell, cells), name, condition=name)
+    for name, chosen in items_by_condition(facts):
+        yield _SlicedItems(chosen, name, condition=name)
 
 
 def _severities(facts: SurveyFacts) -> Iterator[_SlicedItems]:
