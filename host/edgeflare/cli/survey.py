@@ -28,6 +28,7 @@ from edgeflare.survey.baseline_run import load_baseline
 from edgeflare.survey.gates.gate_state import HELD
 from edgeflare.survey.opened_survey import open_survey
 from edgeflare.survey.record.survey_file import DOCUMENT
+from edgeflare.survey.shown.gate_words import gate_name
 from edgeflare.survey.shown.shown_conditions import show_conditions
 from edgeflare.survey.shown.survey_terminal import print_survey
 from edgeflare.survey.survey_look import look_at
@@ -200,6 +201,6 @@ def _exit_code(document: Mapping[str, Any]) -> int:
     failed = [gate for gate in document["gates"] if gate["state"] != HELD]
     if not failed:
         return 0
-    said = "; ".join(f"{gate['gate']} is {gate['state']}" for gate in failed)
+    said = "; ".join(f"{gate_name(gate)} is {gate['state']}" for gate in failed)
     Console().print(f"exit code 1: {said} (--gate)", markup=False, soft_wrap=True)
     return 1

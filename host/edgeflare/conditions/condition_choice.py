@@ -80,6 +80,20 @@ def chosen_conditions(
     return tuple(ChosenCondition(one.name, one, at) for one in dict.fromkeys(chosen))
 
 
+def conditions_of_set(domain: str, name: str) -> tuple[Condition, ...]:
+    """Return the conditions that `--conditions` takes for the name of a set; none where it is none.
+
+    Raises:
+        UserError: an installed package's conditions cannot be used.
+
+    """
+    for known in (own_conditions, conditions_of):
+        found = tuple(one for one in known(domain) if name in one.sets)
+        if found:
+            return found
+    return ()
+
+
 def read_severities(text: str) -> tuple[int, ...]:
     """Return severities, rising, each once.
 

@@ -12,7 +12,7 @@ from edgeflare.run.derive_document import derive_document
 from edgeflare.run.journal import Journal, reporting_damage
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.survey.baseline_run import load_baseline
-from edgeflare.survey.gates.judged_gates import JudgedGates, described_outcome
+from edgeflare.survey.gates.judged_gates import JudgedGates
 from edgeflare.survey.gates.survey_gate import parse_gate
 from edgeflare.survey.items.noted_conditions import noted_sets
 from edgeflare.survey.items.sampling_rounds import SamplingRounds
@@ -47,7 +47,7 @@ def derive_survey(
     facts = facts_of(journal)
     budget = about["plan"]["device_queries"]
     rounds = SamplingRounds.replayed(facts, document.rng_seed, budget)
-    about["gates"] = [described_outcome(one, gates.sets) for one in gates.outcomes(facts, rounds)]
+    about["gates"] = gates.described(facts, rounds)
     return survey_document(facts, rounds.design.sample_of(facts.asked), about, baseline)
 
 
@@ -71,7 +71,7 @@ def derive_unwritten_survey(directory: RunDirectory) -> dict[str, Any]:
                     f" answered all items ({done:,} of {items:,}): finish it with --resume"
                 )
             texts, sets = plan.gates, noted_sets(plan.conditions)
-            gates = JudgedGates(tuple(map(parse_gate, texts)), plan.confidence, sets)
+            gates = JudgedGates(tuple(map(parse_gate, texts)), plan.confidence, sets, plan.left_out)
             derived = derive_survey(directory, journal, gates, baseline)
             text = json.dumps(derived).encode()
     return check_survey(text, directory.journal)

@@ -20,7 +20,11 @@ from edgeflare.models.pair import Pair
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_header import RunHeader
 from edgeflare.survey.estimate.weighted_count import require_scipy
-from edgeflare.survey.gates.judged_gates import JudgedGates, surveyed_sets
+from edgeflare.survey.gates.judged_gates import (
+    JudgedGates,
+    conditions_left_out,
+    surveyed_sets,
+)
 from edgeflare.survey.gates.survey_gate import Gate, GatedInputs, require_decidable
 from edgeflare.survey.items.noted_conditions import noted_conditions
 from edgeflare.survey.items.same_inputs import require_same_inputs
@@ -103,13 +107,21 @@ def open_survey(
     header = describe_run(opened, plan)
     space = pair.interface.domain.space
     items = SurveyedItems.of(request.chosen, opened.seeds.inputs, space, plan.rng_seed)
+    gates = _gates(pair, request)
     survey_plan = _plan(pair, opened, request, items, plan.limit)
-    gates = JudgedGates(request.gates, request.confidence, surveyed_sets(request.chosen))
+    survey_plan = replace(survey_plan, left_out=gates.left_out)
     for gate in gates.gates:
         require_decidable(gate, items.cells, gates.sets, _gated_inputs(opened, survey_plan))
     if request.baseline is not None:
         _require_same_items(survey_plan, items, header, request.baseline)
     return Survey(opened, header, survey_plan, items, gates, request.baseline)
+
+
+def _gates(pair: Pair, request: SurveyRequest) -> JudgedGates:
+    domain = pair.interface.domain_name
+    left_out = conditions_left_out(domain, request.gates, request.chosen)
+    sets = surveyed_sets(request.chosen)
+    return JudgedGates(request.gates, request.confidence, sets, left_out)
 
 
 def _require_same_items(

@@ -10,10 +10,15 @@ import pytest
 
 from constructed_surveys import as_asked, constructed_facts
 from edgeflare.conditions.condition import Condition
-from edgeflare.conditions.condition_choice import ChosenCondition
+from edgeflare.conditions.condition_choice import ChosenCondition, chosen_conditions
 from edgeflare.survey.estimate.rate import Sample
 from edgeflare.survey.gates.gate_state import GateOutcome
-from edgeflare.survey.gates.judged_gates import JudgedGates, described_outcome, surveyed_sets
+from edgeflare.survey.gates.judged_gates import (
+    JudgedGates,
+    conditions_left_out,
+    described_outcome,
+    surveyed_sets,
+)
 from edgeflare.survey.gates.survey_gate import parse_gate
 from edgeflare.survey.items.sampling_rounds import SamplingRounds
 from edgeflare.survey.items.survey_facts import SurveyFacts
@@ -54,7 +59,7 @@ def test_what_was_drawn_and_not_asked_decides_nothing(calm: SurveyFacts) -> None
 def test_an_outcome_says_its_figures(calm: SurveyFacts) -> None:
     facts, rounds = answered(calm, 256)
     gates = JudgedGates((parse_gate("rate<0.05"),))
-    said = described_outcome(gates.outcomes(facts, rounds)[0], {})
+    said = described_outcome(gates.outcomes(facts, rounds)[0], {}, {})
     assert (said["gate"], said["state"], said["estimate"]) == ("rate<0.05", "held", 0.0)
     assert "of which the device was asked about" in said["words"]
 
@@ -62,11 +67,11 @@ def test_an_outcome_says_its_figures(calm: SurveyFacts) -> None:
 def test_small_figures_of_an_outcome_keep_their_digits() -> None:
     gate = parse_gate("rate<0.0001")
     outcome = GateOutcome(gate, "held", 2e-5, 1e-6, 0.00004, 0.00005, 90_000, 3_000)
-    said = described_outcome(outcome, {})["words"]
+    said = described_outcome(outcome, {}, {})["words"]
     assert said == (
         "0.002 % (0.0001–0.004) of 90,000 items, of which the device was asked about 3,000"
     )
-    beyond = described_outcome(replace(outcome, field_high=0.0002), {})["words"]
+    beyond = described_outcome(replace(outcome, field_high=0.0002), {}, {})["words"]
     assert beyond == f"{said}; in the field they come from it may be up to 0.02 %"
 
 
@@ -83,7 +88,7 @@ def test_small_figures_of_an_outcome_keep_their_digits() -> None:
 )
 def test_an_outcome_says_what_it_is_about(text: str, says: tuple[Any, ...]) -> None:
     outcome = GateOutcome(parse_gate(text), "undecided", 0.0, 0.0, 0.1, None, 60, 10)
-    said = described_outcome(outcome, {"weather": frozenset({"fog", "dark"})})
+    said = described_outcome(outcome, {"weather": frozenset({"fog", "dark"})}, {})
     keys = ("measure", "limit", "condition", "conditions", "severity", "group")
     assert tuple(said[key] for key in keys) == says
 
@@ -97,3 +102,23 @@ def test_sets_hold_the_names_that_conditions_have_in_the_survey() -> None:
         "weather": frozenset({"mist"}),
         "camera": frozenset({"gamma"}),
     }
+
+
+def test_a_gate_about_a_part_of_a_set_says_what_is_left_out() -> None:
+    gate, whole = parse_gate("rate<0.1 under weather"), parse_gate("rate<0.1 under noise")
+    chosen = chosen_conditions("image", "fog,noise", (1,))
+    left_out = conditions_left_out("image", (gate, whole, parse_gate("rate<0.1")), chosen)
+    named = chosen_conditions("image", "weather", (1,))
+    assert {"fog", *left_out["weather"]} == {one.name for one in named}
+    assert "fog" not in left_out["weather"]
+    assert left_out.keys() == {"weather"}
+    outcome = GateOutcome(gate, "held", 0.0, 0.0, 0.1, None, 60, 10)
+    assert described_outcome(outcome, {}, left_out)["left_out"] == list(left_out["weather"])
+    assert described_outcome(replace(outcome, gate=whole), {}, left_out)["left_out"] == []
+
+
+def test_a_condition_under_a_name_of_the_users_own_is_not_left_out() -> None:
+    gate = parse_gate("rate<0.1 under weather")
+    fog, *others = chosen_conditions("image", "weather", (1,))
+    chosen = (replace(fog, name="mist"), *others)
+    assert conditions_left_out("image", (gate,), chosen) == {}

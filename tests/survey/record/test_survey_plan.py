@@ -29,6 +29,7 @@ PLAN = SurveyPlan(
     gates=("rate<0.01",),
     conditions={"fog": NotedCondition("fog", ("common",)), "jpeg": NotedCondition("jpeg")},
     baseline="/runs/before",
+    left_out={"common": ("snow", "frost")},
 )
 
 

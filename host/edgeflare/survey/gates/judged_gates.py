@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from edgeflare.conditions.condition_choice import ChosenCondition
+from edgeflare.conditions.condition_choice import ChosenCondition, conditions_of_set
 from edgeflare.survey.gates.gate_state import HELD, UNDECIDED, GateOutcome, gate_outcome
 from edgeflare.survey.gates.survey_gate import Gate
 from edgeflare.survey.items.sampling_rounds import SamplingRounds
@@ -22,12 +22,15 @@ class JudgedGates:
         gates: in the user's order.
         confidence: with which each is judged.
         sets: names of the surveyed conditions of each set, by its name.
+        left_out: names of the conditions of a set that a gate names and that are not surveyed, by
+            the set's name; sets that are surveyed whole are not in it.
 
     """
 
     gates: tuple[Gate, ...] = ()
     confidence: float = 0.95
     sets: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def outcomes(self, facts: SurveyFacts, rounds: SamplingRounds) -> list[GateOutcome]:
         """Return what became of each gate."""
@@ -41,6 +44,12 @@ class JudgedGates:
         outcomes = self.outcomes(facts, rounds)
         return bool(outcomes) and all(one.state != UNDECIDED for one in outcomes)
 
+    def described(self, facts: SurveyFacts, rounds: SamplingRounds) -> list[dict[str, Any]]:
+        """Return what a survey's document says of each gate, as plain JSON values."""
+        return [
+            described_outcome(one, self.sets, self.left_out) for one in self.outcomes(facts, rounds)
+        ]
+
 
 def surveyed_sets(chosen: Sequence[ChosenCondition]) -> dict[str, frozenset[str]]:
     """Return the names that chosen conditions have in a survey, by the sets that they are of."""
@@ -50,12 +59,40 @@ def surveyed_sets(chosen: Sequence[ChosenCondition]) -> dict[str, frozenset[str]
     }
 
 
-def described_outcome(outcome: GateOutcome, sets: Mapping[str, frozenset[str]]) -> dict[str, Any]:
+def conditions_left_out(
+    domain: str, gates: Sequence[Gate], chosen: Sequence[ChosenCondition]
+) -> dict[str, tuple[str, ...]]:
+    """Return the conditions of sets that gates name and that are not surveyed, by the set's name.
+
+    Args:
+        domain: of the inputs.
+        gates: of the survey.
+        chosen: what is surveyed.
+
+    Raises:
+        UserError: an installed package's conditions cannot be used.
+
+    """
+    surveyed = {one.condition.name for one in chosen}
+    sets = surveyed_sets(chosen).keys() & {gate.condition for gate in gates}
+    left_out = {
+        name: tuple(one.name for one in conditions_of_set(domain, name) if one.name not in surveyed)
+        for name in sorted(sets)
+    }
+    return {name: conditions for name, conditions in left_out.items() if conditions}
+
+
+def described_outcome(
+    outcome: GateOutcome,
+    sets: Mapping[str, frozenset[str]],
+    left_out: Mapping[str, tuple[str, ...]],
+) -> dict[str, Any]:
     """Return what a survey's document says of a gate, as plain JSON values.
 
     Args:
         outcome: what became of it.
         sets: names of the surveyed conditions of each set, by its name.
+        left_out: names of the others of a set, as `JudgedGates` has them.
 
     """
     gate = outcome.gate
@@ -67,6 +104,7 @@ def described_outcome(outcome: GateOutcome, sets: Mapping[str, frozenset[str]]) 
         "limit": gate.limit,
         "condition": gate.condition,
         "conditions": None if about is None else sorted(about),
+        "left_out": list(left_out.get(gate.condition or "", ())),
         "severity": gate.severity,
         "group": gate.group,
         "state": outcome.state,

@@ -45,6 +45,7 @@ class SurveyPlan:
         rare_queries: device queries for rare events, about; None where these are not asked for.
         conditions: what each condition of the cells stands for, by its name in the survey.
         baseline: path of the run directory that it is compared with; None without.
+        left_out: of sets that gates name, the conditions that are not surveyed, by the set's name.
 
     """
 
@@ -60,6 +61,7 @@ class SurveyPlan:
     rare_queries: int | None = None
     conditions: Mapping[str, NotedCondition] = field(default_factory=dict)
     baseline: str | None = None
+    left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Return the plan as plain JSON values."""
@@ -76,6 +78,7 @@ class SurveyPlan:
             "rare_queries": self.rare_queries,
             "conditions": {name: one.to_json() for name, one in self.conditions.items()},
             "baseline": self.baseline,
+            "left_out": {name: list(some) for name, some in self.left_out.items()},
         }
 
     @classmethod
@@ -93,8 +96,9 @@ class SurveyPlan:
             raise ValueError(f"it has {fields['inputs']['count']!r} inputs")
         noted = fields.get("conditions", {}).items()
         conditions = {name: NotedCondition.from_json(one) for name, one in noted}
-        gates = tuple(fields["gates"])
-        return cls(**{**fields, "cells": cells, "gates": gates, "conditions": conditions})
+        left_out = {name: tuple(some) for name, some in fields.get("left_out", {}).items()}
+        changed = {"cells": cells, "gates": tuple(fields["gates"]), "conditions": conditions}
+        return cls(**{**fields, **changed, "left_out": left_out})
 
 
 def default_precision(precision: float | None, others: Iterable[object | None]) -> float | None:

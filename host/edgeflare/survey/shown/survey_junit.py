@@ -12,6 +12,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from edgeflare.report.arm_lines import details
 from edgeflare.survey.gates.gate_state import HELD, NOT_HELD
 from edgeflare.survey.rates.rate_words import interval
+from edgeflare.survey.shown.gate_words import gate_name, gate_sentence
 from edgeflare.survey.shown.rare_words import rare_sentences
 from edgeflare.survey.shown.survey_words import (
     ending,
@@ -43,7 +44,7 @@ def survey_junit(document: Mapping[str, Any]) -> bytes:
     _add_properties(suite, document)
     kind, failed = f"edgeflare.survey.{name}", 0
     for gate in document["gates"]:
-        case = _case(suite, kind, f"gate {gate['gate']}")
+        case = _case(suite, kind, f"gate {gate_name(gate)}")
         failed += _add_failure(case, gate)
     missed = _missed_gates(document)
     for one in _by_condition(document):
@@ -104,7 +105,7 @@ def _add_failure(case: Element, gate: Mapping[str, Any]) -> bool:
     """Say why a gate is not held; return whether it failed."""
     if gate["state"] == HELD:
         return False
-    message = for_xml(f"gate {gate['gate']} is {gate['state']}: {gate['words']}")
+    message = for_xml(f"gate {gate_sentence(gate)}")
     kind = "gate" if gate["state"] == NOT_HELD else "undecided"
     SubElement(case, "failure", message=message, type=kind).text = message
     return True

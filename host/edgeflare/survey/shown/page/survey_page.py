@@ -11,6 +11,7 @@ from edgeflare.report.html.page_template import packaged, page_environment
 from edgeflare.report.input_words import input_words
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDocument
+from edgeflare.survey.shown.gate_words import gate_name
 from edgeflare.survey.shown.page.heat_map import heat_map
 from edgeflare.survey.shown.page.severity_charts import severity_charts
 from edgeflare.survey.shown.page.worst_examples import worst_conditions
@@ -67,6 +68,7 @@ def render_survey(
             asked=details(shown_plan(document)),
             cost=details(_cost(document)),
             details=details,
+            gate_name=gate_name,
             style=packaged("style.css"),
         )
     )
