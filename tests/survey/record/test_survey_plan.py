@@ -11,6 +11,7 @@ import pytest
 
 from edgeflare.errors import UserError
 from edgeflare.run.journal import Journal
+from edgeflare.run.survey_rows import SURVEY_KEY
 from edgeflare.survey.items.noted_conditions import NotedCondition
 from edgeflare.survey.items.survey_facts import UNCHANGED, Cell
 from edgeflare.survey.record.survey_plan import (
@@ -80,6 +81,12 @@ def test_another_plan_is_refused_by_the_option(
     note_plan(journal, PLAN)
     with pytest.raises(UserError, match=said):
         note_plan(journal, replace(PLAN, **changes))
+
+
+def test_a_baseline_that_is_no_path_is_damage(journal: Journal) -> None:
+    journal.note(SURVEY_KEY, {**PLAN.to_json(), "baseline": True})
+    with pytest.raises(UserError, match="damaged"):
+        noted_plan(journal)
 
 
 def test_a_run_without_a_plan_is_no_survey(journal: Journal) -> None:

@@ -94,6 +94,8 @@ class SurveyPlan:
             raise ValueError("its first cell is not the inputs unchanged")
         if not (isinstance(fields["inputs"]["count"], int) and fields["inputs"]["count"] > 0):
             raise ValueError(f"it has {fields['inputs']['count']!r} inputs")
+        if not isinstance(fields.get("baseline"), str | None):
+            raise ValueError(f"its baseline is {fields['baseline']!r}")
         noted = fields.get("conditions", {}).items()
         conditions = {name: NotedCondition.from_json(one) for name, one in noted}
         left_out = {name: tuple(some) for name, some in fields.get("left_out", {}).items()}
