@@ -136,6 +136,20 @@ def test_a_gate_decides_the_exit_code(
     assert (f"exit code 1: {gate} is {state}" in said.out) == (code == 1)
 
 
+def test_an_undecided_gate_is_decided_by_more_queries(tmp_path: Path, call: Any) -> None:
+    run = ("--gate", "rate<0.2", "--findings", "0", "--out", tmp_path / "run")
+    first = call(*SURVEY[:6], "--device-queries", "20", *run)
+    assert first.code == 1
+    said = " ".join(first.out.split())
+    assert "the same command with --out RUN --resume and a larger --device-queries goes on" in said
+    assert call(*SURVEY[:6], "--device-queries", "300", *run, "--resume").code == 0
+    survey = json.loads((tmp_path / "run" / "survey.json").read_bytes())
+    assert (survey["gates"][0]["state"], survey["asked"] > 20) == ("held", True)
+    (earlier,) = survey["plan"]["earlier"]
+    assert (earlier["device_queries"], earlier["ended"]) == (20, "device-queries")
+    assert "the survey had ended and went on" in survey["warnings"][-1]
+
+
 def test_what_a_journal_says_of_a_survey_is_what_was_written(tmp_path: Path, call: Any) -> None:
     """Gates of a set too, whose conditions the journal knows."""
     short = (*SURVEY[:6], "--device-queries", "300", "--findings", "2")

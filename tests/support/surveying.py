@@ -97,7 +97,7 @@ class LaboratorySurvey:
         def run(context: CampaignContext, interrupt: Interrupt) -> StoppedBy | None:
             watching.interrupt = interrupt
             rare = self._rare(context, plan, watching)
-            return SurveyPhases(plan, self.items, watching, self.gates, rare)(context, interrupt)
+            return SurveyPhases(self.items, watching, self.gates, rare)(context, interrupt)
 
         return self.laboratory.run(
             name,

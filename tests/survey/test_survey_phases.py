@@ -23,6 +23,7 @@ from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.evaluator import Evaluator
 from edgeflare.survey.gates.judged_gates import JudgedGates
 from edgeflare.survey.gates.survey_gate import parse_gate
+from edgeflare.survey.items.sampling_rounds import SamplingRounds
 from laboratory import Laboratory, untimed
 from scripted_health import scripted_device
 from surveying import LaboratorySurvey, StoppingObserver
@@ -153,6 +154,58 @@ def test_the_time_limit_ends_a_survey_for_good(survey: LaboratorySurvey) -> None
     assert len(asked) < 256
     survey.run("run", resume=True)
     assert survey.device("run") == asked
+
+
+def test_a_survey_that_ended_goes_on_with_more_device_queries(survey: LaboratorySurvey) -> None:
+    survey.plan = {"device_queries": 300, "findings": 4}
+    ended = survey.run("run")
+    before = survey.device("run")
+    survey.plan = {"device_queries": 600, "findings": 6}
+    with pytest.raises(UserError, match="with --findings 4, not 6"):
+        survey.run("run", resume=True)
+    survey.plan = {"device_queries": 600, "findings": 4}
+    stopped = survey.run("run", StoppingObserver(device=350), resume=True)
+    assert stopped["stopped_by"] == "interrupt"
+    assert 300 < len(survey.device("run")) < 600
+    after = survey.run("run", resume=True)
+    assert after["stopped_by"] is None
+    assert len(survey.device("run")) == 600
+    assert {row.item: row for row in before}.items() <= {
+        row.item: row for row in survey.device("run")
+    }.items()
+    assert [one["seed_id"] for one in after["findings"]] == [
+        one["seed_id"] for one in ended["findings"]
+    ]
+
+
+def test_an_undecided_gate_is_decided_by_going_on(survey: LaboratorySurvey) -> None:
+    gate = parse_gate("rate<0.5")
+    survey.gates = JudgedGates((gate,))
+    survey.plan = {"gates": (gate.text,), "device_queries": 10}
+    survey.run("run")
+    first = survey.facts("run")
+    (outcome,) = survey.gates.outcomes(first, SamplingRounds.replayed(first, 0, 10))
+    assert (outcome.state, first.asked.sum()) == ("undecided", 10)
+    survey.plan = {"gates": (gate.text,)}
+    survey.run("run", resume=True)
+    facts = survey.facts("run")
+    rounds = SamplingRounds.replayed(facts, 0, None, (10,))
+    (outcome,) = survey.gates.outcomes(facts, rounds)
+    assert outcome.state != "undecided"
+    assert 10 < facts.asked.sum() < facts.items
+
+
+def test_further_findings_join_those_that_were_stored(survey: LaboratorySurvey) -> None:
+    survey.plan = {"device_queries": 20, "findings": 90}
+    few = survey.run("run")
+    survey.plan = {"device_queries": 600, "findings": 90}
+    more = survey.run("run", resume=True)
+
+    def seeds(document: Document) -> set[int]:
+        found = (*document["findings"], *document["deviating_seeds"])
+        return {one["seed_id"] for one in found}
+
+    assert seeds(few) < seeds(more)
 
 
 def test_the_time_limit_does_not_count_what_the_host_does_before(

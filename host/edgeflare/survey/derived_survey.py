@@ -44,9 +44,10 @@ def derive_survey(
     """
     document = derive_document(directory, journal)
     about = about_survey(journal, document)
-    facts = facts_of(journal)
-    budget = about["plan"]["device_queries"]
-    rounds = SamplingRounds.replayed(facts, document.rng_seed, budget)
+    facts, plan = facts_of(journal), noted_plan(journal)
+    rounds = SamplingRounds.replayed(
+        facts, document.rng_seed, plan.device_queries, plan.earlier_queries
+    )
     about["gates"] = gates.described(facts, rounds)
     return survey_document(facts, rounds.design.sample_of(facts.asked), about, baseline)
 

@@ -8,8 +8,7 @@ from edgeflare.run.journal import Journal
 from edgeflare.run.run_document import Finding, RunDocument
 from edgeflare.survey.items.survey_facts import UNCHANGED
 from edgeflare.survey.rare.rare_phase import RARE_KEY
-from edgeflare.survey.record.survey_plan import SurveyPlan, noted_plan
-from edgeflare.survey.survey_phases import ENDED_KEY
+from edgeflare.survey.record.survey_plan import ENDED_KEY, SurveyPlan, noted_plan
 
 
 def about_survey(journal: Journal, document: RunDocument) -> dict[str, Any]:
@@ -36,8 +35,18 @@ def about_survey(journal: Journal, document: RunDocument) -> dict[str, Any]:
         "overhead_device_queries": totals.overhead_device_queries - asked,
         "findings": [_finding(one) for one in document.deviations],
         "rare": noted.get(RARE_KEY),
-        "warnings": list(document.warnings),
+        "warnings": [*document.warnings, *_looks(plan)],
     }
+
+
+def _looks(plan: SurveyPlan) -> list[str]:
+    """Return what is to be known of a survey that had ended and went on."""
+    if all(one["ended"] is None for one in plan.earlier):
+        return []
+    return [
+        "the survey had ended and went on: an interval is for one look, and is too narrow for who"
+        " goes on until it pleases; gates hold at every look"
+    ]
 
 
 def _plan(plan: SurveyPlan, document: RunDocument) -> dict[str, Any]:
@@ -50,6 +59,7 @@ def _plan(plan: SurveyPlan, document: RunDocument) -> dict[str, Any]:
         "precision": plan.precision,
         "device_queries": plan.device_queries,
         "time_limit": plan.time_limit,
+        "earlier": [dict(one) for one in plan.earlier],
         "confidence": plan.confidence,
         "gates": list(plan.gates),
         "findings": plan.findings,

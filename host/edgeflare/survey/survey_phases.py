@@ -22,18 +22,16 @@ from edgeflare.survey.phases.survey_observer import SurveyObserver
 from edgeflare.survey.rare.rare_phase import RarePhase
 from edgeflare.survey.rates.overall_rate import cell_rates
 from edgeflare.survey.record.survey_journal import facts_of
-from edgeflare.survey.record.survey_plan import SurveyPlan
-
-ENDED_KEY = "survey_ended"
-"""The key of `about` under which the journal says why the device was asked no further."""
+from edgeflare.survey.record.survey_plan import ENDED_KEY, noted_plan
 
 
 @dataclass(frozen=True, slots=True)
 class SurveyPhases:
     """The phases of a survey, as `run_recorded_campaign` takes them.
 
+    What is asked is what its journal says.
+
     Attributes:
-        plan: what is asked.
         items: what is surveyed.
         observer: sees progress.
         gates: which end it once all are decided.
@@ -41,7 +39,6 @@ class SurveyPhases:
 
     """
 
-    plan: SurveyPlan
     items: SurveyedItems
     observer: SurveyObserver
     gates: JudgedGates
@@ -66,7 +63,7 @@ class SurveyPhases:
         context.health.thermometer.read_all()
         if not judge_on_host(context, self.items, judgement, self.observer):
             return "interrupt"
-        if ENDED_KEY not in context.journal.about():
+        if context.journal.about().get(ENDED_KEY) is None:
             warn_of_answers(context, self.items)
             if not self._ask(context, judgement):
                 return "interrupt"
@@ -78,21 +75,32 @@ class SurveyPhases:
 
     def _ask(self, context: CampaignContext, judgement: ItemJudgement) -> bool:
         """Ask the device, and store what deviates; return whether that came to its end."""
-        facts = facts_of(context.journal, ())
-        rounds = SamplingRounds.of(facts, context.plan.rng_seed, self.plan.device_queries)
-        stop = StopRule(self.plan, self.gates)
+        facts, plan = facts_of(context.journal, ()), noted_plan(context.journal)
+        seed, queries = context.plan.rng_seed, plan.device_queries
+        rounds = SamplingRounds.of(facts, seed, queries, plan.earlier_queries)
+        stop = StopRule(plan, self.gates)
         phase = DevicePhase(context, self.items, judgement, rounds, stop, self.observer)
         ended = phase.run()
         if ended is not None:
-            self._end(context, rounds, ended)
+            self._end(context, rounds, ended, plan.findings)
         return ended is not None
 
-    def _end(self, context: CampaignContext, rounds: SamplingRounds, ended: SamplingEnd) -> None:
-        """Note why the device is asked no further, and store findings: both or neither."""
+    def _end(
+        self, context: CampaignContext, rounds: SamplingRounds, ended: SamplingEnd, most: int
+    ) -> None:
+        """Note why the device is asked no further, and store findings: both or neither.
+
+        Findings that were stored when the survey ended before stay.
+        """
         facts = facts_of(context.journal)
         rates = cell_rates(facts, rounds.design.sample_of(facts.asked))
-        rows = context.journal.survey.device()
-        chosen = choose_findings(rows, facts.inputs, rates, self.plan.findings)
+        stored = context.journal.triggers()
+        rows = [
+            row
+            for row in context.journal.survey.device()
+            if self.items.input_of(row.item) not in stored
+        ]
+        chosen = choose_findings(rows, facts.inputs, rates, max(0, most - len(stored)))
         with context.journal.transaction():
             store_findings(context, self.items, chosen)
             context.journal.note(ENDED_KEY, ended)

@@ -106,11 +106,12 @@ def resume_survey(survey: Survey, path: Path) -> tuple[RunDirectory, Journal]:
     _require_survey(path)
     directory, journal = resume_run(path, survey.header)
     try:
-        with reporting_damage(directory.journal):
-            note_plan(journal, survey.plan)
-            require_sound(journal)
-            known = journal.survey.checksums()
-        require_same_inputs(survey.items, known, str(path))
+        with journal.transaction():  # what is refused is not noted
+            with reporting_damage(directory.journal):
+                note_plan(journal, survey.plan)
+                require_sound(journal)
+                known = journal.survey.checksums()
+            require_same_inputs(survey.items, known, str(path))
     except UserError:
         journal.close()
         raise
@@ -137,7 +138,7 @@ def run_survey(
 
     """
     rare = _rare_phase(survey, survey_observer)
-    phases = SurveyPhases(survey.plan, survey.items, survey_observer, survey.gates, rare)
+    phases = SurveyPhases(survey.items, survey_observer, survey.gates, rare)
     try:
         return run_recorded_campaign(
             survey.opened,

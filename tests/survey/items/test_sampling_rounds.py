@@ -44,6 +44,19 @@ def test_the_budget_is_spent_and_not_exceeded(facts: SurveyFacts) -> None:
     assert [len(items) for items in drawn(facts, rounds, 3)] == [256, 44, 0]
 
 
+def test_a_larger_budget_adds_to_what_was_drawn(facts: SurveyFacts) -> None:
+    before = drawn(facts, SamplingRounds.of(facts, 0, 600), 3)
+    rounds = SamplingRounds.of(facts, 0, 700, (300, 600))
+    assert [len(items) for items in drawn(facts, rounds, 5)] == [256, 44, 256, 44, 100]
+    after = drawn(facts, SamplingRounds.of(facts, 0, 900, (600,)), 4)
+    assert after[:3] == before
+    assert [len(items) for items in after] == [256, 256, 88, 300]
+    every = [item for items in after for item in items]
+    known = asked_by(facts, every)
+    again = SamplingRounds.replayed(known, 0, 900, (600,))
+    assert again.design.draws.items.tolist() == every
+
+
 def test_without_a_budget_all_items_are_drawn_once(facts: SurveyFacts) -> None:
     rounds = SamplingRounds.of(facts, 0, None)
     every: list[int] = []

@@ -15,6 +15,7 @@ from edgeflare.run.survey_rows import SURVEY_KEY
 from edgeflare.survey.items.noted_conditions import NotedCondition
 from edgeflare.survey.items.survey_facts import UNCHANGED, Cell
 from edgeflare.survey.record.survey_plan import (
+    ENDED_KEY,
     PRECISION,
     SurveyPlan,
     default_precision,
@@ -57,8 +58,8 @@ def test_a_plan_is_read_as_it_was_noted(journal: Journal) -> None:
         ),
         ({"inputs": {**PLAN.inputs, "sha256": 64 * "b"}}, "with --inputs test.npz"),
         ({"groups": None}, r"with --groups who \(a, b\), not none"),
-        ({"precision": None}, "with --precision 0.005, not none"),
-        ({"device_queries": 200}, "with --device-queries 100, not 200"),
+        ({"precision": 0.01}, "with --precision 0.005, not 0.01"),
+        ({"device_queries": 99}, "with --device-queries 100, not 99"),
         ({"time_limit": 5.0}, "with --time-limit none, not 5.0"),
         ({"confidence": 0.9}, "with --confidence 0.95, not 0.9"),
         ({"gates": ()}, "with --gate rate<0.01, not none"),
@@ -87,6 +88,32 @@ def test_a_baseline_that_is_no_path_is_damage(journal: Journal) -> None:
     journal.note(SURVEY_KEY, {**PLAN.to_json(), "baseline": True})
     with pytest.raises(UserError, match="damaged"):
         noted_plan(journal)
+
+
+@pytest.mark.parametrize(
+    "more", [{"device_queries": 200}, {"device_queries": None}, {"precision": 0.001}]
+)
+def test_more_is_asked_of_a_survey_that_ended(more: dict[str, Any], journal: Journal) -> None:
+    note_plan(journal, PLAN)
+    journal.note(ENDED_KEY, "device-queries")
+    note_plan(journal, replace(PLAN, **more))
+    noted = noted_plan(journal)
+    assert replace(noted, earlier=()) == replace(PLAN, **more)
+    asked = {"precision": 0.005, "device_queries": 100, "time_limit": None}
+    assert noted.earlier == ({**asked, "ended": "device-queries"},)
+    assert noted.earlier_queries == (100,)
+    assert journal.about()[ENDED_KEY] is None
+    note_plan(journal, replace(PLAN, **more))  # the same again is no more
+    assert noted_plan(journal) == noted
+    with pytest.raises(UserError, match="was begun with"):
+        note_plan(journal, PLAN)
+
+
+def test_more_and_something_else_is_refused(journal: Journal) -> None:
+    note_plan(journal, PLAN)
+    with pytest.raises(UserError, match=r"with --gate rate<0\.01, not rate<0\.02"):
+        note_plan(journal, replace(PLAN, device_queries=200, gates=("rate<0.02",)))
+    assert noted_plan(journal) == PLAN
 
 
 def test_a_run_without_a_plan_is_no_survey(journal: Journal) -> None:

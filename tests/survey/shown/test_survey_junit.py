@@ -55,13 +55,22 @@ def test_each_gate_and_each_condition_is_a_case() -> None:
     assert suite.attrib["time"] == "12.500"
 
 
-@pytest.mark.parametrize("state", ["not held", "undecided"])
-def test_a_condition_fails_with_a_gate_about_it(state: str) -> None:
+@pytest.mark.parametrize(
+    ("state", "then"),
+    [
+        ("not held", ""),
+        (
+            "undecided",
+            "; the same command with --out RUN --resume and a smaller --precision goes on",
+        ),
+    ],
+)
+def test_a_condition_fails_with_a_gate_about_it(state: str, then: str) -> None:
     text = "accuracy-drop<0.1 under fog at severity 3"
     suite = suite_of(
         constructed_document(gates=[gate("rate<0.9 under fog", "held"), gate(text, state)])
     )
-    message = f"gate {text} is {state}: it is {state}"
+    message = f"gate {text} is {state}: it is {state}{then}"
     assert failures(suite) == {
         f"gate {text}": message,
         "condition fog": message,

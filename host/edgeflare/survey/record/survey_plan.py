@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from edgeflare.errors import UserError
@@ -11,6 +11,10 @@ from edgeflare.run.journal import Journal, reporting_damage
 from edgeflare.run.survey_rows import SURVEY_KEY
 from edgeflare.survey.items.noted_conditions import NotedCondition
 from edgeflare.survey.items.survey_facts import UNCHANGED, Cell
+
+ENDED_KEY = "survey_ended"
+"""The key of `about` under which the journal says why the device was asked no further; null where
+it is to be asked further."""
 
 STRATEGY = "survey"
 """What the document of a survey calls its strategy."""
@@ -24,6 +28,9 @@ RARE_QUERIES = 2000
 
 FINDINGS = 50
 """Deviating inputs that are stored and verified, at most."""
+
+ENDS = ("precision", "device_queries", "time_limit")
+"""Fields of a plan that end a survey, and with which it may go on to ask for more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +53,9 @@ class SurveyPlan:
         conditions: what each condition of the cells stands for, by its name in the survey.
         baseline: path of the run directory that it is compared with; None without.
         left_out: of sets that gates name, the conditions that are not surveyed, by the set's name.
+        earlier: what had been to end it before it went on with more: each has `precision`,
+            `device_queries` and `time_limit` as they were, and as `ended` what had ended it by
+            then, or None.
 
     """
 
@@ -62,6 +72,12 @@ class SurveyPlan:
     conditions: Mapping[str, NotedCondition] = field(default_factory=dict)
     baseline: str | None = None
     left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    earlier: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def earlier_queries(self) -> tuple[int, ...]:
+        """The bounds on device queries that there were before, rising."""
+        return tuple(one["device_queries"] for one in self.earlier if one["device_queries"])
 
     def to_json(self) -> dict[str, Any]:
         """Return the plan as plain JSON values."""
@@ -79,6 +95,7 @@ class SurveyPlan:
             "conditions": {name: one.to_json() for name, one in self.conditions.items()},
             "baseline": self.baseline,
             "left_out": {name: list(some) for name, some in self.left_out.items()},
+            "earlier": [dict(one) for one in self.earlier],
         }
 
     @classmethod
@@ -100,7 +117,11 @@ class SurveyPlan:
         conditions = {name: NotedCondition.from_json(one) for name, one in noted}
         left_out = {name: tuple(some) for name, some in fields.get("left_out", {}).items()}
         changed = {"cells": cells, "gates": tuple(fields["gates"]), "conditions": conditions}
-        return cls(**{**fields, **changed, "left_out": left_out})
+        earlier = tuple(fields.get("earlier", ()))
+        for one in earlier:
+            if not isinstance(one["device_queries"], int | None):
+                raise ValueError(f"it had {one['device_queries']!r} device queries")
+        return cls(**{**fields, **changed, "left_out": left_out, "earlier": earlier})
 
 
 def default_precision(precision: float | None, others: Iterable[object | None]) -> float | None:
@@ -133,6 +154,11 @@ def noted_plan(journal: Journal) -> SurveyPlan:
 def note_plan(journal: Journal, plan: SurveyPlan) -> None:
     """Note what a survey is asked in its journal, or hold one that is resumed to that.
 
+    To be called inside a transaction where it is resumed.
+
+    A survey that is resumed may be asked for more: for a larger number of device queries or a
+    longer time, or for a smaller half width. What had been to end it is kept as `earlier`.
+
     Raises:
         UserError: the survey was begun with something else; the option is named. Or its journal
             is damaged.
@@ -141,13 +167,30 @@ def note_plan(journal: Journal, plan: SurveyPlan) -> None:
     if SURVEY_KEY not in journal.about():  # new, or killed before this
         journal.note(SURVEY_KEY, plan.to_json())
         return
-    was, now = _by_option(noted_plan(journal).to_json()), _by_option(plan.to_json())
+    before = noted_plan(journal)
+    more = {name for name in ENDS if _asks_for_more(before, plan, name)}
+    kept = replace(plan, **{name: getattr(before, name) for name in more})
+    was, now = _by_option(before.to_json()), _by_option(kept.to_json())
     for option, value in was.items():
         if now[option] != value:
             raise UserError(
                 f"{journal.path.parent} was begun with {option} {value}, not {now[option]}: repeat"
-                " the command that began it, with --resume"
+                " the command that began it, with --resume, and more --device-queries, a longer"
+                " --time-limit or a smaller --precision if the device is to be asked further"
             )
+    if more:
+        ended = {name: getattr(before, name) for name in ENDS}
+        ended["ended"] = journal.about().get(ENDED_KEY)
+        journal.note(SURVEY_KEY, replace(plan, earlier=(*before.earlier, ended)).to_json())
+        journal.note(ENDED_KEY, None)
+
+
+def _asks_for_more(before: SurveyPlan, plan: SurveyPlan, name: str) -> bool:
+    """Whether a plan ends later by one of `ENDS`; None never ends a survey."""
+    was, now = getattr(before, name), getattr(plan, name)
+    if was is None or was == now:
+        return False
+    return now is None or (now < was if name == "precision" else now > was)
 
 
 def _by_option(fields: Mapping[str, Any]) -> dict[str, Any]:

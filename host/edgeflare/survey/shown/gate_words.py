@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
+
+from edgeflare.survey.gates.gate_state import UNDECIDED
+
+_MORE: Final = {
+    "device-queries": " and a larger --device-queries",
+    "time-limit": " and a longer --time-limit",
+    "precision": " and a smaller --precision",
+}
+"""What to add where a survey was ended by one of these before a gate was decided."""
 
 
 def gate_name(gate: Mapping[str, Any]) -> str:
@@ -26,3 +35,17 @@ def gate_sentence(gate: Mapping[str, Any]) -> str:
 
     """
     return f"{gate_name(gate)} is {gate['state']}: {gate['words']}"
+
+
+def next_step(document: Mapping[str, Any], gate: Mapping[str, Any]) -> str:
+    """Return what to type where a gate is undecided, to be put behind its sentence; else nothing.
+
+    Args:
+        document: of the survey.
+        gate: one of its gates.
+
+    """
+    if gate["state"] != UNDECIDED:
+        return ""
+    more = _MORE.get(document["stopped_by"], "")
+    return f"; the same command with --out RUN --resume{more} goes on"

@@ -12,7 +12,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from edgeflare.report.arm_lines import details
 from edgeflare.survey.gates.gate_state import HELD, NOT_HELD
 from edgeflare.survey.rates.rate_words import interval
-from edgeflare.survey.shown.gate_words import gate_name, gate_sentence
+from edgeflare.survey.shown.gate_words import gate_name, gate_sentence, next_step
 from edgeflare.survey.shown.rare_words import rare_sentences
 from edgeflare.survey.shown.survey_words import (
     ending,
@@ -45,12 +45,12 @@ def survey_junit(document: Mapping[str, Any]) -> bytes:
     kind, failed = f"edgeflare.survey.{name}", 0
     for gate in document["gates"]:
         case = _case(suite, kind, f"gate {gate_name(gate)}")
-        failed += _add_failure(case, gate)
+        failed += _add_failure(case, document, gate)
     missed = _missed_gates(document)
     for one in _by_condition(document):
         case = _case(suite, kind, f"condition {one['condition']}")
         if one["condition"] in missed:
-            failed += _add_failure(case, missed[one["condition"]])
+            failed += _add_failure(case, document, missed[one["condition"]])
     suite.attrib |= {
         "tests": str(len(suite.findall("testcase"))),
         "failures": str(failed),
@@ -101,11 +101,11 @@ def _case(suite: Element, kind: str, name: str) -> Element:
     return SubElement(suite, "testcase", classname=kind, name=for_xml(name), time="0")
 
 
-def _add_failure(case: Element, gate: Mapping[str, Any]) -> bool:
+def _add_failure(case: Element, document: Mapping[str, Any], gate: Mapping[str, Any]) -> bool:
     """Say why a gate is not held; return whether it failed."""
     if gate["state"] == HELD:
         return False
-    message = for_xml(f"gate {gate_sentence(gate)}")
+    message = for_xml(f"gate {gate_sentence(gate)}{next_step(document, gate)}")
     kind = "gate" if gate["state"] == NOT_HELD else "undecided"
     SubElement(case, "failure", message=message, type=kind).text = message
     return True

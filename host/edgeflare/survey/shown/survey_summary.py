@@ -7,7 +7,7 @@ from typing import Any
 
 from edgeflare.report.markdown_summary import markdown_table
 from edgeflare.survey.gates.gate_state import HELD, NOT_HELD, UNDECIDED
-from edgeflare.survey.shown.gate_words import gate_sentence
+from edgeflare.survey.shown.gate_words import gate_sentence, next_step
 from edgeflare.survey.shown.rare_words import rare_sentences
 from edgeflare.survey.shown.survey_tables import FigureTable
 from edgeflare.survey.shown.survey_terminal import short_tables
@@ -42,7 +42,8 @@ def _parts(document: Mapping[str, Any]) -> Iterator[str]:
         yield f"> [!WARNING]\n> This is not the whole survey: it was {ending(document)}."
     yield from (f"> [!WARNING]\n> {for_markdown(one)}" for one in document["warnings"])
     for gate in document["gates"]:
-        yield f"{_MARKS[gate['state']]} Gate {for_markdown(gate_sentence(gate))}"
+        said = for_markdown(gate_sentence(gate) + next_step(document, gate))
+        yield f"{_MARKS[gate['state']]} Gate {said}"
     yield from (_table(one) for one in short_tables(document) if one.rows)
     if rare := rare_sentences(document):
         yield "### Rare events"

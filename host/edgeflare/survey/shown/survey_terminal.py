@@ -12,7 +12,7 @@ from rich.text import Text
 
 from edgeflare.report.entry_names import class_name
 from edgeflare.survey.gates.gate_state import HELD
-from edgeflare.survey.shown.gate_words import gate_sentence
+from edgeflare.survey.shown.gate_words import gate_sentence, next_step
 from edgeflare.survey.shown.rare_words import rare_sentences
 from edgeflare.survey.shown.survey_tables import (
     FigureTable,
@@ -65,7 +65,7 @@ def gate_lines(document: Mapping[str, Any]) -> Iterator[str]:
     """Yield what became of each gate, in a sentence."""
     for gate in document["gates"]:
         mark = "✔" if gate["state"] == HELD else "✖"
-        yield f"{mark} gate {gate_sentence(gate)}"
+        yield f"{mark} gate {gate_sentence(gate)}{next_step(document, gate)}"
 
 
 def short_tables(document: Mapping[str, Any], left_out: Collection[str] = ()) -> list[FigureTable]:

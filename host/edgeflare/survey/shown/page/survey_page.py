@@ -11,7 +11,7 @@ from edgeflare.report.html.page_template import packaged, page_environment
 from edgeflare.report.input_words import input_words
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDocument
-from edgeflare.survey.shown.gate_words import gate_name
+from edgeflare.survey.shown.gate_words import gate_name, next_step
 from edgeflare.survey.shown.page.heat_map import heat_map
 from edgeflare.survey.shown.page.severity_charts import severity_charts
 from edgeflare.survey.shown.page.worst_examples import worst_conditions
@@ -69,6 +69,7 @@ def render_survey(
             cost=details(_cost(document)),
             details=details,
             gate_name=gate_name,
+            next_step=next_step,
             style=packaged("style.css"),
         )
     )
