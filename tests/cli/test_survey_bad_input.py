@@ -53,12 +53,20 @@ BAD: dict[str, tuple[str, tuple[str, ...]]] = {
     "queries for no rare events": ("{w} --rare-queries 500", ("--rare-queries 500", "add --rare")),
     "few for rare events": ("{w} --rare --rare-queries 9", ("--rare-queries", "100 or more")),
     "no time": ("{w} --time-limit 0", ("--time-limit 0", "above 0")),
-    "no pair": ("", ("give --inputs",)),
+    "no pair": ("", ("name a pair", "--compressed and --inputs")),
     "show in no page": ("{w} --show sheet.pdf", ("--show sheet.pdf", ".html")),
     "show of nothing": ("{w} --conditions none --show sheet.html", ("--show", "--conditions")),
-    "no baseline": ("{w} --baseline {m}", ("has no survey.json",)),
+    "no baseline": ("{w} --baseline {m}", ("is no run directory", "run.db")),
+    "baseline that is not there": (
+        "{w} --baseline {m}/nothing",
+        ("there is no run directory", "check --baseline"),
+    ),
     "resume without a run": ("{w} --resume", ("add --out RUN",)),
-    "resume of nothing": ("{w} --resume --out {m}/nothing", ("there is no run directory",)),
+    "resume of nothing": (
+        "{w} --resume --out {m}/nothing",
+        ("there is no run directory", "leave out --resume to begin one"),
+    ),
+    "resume of nothing without a pair": ("--resume --out {m}/nothing", ("there is no run",)),
     "a folder of other things": ("{w} --out {m}", ("is neither empty nor a run",)),
     "unknown device": ("{w} --device emulated-bultin", ("emulated-builtin",)),
 }
@@ -150,3 +158,9 @@ def test_a_name_of_a_file_has_to_stand_for_what_it_stood_for(
 def test_a_search_is_no_survey(finished: Any, words: Path, call: Any) -> None:
     said = call("survey", words, "--out", finished.folder, "--resume")
     assert (said.code, "is no survey, but a search" in said.complaint()) == (2, True)
+    said = call("survey", words, "--baseline", finished.folder)
+    assert (said.code, said.complaint()) == (
+        2,
+        f"{finished.folder} is no survey, but a search: name a run of `edgeflare survey` with"
+        " --baseline",
+    )

@@ -102,7 +102,7 @@ def test_a_survey_without_gates_holds_nothing(surveyed: SurveyResult) -> None:
         ({"rare": True, "rare_queries": 99}, "rare_queries=99: expected a whole number from 100"),
         ({"rare_queries": 200}, "rare_queries=200: is of rare events; add rare=True"),
         ({"rare": True, "conditions": "none"}, "rare events are looked for under conditions"),
-        ({"baseline": WORDS}, "has no survey.json"),
+        ({"baseline": WORDS}, "no run directory"),
     ],
 )
 def test_an_argument_out_of_its_range_is_refused(

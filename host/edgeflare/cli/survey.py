@@ -27,6 +27,7 @@ from edgeflare.run.run_document import RunDocument
 from edgeflare.survey.baseline_run import load_baseline
 from edgeflare.survey.gates.gate_state import HELD
 from edgeflare.survey.opened_survey import open_survey
+from edgeflare.survey.record.required_survey import require_survey
 from edgeflare.survey.record.survey_file import DOCUMENT
 from edgeflare.survey.shown.gate_words import gate_name
 from edgeflare.survey.shown.shown_conditions import show_conditions
@@ -83,6 +84,8 @@ def survey(
     130 the run directory is valid, and the same command with --resume goes on.
     """
     folder.require_one_way()
+    if folder.resume and folder.out is not None:
+        require_survey(folder.out, "--out, or leave out --resume to begin one")
     request = ends.request(groups, own_inputs=inputs is not None)
     at = read_severities(severities)
     decided = decided_by_user(trust)

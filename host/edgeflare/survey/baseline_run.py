@@ -7,6 +7,7 @@ from pathlib import Path
 from edgeflare.errors import UserError
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.survey.rates.baseline import BaselineSurvey
+from edgeflare.survey.record.required_survey import require_survey
 from edgeflare.survey.record.survey_file import read_survey
 from edgeflare.survey.record.survey_journal import read_checksums, read_facts
 
@@ -15,10 +16,11 @@ def load_baseline(path: Path) -> BaselineSurvey:
     """Return an earlier survey to compare with.
 
     Raises:
-        UserError: there is none, or it is damaged, or its document and its journal are those of
-            two surveys.
+        UserError: there is none, or it is no survey, or it is damaged, or its document and its
+            journal are those of two surveys.
 
     """
+    require_survey(path, "--baseline")
     document, facts = read_survey(RunDirectory(path)), read_facts(path)
     cells = document["by_cell"]["slices"]
     both: dict[str, tuple[object, object]] = {

@@ -21,7 +21,6 @@ from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import RunDirectory, write_atomically
 from edgeflare.run.run_document import RunDocument
 from edgeflare.run.run_header import RunHeader
-from edgeflare.run.survey_rows import SURVEY_KEY
 from edgeflare.survey.derived_survey import derive_survey
 from edgeflare.survey.gates.judged_gates import JudgedGates
 from edgeflare.survey.items.same_inputs import require_same_inputs
@@ -29,6 +28,7 @@ from edgeflare.survey.items.surveyed_items import SurveyedItems
 from edgeflare.survey.phases.survey_observer import SurveyObserver
 from edgeflare.survey.rare.rare_phase import RarePhase
 from edgeflare.survey.rates.baseline import BaselineSurvey
+from edgeflare.survey.record.required_survey import require_survey
 from edgeflare.survey.record.survey_file import DOCUMENT, WRITTEN_FROM_IT
 from edgeflare.survey.record.survey_journal import host_is_done, require_sound
 from edgeflare.survey.record.survey_plan import STRATEGY, SurveyPlan, note_plan
@@ -103,7 +103,7 @@ def resume_survey(survey: Survey, path: Path) -> tuple[RunDirectory, Journal]:
         UserError: there is none, it is about something else, or another process works on it.
 
     """
-    _require_survey(path)
+    require_survey(path, "--out")
     directory, journal = resume_run(path, survey.header)
     try:
         with journal.transaction():  # what is refused is not noted
@@ -166,16 +166,3 @@ def _rare_phase(survey: Survey, observer: SurveyObserver) -> RarePhase | None:
         return None
     conditions = tuple(survey.items.conditions.values())
     return RarePhase(survey.opened, conditions, plan.rare_queries, plan.confidence, observer)
-
-
-def _require_survey(path: Path) -> None:
-    """Refuse to go on with a run that is no survey."""
-    journal = Journal.open(RunDirectory(path).journal)
-    try:
-        begun = journal.about()
-    finally:
-        journal.close()
-    if SURVEY_KEY in begun or begun.get("plan", {}).get("strategy") == STRATEGY:
-        return
-    what = "a replay" if "replay" in begun else "a search"
-    raise UserError(f"{path} is no survey, but {what}: name another folder with --out")
