@@ -190,6 +190,13 @@ def test_groups_of_inputs_are_compared(tmp_path: Path, call: Any) -> None:
     assert not [line for line in survey["warnings"] if "may have been selected" in line]
 
 
+def test_surveys_are_not_compared_as_searches(surveyed: tuple[Path, str], call: Any) -> None:
+    said = call("compare", surveyed[0], surveyed[0])
+    assert said.code == 2
+    assert f"{surveyed[0]} is a survey" in said.complaint()
+    assert f"--baseline {surveyed[0]}" in said.complaint()
+
+
 def test_a_baseline_says_what_has_changed(
     surveyed: tuple[Path, str], tmp_path: Path, call: Any
 ) -> None:

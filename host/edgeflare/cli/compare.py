@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +14,7 @@ from rich.table import Table
 
 from edgeflare.cli.completion import complete_run
 from edgeflare.cli.console import Console
+from edgeflare.errors import UserError
 from edgeflare.replay.run_comparison import ComparedRun, RunComparison
 from edgeflare.replay.run_comparison import compare as set_side_by_side
 from edgeflare.report.entry_names import last_parts, with_article
@@ -22,6 +23,8 @@ from edgeflare.report.nearness_figure import draw_nearness
 from edgeflare.run.load_document import load_document
 from edgeflare.run.nearness import measure_name
 from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_document import RunDocument
+from edgeflare.survey.record.survey_plan import STRATEGY
 from edgeflare.untrusted_text import printable
 
 Runs = Annotated[
@@ -49,6 +52,7 @@ def compare(runs: Runs, as_json: AsJson = False, figure: Figure = None) -> None:
     inputs of their own, so for them the seeds say more.
     """
     documents = {str(run): load_document(RunDirectory(run)) for run in runs}
+    _require_no_survey(documents)
     comparison = set_side_by_side(documents)
     if figure is not None:
         draw_nearness(documents, figure)
@@ -62,6 +66,21 @@ def compare(runs: Runs, as_json: AsJson = False, figure: Figure = None) -> None:
     console.print(f"{shared} stored input{'s' * (shared != 1)} deviate in every run")
     if comparison.shared_seeds:
         console.print(f"{len(comparison.shared_seeds)} seeds deviate, or lead to it, in every run")
+
+
+def _require_no_survey(documents: Mapping[str, RunDocument]) -> None:
+    """Refuse surveys, whose findings are a choice and say nothing of how often there are any.
+
+    Raises:
+        UserError: a run is a survey; says how two surveys are compared.
+
+    """
+    for run, document in documents.items():
+        if document.strategy == STRATEGY:
+            raise UserError(
+                f"{run} is a survey: to compare two, run `edgeflare survey` of the later build with"
+                f" --baseline {run}; its rates are shown by `edgeflare report {run}`"
+            )
 
 
 _ROWS: tuple[tuple[str, Callable[[ComparedRun], str]], ...] = (
