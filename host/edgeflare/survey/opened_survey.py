@@ -176,4 +176,5 @@ def _gated_inputs(opened: OpenedPair, plan: SurveyPlan) -> GatedInputs:
         labelled=np.zeros(count, bool) if labels is None else is_labelled(labels, choices),
         groups=groups,
         group_names=names,
+        answers="" if choices else opened.pair.interface.task,
     )

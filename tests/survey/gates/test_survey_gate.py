@@ -93,6 +93,14 @@ def test_an_accuracy_drop_without_an_original_is_refused() -> None:
         require_decidable(parse_gate("accuracy-drop<0.1"), CELLS, SETS, inputs)
 
 
+def test_an_accuracy_drop_of_answers_that_are_no_classes_is_refused() -> None:
+    inputs = _inputs(answers="detection")
+    said = "answers of detection are no classes: there are rate, rate-with-ties, kernel-rate"
+    with pytest.raises(UserError, match=said):
+        require_decidable(parse_gate("accuracy-drop<0.1"), CELLS, SETS, inputs)
+    require_decidable(parse_gate("rate<0.1"), CELLS, SETS, inputs)
+
+
 def _inputs(**given: Any) -> GatedInputs:
     plain: dict[str, Any] = {
         "has_original": True,

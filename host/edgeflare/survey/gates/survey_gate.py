@@ -115,6 +115,8 @@ class GatedInputs:
         labelled: (inputs,) whether the label of each is known.
         groups: (inputs,) the group of each, an index into `group_names`.
         group_names: empty without groups.
+        answers: what the task's answers are where they are no classes, such as "detection"; empty
+            where they are.
 
     """
 
@@ -122,6 +124,7 @@ class GatedInputs:
     labelled: Flags
     groups: Numbers
     group_names: tuple[str, ...]
+    answers: str = ""
 
 
 def require_decidable(
@@ -157,6 +160,11 @@ def require_decidable(
         among = inputs.groups == inputs.group_names.index(gate.group)
     if gate.measure != ACCURACY_DROP:
         return
+    if inputs.answers:
+        raise UserError(
+            f"{said} compares classes with labels, and answers of {inputs.answers} are no classes:"
+            f" there are {', '.join(RATES)}"
+        )
     if not inputs.has_original:
         raise UserError(f"{said} compares with the original, and the pair has none")
     if not (among & inputs.labelled).any():
