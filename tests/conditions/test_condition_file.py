@@ -38,11 +38,20 @@ def test_tables_are_read_in_their_order(path: Path) -> None:
             '[[conditions]]\ncondition = "fog"\n[[conditions]]\ncondition = "fog"\nseverity = [1]',
             "condition 2: unknown key severity (did you mean 'severities'?)",
         ),
-        ("severities = 3", "severities is 3: expected `array`"),
-        ("severities = [1.5]", "severities is [1.5]: expected `int`"),
-        ("severities = []", "severities are []: expected some of [1, 2, 3, 4, 5]"),
-        ("severities = [0, 1]", "severities are [0, 1]: expected some of"),
-        ("severities = [6]", "severities are [6]: expected some of"),
+        *(
+            (f"severities = {written}", f"severities is {said}: write whole numbers from 1 to 5")
+            for written, said in (
+                ("3", "3"),
+                ("1.5", "1.5"),
+                ("[1.5]", "[1.5]"),
+                ('"1-3"', "'1-3'"),
+                ('["1-3"]', "['1-3']"),
+                ("[true]", "[True]"),
+            )
+        ),
+        ("severities = []", "severities is []: write some of [1, 2, 3, 4, 5], as in severities ="),
+        ("severities = [0, 1]", "severities is [0, 1]: write some of"),
+        ("severities = [6]", "severities is [6]: write some of"),
         ('name = "Morning fog"', "name: 'Morning fog' is no name"),
         ('name = "unchanged"', "name: the name 'unchanged' has another meaning"),
         ("=", "is not valid TOML"),

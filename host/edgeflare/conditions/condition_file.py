@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from edgeflare.conditions.condition import SEVERITIES
 from edgeflare.conditions.condition_registry import name_fault
@@ -49,7 +51,8 @@ class ConditionTable:
         """
         if self.severities is not None and not set(SEVERITIES).issuperset(self.severities or {0}):
             raise UserError(
-                f"severities are {list(self.severities)}: expected some of {list(SEVERITIES)}"
+                f"severities is {list(self.severities)}: write some of {list(SEVERITIES)}, as in"
+                " severities = [1, 2, 3]"
             )
         if self.name is not None and (fault := name_fault(self.name)):
             raise UserError(f"name: {fault}")
@@ -78,6 +81,21 @@ def read_condition_file(path: Path) -> tuple[ConditionTable, ...]:
     if not (isinstance(tables, list) and tables and all(isinstance(one, dict) for one in tables)):
         raise UserError(f'{path}: write a table [[{TABLES}]] with condition = "NAME" for each')
     return tuple(
-        constructed(ConditionTable, table, f"{path}: condition {number}")
-        for number, table in enumerate(tables, 1)
+        _table(table, f"{path}: condition {number}") for number, table in enumerate(tables, 1)
     )
+
+
+def _table(table: Mapping[str, Any], where: str) -> ConditionTable:
+    """Return what a table says.
+
+    Raises:
+        UserError: it says something else than it may.
+
+    """
+    severities = table.get("severities", [])
+    if type(severities) is not list or any(type(one) is not int for one in severities):
+        raise UserError(
+            f"{where}: severities is {severities!r}: write whole numbers from 1 to 5 in a list, as"
+            " in severities = [1, 2, 3]"
+        )
+    return constructed(ConditionTable, table, where)
