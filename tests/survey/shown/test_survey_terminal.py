@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import Console
 
 from constructed_surveys import CONDITIONS, constructed_document, constructed_facts
+from edgeflare.survey.rates.rate_words import bounds, points
 from edgeflare.survey.shown.survey_terminal import (
     WORST,
     WORST_CLASSES,
@@ -94,3 +95,17 @@ def test_names_from_outside_obey_nobody() -> None:
     said = printed(document, 300)
     assert "\x1b" not in said
     assert said.count("[red]x[/red]\\x1b[31m") >= 5
+
+
+def test_names_and_intervals_are_whole_in_a_narrow_terminal() -> None:
+    """elastic-transform is the longest name of ours."""
+    document = constructed_document()
+    for one in document["by_condition"]["slices"]:
+        one["failed"]["seen"] = 0  # no column of it
+        one["name"] = f"{one['name']}-{'x' * (len('elastic-transform') - len(one['name']) - 1)}"
+    lines = [line.strip() for line in printed(document, width=80).splitlines()]
+    for one in document["by_condition"]["slices"]:
+        (row,) = (at for at, line in enumerate(lines) if line.startswith(one["name"]))
+        assert f"({bounds(one['deviation'])})" in lines[row + 1]
+        assert points(one["accuracy"]["drop"]).partition(" ")[2] in lines[row + 1]
+    assert all(len(line) <= 80 for line in lines)

@@ -33,6 +33,12 @@ WORST_CLASSES = 5
 WIDE = ("with ties", "by compression", "original right", "twin right", "device right", "items")
 """Columns that the page has and the terminal has no room for."""
 
+LONGEST_NAME = 24
+"""Characters of a name in the first column that is kept on one line."""
+
+_BETWEEN = 3
+"""Characters that each column takes beside its cells."""
+
 
 def print_survey(console: Console, document: Mapping[str, Any], where: str) -> None:
     """Print a survey.
@@ -50,7 +56,8 @@ def print_survey(console: Console, document: Mapping[str, Any], where: str) -> N
         parts.append(Text(printable(f"Ended: {ending(document)}."), style="dim"))
     parts += [Text(printable(one)) for one in gate_lines(document)]
     parts += [Text(f"warning: {printable(one)}", style="yellow") for one in document["warnings"]]
-    parts += [_table(one) for one in short_tables(document, WIDE) if one.rows]
+    tables = (one for one in short_tables(document, WIDE) if one.rows)
+    parts += [_table(one, console.width) for one in tables]
     rare = " ".join(rare_sentences(document))
     parts += [Text(printable(f"Rare events: {rare}"))] if rare else []
     parts += [
@@ -109,12 +116,24 @@ def _rest(slices: Sequence[Mapping[str, Any]], most: int) -> str:
     return f", the worst {most} of {len(slices)}" if len(slices) > most else ""
 
 
-def _table(one: FigureTable) -> Table:
+def _table(one: FigureTable, width: int) -> Table:
+    """Return a table; where it is too wide, each interval stands below its estimate."""
+    rows = [[printable(cell) for cell in row] for row in one.rows]
+    if sum(_widths(one, rows)) + _BETWEEN * len(one.header) > width:
+        rows = [[name, *(cell.replace(" (", "\n(") for cell in cells)] for name, *cells in rows]
+    named = max(len(row[0]) for row in rows)
     title = Text(printable(one.title), style="bold")
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
     for at, name in enumerate(one.header):
         justify: JustifyMethod = "left" if at == 0 else "right"
-        table.add_column(Text(printable(name)), justify=justify, overflow="fold")
-    for row in one.rows:
-        table.add_row(*(Text(printable(cell)) for cell in row))
+        whole = at == 0 and named <= LONGEST_NAME
+        header = Text(printable(name))
+        table.add_column(header, justify=justify, overflow="fold", no_wrap=whole)
+    for row in rows:
+        table.add_row(*map(Text, row))
     return table
+
+
+def _widths(one: FigureTable, rows: Sequence[Sequence[str]]) -> list[int]:
+    """Return how wide each column is with each cell on one line."""
+    return [max(map(len, column)) for column in zip(one.header, *rows, strict=True)]
