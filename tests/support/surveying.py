@@ -51,7 +51,7 @@ class StoppingObserver:
     device: float = float("inf")
     repetitions: float = float("inf")
     interrupt: Interrupt = field(default_factory=Interrupt)
-    asked_by_now: list[int] = field(default_factory=list)
+    shown: list[tuple[int, int]] = field(default_factory=list)
 
     def judged(self, done: int, total: int) -> None:
         assert done <= total
@@ -64,7 +64,7 @@ class StoppingObserver:
             self.interrupt.ask()
 
     def asked(self, progress: DeviceProgress) -> None:
-        self.asked_by_now.append(progress.asked)
+        self.shown.append((progress.asked, progress.most))
         if progress.asked >= self.device:
             self.interrupt.ask()
 

@@ -142,16 +142,21 @@ def test_a_survey_ends_at_its_precision(survey: LaboratorySurvey) -> None:
 def test_a_survey_ends_when_its_gates_are_decided(survey: LaboratorySurvey) -> None:
     survey.gates = JudgedGates((parse_gate("rate<0.9"),))
     survey.plan = {"gates": ("rate<0.9",)}
-    survey.run("run")
+    watching = StoppingObserver()
+    survey.run("run", watching)
     assert len(survey.device("run")) == 256
+    assert watching.shown[-1] == (256, 256)  # it is shown as ended
+    assert {most for _, most in watching.shown[:-1]} == {720}
 
 
 def test_the_time_limit_ends_a_survey_for_good(survey: LaboratorySurvey) -> None:
     survey.plan = {"time_limit": 1e-9}
-    document = survey.run("run")
+    watching = StoppingObserver()
+    document = survey.run("run", watching)
     assert document["stopped_by"] is None
     asked = survey.device("run")
     assert len(asked) < 256
+    assert watching.shown[-1] == (len(asked), len(asked))
     survey.run("run", resume=True)
     assert survey.device("run") == asked
 

@@ -67,7 +67,11 @@ class DevicePhase:
             missing = [item for item in items if item not in known]
             drawn.update(items)
             if missing and not self._ask(missing, len(drawn) - len(missing)):
-                return None if self.context.stopped() else "time-limit"
+                if self.context.stopped():
+                    return None
+                asked = len(self.context.journal.survey.device_items() & drawn)
+                self._report(asked, None, asked)
+                return "time-limit"
             ended = self._tell(items, drawn)
             if ended is not None:
                 return ended
@@ -79,8 +83,9 @@ class DevicePhase:
         self.rounds.tell(items, facts)
         sample = self.rounds.design.sample_of(facts.asked)
         overall = overall_rate(facts, sample, self.stop.plan.confidence)
-        self._report(len(drawn), overall)
-        return self.stop.reached(facts, self.rounds, overall)
+        ended = self.stop.reached(facts, self.rounds, overall)
+        self._report(len(drawn), overall, self.rounds.most if ended is None else len(drawn))
+        return ended
 
     def _ask(self, items: Sequence[int], done: int) -> bool:
         """Ask about items, and return whether all of them were answered.
@@ -104,7 +109,7 @@ class DevicePhase:
                 context.stopwatch.lap("wall", batch.device_busy_seconds)
             pace.size = context.batch_size(batch.mean_seconds)
             asked += len(rows)
-            self._report(done + asked, None)
+            self._report(done + asked, None, self.rounds.most)
         check.after_round(items)
         return asked == len(items)
 
@@ -133,8 +138,8 @@ class DevicePhase:
         limit = self.stop.plan.time_limit
         return limit is not None and self.context.journal.times().wall >= limit
 
-    def _report(self, asked: int, overall: Rate | None) -> None:
-        most, aim = self.rounds.most, self.stop.plan.precision
+    def _report(self, asked: int, overall: Rate | None, most: int) -> None:
+        aim = self.stop.plan.precision
         estimate = None if overall is None else overall.estimate
         half = None if overall is None else half_width(overall)
         self.observer.asked(DeviceProgress(asked, most, estimate, half, aim))

@@ -12,7 +12,7 @@ class DeviceProgress:
 
     Attributes:
         asked: items that the device was asked about.
-        most: that it may be asked about.
+        most: that it may be asked about; once that has ended, that it was asked about.
         estimate: the rate of deviations over all; None before the first round.
         half_width: half the width of its interval; None before the first round.
         aim: the half width at which the survey ends; None where that is no reason.
