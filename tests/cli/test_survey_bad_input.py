@@ -44,7 +44,7 @@ BAD: dict[str, tuple[str, tuple[str, ...]]] = {
     "float groups": ("{w} --inputs {m}/groups.npz --groups weight", ("float64", "a string or an")),
     "one group": (
         "{w} --inputs {m}/groups.npz --groups same",
-        ("1 different values in it", "2 to 100"),
+        ("all have one value in it", "2 to 100"),
     ),
     "rare events without conditions": (
         "{w} --conditions none --rare",

@@ -250,7 +250,7 @@ def test_a_device_whose_answers_change_is_asked_again(survey: LaboratorySurvey) 
     assert len(survey.device("cut")) == 256
     resumed = survey.run("cut", resume=True)
     (warning,) = resumed.pop("warnings")
-    assert "the 144 answers of this round were dropped" in warning
+    assert "144 of this round's answers were dropped" in warning
     resumed["totals"]["overhead_queries"] -= 1  # the answer that had changed
     resumed["totals"]["overhead_device_queries"] -= 1
     _assert_same(survey, whole, {**resumed, "warnings": []})
@@ -270,7 +270,7 @@ def test_a_round_in_which_one_of_two_devices_changed_is_dropped_whole(
         devices.append(inner)
         return Turning(inner, after=165) if len(devices) == 2 else inner
 
-    with pytest.raises(InfrastructureError, match="input 1 has changed; the 144 answers"):
+    with pytest.raises(InfrastructureError, match="input 1 has changed; 144 of this round's"):
         survey.run("cut", wrap_device=turn_the_second)
     assert len(survey.device("cut")) == 256
     survey.run("cut", resume=True)

@@ -75,6 +75,14 @@ def test_small_figures_of_an_outcome_keep_their_digits() -> None:
     assert beyond == f"{said}; in the field they come from it may be up to 0.02 %"
 
 
+def test_a_drop_is_said_in_points_and_one_item_is_one() -> None:
+    gate = parse_gate("accuracy-drop<2%")
+    said = described_outcome(GateOutcome(gate, "held", 0.01, -0.02, 0.03, None, 1, 1), {}, {})
+    assert said["words"] == (
+        "+1.00 (-2.00 to 3.00) points of 1 item, of which the device was asked about 1"
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [

@@ -88,7 +88,7 @@ def test_a_folder_has_a_table_of_groups(tmp_path: Path) -> None:
         ({"who": np.array([0.5, 1.5])}, "float64 .* expected a string or an integer"),
         ({"who": np.array([["a"], ["b"]])}, "expected a string or an integer"),
         ({"who": np.array(["a", " "])}, "gives input 1 an empty word"),
-        ({"who": np.array(["a", "a"])}, "1 different values in it: expected 2 to 100"),
+        ({"who": np.array(["a", "a"])}, "all have one value in it: expected 2 to 100"),
         ({"who": np.array(["a", None])}, "no array of strings or integers"),
     ],
 )

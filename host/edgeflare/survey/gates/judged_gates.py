@@ -9,9 +9,10 @@ from typing import Any
 from edgeflare.conditions.condition_choice import ChosenCondition, conditions_of_set
 from edgeflare.survey.gates.gate_state import HELD, UNDECIDED, GateOutcome, gate_outcome
 from edgeflare.survey.gates.survey_gate import Gate
+from edgeflare.survey.items.measures import ACCURACY_DROP
 from edgeflare.survey.items.sampling_rounds import SamplingRounds
 from edgeflare.survey.items.survey_facts import SurveyFacts
-from edgeflare.survey.rates.rate_words import interval, percent
+from edgeflare.survey.rates.rate_words import counted, interval, percent, points
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +110,16 @@ def described_outcome(
         "group": gate.group,
         "state": outcome.state,
         "words": (
-            f"{interval(figures)} of {outcome.items:,} items, of which the device was asked about"
-            f" {outcome.asked:,}{_field(outcome)}"
+            f"{_figure(gate, figures)} of {counted(outcome.items, 'item', 'items')}, of which the"
+            f" device was asked about {outcome.asked:,}{_field(outcome)}"
         ),
         **figures,
     }
+
+
+def _figure(gate: Gate, figures: Mapping[str, float]) -> str:
+    """Return what a gate's measure came to: a drop in points, a rate in percent."""
+    return f"{points(figures)} points" if gate.measure == ACCURACY_DROP else interval(figures)
 
 
 def _field(outcome: GateOutcome) -> str:

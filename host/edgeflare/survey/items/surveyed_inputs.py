@@ -100,8 +100,8 @@ def read_groups(path: Path, inputs: Seeds, column: str, limit: int | None) -> In
     count = len(inputs)
     if len(values) < count or (limit is None and len(values) != count):
         raise UserError(
-            f"--groups {column}: {path} has {len(values)} values in it for {count} inputs:"
-            " expected one for each"
+            f"--groups {column}: {path} has {len(values)} value{'s' if len(values) != 1 else ''}"
+            f" in it for {count} inputs: expected one for each"
         )
     if "" in values[:count]:
         raise UserError(
@@ -111,12 +111,16 @@ def read_groups(path: Path, inputs: Seeds, column: str, limit: int | None) -> In
     names = tuple(sorted(set(values[:count]), key=_order))
     if not 2 <= len(names) <= MOST_GROUPS:
         raise UserError(
-            f"--groups {column}: the inputs have {len(names)} different values in it: expected 2 to"
-            f" {MOST_GROUPS} groups"
+            f"--groups {column}: {_different(len(names))} in it: expected 2 to {MOST_GROUPS} groups"
         )
     place = {name: at for at, name in enumerate(names)}
     of_inputs = np.array([place[value] for value in values[:count]], np.int64)
     return InputGroups(column, names, of_inputs)
+
+
+def _different(values: int) -> str:
+    """Return how many values a column has."""
+    return f"the inputs have {values} different values" if values > 1 else "all have one value"
 
 
 def _order(name: str) -> tuple[bool, int, str]:

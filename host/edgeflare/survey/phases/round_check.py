@@ -61,10 +61,10 @@ class RoundCheck:
         dropped = context.journal.survey.device_items().intersection(items)
         with context.journal.transaction():
             context.journal.survey.drop_device(dropped)
+        name = context.health.record.devices[index].profile.name
         line = (
-            f"{context.health.record.devices[index].profile.name}: what it decides about input"
-            f" {index} has changed; the {len(dropped)} answers of this round were dropped, and are"
-            " asked again on --resume: look after the device"
+            f"{name}: what it decides about input {index} has changed; {len(dropped)} of this"
+            " round's answers were dropped, to be asked again with --resume: look after the device"
         )
         context.health.record.warn(line)
         raise InfrastructureError(line)

@@ -1,4 +1,4 @@
-"""A rate in words: percentages with their interval, and differences in points."""
+"""Rates and counts in words: percentages with intervals, differences in points, and how many."""
 
 from __future__ import annotations
 
@@ -31,6 +31,11 @@ def points(one: Mapping[str, Any] | None) -> str:
         return "–"
     low, high = (f"{100 * one[key]:.2f}" for key in ("low", "high"))
     return f"{100 * one['estimate']:+.2f} ({low} to {high})"
+
+
+def counted(count: int, one: str, many: str) -> str:
+    """Return how many there are of something: `1 item`, `1,200 items`."""
+    return f"{count:,} {one if count == 1 else many}"
 
 
 def _digits(value: float, scale: float) -> str:

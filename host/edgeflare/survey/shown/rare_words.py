@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from edgeflare.report.input_words import input_words
-from edgeflare.survey.rates.rate_words import interval, percent
+from edgeflare.survey.rates.rate_words import counted, interval, percent
 
 
 def rare_sentences(document: Mapping[str, Any]) -> tuple[str, ...]:
@@ -51,6 +51,6 @@ def _ceiling(rare: Mapping[str, Any]) -> str:
 
 def _cost(rare: Mapping[str, Any]) -> str:
     return (
-        f"That took {rare['device_queries']:,} device queries more, and"
-        f" {rare['host_queries']:,} queries on the host."
+        f"That took {counted(rare['device_queries'], 'device query', 'device queries')} more, and"
+        f" {counted(rare['host_queries'], 'query', 'queries')} on the host."
     )

@@ -7,7 +7,7 @@ from pathlib import PurePath
 from typing import Any
 
 from edgeflare.report.input_words import input_words
-from edgeflare.survey.rates.rate_words import bounds, interval, percent
+from edgeflare.survey.rates.rate_words import bounds, counted, interval, percent
 
 UNEVEN = 0.01
 """Probability of conditions that differ as much by chance, below which pooling is in doubt."""
@@ -160,28 +160,24 @@ def _surveyed(document: Mapping[str, Any]) -> str:
         return f"{_inputs(document)} as they are"
     severities = len(document["by_severity"]["slices"])
     return (
-        f"{_inputs(document)} under {_counted(conditions, 'condition', 'conditions')} in"
-        f" {_counted(severities, 'severity', 'severities')}"
-        f" ({_counted(document['overall']['items'], 'item', 'items')})"
+        f"{_inputs(document)} under {counted(conditions, 'condition', 'conditions')} in"
+        f" {counted(severities, 'severity', 'severities')}"
+        f" ({counted(document['overall']['items'], 'item', 'items')})"
     )
 
 
 def _inputs(document: Mapping[str, Any]) -> str:
     words = input_words(document["pair"])
-    return _counted(document["inputs"], words.one, words.many)
+    return counted(document["inputs"], words.one, words.many)
 
 
 def _queries(document: Mapping[str, Any]) -> str:
-    return _counted(document["device_queries"], "device query", "device queries")
-
-
-def _counted(count: int, one: str, many: str) -> str:
-    return f"{count:,} {one if count == 1 else many}"
+    return counted(document["device_queries"], "device query", "device queries")
 
 
 def _pooling(document: Mapping[str, Any]) -> str:
     p, surprises = (document["pooling"][key] for key in ("p", "surprises"))
-    of = f"(p = {p:.2g}, from {surprises:,} surprise{'' if surprises == 1 else 's'})"
+    of = f"(p = {p:.2g}, from {counted(surprises, 'surprise', 'surprises')})"
     if p < UNEVEN:
         return (
             "Conditions, severities or classes differ in how often the device surprises there"
