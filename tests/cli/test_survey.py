@@ -162,9 +162,27 @@ def test_what_a_journal_says_of_a_survey_is_what_was_written(tmp_path: Path, cal
 def test_a_dry_run_says_what_it_would_take(tmp_path: Path, call: Any) -> None:
     said = call(*SURVEY, "--out", tmp_path / "run", "--dry-run")
     assert said.code == 0
-    assert "at most 400 device queries" in said.out
+    assert "under 3 conditions in 6 cells of condition and severity: 700 items" in said.out
+    assert "at most 400 device queries of about" in said.out
     assert "nothing was written" in said.out
     assert not (tmp_path / "run").exists()
+
+
+def test_a_dry_run_says_what_would_end_the_survey(tmp_path: Path, call: Any) -> None:
+    asked = ("--limit", "30", "--conditions", "white-noise", "--severities", "2", "--dry-run")
+    ends = ("--gate", "rate<0.1 under noise", "--gate", "kernel-rate<0.2", "--precision", "0.02")
+    said = call("survey", WORDS, *asked, *ends, "--time-limit", "90", "--out", tmp_path / "run")
+    assert said.code == 0
+    assert (
+        "asked until each gate is decided: rate<0.1 under noise (of noise only white-noise);"
+        " kernel-rate<0.2" in said.out
+    )
+    assert "until the over-all rate is known to ±2 points" in said.out
+    assert "asked for 90 s at most" in said.out
+    assert "under 1 condition in 1 cell of condition and severity: 60 items" in said.out
+    one = call("survey", WORDS, "--conditions", "none", "--device-queries", "1", "--dry-run")
+    assert "100 inputs as they are: 100 items" in one.out
+    assert "at most 1 device query of about" in one.out
 
 
 def test_conditions_are_shown_without_a_survey(tmp_path: Path, call: Any) -> None:

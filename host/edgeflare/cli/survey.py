@@ -18,6 +18,7 @@ from edgeflare.cli.interruptible import INTERRUPTED, interruptible
 from edgeflare.cli.option_groups import with_option_groups
 from edgeflare.cli.progress import observe
 from edgeflare.cli.quiet import Quiet, result
+from edgeflare.cli.survey_look_lines import look_lines
 from edgeflare.conditions.condition_choice import chosen_conditions, read_severities
 from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.errors import UserError
@@ -118,7 +119,8 @@ def survey(
         ):
             opened = open_survey(loaded, plan, request, profiles, stack)
         if dry_run:
-            _print_look(opened, path)
+            for line in look_lines(opened, look_at(opened), path):
+                Console().print(line, markup=False, highlight=False, soft_wrap=True)
             return 0
         document = _run(opened, folder, path, stack, console)
     if document.stopped_by == "interrupt":
@@ -170,33 +172,6 @@ def _run(
         return run_survey(
             opened, journal, observer=observer, survey_observer=observer, interrupt=interrupt
         )
-
-
-def _print_look(opened: Survey, path: Path) -> None:
-    """Print what the survey would do, and what that would take."""
-    look, plan = look_at(opened), opened.plan
-    notes = (*opened.opened.pair.notes, *opened.opened.seeds.notes)
-    cells = len(plan.cells) - 1
-    lines = [
-        f"{plan.inputs['count']:,} inputs, unchanged and in {cells} cells of condition and"
-        f" severity: {look.items:,} items, about {look.host_seconds:,.0f} s on the host",
-        f"at most {look.most_queries:,} device queries, about {look.device_seconds * 1e3:.3g} ms"
-        " each",
-    ]
-    if plan.precision is not None:
-        lines.append(
-            f"asked until the over-all rate is known to ±{plan.precision:g}: plain sampling needs"
-            f" {look.plain_queries:,} queries for that at a rate of 5 %, and this fewer the better"
-            " the twin foretells the device"
-        )
-    lines += [f"gate: {gate}" for gate in plan.gates]
-    if plan.rare_queries is not None:
-        lines.append(f"then rare events, about {plan.rare_queries:,} device queries more")
-    lines += [f"would write {path}; nothing was written"]
-    lines += [f"warning: {note}" for note in notes]
-    console = Console()
-    for line in lines:
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _exit_code(document: Mapping[str, Any]) -> int:
