@@ -71,18 +71,23 @@ def survey(
     """Estimate how often a compressed model on its device decides differently in the field.
 
     Original and twin answer all inputs under natural conditions on the host. The device answers a
-    sample, drawn where it may surprise, until the rate is known to the precision asked for:
+    sample, drawn where it may surprise, until the rate is known to the precision asked for, or all
+    gates are decided, or its queries or its time are spent:
 
+        edgeflare survey PAIR --device pixel --inputs test.npz --dry-run
         edgeflare survey PAIR --device pixel --inputs test.npz
-        edgeflare survey PAIR --device pixel --inputs test.npz --conditions fog --severities 3
-        edgeflare survey PAIR --device pixel --inputs test.npz --gate 'rate<0.01'
+        edgeflare survey PAIR --inputs test.npz --conditions weather --severities 3
+        edgeflare survey PAIR --inputs test.npz --gate 'rate<0.01 under noise'
+        edgeflare survey PAIR --inputs test.npz --baseline runs/before
 
     Its run directory has survey.json with the rates. The deviating inputs are findings, which
     `edgeflare explain`, `replay`, `export` and `repair` take.
 
     Exit codes: 0 no gate was given, or all hold; 1 a gate does not hold, or is undecided; 2 the
     command has to be corrected; 3 a device, a process or a disk failed; 130 Ctrl-C. After 3 and
-    130 the run directory is valid, and the same command with --resume goes on.
+    130 the run directory is valid, and the same command with --out RUN --resume goes on. So does a
+    survey that has ended, with more --device-queries, a longer --time-limit or a smaller
+    --precision: it may decide a gate that is undecided.
     """
     folder.require_one_way()
     if folder.resume and folder.out is not None:

@@ -124,7 +124,8 @@ TimeLimit = Annotated[
         callback=require_finite,
         min=0.0,
         metavar="SECONDS",
-        help="Ask the device for so long at most; the host answers all inputs before.",
+        help="Ask the device for so long at most; the time in which the host answers all inputs "
+        "before does not count.",
         rich_help_panel=_HOW_LONG,
     ),
 ]
@@ -135,7 +136,7 @@ Confidence = Annotated[
         min=0.5,
         max=0.9999,
         metavar="SHARE",
-        help="Of all intervals and gates.",
+        help="With which an interval holds, and a gate that is held.",
         rich_help_panel=_JUDGED,
     ),
 ]
@@ -144,9 +145,11 @@ Gates = Annotated[
     typer.Option(
         "--gate",
         metavar="GATE",
-        help="What a release has to hold, such as 'rate<0.01', 'kernel-rate<0.01 under fog', "
-        "'accuracy-drop<0.005 under noise' or 'rate<0.02 for group NAME'; may be given several "
-        "times. The device is asked until all are decided; exit code 1 unless all hold.",
+        help="What a release has to hold: rate, kernel-rate, failure-rate or accuracy-drop, a "
+        "limit, and perhaps a part of the survey, as in 'rate<0.01', 'kernel-rate<1% under fog', "
+        "'accuracy-drop<0.005 under noise at severity 3' or 'rate<0.02 for group NAME'; may be "
+        "given several times. The device is asked until all are decided; exit code 1 unless all "
+        "hold.",
         rich_help_panel=_JUDGED,
     ),
 ]
@@ -154,7 +157,8 @@ Baseline = Annotated[
     Path | None,
     typer.Option(
         metavar="RUN",
-        help="An earlier survey of the same inputs and conditions: say what has changed since.",
+        help="An earlier survey of the same inputs, conditions and run seed: say what has changed "
+        "since.",
         rich_help_panel=_JUDGED,
     ),
 ]
@@ -172,8 +176,9 @@ Rare = Annotated[
     bool,
     typer.Option(
         "--rare",
-        help="Estimate then how often deviations are that are too rare to be seen: by multilevel "
-        "splitting on the host, severities drawn from 1 to 5, whatever --severities says.",
+        help="Estimate after all else how often deviations happen that are too rare to be seen: "
+        "by multilevel splitting on the host, severities drawn from 1 to 5, whatever --severities "
+        "says.",
         rich_help_panel=_JUDGED,
     ),
 ]
