@@ -109,3 +109,13 @@ def test_names_and_intervals_are_whole_in_a_narrow_terminal() -> None:
         assert f"({bounds(one['deviation'])})" in lines[row + 1]
         assert points(one["accuracy"]["drop"]).partition(" ")[2] in lines[row + 1]
     assert all(len(line) <= 80 for line in lines)
+
+
+def test_intervals_are_whole_below_long_headers() -> None:
+    paired = {"both": 449, "only_now": 0, "only_before": 0, "p": 1.0, "p_corrected": 1.0}
+    difference = {"estimate": 0.0, "low": -0.0029, "high": 0.0029}
+    overall = {"condition": None, "test": "rates", "difference": difference, **paired}
+    baseline = {"run": "runs/before", "overall": overall, "by_condition": []}
+    lines = printed({**constructed_document(), "baseline": baseline}, width=80).splitlines()
+    (row,) = (at for at, line in enumerate(lines) if line.split()[:3] == ["over", "all", "+0.00"])
+    assert "(-0.29 to 0.29)" in lines[row + 1]

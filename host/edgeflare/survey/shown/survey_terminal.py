@@ -118,16 +118,18 @@ def _rest(slices: Sequence[Mapping[str, Any]], most: int) -> str:
 
 def _table(one: FigureTable, width: int) -> Table:
     """Return a table; where it is too wide, each interval stands below its estimate."""
+    names: Sequence[str] = one.header
     rows = [[printable(cell) for cell in row] for row in one.rows]
     if sum(_widths(one, rows)) + _BETWEEN * len(one.header) > width:
         rows = [[name, *(cell.replace(" (", "\n(") for cell in cells)] for name, *cells in rows]
+        names = [name.replace(" ", "\n") for name in names]
     named = max(len(row[0]) for row in rows)
     title = Text(printable(one.title), style="bold")
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
-    for at, name in enumerate(one.header):
+    for at, name in enumerate(names):
         justify: JustifyMethod = "left" if at == 0 else "right"
         whole = at == 0 and named <= LONGEST_NAME
-        header = Text(printable(name))
+        header = Text("\n".join(map(printable, name.split("\n"))))
         table.add_column(header, justify=justify, overflow="fold", no_wrap=whole)
     for row in rows:
         table.add_row(*map(Text, row))
