@@ -77,9 +77,9 @@ def survey_in_test(asked: SurveyArguments, path: Path) -> SurveyResult:
     from edgeflare.models.ensemble_choice import read_ensemble  # noqa: PLC0415
     from edgeflare.models.pair import load_pair  # noqa: PLC0415
     from edgeflare.models.pair_file import Settings  # noqa: PLC0415
+    from edgeflare.run.run_directory import SURVEY_DOCUMENT  # noqa: PLC0415
     from edgeflare.survey.opened_survey import open_survey  # noqa: PLC0415
     from edgeflare.survey.phases.survey_observer import UnobservedSurvey  # noqa: PLC0415
-    from edgeflare.survey.record.survey_file import DOCUMENT  # noqa: PLC0415
     from edgeflare.survey.survey_run import (  # noqa: PLC0415
         begin_survey,
         run_survey,
@@ -105,7 +105,7 @@ def survey_in_test(asked: SurveyArguments, path: Path) -> SurveyResult:
             survey_observer=UnobservedSurvey(),
             interrupt=Interrupt(),
         )
-    return SurveyResult(json.loads((path / DOCUMENT).read_bytes()), path)
+    return SurveyResult(json.loads((path / SURVEY_DOCUMENT).read_bytes()), path)
 
 
 def _request(asked: SurveyArguments, domain: str) -> SurveyRequest:

@@ -20,9 +20,8 @@ from edgeflare.report.junit_xml import junit_xml
 from edgeflare.report.markdown_summary import summary
 from edgeflare.report.run_terminal import print_run
 from edgeflare.run.load_document import load_document
-from edgeflare.run.run_directory import RunDirectory, write_atomically
+from edgeflare.run.run_directory import SURVEY_DOCUMENT, RunDirectory, write_atomically
 from edgeflare.run.run_document import RunDocument, to_json
-from edgeflare.survey.record.survey_file import DOCUMENT
 
 Run = Annotated[
     Path,
@@ -110,7 +109,7 @@ SURVEYED = "survey"
 
 
 def _reported(directory: RunDirectory) -> Reported:
-    if (directory.path / DOCUMENT).is_file():
+    if (directory.path / SURVEY_DOCUMENT).is_file():
         return _survey(directory)
     if holds_repair(directory):
         from edgeflare.cli.reported_repair import reported_repair  # noqa: PLC0415 - as below

@@ -8,9 +8,9 @@ from typing import Any
 from edgeflare.cli.reported import Reported, extra_needed
 from edgeflare.cli.warning import unless_damaged
 from edgeflare.run.load_document import load_document
-from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_directory import SURVEY_DOCUMENT, RunDirectory
 from edgeflare.survey.derived_survey import derive_unwritten_survey
-from edgeflare.survey.record.survey_file import DOCUMENT, read_survey
+from edgeflare.survey.record.survey_file import read_survey
 from edgeflare.survey.shown.survey_csv import survey_csv
 from edgeflare.survey.shown.survey_junit import survey_junit
 from edgeflare.survey.shown.survey_summary import survey_summary
@@ -25,7 +25,7 @@ def reported_survey(directory: RunDirectory) -> Reported:
             before there was anything to say.
 
     """
-    written = directory.inside(DOCUMENT).is_file()
+    written = directory.inside(SURVEY_DOCUMENT).is_file()
     document = read_survey(directory) if written else derive_unwritten_survey(directory)
     return Reported(
         lambda: document,

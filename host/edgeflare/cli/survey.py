@@ -24,12 +24,12 @@ from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.errors import UserError
 from edgeflare.models.ensemble_choice import read_ensemble
 from edgeflare.models.pair import load_pair
+from edgeflare.run.run_directory import SURVEY_DOCUMENT
 from edgeflare.run.run_document import RunDocument
 from edgeflare.survey.baseline_run import load_baseline
 from edgeflare.survey.gates.gate_state import HELD
 from edgeflare.survey.opened_survey import open_survey
 from edgeflare.survey.record.required_survey import require_survey
-from edgeflare.survey.record.survey_file import DOCUMENT
 from edgeflare.survey.shown.gate_words import gate_name
 from edgeflare.survey.shown.shown_conditions import show_conditions
 from edgeflare.survey.shown.survey_terminal import print_survey
@@ -136,7 +136,7 @@ def survey(
             soft_wrap=True,
         )
         return INTERRUPTED
-    surveyed = json.loads((path / DOCUMENT).read_bytes())
+    surveyed = json.loads((path / SURVEY_DOCUMENT).read_bytes())
     print_survey(Console(), surveyed, str(path))
     result(path)
     return _exit_code(surveyed)

@@ -24,10 +24,11 @@ from edgeflare.run.run_lock import lock_run
 
 JOURNAL = "run.db"
 DOCUMENT = "run.json"
+SURVEY_DOCUMENT = "survey.json"
 INPUT_FOLDERS = ("findings", "refined", "deviating_seeds", "seeds")
 MADE_FROM_IT = (
     "explain.json", "report.html", "junit.xml", "findings.csv", "summary.md", "finding-[0-9]*.zip",
-    "survey.json", "survey.html", "survey.csv",
+    SURVEY_DOCUMENT, "survey.html", "survey.csv",
 )  # fmt: skip
 """What other commands write beside a run, as patterns; it goes when another takes the place."""
 

@@ -18,7 +18,7 @@ from edgeflare.models.pair import Pair
 from edgeflare.run.begin_or_resume import begin_run, resume_run
 from edgeflare.run.journal import Journal, reporting_damage
 from edgeflare.run.plan import Plan
-from edgeflare.run.run_directory import RunDirectory, write_atomically
+from edgeflare.run.run_directory import SURVEY_DOCUMENT, RunDirectory, write_atomically
 from edgeflare.run.run_document import RunDocument
 from edgeflare.run.run_header import RunHeader
 from edgeflare.survey.derived_survey import derive_survey
@@ -29,7 +29,7 @@ from edgeflare.survey.phases.survey_observer import SurveyObserver
 from edgeflare.survey.rare.rare_phase import RarePhase
 from edgeflare.survey.rates.baseline import BaselineSurvey
 from edgeflare.survey.record.required_survey import require_survey
-from edgeflare.survey.record.survey_file import DOCUMENT, WRITTEN_FROM_IT
+from edgeflare.survey.record.survey_file import WRITTEN_FROM_IT
 from edgeflare.survey.record.survey_journal import host_is_done, require_sound
 from edgeflare.survey.record.survey_plan import STRATEGY, SurveyPlan, note_plan
 from edgeflare.survey.survey_phases import SurveyPhases
@@ -115,7 +115,7 @@ def resume_survey(survey: Survey, path: Path) -> tuple[RunDirectory, Journal]:
     except UserError:
         journal.close()
         raise
-    for name in (DOCUMENT, *WRITTEN_FROM_IT):
+    for name in (SURVEY_DOCUMENT, *WRITTEN_FROM_IT):
         (path / name).unlink(missing_ok=True)
     return directory, journal
 
@@ -157,7 +157,7 @@ def write_survey(survey: Survey, directory: RunDirectory, journal: Journal) -> N
     """Derive the document of a survey from its journal, and write it into the run directory."""
     written = derive_survey(directory, journal, survey.gates, survey.baseline)
     text = json.dumps(written, indent=1, ensure_ascii=False, allow_nan=False)
-    write_atomically(directory.path / DOCUMENT, text.encode() + b"\n")
+    write_atomically(directory.path / SURVEY_DOCUMENT, text.encode() + b"\n")
 
 
 def _rare_phase(survey: Survey, observer: SurveyObserver) -> RarePhase | None:

@@ -8,9 +8,7 @@ from typing import Any
 
 from edgeflare.errors import UserError
 from edgeflare.run.json_file import Schema, load_json, packaged_schema, parse_json
-from edgeflare.run.run_directory import RunDirectory
-
-DOCUMENT = "survey.json"
+from edgeflare.run.run_directory import SURVEY_DOCUMENT, RunDirectory
 
 WRITTEN_FROM_IT = ("survey.html", "survey.csv", "junit.xml", "summary.md")
 """What `edgeflare report` writes of a survey beside its document."""
@@ -29,12 +27,12 @@ def read_survey(directory: RunDirectory) -> dict[str, Any]:
             place in it.
 
     """
-    if not directory.inside(DOCUMENT).is_file():
+    if not directory.inside(SURVEY_DOCUMENT).is_file():
         raise UserError(
-            f"{directory.path} has no {DOCUMENT}: name the run directory of a finished"
+            f"{directory.path} has no {SURVEY_DOCUMENT}: name the run directory of a finished"
             " `edgeflare survey`, or finish it with --resume"
         )
-    path = directory.inside(DOCUMENT)
+    path = directory.inside(SURVEY_DOCUMENT)
     return _consistent(load_json(path, _schema()), path)
 
 
