@@ -28,6 +28,7 @@ def constructed_facts(
     severities: tuple[int, ...] = SEVERITIES,
     rng_seed: int = 0,
     groups: tuple[str, ...] = ("old", "young"),
+    devices: tuple[str, ...] = (),
 ) -> SurveyFacts:
     """Return facts of which the device answered all.
 
@@ -74,6 +75,7 @@ def constructed_facts(
         original_decision=original,
         twin_decision=twin,
         device_decision=device.astype(np.int64),
+        devices=devices,
     )
 
 

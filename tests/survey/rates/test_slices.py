@@ -111,6 +111,22 @@ def test_the_slices_are_named_for_readers(rates: SurveyRates) -> None:
     assert [one.name for one in rates.by_group.slices] == ["old", "young"]
 
 
+def test_of_several_devices_each_has_its_own_inputs() -> None:
+    facts = constructed_facts(devices=("phone", "board"))
+    rates = survey_rates(facts, whole_sample(facts), 0.95)
+    assert [one.device for one in rates.by_device.slices] == ["phone", "board"]
+    deviates = facts.deviates & ~facts.deviates_tied & (facts.cell > 0)
+    for at, one in enumerate(rates.by_device.slices):
+        mine = facts.input % 2 == at
+        assert one.deviation is not None
+        assert one.deviation.seen == int((deviates & mine).sum())
+        assert one.items == int(((facts.cell > 0) & mine).sum())
+
+
+def test_one_device_is_no_table_of_devices(rates: SurveyRates) -> None:
+    assert rates.by_device.slices == ()
+
+
 def test_over_all_leaves_the_unchanged_inputs_out(facts: SurveyFacts, rates: SurveyRates) -> None:
     assert rates.overall.items == facts.items - facts.inputs
     assert rates.unchanged.items == facts.inputs

@@ -92,6 +92,12 @@ def test_the_sentence_for_release_notes_names_device_and_model(document: dict[st
     )
 
 
+def test_several_devices_are_said_to_share_the_inputs(document: dict[str, Any]) -> None:
+    document["devices"] = [{"name": name} for name in ("board", "phone", "watch")]
+    said = release_sentence(document)
+    assert said.startswith("On board, phone and watch, each with its share of the images, sneakers")
+
+
 def test_the_sentence_says_what_so_few_inputs_leave_possible_in_the_field() -> None:
     facts = constructed_facts(conditions=())
     never = np.zeros(facts.items, bool)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.run.device_assignment import device_of
+
 Flags = NDArray[np.bool_]
 Numbers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -40,6 +42,7 @@ class SurveyFacts:
             there is none, decides about it unchanged; -1 where decisions are not counted.
         groups: the group of the item's input, an index into `group_names`; -1 without groups.
         group_names: of the groups.
+        devices: names of the devices; see `device`.
         compression: f and h decide differently.
         compression_tied: that hangs on a tie.
         original_right, twin_right: f, h decide as the label says; False where it is unknown.
@@ -89,6 +92,7 @@ class SurveyFacts:
     original_decision: Numbers | None = None
     twin_decision: Numbers | None = None
     device_decision: Numbers | None = None
+    devices: tuple[str, ...] = ()
 
     @property
     def items(self) -> int:
@@ -104,3 +108,10 @@ class SurveyFacts:
     def input(self) -> Numbers:
         """The input of each item: (items,)."""
         return np.tile(np.arange(self.inputs), len(self.cells))
+
+    @property
+    def device(self) -> Numbers:
+        """The device that each item is given to, an index into `devices`: (items,)."""
+        devices = max(1, len(self.devices))
+        of_inputs = [device_of(one, devices) for one in range(self.inputs)]
+        return np.tile(np.array(of_inputs, np.int64), len(self.cells))

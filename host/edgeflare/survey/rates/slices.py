@@ -1,4 +1,4 @@
-"""The rates of a survey: over all, and by condition, severity, cell, class and group."""
+"""The rates of a survey: over all, and by condition, severity, cell, class, group and device."""
 
 from __future__ import annotations
 
@@ -80,7 +80,8 @@ class SurveySlice:
 
     Attributes:
         name: of the slice, for readers.
-        condition, severity, label, group: what it is the slice of; None for what varies in it.
+        condition, severity, label, group, device: what it is the slice of; None for what varies in
+            it.
         items: that it has.
         asked: of them, how many the device was asked about.
         deviation: original and device decide differently, or the device failed; None without an
@@ -98,6 +99,7 @@ class SurveySlice:
     severity: int | None
     label: int | None
     group: str | None
+    device: str | None
     items: int
     asked: int
     deviation: Rate | None
@@ -132,7 +134,7 @@ class SurveyRates:
     Attributes:
         overall: over all cells but the unchanged one, unless that is the only one.
         unchanged: over the inputs as they are.
-        by_condition, by_severity, by_class, by_group: what `overall` is made of.
+        by_condition, by_severity, by_class, by_group, by_device: what `overall` is made of.
         by_cell: of all cells, the unchanged one first.
 
     """
@@ -144,6 +146,7 @@ class SurveyRates:
     by_cell: SliceTable
     by_class: SliceTable
     by_group: SliceTable
+    by_device: SliceTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +159,7 @@ class _SlicedItems:
     severity: int | None = None
     label: int | None = None
     group: str | None = None
+    device: str | None = None
 
 
 def survey_rates(facts: SurveyFacts, sample: Sample, confidence: float) -> SurveyRates:
@@ -183,8 +187,9 @@ def survey_rates(facts: SurveyFacts, sample: Sample, confidence: float) -> Surve
         by_severity=table(_severities(facts)),
         by_cell=table(_cells(facts)),
         by_class=table(_classes(facts, overall)),
-        # Whether groups differ is the question, so what they have in common is not assumed.
+        # Whether these differ is the question, so what they have in common is not assumed.
         by_group=table(_groups(facts, overall), rate),
+        by_device=table(_devices(facts, overall), rate),
     )
 
 
@@ -223,6 +228,14 @@ def _groups(facts: SurveyFacts, among: Flags) -> Iterator[_SlicedItems]:
             yield _SlicedItems(chosen, name, group=name)
 
 
+def _devices(facts: SurveyFacts, among: Flags) -> Iterator[_SlicedItems]:
+    """Yield the part of each of several devices; one device has all."""
+    if len(facts.devices) > 1:
+        given = facts.device
+        for at, name in enumerate(facts.devices[: facts.inputs]):
+            yield _SlicedItems(among & (given == at), name, device=name)
+
+
 _Estimate = Callable[[Fact, Sample, Flags, float], Rate]
 """`rate`, or `pooled_rate`."""
 
@@ -240,7 +253,7 @@ def _slice(
         return estimate(measure(facts), sample, part.chosen, confidence)
 
     one = SurveySlice(
-        *(part.name, part.condition, part.severity, part.label, part.group),
+        *(part.name, part.condition, part.severity, part.label, part.group, part.device),
         items=int(part.chosen.sum()),
         asked=int((part.chosen & sample.asked).sum()),
         deviation=None,

@@ -66,6 +66,7 @@ _NAMED = {
     "by_cell": ("condition", "severity"),
     "by_class": ("label",),
     "by_group": ("group",),
+    "by_device": ("device",),
 }
 """What each slice of a table says that it is the slice of."""
 

@@ -113,6 +113,7 @@ def facts_of(journal: Journal, only: Collection[int] | None = None) -> SurveyFac
         classes=np.tile(np.where(known.labelled, known.labels, decided), cells),
         groups=np.tile(known.groups, cells),
         group_names=known.group_names,
+        devices=tuple(one["name"] for one in header.devices),
         compression=np.array([row.compression for row in host], np.bool_),
         compression_tied=np.array([row.compression_tied for row in host], np.bool_),
         original_right=labelled & (original == labels),

@@ -27,7 +27,7 @@ ALONE = ("_alone", "_alone_low", "_alone_high")
 """Of a rate that is pooled: what the answers to its own items say."""
 
 COLUMNS = (
-    "table", "name", "condition", "severity", "label", "class", "group", "items", "asked",
+    "table", "name", "condition", "severity", "label", "class", "group", "device", "items", "asked",
     "confidence",
     *(f"{rate}{end}" for rate in RATES for end in (*INTERVAL, "_seen", *ALONE)),
     *SHARES,
@@ -52,7 +52,7 @@ def survey_csv(document: Mapping[str, Any]) -> str:
 def _rows(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for name in ("overall", "unchanged"):
         yield _row(document, name, document[name], document["confidence"])
-    for name in ("by_condition", "by_severity", "by_cell", "by_class", "by_group"):
+    for name in ("by_condition", "by_severity", "by_cell", "by_class", "by_group", "by_device"):
         table = document[name]
         for one in table["slices"]:
             yield _row(document, name, one, table["confidence"])
@@ -72,7 +72,7 @@ def _row(
 ) -> dict[str, Any]:
     row: dict[str, Any] = {
         "table": table,
-        **{key: one[key] for key in ("name", "condition", "severity", "label", "group")},
+        **{key: one[key] for key in ("name", "condition", "severity", "label", "group", "device")},
         **{key: one[key] for key in ("items", "asked")},
         "confidence": confidence,
     }

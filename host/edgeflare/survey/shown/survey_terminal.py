@@ -92,6 +92,7 @@ def short_tables(document: Mapping[str, Any], left_out: Collection[str] = ()) ->
         table("Inputs", _whole(document)),
         table(f"Conditions{_rest(conditions, WORST)}", worst_first(document, conditions)[:WORST]),
         table("Severities", document["by_severity"]["slices"]),
+        table("Devices", document["by_device"]["slices"]),
         table("Groups", document["by_group"]["slices"]),
         *group_tables(document, WORST),
         *baseline_table(document),

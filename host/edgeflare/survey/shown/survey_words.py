@@ -63,13 +63,13 @@ def release_sentence(document: Mapping[str, Any]) -> str:
     """
     overall, name = document["overall"], document["pair"]["name"]
     found = overall[rate_key(document)]
-    devices = " and ".join(one["name"] for one in document["devices"])
     against = (
         "from the original model" if document["has_original"] else "from the same file on the host"
     )
     said = (
-        f"On {devices}, {name} decides differently {against} on {percent(found['estimate'])} of"
-        f" {_surveyed(document)}, with a {_confidence(document)} interval of {bounds(found)} %"
+        f"On {_devices(document)}, {name} decides differently {against} on"
+        f" {percent(found['estimate'])} of {_surveyed(document)}, with a"
+        f" {_confidence(document)} interval of {bounds(found)} %"
         f" ({_queries(document)}). {field_sentence(document)}"
     )
     accuracy = overall["accuracy"]
@@ -81,6 +81,15 @@ def release_sentence(document: Mapping[str, Any]) -> str:
         f" original's {percent(accuracy['original']['share'])}: a drop of"
         f" {100 * drop['estimate']:.2f} points ({bounds(drop)})."
     )
+
+
+def _devices(document: Mapping[str, Any]) -> str:
+    """Return the devices, and of several that each has a part."""
+    names = [one["name"] for one in document["devices"]]
+    if len(names) < 2:
+        return "".join(names)
+    listed = f"{', '.join(names[:-1])} and {names[-1]}"
+    return f"{listed}, each with its share of the {input_words(document['pair']).many}"
 
 
 def field_sentence(document: Mapping[str, Any]) -> str:

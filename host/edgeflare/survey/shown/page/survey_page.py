@@ -85,6 +85,7 @@ def _tables(document: Mapping[str, Any]) -> Iterator[tuple[str, Sequence[FigureT
             slice_table(document, "All inputs", whole),
             slice_table(document, "By condition", worst_first(document, conditions)),
             slice_table(document, "By severity", document["by_severity"]["slices"]),
+            slice_table(document, "By device", document["by_device"]["slices"]),
         ],
     )
     yield "classes", [slice_table(document, "By class", _classes(document))]
