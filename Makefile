@@ -3,9 +3,6 @@
 
 PYTHON ?= python3
 
-# The tests start hundreds of interpreters, which need not compile our modules each.
-unexport PYTHONDONTWRITEBYTECODE
-
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help env demo test check lint protos clean
@@ -25,13 +22,12 @@ demo: .venv/.complete
 	.venv/bin/edgeflare search examples/fashion_lenet4 --device emulated-builtin \
 	    --limit 100 --fail-on none --out runs/demo --overwrite
 
-# Every core has a process of its own already.
 test: env
-	OPENBLAS_NUM_THREADS=1 .venv/bin/python -m pytest --numprocesses auto --dist loadfile
+	.venv/bin/python -m pytest --numprocesses auto --dist loadfile
 
 # What is not slow, and needs nothing beside the environment.
 check: lint
-	OPENBLAS_NUM_THREADS=1 .venv/bin/python -m pytest --numprocesses auto --dist loadfile \
+	.venv/bin/python -m pytest --numprocesses auto --dist loadfile \
 	    --hypothesis-profile short -m \
 	    'not (slow or adb or browser or bundle or gcc or old_board or openssl or qemu or shells or sshd)'
 

@@ -24,6 +24,11 @@ ROOT = Path(__file__).parents[1]
 SLOW_FIXTURES = frozenset({"crafted", "finished", "laboratory", "start_agent"})
 """Fixtures that search or start an agent."""
 
+# Every core has a worker already; and the hundreds of interpreters that tests start need not
+# compile our modules each. What imports numpy is imported later.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # So begins what a shell starts in the background; some tests interrupt themselves.
     signal.signal(signal.SIGINT, signal.default_int_handler)
