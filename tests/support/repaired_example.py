@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from made_once import made_once
+
 ROOT = Path(__file__).parents[2]
 PAIR = ROOT / "examples" / "fashion_lenet4"
 BY_SHIFTS = ROOT / "tests" / "repair" / "shifts" / "repair_v1.json"
@@ -23,11 +25,13 @@ BY_SHIFTS = ROOT / "tests" / "repair" / "shifts" / "repair_v1.json"
 def repaired_example(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a repair that is written; tests copy it before they change it."""
     pytest.importorskip("litert_quantizer")
-    out = tmp_path_factory.mktemp("repaired_example") / "out"
-    options = ("--method", "weights-only", "--device", "emulated-xnnpack", "--out", out)
+    return made_once(tmp_path_factory, "repaired_example", _repair) / "out"
+
+
+def _repair(folder: Path) -> None:
+    options = ("--method", "weights-only", "--device", "emulated-xnnpack", "--out", folder / "out")
     command = [sys.executable, "-m", "edgeflare", "repair", PAIR, *options]
     subprocess.run([str(part) for part in command], check=True)
-    return out
 
 
 def repair_by_shifts() -> dict[str, Any]:
