@@ -24,6 +24,35 @@ ROOT = Path(__file__).parents[1]
 SLOW_FIXTURES = frozenset({"crafted", "finished", "laboratory", "start_agent"})
 """Fixtures that search or start an agent."""
 
+LONGEST_FILES = (
+    "docs/test_commands.py",
+    "devices/transports/test_adb.py",
+    "cli/test_repair.py",
+    "cli/test_explain.py",
+    "devices/transports/test_qemu.py",
+    "cli/test_other_domains.py",
+    "cli/test_rank.py",
+    "devices/bundle/test_build_bundle.py",
+    "devices/transports/test_ssh.py",
+    "cli/test_crafted_runs.py",
+    "cli/test_repair_by_shifts.py",
+    "cli/test_pairs_with_state.py",
+    "pytest_plugin/test_pytest_plugin.py",
+    "campaign/test_kills.py",
+    "devices/test_network_faults.py",
+    "diagnose/test_explain.py",
+    "diagnose/test_planted_faults.py",
+    "diagnose/test_localization.py",
+    "report/html/test_structured_pages.py",
+    "cli/test_replay.py",
+    "cli/test_transcripts.py",
+    "cli/test_export.py",
+    "cli/test_survey.py",
+    "agent/test_idle.py",
+    "agent/test_fuzz.py",
+)
+"""What workers begin with: where short files come last, all workers end together."""
+
 # Every core has a worker already; and the hundreds of interpreters that tests start need not
 # compile our modules each. What imports numpy is imported later.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -38,11 +67,24 @@ settings.register_profile("short", settings(deadline=None, max_examples=20))
 settings.load_profile("untimed")  # a busy machine is no failure
 
 
+@pytest.hookimpl(wrapper=True, optionalhook=True)
+def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
+    """Add a worker to those of the cores: many tests wait for what is idle, slow or far away."""
+    return (yield) + 1
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let workers take files in the order of the items; xdist's begins with those of most tests."""
+    config.option.loadscopereorder = False
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests slow that search or start an agent, by their fixtures."""
+    """Mark tests slow that search or start an agent, by their fixtures; put the longest first."""
     for item in items:
         if SLOW_FIXTURES.intersection(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.slow)
+    places = {ROOT / "tests" / name: place for place, name in enumerate(LONGEST_FILES)}
+    items.sort(key=lambda item: places.get(item.path, len(places)))
 
 
 @pytest.fixture(scope="session")
