@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,8 @@ from edgeflare.errors import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+
+    from browsing import Browser
 
 CAPABILITY_MARKS = frozenset(
     {"adb", "browser", "bundle", "gcc", "old_board", "openssl", "qemu", "shells", "sshd"}
@@ -94,6 +96,15 @@ def old_board_python() -> Path:
     if not python.exists():
         pytest.skip(f"{python} is absent: `make env` makes it where a Python 3.10 or 3.11 is found")
     return python
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """Chromium, one for all tests of a worker, or skip."""
+    from browsing import started_browser  # noqa: PLC0415 - slow, and few tests need it
+
+    with started_browser(tmp_path_factory.mktemp("chromium")) as browser:
+        yield browser
 
 
 @pytest.hookimpl(wrapper=True)

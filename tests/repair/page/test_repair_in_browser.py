@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 from selenium.webdriver.common.by import By
 
-from browsing import browser
 from edgeflare.repair.page.repair_page import render_repair
 from edgeflare.repair.repair_file import read_repair
 from edgeflare.run.run_directory import RunDirectory
 from repaired_example import repair_by_shifts, repaired_example
 
-__all__ = ["browser", "repaired_example"]
+__all__ = ["repaired_example"]
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from browsing import browser
 from documents import Document
 from edgeflare.report.html.chart import Chart
 from edgeflare.report.html.charts import charts_of
@@ -14,8 +13,6 @@ from edgeflare.report.html.explanation_view import ExplanationView
 from edgeflare.report.html.page import render_page
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import from_json
-
-__all__ = ["browser"]
 
 CLASSES = ("ankle boot", "<script>alert('bag')</script>", '"><img src="http://localhost/x">')
 """Names that a page must show as they are; the last two would act if it did not."""

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from selenium.webdriver.common.by import By
 
-from browsing import browser
 from edgeflare.conditions.condition import Condition, condition
 from edgeflare.conditions.condition_choice import ChosenCondition
 from edgeflare.conditions.condition_draw import changed_input
@@ -27,8 +26,6 @@ from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.survey.shown.contact_sheet import MOST_PARTS, write_contact_sheet
 from parsed_pages import Parsed
 from stored_runs import chirp
-
-__all__ = ["browser"]
 
 RATE = 8_000
 READABLE = 4.5

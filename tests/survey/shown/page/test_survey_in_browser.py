@@ -9,13 +9,10 @@ from typing import Any
 import pytest
 from selenium.webdriver.common.by import By
 
-from browsing import browser
 from edgeflare.run.load_document import load_document
 from edgeflare.survey.record.survey_file import read_survey
 from edgeflare.survey.shown.page.survey_page import render_survey
 from surveyed_runs import surveyed_run
-
-__all__ = ["browser"]
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
