@@ -255,7 +255,7 @@ def put_it(folder: Path, milliseconds: int) -> None:
 @contextmanager
 def slowly(run: Path, folder: Path, *names: str) -> Iterator[subprocess.Popen[str]]:
     """An explanation, of all findings or some, on a device so far away that it can be stopped."""
-    put_it(folder, milliseconds=200)
+    put_it(folder, milliseconds=80)
     with started("explain", str(run), *names, "--device", "far", cwd=folder) as process:
         yield process
 
