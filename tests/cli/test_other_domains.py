@@ -27,7 +27,10 @@ pytestmark = pytest.mark.slow
 Call = Callable[..., Any]
 
 TESTS = Path(__file__).parents[1]
-LIMITS = ("--max-queries", "300", "--shrink", "40", "--strengthen", "40", "--within", "none")
+LIMITS = (
+    *("--limit", "4", "--max-queries", "300"),
+    *("--shrink", "40", "--strengthen", "40", "--within", "none"),
+)
 
 
 def document_of(run: Path) -> dict[str, Any]:
