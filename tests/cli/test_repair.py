@@ -45,6 +45,16 @@ def fresh(tmp_path_factory: pytest.TempPathFactory, example: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
+def half(tmp_path_factory: pytest.TempPathFactory, example: Path) -> Path:
+    """The example with half of its seeds, of which fewer inputs to judge by are made."""
+    pair = tmp_path_factory.mktemp("half") / "pair"
+    shutil.copytree(example, pair, ignore=shutil.ignore_patterns("*.py"))
+    with np.load(example / "seeds.npz") as arrays:
+        np.savez(pair / "seeds.npz", images=arrays["images"][:100], labels=arrays["labels"][:100])
+    return pair
+
+
+@pytest.fixture(scope="module")
 def repaired(
     tmp_path_factory: pytest.TempPathFactory, example: Path, fresh: Path, start: Call
 ) -> tuple[Path, Any]:
@@ -169,10 +179,8 @@ def test_a_run_gives_the_same_model_which_is_searched_again(
 
 
 @pytest.mark.slow
-def test_what_does_not_surely_gain_is_not_written(
-    example: Path, call: Call, tmp_path: Path
-) -> None:
-    pair = Path(shutil.copytree(example, tmp_path / "pair"))
+def test_what_does_not_surely_gain_is_not_written(half: Path, call: Call, tmp_path: Path) -> None:
+    pair = Path(shutil.copytree(half, tmp_path / "pair"))
     shutil.copy(pair / "original.tflite", pair / "compressed.tflite")
     out = tmp_path / "out"
     said = call("repair", pair, "--method", "weights-only", "--out", out)
@@ -198,10 +206,10 @@ def test_a_dry_run_says_what_would_be_tried(example: Path, call: Call, tmp_path:
 
 @pytest.mark.slow
 def test_a_stopped_repair_goes_on_with_what_it_tried(
-    example: Path, call: Call, tmp_path: Path
+    half: Path, call: Call, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    arguments = ("repair", example, "--method", "rounding", "--out", out)
+    arguments = ("repair", half, "--method", "rounding", "--out", out)
     first = out / "candidates" / "rounding.json"
     command = [sys.executable, "-m", "edgeflare", *map(str, arguments)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as started:
@@ -241,10 +249,10 @@ def test_a_stopped_repair_goes_on_with_what_it_tried(
 
 @pytest.mark.slow
 def test_a_search_for_precision_says_its_path_and_the_blocks_to_blame(
-    example: Path, call: Call, tmp_path: Path
+    half: Path, call: Call, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    said = call("repair", example, "--method", "precision", "--out", out)
+    said = call("repair", half, "--method", "precision", "--out", out)
     assert said.code == 0, said.err
     found = document(out)
     by_name = {one["name"]: one for one in found["candidates"]}
