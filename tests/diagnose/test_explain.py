@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import shutil
-import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import jsonschema
 import pytest
 
+from edgeflare.cli import main
 from edgeflare.diagnose import explain_document
 from tampering import EXAMPLE, constant_of, weighted, with_constant
 
@@ -28,16 +31,25 @@ def schema() -> jsonschema.Draft202012Validator:
     return jsonschema.Draft202012Validator(contents)
 
 
-def edgeflare(*arguments: str | Path, code: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "edgeflare", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == code, done.stderr
-    return done
+class Said(NamedTuple):
+    """What a command wrote."""
+
+    stdout: str
+    stderr: str
+
+
+def edgeflare(*arguments: str | Path, code: int = 0) -> Said:
+    """Call the command within this process, which saves the start of another."""
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        patch.object(sys, "argv", ["edgeflare", *map(str, arguments)]),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        pytest.raises(SystemExit) as ended,
+    ):
+        main()
+    assert ended.value.code == code, err.getvalue()
+    return Said(out.getvalue(), err.getvalue())
 
 
 @pytest.fixture(scope="module")
