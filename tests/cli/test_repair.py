@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-from edgeflare.repair import repair_document, repair_run
+from edgeflare.repair import repair_cost, repair_document, repair_run
 from edgeflare.repair.candidate_plans import candidate_plans
 from networks import pair_of
 
@@ -34,6 +34,12 @@ def document(out: Path) -> dict[str, Any]:
     schema = Path(repair_document.__file__).with_name("repair.schema.json").read_bytes()
     Draft202012Validator(json.loads(schema)).validate(read)
     return read
+
+
+@pytest.fixture(autouse=True)
+def _brief_measurements(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Latencies of repairs within this process are rough: no test here looks at their figures."""
+    monkeypatch.setattr(repair_cost, "LEAST_SECONDS", 0.1)
 
 
 @pytest.fixture(scope="module")
