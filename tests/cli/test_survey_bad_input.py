@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+
+from edgeflare.run.journal import Journal
 
 BAD: dict[str, tuple[str, tuple[str, ...]]] = {
     # {w} is the pair of words, {m} the folder of mistakes.
@@ -115,6 +118,7 @@ def test_a_survey_is_gone_on_with_as_it_was_begun(words: Path, tmp_path: Path, c
     survey = ("survey", words, "--conditions", "none", "--device-queries", "40", "--findings", "0")
     out = ("--out", tmp_path / "run")
     assert call(*survey, *out).code == 0
+    written = (tmp_path / "run" / "run.json").read_bytes()
     changed = call(*survey, "--confidence", "0.9", *out, "--resume")
     assert changed.code == 2
     assert "was begun with --confidence 0.95, not 0.9" in changed.complaint()
@@ -122,6 +126,9 @@ def test_a_survey_is_gone_on_with_as_it_was_begun(words: Path, tmp_path: Path, c
     assert (seeded.code, "with --rng-seed 0, not 1" in seeded.complaint()) == (2, True)
     again = call(*survey, *out)
     assert (again.code, "holds a run already" in again.complaint()) == (2, True)
+    assert (tmp_path / "run" / "run.json").read_bytes() == written
+    with closing(Journal.open(tmp_path / "run" / "run.db")) as journal:
+        assert journal.about()["stopped_by"] is None
     assert call(*survey, *out, "--resume").code == 0
     searched = call("search", words, *out, "--resume")
     assert (searched.code, "--strategy survey" in searched.complaint()) == (2, True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from edgeflare.errors import UserError
@@ -29,12 +30,19 @@ def begin_run(
     return directory, Journal.create(directory.journal, {**header.to_json(), "seeds": seeds})
 
 
-def resume_run(path: Path, header: RunHeader) -> tuple[RunDirectory, Journal]:
-    """Go on with a run.
+def resume_run(
+    path: Path, header: RunHeader, require: Callable[[Journal], None] = lambda _: None
+) -> tuple[RunDirectory, Journal]:
+    """Go on with a run; one that is refused stays as it was.
+
+    Args:
+        path: the run directory.
+        header: what run it is.
+        require: refuses, given the journal, what else than the header is not as it was.
 
     Raises:
-        UserError: there is no run, it is about something else than `about`, or another process
-            works on it.
+        UserError: there is no run, it is about something else than `header`, another process works
+            on it, or `require` refuses it.
 
     """
     directory = RunDirectory(path)
@@ -43,6 +51,7 @@ def resume_run(path: Path, header: RunHeader) -> tuple[RunDirectory, Journal]:
         journal.lock()
         with reporting_damage(directory.journal):
             RunHeader.from_json(journal.about()).require_same(header, str(path))
+        require(journal)
     except UserError:
         journal.close()
         raise

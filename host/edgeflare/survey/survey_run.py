@@ -12,7 +12,6 @@ from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.campaign.plan_defaults import TWIN_KERNELS
 from edgeflare.campaign.recorded_campaign import run_recorded_campaign
 from edgeflare.core.goal import Find, Goal
-from edgeflare.errors import UserError
 from edgeflare.models.kernels import Kernels
 from edgeflare.models.pair import Pair
 from edgeflare.run.begin_or_resume import begin_run, resume_run
@@ -104,17 +103,16 @@ def resume_survey(survey: Survey, path: Path) -> tuple[RunDirectory, Journal]:
 
     """
     require_survey(path, "--out")
-    directory, journal = resume_run(path, survey.header)
-    try:
+
+    def note(journal: Journal) -> None:
         with journal.transaction():  # what is refused is not noted
-            with reporting_damage(directory.journal):
+            with reporting_damage(journal.path):
                 note_plan(journal, survey.plan)
                 require_sound(journal)
                 known = journal.survey.checksums()
             require_same_inputs(survey.items, known, str(path))
-    except UserError:
-        journal.close()
-        raise
+
+    directory, journal = resume_run(path, survey.header, note)
     for name in (SURVEY_DOCUMENT, *WRITTEN_FROM_IT):
         (path / name).unlink(missing_ok=True)
     return directory, journal
