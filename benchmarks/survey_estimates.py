@@ -154,7 +154,7 @@ def show_estimate(
 
 
 @dataclass(frozen=True)
-class Replay:
+class ReplayedSurvey:
     """What one survey says: the rates after so many queries, and whether a gate was ever passed."""
 
     rates: list[Rate]
@@ -163,7 +163,7 @@ class Replay:
 
 def replayed(
     population: ReplayedItems, counts: Sequence[int], seed: int, gate: float | None
-) -> Replay:
+) -> ReplayedSurvey:
     """Survey once, and look at the gate, where there is one, each round until it is decided."""
     fact, asked = population.measured(population.facts), np.zeros(len(population), dtype=bool)
     rates: list[Rate] = []
@@ -175,7 +175,7 @@ def replayed(
         if len(draws.items) == counts[len(rates)]:
             asked[draws.items] = True
             rates.append(rate(fact, design.sample_of(asked), confidence=CONFIDENCE))
-    return Replay(rates, decided is True)
+    return ReplayedSurvey(rates, decided is True)
 
 
 def show_ends(chosen: Sequence[ReplayedItems], arguments: argparse.Namespace) -> None:
