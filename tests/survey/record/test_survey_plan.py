@@ -90,6 +90,15 @@ def test_a_baseline_that_is_no_path_is_damage(journal: Journal) -> None:
         noted_plan(journal)
 
 
+@pytest.mark.parametrize("earlier", [3, {"device_queries": 5}])
+def test_what_had_been_to_end_it_is_damage_where_a_part_is_missing(
+    earlier: object, journal: Journal
+) -> None:
+    journal.note(SURVEY_KEY, {**PLAN.to_json(), "earlier": [earlier]})
+    with pytest.raises(UserError, match="damaged"):
+        noted_plan(journal)
+
+
 @pytest.mark.parametrize(
     "more", [{"device_queries": 200}, {"device_queries": None}, {"precision": 0.001}]
 )

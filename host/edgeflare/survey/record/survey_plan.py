@@ -119,6 +119,8 @@ class SurveyPlan:
         changed = {"cells": cells, "gates": tuple(fields["gates"]), "conditions": conditions}
         earlier = tuple(fields.get("earlier", ()))
         for one in earlier:
+            if not isinstance(one, dict) or one.keys() != {*ENDS, "ended"}:
+                raise ValueError(f"before it was to end by {one!r}")
             if not isinstance(one["device_queries"], int | None):
                 raise ValueError(f"it had {one['device_queries']!r} device queries")
         return cls(**{**fields, **changed, "left_out": left_out, "earlier": earlier})
