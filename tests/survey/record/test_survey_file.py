@@ -40,6 +40,7 @@ def test_a_folder_without_one_says_what_to_type(tmp_path: Path) -> None:
         (("overall", "deviation"), None, "overall.deviation is null, and has_original says"),
         (("by_condition", "slices", 0, "items"), "9", 'by_condition.slices[0].items is "9"'),
         (("gates", 0, "state"), "maybe", 'gates[0].state is "maybe"'),
+        (("plan", "earlier"), [{}], "plan.earlier[0]"),
         (("findings", 0, "else"), 1, 'findings[0] has the unknown key "else"'),
         (("devices",), [], "devices is []"),
         (("by_cell", "slices"), [], "by_cell.slices is empty"),
