@@ -141,11 +141,11 @@ def test_the_file_of_the_documentation_is_one(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "conditions.md").read_text(encoding="utf-8")
     told = re.search(r"^```toml field\.toml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     assert told is not None
-    chosen = chosen_conditions("audio", write(tmp_path, told[1]), (1, 3))
+    chosen = chosen_conditions("image", write(tmp_path, told[1]), (1, 3))
     assert [(one.name, one.severities) for one in chosen] == [
-        ("reverberation", (1, 3)),
-        ("babble-noise", (1, 2, 3)),
-        ("trade-fair", (5,)),
+        ("fog", (1, 3)),
+        ("gaussian-noise", (1, 2, 3)),
+        ("at-dusk", (5,)),
     ]
 
 

@@ -50,7 +50,9 @@ def test_ci_turns_skips_of_marked_tests_into_failures(
     tmp_path: Path, ci: dict[str, str], summary: str
 ) -> None:
     shutil.copy(ROOT / "tests" / "conftest.py", tmp_path)
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = old_board\n")
+    support = ROOT / "tests" / "support"
+    settings = f"[pytest]\nmarkers = old_board\npythonpath = {support}\n"
+    (tmp_path / "pytest.ini").write_text(settings)
     (tmp_path / "test_suite.py").write_text(SUITE)
 
     environment = {name: value for name, value in os.environ.items() if name != "CI"} | ci
