@@ -73,14 +73,14 @@ def test_only_items_asked_in_both_are_pairs(before: SurveyFacts, after: SurveyFa
 
 def test_builds_that_deviate_as_often_differ_in_nothing_however_often_each_was_asked() -> None:
     """The pairs alone would say that the one that was asked more is worse."""
-    cells, inputs = (Cell("unchanged", 0),), 20_000
+    cells, inputs = (Cell("unchanged", 0),), 4_000
     small = 0
     for seed in range(20):
         rng = np.random.default_rng(seed)
         surveys = []
-        for queries in (8000, 2000):
+        for queries in (1600, 400):
             margin = rng.exponential(1.0, inputs)
-            kernel = rng.random(inputs) < 0.08 * np.exp(-8.0 * margin)
+            kernel = rng.random(inputs) < 0.5 * np.exp(-8.0 * margin)
             no = np.zeros(inputs, bool)
             design = SamplingDesign(margin, no, no, np.random.default_rng(seed))
             while len(design.draws.items) < queries:
