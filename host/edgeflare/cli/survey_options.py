@@ -58,7 +58,7 @@ Conditions = Annotated[
     typer.Option(
         metavar="NAMES",
         help="Sets and conditions, separated by commas (`edgeflare conditions` lists them): "
-        "common,camera or fog,jpeg; a FILE.toml; or none, for the inputs as they are.",
+        "common,camera or fog,jpeg-quality; a FILE.toml; or none, for the inputs as they are.",
         show_default="common",
         rich_help_panel=_WHAT,
     ),
