@@ -42,7 +42,18 @@ BAD: dict[str, tuple[str, tuple[str, ...]]] = {
         ("gives 12 inputs, too few for a rate", "up to 26% still could", "--inputs"),
     ),
     "few by a limit": ("{w} --limit 29", ("gives 29 inputs", "up to 12% still could")),
-    "no inputs": ("{w} --inputs {m}/absent.npz", ("there are no seeds at", "absent.npz")),
+    "no inputs": (
+        "{w} --inputs {m}/absent.npz",
+        ("--inputs: there are no inputs at", "absent.npz"),
+    ),
+    "no inputs to show": (
+        "{w} --inputs {m}/absent.npz --show sheet.html",
+        ("--inputs: there are no inputs at",),
+    ),
+    "no pair there": (
+        "{m}/nothing",
+        ("no pair folder", "or --original, --compressed and --inputs"),
+    ),
     "no column": ("{w} --groups skin", ("--groups skin", "no column of that name")),
     "float groups": ("{w} --inputs {m}/groups.npz --groups weight", ("float64", "a string or an")),
     "one group": (

@@ -106,10 +106,10 @@ def survey(
     if pair is None and inputs is None:
         raise UserError("a pair that is given by --compressed has no seeds: give --inputs")
     given = preprocessing.settings(original, None if inputs is None else str(inputs), compressed)
-    loaded = load_pair(pair, given, decided)
+    loaded = load_pair(pair, given, decided, "--inputs")
     chosen = chosen_conditions(loaded.interface.domain_name, conditions, at)
     if show is not None:
-        show_conditions(show, loaded, chosen, rng_seed)
+        show_conditions(show, loaded, chosen, rng_seed, own_inputs=inputs is not None)
         Console().print(str(show), markup=False, highlight=False, soft_wrap=True)
         return 0
     earlier = None if baseline is None else load_baseline(baseline)

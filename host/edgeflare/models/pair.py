@@ -115,7 +115,10 @@ class Pair:
 
 
 def load_pair(
-    folder: Path | None = None, given: Settings | None = None, trust: Trust | bool = False
+    folder: Path | None = None,
+    given: Settings | None = None,
+    trust: Trust | bool = False,
+    seeds_option: str = "--seeds",
 ) -> Pair:
     """Load a pair from its folder, from flags, or from both; flags win.
 
@@ -127,6 +130,7 @@ def load_pair(
         given: what the flags say; their paths are relative to the working directory.
         trust: the user's decision on Python functions that `pair.toml` names: as the original, as a
             front end, or for post-processing.
+        seeds_option: which gives the command its seeds, for messages.
 
     Raises:
         UserError: there is no such folder, a key or a value is wrong, something is missing, or a
@@ -135,7 +139,7 @@ def load_pair(
     """
     given = given or Settings()
     trust = granted(trust) if isinstance(trust, bool) else trust
-    file = None if folder is None else _file(folder)
+    file = None if folder is None else _file(folder, seeds_option)
     said = given if file is None else given.over(read_settings(file))
     if said.compressed is None:
         raise UserError(_missing(file, "compressed", "compressed.tflite"))
@@ -184,18 +188,19 @@ def _require_trust(file: Path, functions: Sequence[str | None], trust: Trust) ->
         )
 
 
-def _file(folder: Path) -> Path:
+def _file(folder: Path, seeds_option: str) -> Path:
     file = folder if folder.suffix == ".toml" else folder / FILE
+    options = f"--original, --compressed and {seeds_option}"
     if not folder.exists():
         like = path_suggestion(folder, lambda one: (one / FILE).is_file())
         raise UserError(
             f"there is no pair folder {folder}{like}: give a folder that holds a {FILE}, or "
-            "--original, --compressed and --seeds"
+            f"{options}"
         )
     if not file.is_file():
         raise UserError(
             f"{folder} holds no {FILE}: write one with name, original, compressed, seeds and "
-            "[preprocess], or give --original, --compressed and --seeds"
+            f"[preprocess], or give {options}"
         )
     return file
 

@@ -27,6 +27,7 @@ from edgeflare.survey.gates.judged_gates import (
 )
 from edgeflare.survey.gates.survey_gate import Gate, GatedInputs, require_decidable
 from edgeflare.survey.items.noted_conditions import noted_conditions
+from edgeflare.survey.items.refused_inputs import speaking_of_inputs
 from edgeflare.survey.items.same_inputs import require_same_inputs
 from edgeflare.survey.items.surveyed_inputs import describe_inputs, read_groups, require_enough
 from edgeflare.survey.items.surveyed_items import SurveyedItems
@@ -95,7 +96,8 @@ def open_survey(
     require_scipy()
 
     def load(inputs: ModelInputs) -> Seeds:
-        seeds = inputs.load(pair.seeds, plan.limit)
+        with speaking_of_inputs(own_inputs=request.own_inputs):
+            seeds = inputs.load(pair.seeds, plan.limit)
         require_enough(pair.seeds, seeds)
         notes = seeds.notes if request.own_inputs else (*seeds.notes, SELECTED)
         return replace(seeds, notes=notes)

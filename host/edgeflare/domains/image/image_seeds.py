@@ -153,6 +153,6 @@ def _refuse_misfit(what: str, shape: Sequence[int], model: Sequence[int], resize
     if resize == "none":
         raise UserError(
             f"seeds {what}: images have shape {tuple(shape)}, but the model takes {tuple(model)} "
-            '(height, width, channels): set resize to "stretch" or "center-crop", or give seeds '
-            "of that size"
+            "(height, width, channels): say --resize stretch or --resize center-crop, or resize "
+            "in pair.toml, or give seeds of that size"
         )

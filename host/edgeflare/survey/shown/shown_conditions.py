@@ -12,6 +12,7 @@ from edgeflare.errors import UserError
 from edgeflare.models.compressed_model import open_compressed
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair
+from edgeflare.survey.items.refused_inputs import speaking_of_inputs
 from edgeflare.survey.shown.contact_sheet import write_contact_sheet
 
 SHOWN_INPUTS = 3
@@ -19,7 +20,12 @@ SHOWN_INPUTS = 3
 
 
 def show_conditions(
-    path: Path, pair: Pair, chosen: Sequence[ChosenCondition], rng_seed: int
+    path: Path,
+    pair: Pair,
+    chosen: Sequence[ChosenCondition],
+    rng_seed: int,
+    *,
+    own_inputs: bool,
 ) -> None:
     """Write a contact sheet of a pair's first inputs under conditions; no model is run.
 
@@ -28,6 +34,7 @@ def show_conditions(
         pair: whose seeds are the inputs.
         chosen: conditions, with their names and severities.
         rng_seed: of the survey that would be run.
+        own_inputs: whether the inputs were named, and are not the pair's seeds.
 
     Raises:
         UserError: the file cannot be written, there are no conditions, or the inputs do not fit.
@@ -39,7 +46,8 @@ def show_conditions(
         raise UserError("--show has nothing to show without conditions: name some (--conditions)")
     with closing(open_compressed(pair, TWIN_KERNELS)) as model:
         inputs = ModelInputs(pair.interface, model.signature.inputs, str(pair.compressed))
-        seeds = inputs.load(pair.seeds, SHOWN_INPUTS)
+        with speaking_of_inputs(own_inputs=own_inputs):
+            seeds = inputs.load(pair.seeds, SHOWN_INPUTS)
     shown = list(seeds.inputs[:SHOWN_INPUTS])
     try:
         write_contact_sheet(path, pair.interface.domain, shown, chosen, rng_seed)
