@@ -18,7 +18,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
     """Install modules of others beside ours, by their names and sources."""
     ours = tuple(entry_points(group=GROUP))
     known = set(sys.modules)
-    caches = (condition_registry.all_conditions, condition_registry._ours)
+    caches = (condition_registry._others, condition_registry._ours)
 
     def make(**sources: str) -> None:
         for name, source in sources.items():

@@ -87,6 +87,16 @@ def test_packages_of_others_are_imported_only_for_names_that_are_none_of_ours(
     assert "did you mean 'rain'" in refusal(chosen_conditions, "audio", "rainn")
 
 
+def test_a_broken_package_hides_no_suggestion(
+    install: Callable[..., None], refusal: Callable[..., str]
+) -> None:
+    install(my_broken="raise RuntimeError('no')", my_rain=RAIN.format(domain="audio"))
+    said = refusal(chosen_conditions, "audio", "rainn")
+    assert "did you mean 'rain'" in said
+    assert "left out: conditions 'a-my_broken'" in said
+    assert names("audio", "rain") == ["rain"]
+
+
 def test_of_a_domain_of_another_package_conditions_are_taken_by_name_alone(
     install: Callable[..., None],
 ) -> None:

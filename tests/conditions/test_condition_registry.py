@@ -9,6 +9,7 @@ import pytest
 from edgeflare.conditions import condition_registry
 from edgeflare.conditions.condition_registry import (
     all_conditions,
+    condition_complaints,
     conditions_of,
     name_fault,
     own_conditions,
@@ -92,15 +93,28 @@ def test_a_module_that_cannot_be_used_is_named_in_one_line(
     install: Callable[..., None], source: str, complaint: str
 ) -> None:
     install(my_module=source)
-    said = refused(all_conditions)
+    (said,) = condition_complaints()
+    assert "\n" not in said
     assert said.startswith("conditions 'a-my_module' of package unknown: ")
     assert complaint in said
     assert said.endswith("; correct or uninstall the package")
 
 
 def test_two_packages_cannot_have_one_name(install: Callable[..., None]) -> None:
-    install(my_rain=rain(), your_rain=rain())
-    assert "there is another condition of audio named 'rain'" in refused(all_conditions)
+    install(my_rain=rain(), your_rain=rain(), their_hail=rain("hail"))
+    (said,) = condition_complaints()
+    assert "there is another condition of audio named 'rain'" in said
+    theirs = [one.name for one in conditions_of("audio") if package_of(one)]
+    assert theirs == ["hail"]
+
+
+def test_what_cannot_be_used_takes_nothing_else_away(install: Callable[..., None]) -> None:
+    install(my_broken="raise RuntimeError('no')", my_quiet=rain("quiet"), your_rain=rain())
+    assert len(condition_complaints()) == 2
+    assert [one.name for one in conditions_of("audio")] == [
+        *(one.name for one in own_conditions("audio")),
+        "rain",
+    ]
 
 
 def test_one_name_in_two_domains_is_no_clash(install: Callable[..., None]) -> None:
@@ -117,7 +131,8 @@ def test_an_entry_point_names_a_module(
         EntryPoint("one", "my_rain:rain", condition_registry.GROUP),
     ]
     monkeypatch.setattr(condition_registry, "entry_points", lambda **_group: entries)
-    assert "my_rain:rain is no module that holds conditions" in refused(all_conditions)
+    (said,) = condition_complaints()
+    assert "my_rain:rain is no module that holds conditions" in said
 
 
 def test_a_checkout_that_is_not_installed_says_so(

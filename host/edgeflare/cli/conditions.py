@@ -10,8 +10,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from edgeflare.cli.console import Console
+from edgeflare.cli.warning import warn
 from edgeflare.conditions.condition import Condition
-from edgeflare.conditions.condition_registry import all_conditions
+from edgeflare.conditions.condition_registry import all_conditions, condition_complaints
 from edgeflare.domains.domain_registry import DOMAINS
 from edgeflare.errors import UserError
 from edgeflare.suggestion import suggestion
@@ -29,8 +30,11 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the list as JSON.")]
 def conditions(which: Which = None, as_json: AsJson = False) -> None:
     """List the natural conditions that are installed, for `--conditions`.
 
-    Each has the severities 1 to 5, and may be of sets such as `common`.
+    Each has the severities 1 to 5, and may be of sets such as `common`. Those of a package that
+    cannot be used are left out, with a warning.
     """
+    for complaint in condition_complaints():
+        warn(complaint)
     listed = all_conditions() if which is None else _listed(which)
     if as_json:
         rows = [

@@ -12,6 +12,7 @@ from edgeflare.conditions.condition import SEVERITIES, Condition
 from edgeflare.conditions.condition_file import read_condition_file
 from edgeflare.conditions.condition_registry import (
     all_conditions,
+    condition_complaints,
     conditions_of,
     own_conditions,
 )
@@ -57,9 +58,8 @@ def chosen_conditions(
         severities: of all conditions but those for which a file says others.
 
     Raises:
-        UserError: a name is unknown or of another domain, or the domain has no conditions, or an
-            installed package's conditions cannot be used, or the file says something else than it
-            may.
+        UserError: a name is unknown or of another domain, or the domain has no conditions, or the
+            file says something else than it may.
 
     """
     at = tuple(sorted(set(severities)))
@@ -81,12 +81,7 @@ def chosen_conditions(
 
 
 def conditions_of_set(domain: str, name: str) -> tuple[Condition, ...]:
-    """Return the conditions that `--conditions` takes for the name of a set; none where it is none.
-
-    Raises:
-        UserError: an installed package's conditions cannot be used.
-
-    """
+    """Return what `--conditions` takes for the name of a set; nothing where it is none."""
     for known in (own_conditions, conditions_of):
         found = tuple(one for one in known(domain) if name in one.sets)
         if found:
@@ -143,7 +138,8 @@ def _found(domain: str, name: str, where: str) -> tuple[Condition, ...]:
         found = named or tuple(one for one in known(domain) if name in one.sets)
         if found:
             return found
-    raise UserError(f"{where} {_unknown(domain, name)}")
+    left_out = "".join(f"; left out: {one}" for one in condition_complaints()[:1])
+    raise UserError(f"{where} {_unknown(domain, name)}{left_out}")
 
 
 def _unknown(domain: str, name: str) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 
 from edgeflare.conditions.condition import Condition
 from edgeflare.errors import UserError
@@ -26,10 +27,10 @@ _WHAT = "conditions"
 
 
 def conditions_of(domain: str) -> tuple[Condition, ...]:
-    """Return all conditions of a domain that are installed, ours first.
+    """Return all conditions of a domain that are installed and can be used, ours first.
 
     Raises:
-        UserError: an installed package's conditions cannot be used.
+        UserError: edgeflare is not installed.
 
     """
     return tuple(one for one in all_conditions() if one.domain == domain)
@@ -45,31 +46,30 @@ def own_conditions(domain: str) -> tuple[Condition, ...]:
     return tuple(one for one in _ours() if one.domain == domain)
 
 
-@cache
 def all_conditions() -> tuple[Condition, ...]:
     """Return the conditions of all domains, ours first, each in the order of its module.
 
+    What other packages bring and cannot be used is left out; see `condition_complaints`.
+
     Raises:
-        UserError: an installed package's conditions do not load, or have a name that they cannot
-            have, such as one that another condition of the domain has.
+        UserError: edgeflare is not installed.
 
     """
-    return _united(_ours(), (entry for entry in _entries() if is_foreign(entry)))
+    return (*_ours(), *_others().packages)
+
+
+def condition_complaints() -> tuple[str, ...]:
+    """Return a line for each package of others whose conditions are left out, which says why.
+
+    They do not load, or have a name that they cannot have, such as one that another condition of
+    the domain has.
+    """
+    return _others().complaints
 
 
 def package_of(condition: Condition) -> str:
-    """Return name and version of the package of others that brings a condition; empty for ours.
-
-    Raises:
-        UserError: an installed package's conditions cannot be used.
-
-    """
-    if condition in _ours():
-        return ""
-    for entry in filter(is_foreign, _entries()):
-        if condition in _load(entry):
-            return entry.value if entry.dist is None else f"{entry.dist.name} {entry.dist.version}"
-    return ""
+    """Return name and version of the package of others that brings a condition; empty for ours."""
+    return "" if condition in _ours() else _others().packages.get(condition, "")
 
 
 def name_fault(name: str) -> str:
@@ -89,30 +89,61 @@ def _ours() -> tuple[Condition, ...]:
             f"edgeflare is not installed as it is (no entry point of {GROUP} is its own), so it"
             " has no conditions: run `pip install -e .` in its checkout"
         )
-    return _united((), entries)
+    return tuple(one for entry in entries for one in _load(entry))
+
+
+@dataclass(frozen=True, slots=True)
+class _ForeignConditions:
+    """What other packages bring.
+
+    Attributes:
+        packages: of each condition that can be used, name and version of its package.
+        complaints: why the others cannot be used.
+
+    """
+
+    packages: Mapping[Condition, str]
+    complaints: tuple[str, ...]
+
+
+@cache
+def _others() -> _ForeignConditions:
+    """Import what other packages bring; of two conditions with one name, neither can be used."""
+    ours = {(one.domain, one.name) for one in _ours()}
+    united: dict[tuple[str, str], tuple[Condition, str]] = {}
+    contested, complaints = set(ours), []
+    for entry in filter(is_foreign, _entries()):
+        try:
+            loaded = {(one.domain, one.name): one for one in _load(entry) if one not in _ours()}
+        except UserError as error:
+            complaints.append(str(error))
+            continue
+        known = {at for at in loaded if at in united and united[at][0] is not loaded[at]}
+        for domain, name in sorted(known | ours.intersection(loaded)):
+            why = f"there is another condition of {domain} named '{name}'"
+            complaints.append(complaint(entry, _WHAT, why))
+        contested |= known
+        for at, one in loaded.items():
+            united.setdefault(at, (one, _package(entry)))
+    packages = dict(brought for at, brought in united.items() if at not in contested)
+    return _ForeignConditions(MappingProxyType(packages), tuple(complaints))
+
+
+def _package(entry: EntryPoint) -> str:
+    return entry.value if entry.dist is None else f"{entry.dist.name} {entry.dist.version}"
 
 
 def _entries() -> list[EntryPoint]:
     return sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value))
 
 
-def _united(known: tuple[Condition, ...], entries: Iterable[EntryPoint]) -> tuple[Condition, ...]:
-    """Return conditions, and those of modules that entry points name behind them.
+def _load(entry: EntryPoint) -> tuple[Condition, ...]:
+    """Return the conditions of the module that an entry point names.
 
     Raises:
-        UserError: see `all_conditions`.
+        UserError: it does not load, has none, or one has a name that it cannot have.
 
     """
-    united = {(one.domain, one.name): one for one in known}
-    for entry in entries:
-        for one in _load(entry):
-            if united.setdefault((one.domain, one.name), one) is not one:
-                why = f"there is another condition of {one.domain} named '{one.name}'"
-                raise UserError(complaint(entry, _WHAT, why))
-    return tuple(united.values())
-
-
-def _load(entry: EntryPoint) -> tuple[Condition, ...]:
     try:
         loaded = entry.load()
     except Exception as error:  # whatever a foreign module raises while it is imported

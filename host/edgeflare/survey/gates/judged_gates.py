@@ -70,9 +70,6 @@ def conditions_left_out(
         gates: of the survey.
         chosen: what is surveyed.
 
-    Raises:
-        UserError: an installed package's conditions cannot be used.
-
     """
     surveyed = {one.condition.name for one in chosen}
     sets = surveyed_sets(chosen).keys() & {gate.condition for gate in gates}

@@ -47,7 +47,7 @@ def noted_conditions(chosen: Sequence[ChosenCondition]) -> dict[str, NotedCondit
     """Return what is noted of chosen conditions, by the names that they have in the survey.
 
     Raises:
-        UserError: an installed package's conditions cannot be used.
+        UserError: edgeflare is not installed.
 
     """
     return {
