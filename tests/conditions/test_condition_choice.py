@@ -66,6 +66,7 @@ def test_all_have_the_severities_that_were_asked_for() -> None:
         ("audio", "quiet,,loud", "'quiet,,loud': expected names separated by commas"),
         ("audio", "", "'': expected names separated by commas"),
         ("audio", "none,quiet", "none stands alone"),
+        ("audio", "field.toml,quiet", "a file stands alone, without other names: add a table"),
         ("audio", "fieldd.toml", "fieldd.toml: cannot be read"),
     ],
 )

@@ -70,8 +70,10 @@ def test_what_a_file_may_not_say_is_refused(
 def test_a_file_that_is_not_there_is_answered_with_the_nearest(
     path: Path, refusal: Callable[..., str]
 ) -> None:
-    path.write_text("")
+    path.write_text('[[conditions]]\ncondition = "fog"\n')
     (path.parent / "field.txt").write_text("")
+    (path.parent / "feldd.toml").write_text('[project]\nname = "mine"\n')
+    (path.parent / "feldt.toml").write_text("no table")
     said = refusal(read_condition_file, path.with_name("feld.toml"))
     assert said.endswith(f"(did you mean '{path}'?)")
 

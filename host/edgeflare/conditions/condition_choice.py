@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from edgeflare.conditions.condition import SEVERITIES, Condition
-from edgeflare.conditions.condition_file import read_condition_file
+from edgeflare.conditions.condition_file import TABLES, read_condition_file
 from edgeflare.conditions.condition_registry import (
     all_conditions,
     condition_complaints,
@@ -74,8 +74,13 @@ def chosen_conditions(
         if not all(names):
             raise UserError(f"--conditions {text!r}: expected names separated by commas")
         for name in names:
-            if name == NO_CONDITIONS or name.endswith(".toml"):
+            if name == NO_CONDITIONS:
                 raise UserError(f"--conditions {text!r}: {name} stands alone, without other names")
+            if name.endswith(".toml"):
+                raise UserError(
+                    f"--conditions {text!r}: a file stands alone, without other names: add a table"
+                    f" [[{TABLES}]] to {name} for each of them"
+                )
         chosen = [one for name in names for one in _found(domain, name, "--conditions")]
     return tuple(ChosenCondition(one.name, one, at) for one in dict.fromkeys(chosen))
 

@@ -67,9 +67,9 @@ def read_condition_file(path: Path) -> tuple[ConditionTable, ...]:
 
     """
     try:
-        content = tomllib.loads(read_regular(path, MOST_BYTES).decode())
+        content = _content(path)
     except OSError as error:
-        like = path_suggestion(path, lambda one: one.suffix == ".toml")
+        like = path_suggestion(path, _has_tables)
         raise UserError(f"{path}: cannot be read: {error.strerror}{like}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: is not valid TOML: {error}") from None
@@ -83,6 +83,18 @@ def read_condition_file(path: Path) -> tuple[ConditionTable, ...]:
     return tuple(
         _table(table, f"{path}: condition {number}") for number, table in enumerate(tables, 1)
     )
+
+
+def _content(path: Path) -> dict[str, Any]:
+    return tomllib.loads(read_regular(path, MOST_BYTES).decode())
+
+
+def _has_tables(path: Path) -> bool:
+    """Whether a path is that of a file of conditions; other files may end with .toml too."""
+    try:
+        return path.suffix == ".toml" and TABLES in _content(path)
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError):
+        return False
 
 
 def _table(table: Mapping[str, Any], where: str) -> ConditionTable:
