@@ -22,6 +22,7 @@ from edgeflare.cli.typer_messages import reworded
         ("Input should be a valid number, unable to parse", "expected a number"),
         ("Value error, nan is not a finite number", "nan is not a finite number"),
         ("0 is not in the range x>=1.", "0 is not in the range x>=1."),
+        ("No such option: --jsonl", "No such option: --jsonl"),
     ],
 )
 def test_the_words_are_ours(theirs: str, ours: str) -> None:
@@ -36,3 +37,10 @@ def test_no_option_speaks_of_an_input(option: str, call: Callable[..., Any]) -> 
     assert said.code == 2
     assert "Input should" not in said.complaint()
     assert option.partition("=")[0] in said.complaint()
+
+
+@pytest.mark.parametrize("command", ["search", "survey"])
+def test_who_asks_for_json_is_told_who_prints_it(command: str, call: Callable[..., Any]) -> None:
+    said = call(command, "nowhere", "--json")
+    assert said.code == 2
+    assert "--json: `edgeflare report RUN --json` prints what" in said.complaint()

@@ -15,6 +15,10 @@ _SENTENCES: Final = (
     (r"Input should be greater than or equal to (\S+)", r"expected \1 or more"),
     (r"Input should be less than or equal to (\S+)", r"expected \1 or less"),
     (r"Input should be ", "expected "),
+    (
+        r"(No such option: --json)(?!\w).*",
+        r"\1: `edgeflare report RUN --json` prints what a run has written",
+    ),
 )
 
 
