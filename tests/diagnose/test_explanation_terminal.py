@@ -34,7 +34,13 @@ def printed(
         LayerDifference(LayerName(n, "CONV_2D", f"tensor_{n}"), total, None)
         for n, total in enumerate(totals)
     )
-    one = Explanation(
+    return shown(explanation(layers, compression_error or CompressionError(), verdict))
+
+
+def explanation(
+    layers: tuple[LayerDifference, ...], compression_error: CompressionError, verdict: str
+) -> Explanation:
+    return Explanation(
         finding=finding(seed_id=3, cause="kernel"),
         device="laboratory",
         verdict=Verdict(verdict, "so it is"),  # type: ignore[arg-type]
@@ -45,12 +51,17 @@ def printed(
             device=Vote(ExecutionMode(Arm.DEVICE, "builtin"), (1, 1, 1), (2, 2, 2)),
         ),
         kernel_onset=KernelOnset("capture", layers=layers),
-        compression_error=compression_error or CompressionError(),
+        compression_error=compression_error,
         device_queries=3,
     )
+
+
+def shown(*explanations: Explanation) -> list[str]:
     file = io.StringIO()
     console = Console(file=file, width=120, color_system=None)
-    print_explanations(console, [one], ("ant", "bee"), "explain.json", lambda _: Text("bars here"))
+    print_explanations(
+        console, explanations, ("ant", "bee"), "explain.json", lambda _: Text("bars here")
+    )
     return file.getvalue().splitlines()
 
 
@@ -112,3 +123,11 @@ def test_where_everything_is_comes_last() -> None:
     lines = printed(apart(3, 0.1))
     assert lines[-1] == "Everything is in explain.json."
     assert lines[-2] == "bars here"
+
+
+def test_of_several_findings_verdicts_are_counted_at_the_end() -> None:
+    verdicts = ("kernel", "compression", "several", "compression")
+    several = [explanation((), CompressionError(), verdict) for verdict in verdicts]
+    lines = shown(*several)
+    assert lines[-2] == "4 findings: 2 compression, 1 kernel, 1 several."
+    assert not any(" findings: " in line for line in shown(several[0]))

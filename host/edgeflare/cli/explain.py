@@ -202,6 +202,13 @@ class _ExplanationsOfCall:
             console.print(
                 f"{self._before} more were explained before, and are there too.", style="dim"
             )
+        console.print(
+            f"`edgeflare report {run} --html` shows findings and explanations on a page.",
+            style="dim",
+            markup=False,
+            highlight=False,
+            soft_wrap=True,
+        )
 
 
 def _draw(directory: RunDirectory, one: Explanation, classes: Sequence[str]) -> None:

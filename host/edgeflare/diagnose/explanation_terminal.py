@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from rich.box import SIMPLE_HEAD
@@ -25,7 +26,7 @@ def print_explanations(
     where: str,
     picture: Callable[[Explanation], RenderableType | None] = lambda _: None,
 ) -> None:
-    """Print the verdicts, and for a single finding all its evidence.
+    """Print the verdicts and how often each is; for a single finding all its evidence.
 
     Args:
         console: where to.
@@ -43,6 +44,8 @@ def print_explanations(
         parts += [Text(f"note: {note}", style="dim") for note in notes if note]
         drawn = picture(only)
         parts += [] if drawn is None else [drawn]
+    else:
+        parts.append(Text(_counted(explanations)))
     parts.append(Text(f"Everything is in {where}.", style="dim"))
     console.print(Group(*parts))
 
@@ -58,6 +61,13 @@ def _verdicts(explanations: Sequence[Explanation]) -> Table:
             Text(one.verdict.why),
         )
     return table
+
+
+def _counted(explanations: Sequence[Explanation]) -> str:
+    """Return how many findings have each verdict, the most frequent first."""
+    counts = Counter(one.verdict.name for one in explanations).most_common()
+    said = ", ".join(f"{count} {name}" for name, count in counts)
+    return f"{len(explanations)} findings: {said}."
 
 
 def _begins(one: Explanation) -> str:
