@@ -7,6 +7,7 @@ from rich.console import Console
 
 from edgeflare.campaign.observer import Progress
 from edgeflare.cli.progress import observe
+from edgeflare.survey.phases.survey_observer import DeviceProgress
 
 
 def report(ended: int, seconds: float) -> Progress:
@@ -34,6 +35,31 @@ def test_lines_say_the_time_that_is_left() -> None:
         "search 40/40 · 40 found · 4,000 queries · 10/s",
         "verify 3/3",
     ]
+
+
+def device(asked: int, half: float | None, *, ended: bool) -> DeviceProgress:
+    rate = None if half is None else 0.01
+    return DeviceProgress(asked, 9_000, ended, rate, half, aim=0.005)
+
+
+def test_lines_of_a_survey_say_how_many_may_be_asked_and_last_how_many_were() -> None:
+    said = io.StringIO()
+    with observe(Console(file=said)) as observer:
+        observer.judged(9_000, 9_000)
+        observer.asked(device(256, 0.02, ended=False))
+        observer.asked(device(512, None, ended=False))  # too soon for a line
+        observer.asked(device(512, 0.004, ended=True))
+    assert said.getvalue().splitlines() == [
+        "host 9000/9000",
+        "device 512 asked · 1.00% ± 0.40%, ± 0.50% aimed for",
+    ]
+
+
+def test_the_first_line_of_a_survey_says_what_is_the_most() -> None:
+    said = io.StringIO()
+    with observe(Console(file=said)) as observer:
+        observer.asked(device(16, None, ended=False))
+    assert said.getvalue().splitlines() == ["device 16 of at most 9000"]
 
 
 def test_bars_say_the_time_that_is_left() -> None:

@@ -77,12 +77,19 @@ def test_parts_that_are_counted_go_on_at_their_pace() -> None:
     left = TimeLeft(lambda: next(now))
     said = [left.counted(done, 60) for done in (10, 11, 20, 30, 60)]
     assert said == [
-        "time left unknown",
+        "",
         "time left unknown",
         "about 40 s left",
         "about 30 s left",
         "",
     ]
+
+
+def test_of_many_parts_a_hundred_tell_the_pace() -> None:
+    now = iter([0.0, 5.0, 10.0])
+    left = TimeLeft(lambda: next(now))
+    said = [left.counted(done, 1_016) for done in (16, 66, 1_000 // 6)]
+    assert said == ["", "time left unknown", "about 60 s left"]
 
 
 @pytest.mark.parametrize(

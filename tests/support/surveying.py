@@ -51,7 +51,7 @@ class StoppingObserver:
     device: float = float("inf")
     repetitions: float = float("inf")
     interrupt: Interrupt = field(default_factory=Interrupt)
-    shown: list[tuple[int, int]] = field(default_factory=list)
+    shown: list[DeviceProgress] = field(default_factory=list)
 
     def judged(self, done: int, total: int) -> None:
         assert done <= total
@@ -64,7 +64,7 @@ class StoppingObserver:
             self.interrupt.ask()
 
     def asked(self, progress: DeviceProgress) -> None:
-        self.shown.append((progress.asked, progress.most))
+        self.shown.append(progress)
         if progress.asked >= self.device:
             self.interrupt.ask()
 

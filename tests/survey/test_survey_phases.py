@@ -145,8 +145,21 @@ def test_a_survey_ends_when_its_gates_are_decided(survey: LaboratorySurvey) -> N
     watching = StoppingObserver()
     survey.run("run", watching)
     assert len(survey.device("run")) == 256
-    assert watching.shown[-1] == (256, 256)  # it is shown as ended
-    assert {most for _, most in watching.shown[:-1]} == {720}
+    assert [one.ended for one in watching.shown[-2:]] == [False, True]
+    assert watching.shown[-1].asked == 256
+    assert {one.most for one in watching.shown} == {720}
+
+
+def test_a_survey_that_goes_on_is_shown_from_where_it_was(survey: LaboratorySurvey) -> None:
+    survey.run("run", StoppingObserver(device=400))
+    asked = len(survey.device("run"))
+    assert asked > 256  # beyond the first round
+    watching = StoppingObserver()
+    survey.run("run", watching, resume=True)
+    shown = [one.asked for one in watching.shown]
+    assert shown == sorted(shown)
+    assert (shown[0], watching.shown[0].estimate is None) == (asked, False)
+    assert shown[-1] == 720
 
 
 def test_the_time_limit_ends_a_survey_for_good(survey: LaboratorySurvey) -> None:
@@ -156,7 +169,7 @@ def test_the_time_limit_ends_a_survey_for_good(survey: LaboratorySurvey) -> None
     assert document["stopped_by"] is None
     asked = survey.device("run")
     assert len(asked) < 256
-    assert watching.shown[-1] == (len(asked), len(asked))
+    assert (watching.shown[-1].asked, watching.shown[-1].ended) == (len(asked), True)
     survey.run("run", resume=True)
     assert survey.device("run") == asked
 

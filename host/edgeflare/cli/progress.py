@@ -7,12 +7,12 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Final
 
 from rich.console import Console
 from rich.progress import (
     BarColumn,
-    MofNCompleteColumn,
     SpinnerColumn,
     TaskID,
     TextColumn,
@@ -39,6 +39,33 @@ def observe(console: Console) -> Iterator[ProgressDisplay]:
     live = ProgressBars(console)
     with live.bars:
         yield live
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """How far a phase is.
+
+    Attributes:
+        name: of the phase.
+        done: its parts that are done.
+        total: its parts.
+        note: what there is to say beside it.
+        count: what is done and how much there is, in words.
+        ended: whether it has ended.
+
+    """
+
+    name: str
+    done: int
+    total: int
+    note: str
+    count: str
+    ended: bool
+
+    @classmethod
+    def of(cls, name: str, done: int, total: int, note: str) -> _Shown:
+        """Return this of a phase that ends when all its parts are done."""
+        return cls(name, done, total, note, f"{done}/{total}", ended=done == total)
 
 
 class ProgressDisplay(ABC):
@@ -69,7 +96,8 @@ class ProgressDisplay(ABC):
         speed = progress.queries / progress.seconds if progress.seconds > 0 else 0.0
         note = f"{progress.findings} found · {progress.queries:,} queries · {speed:,.0f}/s"
         left = self._left["search"].searched(progress)
-        self._show("search", progress.ended, total, f"{note} · {left}" if left else note)
+        note = f"{note} · {left}" if left else note
+        self._show(_Shown.of("search", progress.ended, total, note))
 
     def refined(self, done: int, total: int) -> None:
         """Show how many findings have been refined."""
@@ -89,7 +117,9 @@ class ProgressDisplay(ABC):
             self._rate = f"{progress.estimate:.2%} ± {progress.half_width:.2%}"
             if progress.aim is not None:
                 self._rate += f", ± {progress.aim:.2%} aimed for"
-        self._show("device", progress.asked, progress.most, self._rate)
+        asked, most = progress.asked, progress.asked if progress.ended else progress.most
+        count = f"{asked} asked" if progress.ended else f"{asked} of at most {most}"
+        self._show(_Shown("device", asked, most, self._rate, count, ended=progress.ended))
 
     def repeated(self, done: int, total: int) -> None:
         """Show how many times the rate of a rare event was estimated."""
@@ -101,10 +131,10 @@ class ProgressDisplay(ABC):
 
     def worked(self, name: str, done: int, total: int) -> None:
         """Show how far a phase is whose parts take about as long each."""
-        self._show(name, done, total, self._left[name].counted(done, total))
+        self._show(_Shown.of(name, done, total, self._left[name].counted(done, total)))
 
     @abstractmethod
-    def _show(self, name: str, done: int, total: int, note: str) -> None:
+    def _show(self, shown: _Shown) -> None:
         """Show how far a phase is, and what there is to say beside it."""
 
 
@@ -117,7 +147,7 @@ class ProgressBars(ProgressDisplay):
             SpinnerColumn(),
             TextColumn("{task.description}"),
             BarColumn(),
-            MofNCompleteColumn(),
+            TextColumn("{task.fields[count]}"),
             TimeElapsedColumn(),
             TextColumn("{task.fields[note]}"),
             console=console,
@@ -125,10 +155,12 @@ class ProgressBars(ProgressDisplay):
         )
         self._tasks: dict[str, TaskID] = {}
 
-    def _show(self, name: str, done: int, total: int, note: str) -> None:
+    def _show(self, shown: _Shown) -> None:
+        name, count, note = shown.name, shown.count, shown.note
         if name not in self._tasks:
-            self._tasks[name] = self.bars.add_task(name, note="")
-        self.bars.update(self._tasks[name], completed=done, total=total, note=note)
+            self._tasks[name] = self.bars.add_task(name, count="", note="")
+        task = self._tasks[name]
+        self.bars.update(task, completed=shown.done, total=shown.total, count=count, note=note)
 
 
 class ProgressLines(ProgressDisplay):
@@ -138,9 +170,9 @@ class ProgressLines(ProgressDisplay):
         super().__init__(console)
         self._last = float("-inf")
 
-    def _show(self, name: str, done: int, total: int, note: str) -> None:
+    def _show(self, shown: _Shown) -> None:
         now = time.monotonic()
-        if done == total or now - self._last >= LINE_SECONDS:
+        if shown.ended or now - self._last >= LINE_SECONDS:
             self._last = now
-            line = f"{name} {done}/{total}" + (f" · {note}" if note else "")
+            line = f"{shown.name} {shown.count}" + (f" · {shown.note}" if shown.note else "")
             self._console.print(line, markup=False, highlight=False, soft_wrap=True)

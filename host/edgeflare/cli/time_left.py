@@ -22,6 +22,9 @@ FIRST_FINDINGS: Final = 10
 FIRST_SHARE: Final = 0.1
 """Of what is counted, done before an estimate."""
 
+FIRST_COUNT: Final = 100
+"""Of what is counted, more than enough for an estimate, however many there are."""
+
 UNKNOWN: Final = "time left unknown"
 
 
@@ -34,14 +37,19 @@ class TimeLeft:
         self._reports: deque[tuple[float, int]] = deque()
 
     def counted(self, done: int, total: int) -> str:
-        """Tell it of a phase whose parts take about as long each; nothing where all is done."""
+        """Tell it of a phase whose parts take about as long each.
+
+        It says nothing when the phase has begun, and where all is done.
+        """
         now = self._clock()
-        if not self._reports:
+        begins = not self._reports
+        if begins:
             self._reports.append((now, done))
         begun, before = self._reports[0]
-        if done >= total:
+        if begins or done >= total:
             return ""
-        if now - begun < FIRST_SECONDS or done - before < max(1, FIRST_SHARE * (total - before)):
+        enough = min(FIRST_COUNT, max(1, FIRST_SHARE * (total - before)))
+        if now - begun < FIRST_SECONDS or done - before < enough:
             return UNKNOWN
         return f"about {in_words((now - begun) / (done - before) * (total - done))} left"
 

@@ -62,30 +62,32 @@ class DevicePhase:
 
         """
         drawn: set[int] = set()
+        overall: Rate | None = None
         while items := self.rounds.draw():
             known = self.context.journal.survey.device_items()
             missing = [item for item in items if item not in known]
             drawn.update(items)
+            if missing and overall is not None:  # not of rounds that were asked before a stop
+                self._report(len(drawn) - len(missing), overall, ended=False)
             if missing and not self._ask(missing, len(drawn) - len(missing)):
                 if self.context.stopped():
                     return None
                 asked = len(self.context.journal.survey.device_items() & drawn)
-                self._report(asked, None, asked)
+                self._report(asked, None, ended=True)
                 return "time-limit"
-            ended = self._tell(items, drawn)
+            ended, overall = self._tell(items, drawn)
             if ended is not None:
+                self._report(len(drawn), overall, ended=True)
                 return ended
         return "all-items"
 
-    def _tell(self, items: Sequence[int], drawn: set[int]) -> SamplingEnd | None:
-        """Tell a round that was answered, and return why the survey ends with it, or None."""
+    def _tell(self, items: Sequence[int], drawn: set[int]) -> tuple[SamplingEnd | None, Rate]:
+        """Tell a round that was answered; return why the survey ends with it, and the rate."""
         facts = facts_of(self.context.journal, drawn)
         self.rounds.tell(items, facts)
         sample = self.rounds.design.sample_of(facts.asked)
         overall = overall_rate(facts, sample, self.stop.plan.confidence)
-        ended = self.stop.reached(facts, self.rounds, overall)
-        self._report(len(drawn), overall, self.rounds.most if ended is None else len(drawn))
-        return ended
+        return self.stop.reached(facts, self.rounds, overall), overall
 
     def _ask(self, items: Sequence[int], done: int) -> bool:
         """Ask about items, and return whether all of them were answered.
@@ -109,7 +111,7 @@ class DevicePhase:
                 context.stopwatch.lap("wall", batch.device_busy_seconds)
             pace.size = context.batch_size(batch.mean_seconds)
             asked += len(rows)
-            self._report(done + asked, None, self.rounds.most)
+            self._report(done + asked, None, ended=False)
         check.after_round(items)
         return asked == len(items)
 
@@ -138,8 +140,8 @@ class DevicePhase:
         limit = self.stop.plan.time_limit
         return limit is not None and self.context.journal.times().wall >= limit
 
-    def _report(self, asked: int, overall: Rate | None, most: int) -> None:
+    def _report(self, asked: int, overall: Rate | None, *, ended: bool) -> None:
         aim = self.stop.plan.precision
         estimate = None if overall is None else overall.estimate
         half = None if overall is None else half_width(overall)
-        self.observer.asked(DeviceProgress(asked, most, estimate, half, aim))
+        self.observer.asked(DeviceProgress(asked, self.rounds.most, ended, estimate, half, aim))

@@ -12,7 +12,8 @@ class DeviceProgress:
 
     Attributes:
         asked: items that the device was asked about.
-        most: that it may be asked about; once that has ended, that it was asked about.
+        most: that it may be asked about; it may be enough before.
+        ended: whether it is asked no further.
         estimate: the rate of deviations over all; None before the first round.
         half_width: half the width of its interval; None before the first round.
         aim: the half width at which the survey ends; None where that is no reason.
@@ -21,6 +22,7 @@ class DeviceProgress:
 
     asked: int
     most: int
+    ended: bool
     estimate: float | None
     half_width: float | None
     aim: float | None
