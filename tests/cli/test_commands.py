@@ -135,3 +135,9 @@ def test_an_agent_that_may_not_listen_says_why(start: Callable[..., Any]) -> Non
     assert said.code == 2
     (line,) = said.err.splitlines()
     assert "--tls-cert" in line
+
+
+@pytest.mark.parametrize("command", ["explain", "replay", "repair"])
+def test_the_help_of_what_takes_runs_names_surveys(command: str, call: Callable[..., Any]) -> None:
+    text = " ".join(call(command, "--help").out.replace("│", " ").split())
+    assert "directory of a search or a survey" in text

@@ -44,7 +44,9 @@ PICTURES = "explain"
 Run = Annotated[
     Path,
     typer.Argument(
-        metavar="RUN", help="The run directory of a search.", autocompletion=complete_run
+        metavar="RUN",
+        help="The run directory of a search or a survey.",
+        autocompletion=complete_run,
     ),
 ]
 Findings = Annotated[

@@ -15,7 +15,7 @@ Source = Annotated[
     Path,
     typer.Argument(
         metavar="RUN|PAIR",
-        help="The run directory of a search, or a folder that holds a pair.toml.",
+        help="The run directory of a search or a survey, or a folder that holds a pair.toml.",
         autocompletion=complete_run,
     ),
 ]

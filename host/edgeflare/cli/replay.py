@@ -41,7 +41,9 @@ from edgeflare.trust.asking import decided_by_user
 Run = Annotated[
     Path,
     typer.Argument(
-        metavar="RUN", help="The run directory of a search.", autocompletion=complete_run
+        metavar="RUN",
+        help="The run directory of a search or a survey.",
+        autocompletion=complete_run,
     ),
 ]
 Devices = Annotated[
