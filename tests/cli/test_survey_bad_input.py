@@ -69,6 +69,10 @@ BAD: dict[str, tuple[str, tuple[str, ...]]] = {
     "no time": ("{w} --time-limit 0", ("--time-limit 0", "above 0")),
     "no pair": ("", ("name a pair", "--compressed and --inputs")),
     "show in no page": ("{w} --show sheet.pdf", ("--show sheet.pdf", ".html")),
+    "show in no folder": (
+        "{w} --show {m}/nothing/sheet.html",
+        ("--show", "there is no folder", "nothing: make it before"),
+    ),
     "show of nothing": ("{w} --conditions none --show sheet.html", ("--show", "--conditions")),
     "no baseline": ("{w} --baseline {m}", ("is no run directory", "run.db")),
     "baseline that is not there": (

@@ -42,6 +42,8 @@ def show_conditions(
     """
     if path.suffix.lower() != ".html":
         raise UserError(f"--show {path}: expected the name of a file that ends with .html")
+    if not path.parent.is_dir():
+        raise UserError(f"--show {path}: there is no folder {path.parent}: make it before")
     if not chosen:
         raise UserError("--show has nothing to show without conditions: name some (--conditions)")
     with closing(open_compressed(pair, TWIN_KERNELS)) as model:
