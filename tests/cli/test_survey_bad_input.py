@@ -23,6 +23,10 @@ BAD: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "severity 6": ("{w} --severities 6", ("--severities 6", "from 1 to 5")),
     "severity 0": ("{w} --severities 0-3", ("--severities 0-3", "from 1 to 5")),
+    "severities of no condition": (
+        "{w} --conditions none --severities 3",
+        ("--severities 3", "with --conditions none", "leave one of them out"),
+    ),
     "no gate": ("{w} --gate fast", ("--gate 'fast'", "rate<0.01")),
     "no measure": ("{w} --gate speed<0.1", ("no measure is called 'speed'",)),
     "gate without labels": (

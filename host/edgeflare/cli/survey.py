@@ -19,7 +19,7 @@ from edgeflare.cli.option_groups import with_option_groups
 from edgeflare.cli.progress import observe
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.survey_look_lines import look_lines
-from edgeflare.conditions.condition_choice import chosen_conditions, read_severities
+from edgeflare.conditions.condition_choice import chosen_conditions
 from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.errors import UserError
 from edgeflare.models.ensemble_choice import read_ensemble
@@ -56,7 +56,7 @@ def survey(
     inputs: survey_options.Inputs = None,
     limit: survey_options.Limit = None,
     conditions: survey_options.Conditions = None,
-    severities: survey_options.Severities = "1-5",
+    severities: survey_options.Severities = None,
     groups: survey_options.Groups = None,
     show: survey_options.Show = None,
     ends: survey_options.SurveyEnds,
@@ -93,7 +93,7 @@ def survey(
     if folder.resume and folder.out is not None:
         require_survey(folder.out, "--out, or leave out --resume to begin one")
     request = ends.request(groups, own_inputs=inputs is not None)
-    at = read_severities(severities)
+    at = survey_options.severities_of(conditions, severities)
     decided = decided_by_user(trust)
     profiles = find_profiles(device, decided)
     kernels, elsewhere = read_ensemble(ensemble)

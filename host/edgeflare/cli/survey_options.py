@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from edgeflare.cli.option_values import require_finite
+from edgeflare.conditions.condition_choice import NO_CONDITIONS, read_severities
 from edgeflare.errors import UserError
 from edgeflare.run.json_file import MOST
 from edgeflare.survey.gates.survey_gate import parse_gate
@@ -25,6 +26,9 @@ from edgeflare.survey.record.survey_plan import (
 _WHAT = "What is surveyed"
 _HOW_LONG = "How many device queries"
 _JUDGED = "What is judged"
+
+ALL_SEVERITIES = "1-5"
+"""Of conditions for which nothing else is said."""
 
 PairFolder = Annotated[
     Path | None,
@@ -64,10 +68,11 @@ Conditions = Annotated[
     ),
 ]
 Severities = Annotated[
-    str,
+    str | None,
     typer.Option(
         metavar="N",
         help="From 1, hardly noticed, to 5, severe: 1-5, 3 or 1,3,5.",
+        show_default=ALL_SEVERITIES,
         rich_help_panel=_WHAT,
     ),
 ]
@@ -200,6 +205,25 @@ Show = Annotated[
         rich_help_panel=_WHAT,
     ),
 ]
+
+
+def severities_of(conditions: str | None, severities: str | None) -> tuple[int, ...]:
+    """Return the severities that are surveyed.
+
+    Args:
+        conditions: what was said with --conditions, or None.
+        severities: what was said with --severities, or None.
+
+    Raises:
+        UserError: they are none, or there is nothing that has any.
+
+    """
+    if severities is not None and conditions == NO_CONDITIONS:
+        raise UserError(
+            f"--severities {severities}: with --conditions {NO_CONDITIONS} nothing has a severity:"
+            " leave one of them out"
+        )
+    return read_severities(ALL_SEVERITIES if severities is None else severities)
 
 
 @dataclass(frozen=True, slots=True)
