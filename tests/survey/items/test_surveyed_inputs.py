@@ -58,26 +58,28 @@ def test_words_of_an_array_are_groups(tmp_path: Path) -> None:
 
 
 def test_numbers_are_ordered_by_their_size(tmp_path: Path) -> None:
-    path = saved(tmp_path, age=np.array([10, 9, -1]))
-    assert read_groups(path, inputs(3), "age", None).names == ("-1", "9", "10")
+    path = saved(tmp_path, age=np.array([10, 9, -1, 9]))
+    assert read_groups(path, inputs(4), "age", None).names == ("-1", "9", "10")
 
 
 def test_numbers_of_any_length_are_groups(tmp_path: Path) -> None:
-    path = saved(tmp_path, who=np.array(["9" * 5000, "10", "9"]))
-    assert read_groups(path, inputs(3), "who", None).names == ("9", "10", "9" * 5000)
+    path = saved(tmp_path, who=np.array(["9" * 5000, "10", "9", "9"]))
+    assert read_groups(path, inputs(4), "who", None).names == ("9", "10", "9" * 5000)
 
 
 def test_a_limit_takes_the_first_groups(tmp_path: Path) -> None:
-    path = saved(tmp_path, who=np.array(["b", "a", "c", "c"]))
-    assert read_groups(path, inputs(2), "who", 2).names == ("a", "b")
+    path = saved(tmp_path, who=np.array(["b", "a", "b", "c"]))
+    assert read_groups(path, inputs(3), "who", 3).names == ("a", "b")
 
 
 def test_a_folder_has_a_table_of_groups(tmp_path: Path) -> None:
-    for name in ("0.png", "1.png", "2.png"):
+    for name in ("0.png", "1.png", "2.png", "3.png"):
         (tmp_path / name).touch()
-    (tmp_path / "groups.csv").write_text("name,skin\n1.png,dark\n0.png,light\n2.png,dark\n")
-    groups = read_groups(tmp_path, inputs(2), "skin", 2)
-    assert groups_of(groups) == ["light", "dark"]
+    (tmp_path / "groups.csv").write_text(
+        "name,skin\n1.png,dark\n0.png,light\n2.png,dark\n3.png,gray\n"
+    )
+    groups = read_groups(tmp_path, inputs(3), "skin", 3)
+    assert groups_of(groups) == ["light", "dark", "dark"]
 
 
 @pytest.mark.parametrize(
@@ -89,6 +91,7 @@ def test_a_folder_has_a_table_of_groups(tmp_path: Path) -> None:
         ({"who": np.array([["a"], ["b"]])}, "expected a string or an integer"),
         ({"who": np.array(["a", " "])}, "gives input 1 an empty word"),
         ({"who": np.array(["a", "a"])}, "all have one value in it: expected 2 to 100"),
+        ({"who": np.array(["a", "b"])}, "each of the 2 inputs has a group of its own"),
         ({"who": np.array(["a", None])}, "no array of strings or integers"),
     ],
 )

@@ -113,6 +113,11 @@ def read_groups(path: Path, inputs: Seeds, column: str, limit: int | None) -> In
         raise UserError(
             f"--groups {column}: {_different(len(names))} in it: expected 2 to {MOST_GROUPS} groups"
         )
+    if len(names) == count:
+        raise UserError(
+            f"--groups {column}: each of the {count} inputs has a group of its own: expected groups"
+            " of several inputs, which can be compared"
+        )
     place = {name: at for at, name in enumerate(names)}
     of_inputs = np.array([place[value] for value in values[:count]], np.int64)
     return InputGroups(column, names, of_inputs)
