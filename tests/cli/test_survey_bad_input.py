@@ -29,6 +29,7 @@ BAD: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "no gate": ("{w} --gate fast", ("--gate 'fast'", "rate<0.01")),
     "no measure": ("{w} --gate speed<0.1", ("no measure is called 'speed'",)),
+    "gate twice": ("{w} --gate rate<0.1 --gate rate<10%", ("--gate 'rate<10%': is given twice",)),
     "gate without labels": (
         "{w} --inputs {m}/unlabelled.npz --gate accuracy-drop<0.01",
         ("needs to know who is right", "give --inputs"),

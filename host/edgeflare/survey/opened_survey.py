@@ -23,6 +23,7 @@ from edgeflare.survey.estimate.weighted_count import require_scipy
 from edgeflare.survey.gates.judged_gates import (
     JudgedGates,
     conditions_left_out,
+    require_each_once,
     surveyed_sets,
 )
 from edgeflare.survey.gates.survey_gate import Gate, GatedInputs, require_decidable
@@ -88,12 +89,13 @@ def open_survey(
 
     Raises:
         UserError: the inputs are too few, or have no such groups; a gate is about what is not
-            surveyed; rare events are asked for that cannot be estimated; or a model, the inputs or
-            a profile is not what it should be.
+            surveyed, or given twice; rare events are asked for that cannot be estimated; or a
+            model, the inputs or a profile is not what it should be.
         InfrastructureError: a device or a worker process does not come up.
 
     """
     require_scipy()
+    require_each_once(request.gates)
 
     def load(inputs: ModelInputs) -> Seeds:
         with speaking_of_inputs(own_inputs=request.own_inputs):

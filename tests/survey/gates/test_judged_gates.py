@@ -11,12 +11,14 @@ import pytest
 from constructed_surveys import as_asked, constructed_facts
 from edgeflare.conditions.condition import Condition
 from edgeflare.conditions.condition_choice import ChosenCondition, chosen_conditions
+from edgeflare.errors import UserError
 from edgeflare.survey.estimate.rate import Sample
 from edgeflare.survey.gates.gate_state import GateOutcome
 from edgeflare.survey.gates.judged_gates import (
     JudgedGates,
     conditions_left_out,
     described_outcome,
+    require_each_once,
     surveyed_sets,
 )
 from edgeflare.survey.gates.survey_gate import parse_gate
@@ -54,6 +56,17 @@ def test_what_was_drawn_and_not_asked_decides_nothing(calm: SurveyFacts) -> None
     facts, rounds = answered(calm, 10)
     (outcome,) = JudgedGates((parse_gate("rate<0.05"),)).outcomes(facts, rounds)
     assert (outcome.state, outcome.asked <= 10) == ("undecided", True)
+
+
+@pytest.mark.parametrize(
+    ("again", "said"),
+    [("rate<0.01", "'rate<0.01': is given twice: leave"), ("rate < 1%", "before as 'rate<0.01'")],
+)
+def test_a_gate_is_given_once(again: str, said: str) -> None:
+    gates = ("rate<0.01", "rate<0.02", "rate<0.01 under fog", "kernel-rate<0.01")
+    require_each_once([parse_gate(one) for one in gates])
+    with pytest.raises(UserError, match=said):
+        require_each_once([parse_gate(one) for one in (*gates, again)])
 
 
 def test_an_outcome_says_its_figures(calm: SurveyFacts) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from edgeflare.conditions.condition_choice import ChosenCondition, conditions_of_set
+from edgeflare.errors import UserError
 from edgeflare.survey.gates.gate_state import HELD, UNDECIDED, GateOutcome, gate_outcome
 from edgeflare.survey.gates.survey_gate import Gate
 from edgeflare.survey.items.measures import ACCURACY_DROP
@@ -50,6 +51,22 @@ class JudgedGates:
         return [
             described_outcome(one, self.sets, self.left_out) for one in self.outcomes(facts, rounds)
         ]
+
+
+def require_each_once(gates: Sequence[Gate]) -> None:
+    """Refuse a gate that is given twice, in the same words or in others.
+
+    Raises:
+        UserError: one is.
+
+    """
+    known: dict[Gate, str] = {}
+    for gate in gates:
+        meant = replace(gate, text="")
+        if meant in known:
+            before = "" if known[meant] == gate.text else f", before as {known[meant]!r}"
+            raise UserError(f"--gate {gate.text!r}: is given twice{before}: leave one out")
+        known[meant] = gate.text
 
 
 def surveyed_sets(chosen: Sequence[ChosenCondition]) -> dict[str, frozenset[str]]:
