@@ -89,6 +89,37 @@ def test_a_device_that_fails_is_an_event(reference: Arm) -> None:
     assert not event.happened(outcome(failed("crash"), failed("crash"), sure))
 
 
-def test_the_host_asks_no_more_arms_than_the_level_needs() -> None:
-    assert RareEvent(Arm.TWIN).host_arms == (Arm.TWIN,)
-    assert RareEvent(Arm.ORIGINAL).host_arms == (Arm.ORIGINAL, Arm.TWIN)
+@pytest.mark.parametrize("reference", [Arm.ORIGINAL, Arm.TWIN])
+@pytest.mark.parametrize("strength", [0.0, 0.1])
+def test_the_event_is_nearer_where_the_original_nearly_decides_it(
+    reference: Arm, strength: float
+) -> None:
+    twin, event = answer(1.0, 0.6, 0.0), RareEvent(reference, strength)
+    levels = [
+        event.level(outcome(answer(2.0, score, 0.0), twin, twin)) for score in (1.4, 1.0, 0.6)
+    ]
+    assert levels == sorted(levels)
+    assert levels[0] < levels[1] < levels[2]
+
+
+def test_the_level_is_the_change_of_scores_that_is_needed() -> None:
+    """Of two classes whose probabilities differ by .2, the other way round."""
+    less = 2.0 * np.arctanh(0.2)
+    both = answer(1.5, 0.0)
+    told = Outcome({Arm.ORIGINAL: both, Arm.TWIN: both})
+    assert RareEvent(Arm.ORIGINAL, 0.2).level(told) == pytest.approx(1.5 + less)
+    assert RareEvent(Arm.ORIGINAL).level(told) == pytest.approx(1.5)
+
+
+def test_what_the_original_hardly_prefers_is_no_event() -> None:
+    """However near the twin is, the original's own part of the strength is missing."""
+    original, twin = answer(1.0, 0.9, -2.0), answer(1.0, 1.2, -2.0)
+    far = answer(1.0, -2.0, -2.0)
+    event = RareEvent(Arm.ORIGINAL, 0.1)
+    assert event.level(outcome(original, twin, twin)) > event.level(outcome(far, twin, twin))
+    assert RareEvent(Arm.ORIGINAL, 0.9).level(outcome(original, twin, twin)) == inf
+
+
+def test_a_level_needs_no_original() -> None:
+    twin = answer(1.0, 0.6, 0.0)
+    assert RareEvent(Arm.TWIN).level(Outcome({Arm.TWIN: twin})) == pytest.approx(0.4)

@@ -113,6 +113,19 @@ def test_a_stop_leaves_no_half_of_a_rate(opened: OpenedPair, calls: int) -> None
     assert survey.rate is None
 
 
+def test_the_original_is_asked_for_levels_where_there_is_one(opened: OpenedPair) -> None:
+    images, event = list(opened.seeds.inputs[:8]), RareEvent(Arm.TWIN)
+    alone = replace(opened, pair=replace(opened.pair, original=None))
+    found = [
+        RareArms(one, event, lambda: False).levels(images, range(8)) for one in (opened, alone)
+    ]
+    arms = ((Arm.ORIGINAL, Arm.TWIN), (Arm.TWIN,))
+    for levels, asked in zip(found, arms, strict=True):
+        answers = opened.evaluate(images, range(8), asked)
+        assert np.array_equal(levels, [event.level(one.outcome) for one in answers])
+    assert not np.array_equal(found[0], found[1])
+
+
 def test_the_headline_is_about_the_original(opened: OpenedPair) -> None:
     assert headline_event(opened) == RareEvent(Arm.ORIGINAL, 0.0)
     pair = replace(opened.pair, original=None)

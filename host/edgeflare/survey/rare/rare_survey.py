@@ -150,7 +150,8 @@ class RareArms:
 
         """
         self.host_queries += len(inputs)
-        outcomes = self._outcomes(inputs, ids, self.event.host_arms)
+        arms = (Arm.TWIN,) if self.opened.pair.original is None else (Arm.ORIGINAL, Arm.TWIN)
+        outcomes = self._outcomes(inputs, ids, arms)
         return np.asarray([self.event.level(one) for one in outcomes])
 
     def happened(self, inputs: Sequence[Input], ids: Sequence[int]) -> NDArray[np.bool_]:
