@@ -44,7 +44,7 @@ def exact(limit: float) -> float:
     return 0.5 * erfc(limit / sqrt(2.0))
 
 
-def never(_: Sequence[Vector]) -> bool:
+def never(_points: Sequence[Vector], _weight: float) -> bool:
     return False
 
 
@@ -122,9 +122,11 @@ def test_no_threshold_is_set_below_the_least_weight() -> None:
 
 def test_points_that_are_enough_need_no_threshold() -> None:
     asked: list[float] = []
+    weights: list[float] = []
 
-    def enough(points: Sequence[Vector]) -> bool:
+    def enough(points: Sequence[Vector], weight: float) -> bool:
         asked.append(float(space.levels(points).max()))
+        weights.append(weight)
         return len(asked) == 3
 
     space = Normals(5.0)
@@ -132,6 +134,7 @@ def test_points_that_are_enough_need_no_threshold() -> None:
     found = found_thresholds(space, SplittingPlan(first=100, particles=50), rng, enough)
     assert len(found) == 2
     assert all(level < threshold for level, threshold in zip(asked[1:], found, strict=True))
+    assert weights == pytest.approx([1.0, 0.5, 0.25], rel=0.1)
 
 
 def test_points_infinitely_far_are_split_off() -> None:

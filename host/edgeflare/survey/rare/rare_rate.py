@@ -212,26 +212,25 @@ def _pilot(
 ) -> _Pilot:
     """Find thresholds, weights of shells, and about how often the device surprises in each."""
     probed: list[tuple[NDArray[np.float64], NDArray[np.bool_]]] = []
+    below: list[float] = []
     events = [0]
 
-    def enough(points: Sequence[Point]) -> bool:
+    def enough(points: Sequence[Point], weight: float) -> bool:
         chosen = [points[at] for at in rng.choice(len(points), min(_PROBE, len(points)), False)]
         levels, seen = space.levels(chosen), ask(chosen)
         probed.append((levels, seen))
+        below.append(weight)
         events.append(int((seen & (levels >= FORETOLD)).sum()))
         return min(events[-2:]) >= _ENOUGH
 
     thresholds = found_thresholds(space, plan.splitting, rng, enough, FORETOLD)
-    cloud = split(space, thresholds, plan.splitting, rng)
-    innermost = np.flatnonzero(cloud.shell == len(thresholds))
-    if len(innermost):
-        enough([cloud.points[at] for at in innermost])
     tally = _Tally.of(len(thresholds) + 1)
     levels, seen = (np.concatenate(one) for one in zip(*probed, strict=True))
     shell = (levels[:, None] < np.asarray(thresholds)[None, :]).sum(axis=1)
     tally.add(shell, levels < FORETOLD, seen)
-    weight = _weight_of_shells(cloud, len(thresholds) + 1)
-    return _Pilot(plan.splitting, thresholds, weight, tally, len(levels))
+    # Where the last threshold was passed by too few to be told, hardly anything is below it.
+    below += [0.0] * (len(thresholds) + 2 - len(below))
+    return _Pilot(plan.splitting, thresholds, -np.diff(below), tally, len(levels))
 
 
 def _repetition(

@@ -100,7 +100,7 @@ def found_thresholds(
     space: Space[Point],
     plan: SplittingPlan,
     rng: np.random.Generator,
-    enough: Callable[[Sequence[Point]], bool],
+    enough: Callable[[Sequence[Point], float], bool],
     end: float = -np.inf,
 ) -> tuple[float, ...]:
     """Find thresholds, falling, each of which about the same share of the last ones' points passes.
@@ -111,19 +111,20 @@ def found_thresholds(
         space: of the points.
         plan: how points are split.
         rng: from which all is drawn.
-        enough: whether points below the last threshold need no further one.
+        enough: is told all points below the last threshold, at first all that are drawn, and their
+            probability; whether they need no further threshold.
         end: the last threshold, where levels fall as low.
 
     """
     alive = _drawn(space, plan.first, rng)
     found: list[float] = []
-    while alive.weight * len(alive.points) >= plan.least_weight and not enough(alive.points):
+    while (weight := alive.weight * len(alive.points)) >= plan.least_weight:
+        if enough(alive.points, weight) or found[-1:] == [end]:
+            break
         threshold = _next_threshold(alive.levels, plan.survivors, end)
         if threshold is None:
             break
         found.append(threshold)
-        if threshold == end:
-            break
         alive = _below(space, alive, threshold, plan, rng)
     return tuple(found)
 
