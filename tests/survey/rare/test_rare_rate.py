@@ -86,6 +86,26 @@ def test_the_estimate_is_unbiased_though_the_host_is_wrong() -> None:
     assert error < 0.1 * field.exact
 
 
+def test_more_is_asked_where_repetitions_were_surprised() -> None:
+    """Though the pilot saw nothing there."""
+    field, told, rounds = Deviations(3.15), [0], [0] * 6
+
+    def ask(points: Sequence[Vector]) -> NDArray[np.bool_]:
+        levels = field.levels(points)
+        odd = (levels > 1.0) & (levels < 1.5)
+        rounds[told[-1]] += int(odd.sum())
+        return np.asarray(field.ask(points) | (odd & (len(told) > 1)))
+
+    rare_rate(
+        field,
+        ask,
+        RarePlan(splitting=SMALL, repetitions=5, device_queries=1500),
+        np.random.default_rng(0),
+        lambda progress: told.append(progress.repetitions + 1),
+    )
+    assert rounds[5] > 1.5 * rounds[1] > 0
+
+
 def test_shells_say_where_the_rate_comes_from() -> None:
     field = Deviations(3.15)
     rate = found(field, RarePlan(splitting=SMALL))

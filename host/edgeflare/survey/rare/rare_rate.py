@@ -3,8 +3,8 @@
 A pilot finds thresholds and where the device surprises. Each repetition is then a splitting of its
 own, whose cloud is a weighted sample of the field: the weight of the points of which the host
 foretells the event, corrected by what the device says about a few points of each shell (a
-difference estimator). The repetitions are independent and unbiased; their spread gives the
-interval.
+difference estimator). Where it asks depends on what was seen before, its expectation does not: each
+is unbiased, no two are correlated, and their spread gives the interval.
 """
 
 from __future__ import annotations
@@ -172,9 +172,9 @@ def rare_rate(
     weights = []
     queries = pilot.queries
     progress(RareProgress(0, plan.repetitions, queries))
-    counts = pilot.counts(plan)
     for generator in generators:
         before = int(tally.asked.sum())
+        counts = pilot.counts(plan, tally)
         try:
             estimate, weight = _repetition(space, ask, pilot, counts, tally, generator)
         except StoppedEarly:
@@ -198,11 +198,13 @@ class _Pilot:
     tally: _Tally
     queries: int
 
-    def counts(self, plan: RarePlan) -> NDArray[np.int64]:
-        """Return how many points of each shell a repetition asks about: (shells,)."""
+    def counts(self, plan: RarePlan, since: _Tally) -> NDArray[np.int64]:
+        """Return how many points of each shell the next repetition asks about: (shells,)."""
         foretold = np.zeros(len(self.weight), dtype=bool)
         foretold[-1] = bool(self.thresholds) and self.thresholds[-1] <= FORETOLD
-        shares = shell_shares(self.weight, self.tally.asked, self.tally.surprises, foretold)
+        asked = self.tally.asked + since.asked
+        surprises = self.tally.surprises + since.surprises
+        shares = shell_shares(self.weight, asked, surprises, foretold)
         each = (plan.device_queries - self.queries) / plan.repetitions - _LEAST * len(shares)
         return _LEAST + np.rint(shares * max(each, 0.0)).astype(np.int64)
 

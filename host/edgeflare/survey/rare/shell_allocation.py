@@ -27,7 +27,7 @@ def shell_shares(
 
     Args:
         weight: (shells,) the probability of each; the outermost is the first.
-        asked: (shells,) points that a pilot asked.
+        asked: (shells,) points that were asked so far.
         surprises: (shells,) of those, how many the host did not foretell.
         foretold: (shells,) the host foretells the event in all of the shell.
 
