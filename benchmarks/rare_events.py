@@ -135,8 +135,14 @@ def strength(outcome: Outcome, reference: Arm) -> float:
 
 
 def strength_of_rate(strengths: NDArray[np.float64], rate: float) -> float:
-    """Return the limit that about so many of the points exceed; 0 where fewer have any."""
-    return float(np.sort(strengths)[-1 - round(rate * len(strengths))])
+    """Return a limit between two strengths, which the share of points nearest to a rate exceeds.
+
+    Strengths of quantized probabilities are multiples of a step, so many are equal.
+    """
+    found, counts = np.unique(strengths, return_counts=True)
+    above = np.cumsum(counts[::-1])[::-1]
+    at = int(np.argmin(np.abs(np.log(above / (rate * len(strengths))))))
+    return float(found[max(at - 1, 0)] + found[at]) / 2.0
 
 
 def heading(opened: OpenedPair, conditions: Sequence[Condition], points: int) -> None:
