@@ -24,7 +24,7 @@ RARE_KEY = "survey_rare"
 _STREAM = 0x4A4E
 """Tells the generator of a rare event from others of the run seed."""
 
-_POINTS_FOR_A_QUERY = 5
+_POINTS_FOR_A_QUERY = 10
 _QUERIES_FOR_A_PARTICLE = 2
 """Where few device queries are allowed, the host's part is smaller in proportion, too: whoever asks
 for less waits for less."""

@@ -1,4 +1,4 @@
-"""The interval of a rate from independent repetitions, and what could be where nothing was seen."""
+"""The interval of a rate from repetitions, and what could be where nothing was seen."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ROUNDING = 1e-15
 def repetition_interval(
     estimates: Sequence[float], confidence: float
 ) -> tuple[float, float, float]:
-    """Return the mean of unbiased estimates, and its lower and upper limit.
+    """Return the mean of uncorrelated, unbiased estimates, and its lower and upper limit.
 
     The limits are those of Student's t, on the logarithmic scale: estimates of a small rate are
     skewed, and some may be 0. Where the mean is 0 or below, it and its limits are 0.

@@ -54,8 +54,8 @@ class SplittingPlan:
 
     """
 
-    first: int = 10_000
-    particles: int = 1000
+    first: int = 20_000
+    particles: int = 300
     survivors: float = 0.5
     moves: int = 3
     least_weight: float = 1e-8
