@@ -7,8 +7,9 @@ from typing import Any
 
 from rich.console import Console
 
-from constructed_surveys import CONDITIONS, constructed_document, constructed_facts
+from constructed_surveys import CONDITIONS, constructed_document, constructed_facts, gate_entry
 from edgeflare.survey.rates.rate_words import bounds, points
+from edgeflare.survey.shown.survey_tables import worst_first
 from edgeflare.survey.shown.survey_terminal import (
     WORST,
     WORST_CLASSES,
@@ -57,6 +58,23 @@ def test_of_many_conditions_the_worst_are_listed() -> None:
     assert min(rates[name] for name in shown) >= max(
         rate for name, rate in rates.items() if name not in shown
     )
+
+
+def test_one_row_is_not_cut_off_nor_a_condition_that_a_gate_names() -> None:
+    names = tuple(f"condition-{n}" for n in range(14))
+    facts = constructed_facts(conditions=names, severities=(2,))
+    ungated = constructed_document(facts, gates=[])
+    best = worst_first(ungated, ungated["by_condition"]["slices"])[-1]
+    named = gate_entry(f"rate<0.9 under {best['condition']}", "held", "it is")
+    of_a_set = gate_entry("rate<0.9 under weather", "held", "it is", names)
+    document = constructed_document(facts, gates=[named, of_a_set])
+    (table,) = [one for one in short_tables(document) if one.title.startswith("Conditions")]
+    assert table.title == "Conditions, the worst 10 of 14 and those of gates"
+    assert len(table.rows) == WORST + 1
+    assert table.rows[-1][0] == best["name"]
+    facts = constructed_facts(conditions=names[:11], severities=(2,))
+    (table,) = [one for one in short_tables(constructed_document(facts)) if "Cond" in one.title]
+    assert (table.title, len(table.rows)) == ("Conditions", 11)
 
 
 def test_of_many_classes_the_worst_are_listed() -> None:

@@ -37,6 +37,15 @@ def gate_sentence(gate: Mapping[str, Any]) -> str:
     return f"{gate_name(gate)} is {gate['state']}: {gate['words']}"
 
 
+def gated_conditions(document: Mapping[str, Any]) -> frozenset[str]:
+    """Return the conditions that gates of a survey name one by one, and not as a part of a set."""
+    return frozenset(
+        gate["condition"]
+        for gate in document["gates"]
+        if gate["condition"] is not None and gate["conditions"] == [gate["condition"]]
+    )
+
+
 def next_step(document: Mapping[str, Any], gate: Mapping[str, Any]) -> str:
     """Return what to type where a gate is undecided, to be put behind its sentence; else nothing.
 

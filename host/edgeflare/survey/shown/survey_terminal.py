@@ -12,7 +12,7 @@ from rich.text import Text
 
 from edgeflare.report.entry_names import class_name
 from edgeflare.survey.gates.gate_state import HELD
-from edgeflare.survey.shown.gate_words import gate_sentence, next_step
+from edgeflare.survey.shown.gate_words import gate_sentence, gated_conditions, next_step
 from edgeflare.survey.shown.rare_words import rare_sentences
 from edgeflare.survey.shown.survey_tables import (
     FigureTable,
@@ -25,7 +25,7 @@ from edgeflare.survey.shown.survey_words import ending, field_sentence, headline
 from edgeflare.untrusted_text import printable
 
 WORST = 10
-"""Conditions and pairs of groups that a table lists."""
+"""Conditions and pairs of groups that a table lists; conditions that gates name are listed, too."""
 
 WORST_CLASSES = 5
 """Classes that a table lists."""
@@ -87,16 +87,19 @@ def short_tables(document: Mapping[str, Any], left_out: Collection[str] = ()) ->
     def table(title: str, slices: Sequence[Mapping[str, Any]]) -> FigureTable:
         return slice_table(document, title, slices, left_out)
 
-    conditions, classes = document["by_condition"]["slices"], document["by_class"]["slices"]
+    conditions = worst_first(document, document["by_condition"]["slices"])
+    listed = _listed(conditions, gated_conditions(document))
+    classes = worst_first(document, document["by_class"]["slices"])
+    worst = _listed(classes, frozenset(), WORST_CLASSES)
     return [
         table("Inputs", _whole(document)),
-        table(f"Conditions{_rest(conditions, WORST)}", worst_first(document, conditions)[:WORST]),
+        table(f"Conditions{_rest(conditions, listed, WORST)}", listed),
         table("Severities", document["by_severity"]["slices"]),
         table("Devices", document["by_device"]["slices"]),
         table("Groups", document["by_group"]["slices"]),
         *group_tables(document, WORST),
         *baseline_table(document),
-        table(f"Classes{_rest(classes, WORST_CLASSES)}", _worst_classes(document, classes)),
+        table(f"Classes{_rest(classes, worst, WORST_CLASSES)}", _named(document, worst)),
     ]
 
 
@@ -105,16 +108,29 @@ def _whole(document: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     return [overall, unchanged] if document["by_condition"]["slices"] else [unchanged]
 
 
-def _worst_classes(
+def _listed(
+    worst: Sequence[Mapping[str, Any]], gated: Collection[str], most: int = WORST
+) -> Sequence[Mapping[str, Any]]:
+    """Return the first slices, and of the others those that gates name; one row is not cut off."""
+    if len(worst) <= most + 1:
+        return worst
+    return [*worst[:most], *(one for one in worst[most:] if one["condition"] in gated)]
+
+
+def _named(
     document: Mapping[str, Any], classes: Sequence[Mapping[str, Any]]
 ) -> Sequence[Mapping[str, Any]]:
-    worst = worst_first(document, classes)[:WORST_CLASSES]
-    return [{**one, "name": class_name(document["classes"], one["label"])} for one in worst]
+    return [{**one, "name": class_name(document["classes"], one["label"])} for one in classes]
 
 
-def _rest(slices: Sequence[Mapping[str, Any]], most: int) -> str:
+def _rest(
+    slices: Sequence[Mapping[str, Any]], listed: Sequence[Mapping[str, Any]], most: int
+) -> str:
     """Return which of slices are listed, where it is not all of them."""
-    return f", the worst {most} of {len(slices)}" if len(slices) > most else ""
+    if len(listed) == len(slices):
+        return ""
+    gated = " and those of gates" if len(listed) > most else ""
+    return f", the worst {most} of {len(slices)}{gated}"
 
 
 def _table(one: FigureTable, width: int) -> Table:

@@ -11,6 +11,7 @@ from edgeflare.report.html.pictures import Picture
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.survey.record.survey_file import read_survey
+from edgeflare.survey.shown.page.survey_page import render_survey
 from edgeflare.survey.shown.page.worst_examples import CONDITIONS, EXAMPLES, worst_conditions
 from edgeflare.survey.shown.survey_tables import worst_first
 from surveyed_runs import surveyed_run
@@ -30,10 +31,10 @@ def test_the_worst_conditions_come_first_with_their_strongest_inputs(
     document: dict[str, Any], directory: RunDirectory
 ) -> None:
     found = worst_conditions(document, load_document(directory), directory)
-    slices = (document["unchanged"], *document["by_condition"]["slices"])
+    slices = document["by_condition"]["slices"]
     assert [one.name for one in found] == [
-        one["condition"] for one in worst_first(document, slices)
-    ]
+        *(one["condition"] for one in worst_first(document, slices)), "unchanged",
+    ]  # fmt: skip
     shown = {
         one.name: [(example.severity, example.card.entry.seed_id) for example in one.examples]
         for one in found
@@ -61,6 +62,22 @@ def test_only_some_of_many_are_shown(document: dict[str, Any], directory: RunDir
     found = worst_conditions(document, load_document(directory), directory)
     assert len(found) == CONDITIONS
     assert {len(one.examples) for one in found} == {EXAMPLES}
+
+
+def test_a_condition_that_a_gate_names_is_shown_without_examples_too(
+    document: dict[str, Any], directory: RunDirectory
+) -> None:
+    document["findings"] = [one for one in document["findings"] if one["condition"] == "dark"]
+    shown = {
+        one.name: len(one.examples)
+        for one in worst_conditions(document, load_document(directory), directory)
+    }
+    assert shown == {"dark": 1, "fog": 0}
+    page = render_survey(document, directory, load_document(directory))
+    assert page.count("none of them is under this condition") == 1
+    document["gates"] = []
+    found = worst_conditions(document, load_document(directory), directory)
+    assert [one.name for one in found] == ["dark"]
 
 
 def test_what_the_run_does_not_have_is_left_out(
