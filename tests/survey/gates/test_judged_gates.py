@@ -82,10 +82,10 @@ def test_small_figures_of_an_outcome_keep_their_digits() -> None:
     outcome = GateOutcome(gate, "held", 2e-5, 1e-6, 0.00004, 0.00005, 90_000, 3_000)
     said = described_outcome(outcome, {}, {})["words"]
     assert said == (
-        "0.002 % (0.0001–0.004) of 90,000 items, of which the device was asked about 3,000"
+        "0.0020 % (0.0001–0.0040) of 90,000 items, of which the device was asked about 3,000"
     )
     beyond = described_outcome(replace(outcome, field_high=0.0002), {}, {})["words"]
-    assert beyond == f"{said}; in the field they come from it may be up to 0.02 %"
+    assert beyond == f"{said}; in the field they come from it may be up to 0.020 %"
 
 
 def test_a_drop_is_said_in_points_and_one_item_is_one() -> None:

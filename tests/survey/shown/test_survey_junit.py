@@ -113,7 +113,7 @@ def test_the_rates_and_the_sentence_are_properties() -> None:
 def test_rare_events_are_properties() -> None:
     suite = suite_of(constructed_document(rare=rare_entry()))
     said = {one.attrib["name"]: one.attrib["value"] for one in suite.iter("property")}
-    assert "the device deviates on 0.015 % (0.01–0.022) of images" in said["rare events found"]
+    assert "the device deviates on 0.015 % (0.010–0.022) of images" in said["rare events found"]
     assert said["rare events estimate"] == "0.00015"
     assert said["rare events ceiling"] == "0.0021"
     assert said["rare events device queries"] == "2,011"

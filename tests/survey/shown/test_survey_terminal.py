@@ -7,7 +7,13 @@ from typing import Any
 
 from rich.console import Console
 
-from constructed_surveys import CONDITIONS, constructed_document, constructed_facts, gate_entry
+from constructed_surveys import (
+    CONDITIONS,
+    constructed_document,
+    constructed_facts,
+    drawn_sample,
+    gate_entry,
+)
 from edgeflare.survey.rates.rate_words import bounds, points
 from edgeflare.survey.shown.survey_tables import worst_first
 from edgeflare.survey.shown.survey_terminal import (
@@ -117,7 +123,8 @@ def test_names_from_outside_obey_nobody() -> None:
 
 def test_names_and_intervals_are_whole_in_a_narrow_terminal() -> None:
     """elastic-transform is the longest name of ours."""
-    document = constructed_document()
+    facts = constructed_facts()
+    document = constructed_document(facts, drawn_sample(facts, 0.3))
     for one in document["by_condition"]["slices"]:
         one["failed"]["seen"] = 0  # no column of it
         one["name"] = f"{one['name']}-{'x' * (len('elastic-transform') - len(one['name']) - 1)}"

@@ -63,7 +63,16 @@ def test_intervals_have_one_scale() -> None:
     assert bounds(rate(0.0, 0.0, 0.0362)) == "0.00–3.62"
     assert bounds({"estimate": 0.0, "low": -0.001, "high": 0.0042}) == "-0.10 to 0.42"
     assert points({"estimate": 0.0042, "low": -0.001, "high": 0.0093}) == "+0.42 (-0.10 to 0.93)"
+    assert interval(rate(0.00067, 0.0007, 0.0035)) == "0.07 % (0.07–0.35)"
+    assert interval(rate(0.00001, 0.0, 0.0035)) == "0.001 % (0.000–0.350)"
+    assert interval(rate(0.0002, 0.000012, 0.0006)) == "0.020 % (0.001–0.060)"
+    assert interval(rate(1e-9, 0.0, 0.0035)) == "0.00 % (0.00–0.35)"
     assert interval(None) == points(None) == "–"
+
+
+def test_what_is_exact_has_no_interval() -> None:
+    assert interval(rate(0.0429, 0.0429, 0.0429)) == "4.29 %"
+    assert points({"estimate": -0.0042, "low": -0.0042, "high": -0.0042}) == "-0.42"
 
 
 def test_the_headline_has_rate_interval_inputs_conditions_and_queries(
@@ -79,7 +88,7 @@ def test_where_nothing_was_seen_the_headline_says_at_most(document: dict[str, An
     document["overall"]["deviation"] = rate(0.0, 0.0, 0.006, seen=0)
     assert headline(document).startswith("deviates on at most 0.60 % of 500 images under")
     document["overall"]["deviation"] = rate(0.0, 0.0, 0.0, seen=0)
-    assert headline(document).startswith("deviates on 0.00 % (0.00–0.00) of")
+    assert headline(document).startswith("deviates on 0.00 % of")
 
 
 def test_the_sentence_for_release_notes_names_device_and_model(document: dict[str, Any]) -> None:
@@ -104,7 +113,8 @@ def test_the_sentence_says_what_so_few_inputs_leave_possible_in_the_field() -> N
     flags = ("compression", "compression_tied", "deviates", "deviates_tied", "kernel", "failed")
     calm: dict[str, Any] = dict.fromkeys(flags, never)
     said = release_sentence(constructed_document(replace(facts, **calm)))
-    assert "on 0.00 % of 60 images as they are, with a 95 % interval of 0.00–0.00 %" in said
+    assert "on 0.00 % of 60 images as they are, which is exact, since the device was asked" in said
+    assert "points, exact of these images alone." in said
     assert "the rate there lies within 0.00–6.02 %" in said
 
 
@@ -155,12 +165,28 @@ def test_why_it_ended_is_said(
 
 
 def test_the_method_says_what_was_asked_of_whom(document: dict[str, Any]) -> None:
+    document["asked"] = 300
     said = " ".join(method_sentences(document))
     assert "answered all 420 items on the host: 500 images" in said
-    assert "The device was asked about 420 of them" in said
+    assert "The device was asked about 300 of them" in said
     assert "95 % confidence" in said
     assert (
         f"drawn at random from the field, the rate there lies within {bounds(document['field'])}"
         in said
     )
     assert "hang on a tie" in said
+
+
+def test_the_method_promises_no_intervals_where_all_was_asked(document: dict[str, Any]) -> None:
+    said = " ".join(method_sentences(document))
+    assert "rates, drops and differences are exact and have no interval" in said
+    assert "95 % confidence" not in said
+    assert "pools" not in said
+
+
+def test_more_accuracy_is_a_gain(document: dict[str, Any]) -> None:
+    drop = document["overall"]["accuracy"]["drop"]
+    drop |= {"estimate": -0.001, "low": -0.0066, "high": 0.0}
+    assert release_sentence(document).endswith(": a gain of 0.10 points (0.00–0.66).")
+    drop |= {"estimate": -0.00001}
+    assert ": a drop of 0.00 points (-0.66 to 0.00)." in release_sentence(document)

@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import Any
 
 from edgeflare.report.entry_names import class_name
-from edgeflare.survey.rates.rate_words import interval, percent, points
+from edgeflare.survey.rates.rate_words import exact, interval, percent, points
 from edgeflare.survey.shown.survey_words import rate_key
 
 ARMS = ("original", "twin", "device")
@@ -92,6 +92,8 @@ def group_tables(document: Mapping[str, Any], most: int | None = None) -> list[F
         if len(pairs) < len(groups["pairs"])
         else ""
     )
+    if all(exact(pair["deviation"]) for pair in pairs):
+        of += ", exact of these inputs alone"
     rates = {
         "deviation, points": [points(pair["deviation"]) for pair in pairs],
         "accuracy drop, points": [points(pair["accuracy_drop"]) for pair in pairs],
@@ -139,9 +141,7 @@ def _told(title: str, names: Sequence[str], columns: Mapping[str, Sequence[str]]
 def _gap(document: Mapping[str, Any], gap: Mapping[str, Any] | None) -> str:
     if gap is None:
         return "–"
-    exact = gap["low"] == gap["high"]
-    value = percent(gap["estimate"]) if exact else interval(gap)
-    return f"{value} of {class_name(document['classes'], gap['label'])}"
+    return f"{interval(gap)} of {class_name(document['classes'], gap['label'])}"
 
 
 def _accuracies(slices: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
@@ -165,14 +165,18 @@ def _distances(
         f"{noun} to the twin": [
             "–" if one is None or one["twin"] is None else f"{one['twin']:.4g}" for one in given
         ],
-        f"{noun} to the device": [_mean(one and one["device"]) for one in given],
+        f"{noun} to the device": [_mean(one) for one in slices],
     }
 
 
-def _mean(one: Mapping[str, Any] | None) -> str:
-    if one is None:
+def _mean(one: Mapping[str, Any]) -> str:
+    """Return a slice's distance to the device, with its interval where not all were asked."""
+    found = one["distance"] and one["distance"]["device"]
+    if found is None:
         return "–"
-    return f"{one['estimate']:.4g} ({one['low']:.4g} to {one['high']:.4g})"
+    if one["asked"] == one["items"]:
+        return f"{found['estimate']:.4g}"
+    return f"{found['estimate']:.4g} ({found['low']:.4g} to {found['high']:.4g})"
 
 
 def _share(one: Mapping[str, Any] | None) -> str:

@@ -7,7 +7,14 @@ from pathlib import PurePath
 from typing import Any
 
 from edgeflare.report.input_words import input_words
-from edgeflare.survey.rates.rate_words import bounds, counted, interval, percent
+from edgeflare.survey.rates.rate_words import (
+    bounds,
+    counted,
+    estimated,
+    exact,
+    interval,
+    percent,
+)
 
 UNEVEN = 0.01
 """Probability of conditions that differ as much by chance, below which pooling is in doubt."""
@@ -68,19 +75,35 @@ def release_sentence(document: Mapping[str, Any]) -> str:
     )
     said = (
         f"On {_devices(document)}, {name} decides differently {against} on"
-        f" {percent(found['estimate'])} of {_surveyed(document)}, with a"
-        f" {_confidence(document)} interval of {bounds(found)} %"
+        f" {estimated(found)} of {_surveyed(document)}, {_certainty(document, found)}"
         f" ({_queries(document)}). {field_sentence(document)}"
     )
     accuracy = overall["accuracy"]
     if accuracy is None or accuracy["drop"] is None:
         return said
-    drop = accuracy["drop"]
+    right, before = accuracy["device"]["estimate"], accuracy["original"]["share"]
     return (
-        f"{said} Its accuracy on those surveyed is {percent(accuracy['device']['estimate'])}, the"
-        f" original's {percent(accuracy['original']['share'])}: a drop of"
-        f" {100 * drop['estimate']:.2f} points ({bounds(drop)})."
+        f"{said} Its accuracy on those surveyed is {percent(right)}, the original's"
+        f" {percent(before)}: {_drop(document, accuracy['drop'])}."
     )
+
+
+def _certainty(document: Mapping[str, Any], found: Mapping[str, Any]) -> str:
+    """Return between what limits a rate lies, or that it is exact."""
+    if exact(found):
+        return "which is exact, since the device was asked about all of them"
+    return f"with a {_confidence(document)} interval of {bounds(found)} %"
+
+
+def _drop(document: Mapping[str, Any], drop: Mapping[str, Any]) -> str:
+    """Return by how much accuracy falls or rises: `a drop of 2.00 points (1.00–3.00)`."""
+    word, limits = "drop", {key: drop[key] for key in ("low", "high")}
+    if round(100 * drop["estimate"], 2) < 0.0:
+        word, limits = "gain", {"low": 0.0 - drop["high"], "high": 0.0 - drop["low"]}
+    said = f"a {word} of {abs(100 * drop['estimate']):.2f} points"
+    if exact(drop):
+        return f"{said}, exact of these {input_words(document['pair']).many} alone"
+    return f"{said} ({bounds(limits)})"
 
 
 def _devices(document: Mapping[str, Any]) -> str:
@@ -132,18 +155,20 @@ def method_sentences(document: Mapping[str, Any]) -> Iterator[str]:
         " more where the twin is near a tie; each rate is what the host foretells, corrected by"
         " what the device said."
     )
-    yield (
-        f"Intervals hold with {_confidence(document)} confidence, in a table all of them together."
-        f" They are of these {many} under these conditions, and of no others; over all,"
-        f" {overall['items']:,} items count."
-    )
-    yield (
-        "The rate of a condition, a severity, a cell or a class pools what the device said about"
-        " all items of which the host foretells the same at like margins; that of a group does"
-        " not. "
-        + _pooling(document)
-        + " survey.csv has beside each what its own answers say alone."
-    )
+    if document["asked"] == document["items"]:
+        yield (
+            "All items were asked, so that rates, drops and differences are exact and have no"
+            f" interval. They are of these {many} under these conditions, and of no others; over"
+            f" all, {overall['items']:,} items count."
+        )
+    else:
+        yield (
+            f"Intervals hold with {_confidence(document)} confidence, in a table all of them"
+            f" together. They are of these {many} under these conditions, and of no others; over"
+            f" all, {overall['items']:,} items count. A figure without one is exact: all that it"
+            " is about were asked."
+        )
+        yield from _pooled(document)
     yield (
         f"{field_sentence(document)} For that {many} count, and not the conditions that each is"
         " under."
@@ -151,6 +176,17 @@ def method_sentences(document: Mapping[str, Any]) -> Iterator[str]:
     yield (
         "Rates are strict: decisions that hang on a tie of raw outputs are counted only where that"
         " is said."
+    )
+
+
+def _pooled(document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield how the rates of slices are estimated."""
+    yield (
+        "The rate of a condition, a severity, a cell or a class pools what the device said about"
+        " all items of which the host foretells the same at like margins; that of a group does"
+        " not. "
+        + _pooling(document)
+        + " survey.csv has beside each what its own answers say alone."
     )
 
 

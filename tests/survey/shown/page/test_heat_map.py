@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from constructed_surveys import CONDITIONS, SEVERITIES, constructed_document, constructed_facts
-from edgeflare.survey.rates.rate_words import bounds, percent
+from constructed_surveys import (
+    CONDITIONS,
+    SEVERITIES,
+    constructed_document,
+    constructed_facts,
+    drawn_sample,
+)
+from edgeflare.survey.rates.rate_words import bounds, estimated, percent
 from edgeflare.survey.shown.page.heat_map import heat_map
 
 
 def test_each_cell_has_its_rate_and_interval_in_its_place() -> None:
-    document = constructed_document()
+    facts = constructed_facts()
+    document = constructed_document(facts, drawn_sample(facts, 0.3))
     found = heat_map(document)
     assert found is not None
     assert list(found.severities) == list(SEVERITIES)
@@ -19,12 +26,20 @@ def test_each_cell_has_its_rate_and_interval_in_its_place() -> None:
         for severity, cell in zip(found.severities, row, strict=True):
             rate = slices[name, severity]["deviation"]
             assert cell is not None
-            assert (cell.rate, cell.interval) == (percent(rate["estimate"]), bounds(rate))
+            assert (cell.rate, cell.interval) == (estimated(rate), bounds(rate))
             assert f"{name} {severity}: " in cell.title
             assert f"{rate['seen']:,} of these deviate" in cell.title
             shades.append(cell.shade)
     assert max(shades) == 100.0
     assert min(shades) >= 0.0
+
+
+def test_where_all_was_asked_a_cell_is_exact() -> None:
+    found = heat_map(document := constructed_document())
+    assert found is not None
+    exact = document["unchanged"]["deviation"]["estimate"]
+    assert (found.unchanged.rate, found.unchanged.interval) == (percent(exact), "exact")
+    assert f"{percent(exact)}, exact; 60 of 60 asked" in found.unchanged.title
 
 
 def test_a_cell_that_was_not_surveyed_is_empty() -> None:

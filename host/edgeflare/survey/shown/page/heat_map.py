@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from edgeflare.survey.rates.rate_words import bounds, interval, percent
+from edgeflare.survey.rates.rate_words import bounds, estimated, exact, interval
 from edgeflare.survey.shown.survey_words import rate_key
 
 
@@ -16,7 +16,7 @@ class HeatCell:
 
     Attributes:
         rate: as a percentage.
-        interval: of it, in percent.
+        interval: of it, in percent; "exact" where there is none.
         title: the same in a sentence, with how many were asked.
         shade: from 0 to 100, that of the highest rate.
 
@@ -67,11 +67,12 @@ def heat_map(document: Mapping[str, Any]) -> HeatMap | None:
 
 
 def _cell(one: Mapping[str, Any], rate: Mapping[str, Any], highest: float) -> HeatCell:
+    limits = "exact" if exact(rate) else f"interval {bounds(rate)} %"
     said = (
-        f"{one['name']}: {percent(rate['estimate'])}, interval {bounds(rate)} %;"
+        f"{one['name']}: {estimated(rate)}, {limits};"
         f" {rate['asked']:,} of {rate['items']:,} asked, {rate['seen']:,} of these deviate"
     )
     if (alone := rate["alone"]) is not None:
         said += f"; by their answers alone {interval(alone)}"
-    shade = 100.0 * rate["estimate"] / highest
-    return HeatCell(percent(rate["estimate"]), bounds(rate), said, shade)
+    shade = 100.0 * (rate["estimate"] / highest)
+    return HeatCell(estimated(rate), "exact" if exact(rate) else bounds(rate), said, shade)
