@@ -12,6 +12,7 @@ import numpy as np
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
 from edgeflare.campaign.run_description import describe_run
 from edgeflare.conditions.condition_choice import ChosenCondition
+from edgeflare.conditions.condition_registry import own_conditions
 from edgeflare.core.arm import Arm
 from edgeflare.core.seeds import Seeds, is_labelled
 from edgeflare.devices.profile import Profile
@@ -181,4 +182,9 @@ def _gated_inputs(opened: OpenedPair, plan: SurveyPlan) -> GatedInputs:
         groups=groups,
         group_names=names,
         answers="" if choices else opened.pair.interface.task,
+        conditions=frozenset(
+            name
+            for one in own_conditions(opened.pair.interface.domain_name)
+            for name in (one.name, *one.sets)
+        ),
     )

@@ -19,6 +19,8 @@ SETS = {"weather": frozenset({"fog", "snow"})}
     [
         ("rate<0.01", Gate("rate<0.01", "rate", 0.01)),
         ("rate < 1%", Gate("rate < 1%", "rate", 0.01)),
+        ("rate < 1 %", Gate("rate < 1 %", "rate", 0.01)),
+        ("rate<2 % under fog", Gate("rate<2 % under fog", "rate", 0.02, "fog")),
         (
             "accuracy-drop<0.005 under noise",
             Gate("accuracy-drop<0.005 under noise", "accuracy-drop", 0.005, "noise"),
@@ -41,7 +43,17 @@ def test_a_gate_is_read(text: str, gate: Gate) -> None:
     ("text", "said"),
     [
         ("rate", "expected a measure, < and a number"),
-        ("rate>0.1", "expected a measure, < and a number"),
+        ("rate>0.1", "the sign is <; expected a measure, < and a number"),
+        ("rate<=0.1", "the sign is <; "),
+        ("rate=1%", "the sign is <; "),
+        ("rate≤0.1", "the sign is <; "),
+        ("rate<0,01", "a limit has a point and no comma"),
+        ("rate<1,5 %", "a limit has a point and no comma"),
+        ("rate<0.1 at severity 3 under fog", "in this order: under CONDITION, at severity N, for"),
+        ("rate<0.1 at 3", "a severity is named as in 'at severity 3'"),
+        ("rate<0.1 for old", "a group is named as in 'for group NAME'"),
+        ("Rate<0.1", "in small letters"),
+        ("rate<fast", "'rate<fast': expected a measure, < and a number"),
         ("rat<0.1", "did you mean rate?"),
         ("rate<0", "above 0 and below 1"),
         ("rate<1.5", "above 0 and below 1"),
@@ -60,6 +72,8 @@ def test_what_is_no_gate_is_refused_in_a_line(text: str, said: str) -> None:
     [
         ("accuracy-drop<0.1", "no input has a label"),
         ("rate<0.1 under foggy", "did you mean fog?"),
+        ("rate<0.1 under foggy", "there are fog, snow, unchanged, weather; --conditions says"),
+        ("rate<0.1 under frost", "'frost' is not surveyed: add frost to --conditions$"),
         ("rate<0.1 for group a", "--groups"),
         ("rate<0.1 under snow at severity 3", "severity 3 is not surveyed"),
     ],
@@ -107,6 +121,7 @@ def _inputs(**given: Any) -> GatedInputs:
         "labelled": np.zeros(2, dtype=bool),
         "groups": np.full(2, -1),
         "group_names": (),
+        "conditions": frozenset({"fog", "frost", "weather"}),
     }
     return GatedInputs(**{**plain, **given})
 

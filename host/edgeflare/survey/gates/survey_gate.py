@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +16,7 @@ from edgeflare.survey.items.measures import ACCURACY_DROP, RATES
 from edgeflare.survey.items.survey_facts import UNCHANGED, Cell, Flags, Numbers, SurveyFacts
 
 _GATE = re.compile(
-    r"(?P<measure>[a-z-]+)\s*<\s*(?P<limit>[0-9.eE-]+%?)"
+    r"(?P<measure>[a-z-]+)\s*<\s*(?P<limit>[0-9.eE-]+(?:\s*%)?)"
     r"(?:\s+under\s+(?P<condition>[\w.-]+))?(?:\s+at\s+severity\s+(?P<severity>\d+))?"
     r"(?:\s+for\s+group\s+(?P<group>.+))?"
 )
@@ -25,6 +25,18 @@ _EXPECTED = (
     " 'accuracy-drop<0.005 under noise', 'rate<0.02 under fog at severity 3' or"
     " 'rate<0.01 for group NAME'"
 )
+_MISTAKES = (
+    (r"[^<]*(<\s*=|=\s*<|[>=≤≥])", "a measure has to be below its limit, and the sign is <"),
+    (r"[^<]*<\s*[0-9]*,[0-9]", "a limit has a point and no comma, as in 0.01"),
+    (
+        r".*\b(at\s+severity|for\s+group)\b.*\s(under|at\s+severity)\s",
+        "its parts come in this order: under CONDITION, at severity N, for group NAME",
+    ),
+    (r".*\bat\s+(?!severity\b)", "a severity is named as in 'at severity 3'"),
+    (r".*\bfor\s+(?!group\b)", "a group is named as in 'for group NAME'"),
+    (r"\s*[A-Z-]*[A-Z]", "measures are written in small letters"),
+)
+"""What a text that is no gate most likely has wrong: how it begins, and what is said of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +94,8 @@ def parse_gate(text: str) -> Gate:
     """
     found = _GATE.fullmatch(text.strip())
     if found is None:
-        raise UserError(f"--gate {text!r}: {_EXPECTED}")
+        wrong = (f"{said}; " for begins, said in _MISTAKES if re.match(begins, text))
+        raise UserError(f"--gate {text!r}: {next(wrong, '')}{_EXPECTED}")
     measures = (*RATES, ACCURACY_DROP)
     measure = found["measure"]
     if measure not in measures:
@@ -117,6 +130,7 @@ class GatedInputs:
         group_names: empty without groups.
         answers: what the task's answers are where they are no classes, such as "detection"; empty
             where they are.
+        conditions: names of conditions and sets that can be surveyed, whether they are or not.
 
     """
 
@@ -125,6 +139,7 @@ class GatedInputs:
     groups: Numbers
     group_names: tuple[str, ...]
     answers: str = ""
+    conditions: frozenset[str] = frozenset()
 
 
 def require_decidable(
@@ -146,7 +161,7 @@ def require_decidable(
 
     """
     said = f"--gate {gate.text!r}"
-    _require_cells(gate, cells, sets)
+    _require_cells(gate, cells, sets, inputs.conditions)
     among = np.ones(len(inputs.labelled), dtype=bool)
     if gate.group is not None:
         if not inputs.group_names:
@@ -175,7 +190,12 @@ def require_decidable(
         )
 
 
-def _require_cells(gate: Gate, cells: Sequence[Cell], sets: Mapping[str, frozenset[str]]) -> None:
+def _require_cells(
+    gate: Gate,
+    cells: Sequence[Cell],
+    sets: Mapping[str, frozenset[str]],
+    conditions: Collection[str],
+) -> None:
     """Refuse a gate about a condition or a severity that is not surveyed.
 
     Raises:
@@ -187,9 +207,14 @@ def _require_cells(gate: Gate, cells: Sequence[Cell], sets: Mapping[str, frozens
     said = f"--gate {gate.text!r}"
     names = sorted({cell.condition for cell in cells} | set(sets))
     if gate.condition is not None and gate.condition not in names:
+        if gate.condition in conditions:
+            raise UserError(
+                f"{said}: {gate.condition!r} is not surveyed: add {gate.condition} to --conditions"
+            )
         like = suggestion(gate.condition, names, "did you mean {}? ")
         raise UserError(
-            f"{said}: {gate.condition!r} is not surveyed: {like}there are {', '.join(names)}"
+            f"{said}: {gate.condition!r} is not surveyed: {like}there are {', '.join(names)};"
+            " --conditions says what is surveyed"
         )
     under = "" if gate.condition is None else f" {gate.condition} at"
     raise UserError(
