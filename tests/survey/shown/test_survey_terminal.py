@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from typing import Any
 
+import pytest
 from rich.console import Console
 
 from constructed_surveys import (
@@ -134,6 +135,33 @@ def test_names_and_intervals_are_whole_in_a_narrow_terminal() -> None:
         assert f"({bounds(one['deviation'])})" in lines[row + 1]
         assert points(one["accuracy"]["drop"]).partition(" ")[2] in lines[row + 1]
     assert all(len(line) <= 80 for line in lines)
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_a_column_is_left_out_before_a_word_is_broken(width: int) -> None:
+    facts = constructed_facts()
+    document = constructed_document(facts, drawn_sample(facts, 0.3))
+    document["classes"] = ["automobile", "an elastic transform", "Ankle boot", "T-shirt/top"]
+    document["overall"]["failed"]["seen"] = 1
+    lines = [line.strip() for line in printed(document, width).splitlines()]
+    start = next(at for at, line in enumerate(lines) if line.startswith("Classes"))
+    table = lines[start : lines.index("For the release notes:")]
+    for name in document["classes"]:
+        (row,) = (line for line in table if line.startswith(name))
+        assert row.removeprefix(name).split()[1] == "%"
+    assert "asked" not in " ".join(table).split()
+    assert max(map(len, lines)) <= width
+    wide = printed(document, 200)
+    assert wide.count("by kernels") == wide.count("  asked") == wide.count("  failed")
+
+
+def test_gates_are_the_last_thing_that_is_said() -> None:
+    said = [line.rstrip() for line in printed(constructed_document()).splitlines()]
+    *_, one, other, where = said
+    assert one == "✖ gate rate<0.01 is not held: the rate is above 1 %"
+    assert other == "✔ gate rate<0.9 under fog is held: the rate is below 90 %"
+    assert where.startswith("Everything is in")
+    assert (said.count(one), said.count(other)) == (2, 2)
 
 
 def test_intervals_are_whole_below_long_headers() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console, Group, JustifyMethod, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -39,9 +39,15 @@ LONGEST_NAME = 24
 _BETWEEN = 3
 """Characters that each column takes beside its cells."""
 
+_FEWEST = 2
+"""Columns that are left in a table, however narrow the terminal: names and one figure."""
+
+_MISSED_LEAST = ("asked", "by kernels", "only before", "only now", "asked in both", "p", "failed")
+"""Columns that are left out first where there is no room."""
+
 
 def print_survey(console: Console, document: Mapping[str, Any], where: str) -> None:
-    """Print a survey.
+    """Print a survey; the gates are said again at its end, below the tables.
 
     Args:
         console: where to.
@@ -54,7 +60,8 @@ def print_survey(console: Console, document: Mapping[str, Any], where: str) -> N
     parts.append(Text(printable(field_sentence(document))))
     if ending(document):
         parts.append(Text(printable(f"Ended: {ending(document)}."), style="dim"))
-    parts += [Text(printable(one)) for one in gate_lines(document)]
+    gates = [Text(printable(one)) for one in gate_lines(document)]
+    parts += gates
     parts += [Text(f"warning: {printable(one)}", style="yellow") for one in document["warnings"]]
     tables = (one for one in short_tables(document, WIDE) if one.rows)
     parts += [_table(one, console.width) for one in tables]
@@ -63,6 +70,7 @@ def print_survey(console: Console, document: Mapping[str, Any], where: str) -> N
     parts += [
         Text("For the release notes:", style="dim"),
         Text(printable(release_sentence(document))),
+        *gates,
         Text(f"Everything is in {where}; see it: edgeflare report {where} --html", style="dim"),
     ]
     console.print(Group(*parts))
@@ -134,25 +142,45 @@ def _rest(
 
 
 def _table(one: FigureTable, width: int) -> Table:
-    """Return a table; where it is too wide, each interval stands below its estimate."""
-    names: Sequence[str] = one.header
-    rows = [[printable(cell) for cell in row] for row in one.rows]
-    if sum(_widths(one, rows)) + _BETWEEN * len(one.header) > width:
-        rows = [[name, *(cell.replace(" (", "\n(") for cell in cells)] for name, *cells in rows]
-        names = [name.replace(" ", "\n") for name in names]
-    named = max(len(row[0]) for row in rows)
-    title = Text(printable(one.title), style="bold")
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
-    for at, name in enumerate(names):
-        justify: JustifyMethod = "left" if at == 0 else "right"
-        whole = at == 0 and named <= LONGEST_NAME
-        header = Text("\n".join(map(printable, name.split("\n"))))
-        table.add_column(header, justify=justify, overflow="fold", no_wrap=whole)
-    for row in rows:
+    """Return a table; where it is too wide, each interval stands below its estimate.
+
+    A column for which there is no room then is left out, before a word is broken.
+    """
+    columns = [
+        [printable(cell) for cell in column] for column in zip(one.header, *one.rows, strict=True)
+    ]
+    if _width(columns) > width:
+        columns = [columns[0], *(_stacked(column) for column in columns[1:])]
+    while _width(columns) > width and len(columns) > _FEWEST:
+        del columns[_least(columns)]
+    (_, *names), *figures = columns
+    table = Table(title=Text(printable(one.title), style="bold"), title_justify="left")
+    table.box = SIMPLE_HEAD
+    whole = max(map(len, names)) <= LONGEST_NAME
+    table.add_column("", overflow="fold", no_wrap=whole)
+    for header, *_ in figures:
+        table.add_column(Text(header), justify="right", overflow="fold")
+    for row in zip(names, *(cells for _, *cells in figures), strict=True):
         table.add_row(*map(Text, row))
     return table
 
 
-def _widths(one: FigureTable, rows: Sequence[Sequence[str]]) -> list[int]:
-    """Return how wide each column is with each cell on one line."""
-    return [max(map(len, column)) for column in zip(one.header, *rows, strict=True)]
+def _stacked(column: Sequence[str]) -> list[str]:
+    """Return a column of figures whose header is a word a line, and its intervals a line below."""
+    header, *cells = column
+    return [header.replace(" ", "\n"), *(cell.replace(" (", "\n(") for cell in cells)]
+
+
+def _width(columns: Sequence[Sequence[str]]) -> int:
+    """Return how wide a table is in which no word is broken."""
+    return sum(
+        max(len(line) for cell in column for line in cell.split("\n")) + _BETWEEN
+        for column in columns
+    )
+
+
+def _least(columns: Sequence[Sequence[str]]) -> int:
+    """Return the place of the column that is missed least; the last one where none is known."""
+    headers = [" ".join(column[0].split()) for column in columns]
+    known = (headers.index(name) for name in _MISSED_LEAST if name in headers)
+    return next(known, len(columns) - 1)
