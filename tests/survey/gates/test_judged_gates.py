@@ -77,6 +77,15 @@ def test_an_outcome_says_its_figures(calm: SurveyFacts) -> None:
     assert "of which the device was asked about" in said["words"]
 
 
+def test_a_gate_about_a_slice_says_that_it_does_not_pool() -> None:
+    gate = parse_gate("rate<0.01 under fog")
+    outcome = GateOutcome(gate, "undecided", 0.0, 0.0, 0.3, 0.4, 300, 21)
+    said = described_outcome(outcome, {}, {})["words"]
+    assert said.endswith("of which the device was asked about 21, by their answers alone")
+    whole = described_outcome(replace(outcome, items=21), {}, {})["words"]
+    assert whole.endswith("asked about 21")
+
+
 def test_small_figures_of_an_outcome_keep_their_digits() -> None:
     gate = parse_gate("rate<0.0001")
     outcome = GateOutcome(gate, "held", 2e-5, 1e-6, 0.00004, 0.00005, 90_000, 3_000)

@@ -45,6 +45,25 @@ def test_a_slice_has_its_rates_in_its_row() -> None:
     }
 
 
+def test_a_table_says_with_what_confidence_its_intervals_hold() -> None:
+    facts = constructed_facts()
+    document = constructed_document(facts, drawn_sample(facts, 0.3))
+    slices = document["by_condition"]["slices"]
+    together = slice_table(document, "", slices, each=document["by_condition"]["confidence"])
+    assert together.note == "Confidence of intervals: 95 % for all together, 97.47 % for each"
+    assert slice_table(document, "", slices[:1]).note == "Confidence of intervals: 95 %"
+    assert [one.note for one in group_tables(document)] == 2 * ["Confidence of intervals: 95 %"]
+
+
+def test_a_table_of_exact_rates_has_no_confidence() -> None:
+    document = constructed_document()
+    slices = document["by_condition"]["slices"]
+    assert slice_table(document, "", slices, each=document["by_condition"]["confidence"]).note == ""
+    tables = group_tables(document)
+    assert [one.note for one in tables] == ["", ""]
+    assert all(one.title.endswith(", exact of these inputs alone") for one in tables)
+
+
 def test_columns_that_say_nothing_are_left_out() -> None:
     document = constructed_document(with_distances(without_original(constructed_facts())))
     one = document["overall"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +16,10 @@ from constructed_surveys import (
     drawn_sample,
     gate_entry,
 )
+from edgeflare.run.run_directory import RunDirectory
 from edgeflare.survey.rates.rate_words import bounds, points
+from edgeflare.survey.shown.page.survey_page import render_survey
+from edgeflare.survey.shown.survey_summary import survey_summary
 from edgeflare.survey.shown.survey_tables import worst_first
 from edgeflare.survey.shown.survey_terminal import (
     WORST,
@@ -50,6 +54,16 @@ def test_all_of_it_is_said() -> None:
         assert name in said
     assert release_sentence(document) in " ".join(said.split())
     assert "edgeflare report runs/survey --html" in said
+
+
+def test_each_report_says_how_intervals_hold_together(tmp_path: Path) -> None:
+    facts = constructed_facts()
+    document = constructed_document(facts, drawn_sample(facts, 0.3))
+    severities = "Confidence of intervals: 95 % for all together, 98.3 % for each"
+    page = render_survey(document, RunDirectory(tmp_path), None)
+    for said in (printed(document), survey_summary(document), page):
+        assert severities in said
+    assert "Confidence of intervals: 95 % for all together, 99.27 % for each." in page, "the map"
 
 
 def test_of_many_conditions_the_worst_are_listed() -> None:

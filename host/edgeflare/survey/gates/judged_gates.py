@@ -125,7 +125,7 @@ def described_outcome(
         "state": outcome.state,
         "words": (
             f"{_figure(gate, figures)} of {counted(outcome.items, 'item', 'items')}, of which the"
-            f" device was asked about {outcome.asked:,}{_field(outcome)}"
+            f" device was asked about {outcome.asked:,}{_alone(outcome)}{_field(outcome)}"
         ),
         **figures,
     }
@@ -134,6 +134,13 @@ def described_outcome(
 def _figure(gate: Gate, figures: Mapping[str, float]) -> str:
     """Return what a gate's measure came to: a drop in points, a rate in percent."""
     return f"{points(figures)} points" if gate.measure == ACCURACY_DROP else interval(figures)
+
+
+def _alone(outcome: GateOutcome) -> str:
+    """Return why a gate about a slice has another interval than the tables, which pool."""
+    gate = outcome.gate
+    pooled = gate.group is None and (gate.condition, gate.severity) != (None, None)
+    return ", by their answers alone" if pooled and outcome.asked < outcome.items else ""
 
 
 def _field(outcome: GateOutcome) -> str:

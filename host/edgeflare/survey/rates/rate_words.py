@@ -56,6 +56,19 @@ def points(one: Mapping[str, Any] | None) -> str:
     return f"{100 * one['estimate']:+.2f} ({low} to {high})"
 
 
+def together(confidence: float, each: float) -> str:
+    """Return with what confidence intervals hold: `95 % for all together, 99.5 % for each`.
+
+    Args:
+        confidence: that of all of them.
+        each: that of one; the same where there is but one.
+
+    """
+    if round(100 * each, 6) == round(100 * confidence, 6):
+        return f"{100 * confidence:g} %"
+    return f"{100 * confidence:g} % for all together, {100 * each:.4g} % for each"
+
+
 def counted(count: int, one: str, many: str) -> str:
     """Return how many there are of something: `1 item`, `1,200 items`."""
     return f"{count:,} {one if count == 1 else many}"

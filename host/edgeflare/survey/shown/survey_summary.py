@@ -55,4 +55,5 @@ def _parts(document: Mapping[str, Any]) -> Iterator[str]:
 def _table(one: FigureTable) -> str:
     header = [for_markdown(cell) for cell in one.header]
     rows = [[for_markdown(cell) for cell in row] for row in one.rows]
-    return f"### {for_markdown(one.title)}\n\n{markdown_table(header, rows)}"
+    note = f"{for_markdown(one.note)}\n\n" if one.note else ""
+    return f"### {for_markdown(one.title)}\n\n{note}{markdown_table(header, rows)}"

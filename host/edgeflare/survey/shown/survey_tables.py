@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import Any
 
 from edgeflare.report.entry_names import class_name
-from edgeflare.survey.rates.rate_words import exact, interval, percent, points
+from edgeflare.survey.rates.rate_words import exact, interval, percent, points, together
 from edgeflare.survey.shown.survey_words import rate_key
 
 ARMS = ("original", "twin", "device")
@@ -22,12 +22,14 @@ class FigureTable:
         title: what it is of.
         header: of its columns.
         rows: their cells; the first of each names the row.
+        note: with what confidence its intervals hold; empty where it has none.
 
     """
 
     title: str
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
+    note: str = ""
 
 
 def worst_first(
@@ -48,6 +50,8 @@ def slice_table(
     title: str,
     slices: Sequence[Mapping[str, Any]],
     left_out: Collection[str] = (),
+    *,
+    each: float | None = None,
 ) -> FigureTable:
     """Return a table of slices; a column that says nothing of any of them is left out.
 
@@ -56,6 +60,8 @@ def slice_table(
         title: of the table.
         slices: its rows.
         left_out: names of columns for which there is no room.
+        each: confidence of an interval in a table whose intervals hold together; None where each
+            has that of the survey.
 
     """
     columns = {
@@ -72,7 +78,9 @@ def slice_table(
     if not any(one["failed"]["seen"] for one in slices):
         del columns["failed"]
     kept = {name: cells for name, cells in columns.items() if name not in left_out}
-    return _told(title, [one["name"] for one in slices], kept)
+    certain = all(exact(one[rate_key(document)]) for one in slices)
+    note = "" if certain else _note(document, each)
+    return _told(title, [one["name"] for one in slices], kept, note)
 
 
 def group_tables(document: Mapping[str, Any], most: int | None = None) -> list[FigureTable]:
@@ -92,8 +100,9 @@ def group_tables(document: Mapping[str, Any], most: int | None = None) -> list[F
         if len(pairs) < len(groups["pairs"])
         else ""
     )
+    each, any_class = _note(document, groups["confidence"]), _note(document, None)
     if all(exact(pair["deviation"]) for pair in pairs):
-        of += ", exact of these inputs alone"
+        of, each, any_class = f"{of}, exact of these inputs alone", "", ""
     rates = {
         "deviation, points": [points(pair["deviation"]) for pair in pairs],
         "accuracy drop, points": [points(pair["accuracy_drop"]) for pair in pairs],
@@ -105,8 +114,8 @@ def group_tables(document: Mapping[str, Any], most: int | None = None) -> list[F
     }
     names = [f"{pair['one']} − {pair['other']}" for pair in pairs]
     return [
-        _told(f"Differences between groups{of}", names, rates),
-        _told(f"Differences in what is decided{of}", names, decisions),
+        _told(f"Differences between groups{of}", names, rates, each),
+        _told(f"Differences in what is decided{of}", names, decisions, any_class),
     ]
 
 
@@ -131,11 +140,18 @@ def baseline_table(document: Mapping[str, Any]) -> list[FigureTable]:
     return [FigureTable(f"Against {PurePath(baseline['run']).name}", header, rows)]
 
 
-def _told(title: str, names: Sequence[str], columns: Mapping[str, Sequence[str]]) -> FigureTable:
+def _note(document: Mapping[str, Any], each: float | None) -> str:
+    confidence = document["confidence"]
+    return f"Confidence of intervals: {together(confidence, confidence if each is None else each)}"
+
+
+def _told(
+    title: str, names: Sequence[str], columns: Mapping[str, Sequence[str]], note: str
+) -> FigureTable:
     """Return a table of the columns that say something of a row; without rows if none does."""
     told = {name: cells for name, cells in columns.items() if set(cells) != {"–"}}
     rows = [list(row) for row in zip(names, *told.values(), strict=True)] if told else []
-    return FigureTable(title, ("", *told), rows)
+    return FigureTable(title, ("", *told), rows, note)
 
 
 def _gap(document: Mapping[str, Any], gap: Mapping[str, Any] | None) -> str:

@@ -92,22 +92,24 @@ def short_tables(document: Mapping[str, Any], left_out: Collection[str] = ()) ->
 
     """
 
-    def table(title: str, slices: Sequence[Mapping[str, Any]]) -> FigureTable:
-        return slice_table(document, title, slices, left_out)
+    def table(title: str, slices: Sequence[Mapping[str, Any]], name: str = "") -> FigureTable:
+        each = document[name]["confidence"] if name else None
+        return slice_table(document, title, slices, left_out, each=each)
 
     conditions = worst_first(document, document["by_condition"]["slices"])
     listed = _listed(conditions, gated_conditions(document))
     classes = worst_first(document, document["by_class"]["slices"])
     worst = _listed(classes, frozenset(), WORST_CLASSES)
+    of_classes = f"Classes{_rest(classes, worst, WORST_CLASSES)}"
     return [
         table("Inputs", _whole(document)),
-        table(f"Conditions{_rest(conditions, listed, WORST)}", listed),
-        table("Severities", document["by_severity"]["slices"]),
-        table("Devices", document["by_device"]["slices"]),
-        table("Groups", document["by_group"]["slices"]),
+        table(f"Conditions{_rest(conditions, listed, WORST)}", listed, "by_condition"),
+        table("Severities", document["by_severity"]["slices"], "by_severity"),
+        table("Devices", document["by_device"]["slices"], "by_device"),
+        table("Groups", document["by_group"]["slices"], "by_group"),
         *group_tables(document, WORST),
         *baseline_table(document),
-        table(f"Classes{_rest(classes, worst, WORST_CLASSES)}", _named(document, worst)),
+        table(of_classes, _named(document, worst), "by_class"),
     ]
 
 
@@ -156,6 +158,9 @@ def _table(one: FigureTable, width: int) -> Table:
     (_, *names), *figures = columns
     table = Table(title=Text(printable(one.title), style="bold"), title_justify="left")
     table.box = SIMPLE_HEAD
+    table.caption_justify = "left"
+    if one.note:
+        table.caption = Text(f"  {one.note}\n", style="dim")
     whole = max(map(len, names)) <= LONGEST_NAME
     table.add_column("", overflow="fold", no_wrap=whole)
     for header, *_ in figures:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from edgeflare.survey.rates.rate_words import bounds, estimated, exact, interval
+from edgeflare.survey.rates.rate_words import bounds, estimated, exact, interval, together
 from edgeflare.survey.shown.survey_words import rate_key
 
 
@@ -36,12 +36,14 @@ class HeatMap:
         severities: its columns.
         unchanged: the inputs as they are.
         rows: by condition, a cell for each severity; None where that was not surveyed.
+        confidence: with which its intervals hold together, and each.
 
     """
 
     severities: Sequence[int]
     unchanged: HeatCell
     rows: Mapping[str, Sequence[HeatCell | None]]
+    confidence: str
 
 
 def heat_map(document: Mapping[str, Any]) -> HeatMap | None:
@@ -63,6 +65,7 @@ def heat_map(document: Mapping[str, Any]) -> HeatMap | None:
         severities,
         _cell(unchanged, unchanged[key], highest),
         {name: [by_place.get((name, severity)) for severity in severities] for name in names},
+        together(document["confidence"], document["by_cell"]["confidence"]),
     )
 
 

@@ -77,19 +77,23 @@ def render_survey(
 
 def _tables(document: Mapping[str, Any]) -> Iterator[tuple[str, Sequence[FigureTable]]]:
     """Yield the tables of each section by its name."""
+
+    def table(title: str, name: str, slices: Sequence[Mapping[str, Any]]) -> FigureTable:
+        return slice_table(document, title, slices, each=document[name]["confidence"])
+
     conditions = document["by_condition"]["slices"]
     whole = [document["overall"], document["unchanged"]] if conditions else [document["unchanged"]]
     yield (
         "rates",
         [
             slice_table(document, "All inputs", whole),
-            slice_table(document, "By condition", worst_first(document, conditions)),
-            slice_table(document, "By severity", document["by_severity"]["slices"]),
-            slice_table(document, "By device", document["by_device"]["slices"]),
+            table("By condition", "by_condition", worst_first(document, conditions)),
+            table("By severity", "by_severity", document["by_severity"]["slices"]),
+            table("By device", "by_device", document["by_device"]["slices"]),
         ],
     )
-    yield "classes", [slice_table(document, "By class", _classes(document))]
-    groups = slice_table(document, "By group", document["by_group"]["slices"])
+    yield "classes", [table("By class", "by_class", _classes(document))]
+    groups = table("By group", "by_group", document["by_group"]["slices"])
     yield "groups", [groups, *group_tables(document)]
     yield "baseline", baseline_table(document)
 
