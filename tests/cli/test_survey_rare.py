@@ -71,7 +71,12 @@ def test_the_survey_beside_it_is_as_without_it(
     assert plain["rare"] is None
     assert plain["plan"].pop("rare_queries") is None
     assert with_it["plan"].pop("rare_queries") == 300
-    assert plain == {**with_it, "rare": None}
+    assert "Looked for as rare events" in with_it.pop("sentence")
+    assert "rare events" not in plain.pop("sentence")
+    few, *others = [one for one in with_it["warnings"] if one not in plain["warnings"]]
+    assert few.startswith("--rare-queries 300: so few tell little of rare events")
+    assert plain == {**with_it, "rare": None, "warnings": plain["warnings"]}
+    assert others == []
     assert plain["device_queries"] == 60
 
 
@@ -79,7 +84,7 @@ def test_it_is_kept_and_not_asked_again(surveyed: tuple[Path, str], call: Any) -
     before = json.loads((surveyed[0] / "survey.json").read_bytes())["rare"]
     said = call(*RARE, "--out", surveyed[0], "--resume")
     assert said.code == 0
-    assert "rare events" not in said.err
+    assert "rare events 10/10" not in said.err
     assert json.loads((surveyed[0] / "survey.json").read_bytes())["rare"] == before
 
 
@@ -96,6 +101,8 @@ def test_stopped_within_it_goes_on_to_the_same_result(
     if sent == signal.SIGINT:
         stopped = survey_of(folder)
         assert (stopped["stopped_by"], stopped["rare"]) == ("interrupt", None)
+        said = " ".join(call("report", folder).out.split())
+        assert "Rare events: They were asked for and are not estimated yet" in said
     assert call(*RARE, "--out", folder, "--resume").code == 0
     assert survey_of(folder) == survey_of(surveyed[0])
 

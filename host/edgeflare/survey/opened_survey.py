@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
@@ -42,6 +42,9 @@ SELECTED = (
     "the pair's seeds are surveyed: they may have been selected, such as inputs on which the models"
     " agree, and then rates are not those of the field: give a sample of it with --inputs"
 )
+
+FEW_RARE_QUERIES = 500
+"""Device queries for rare events below which a warning is in place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +105,7 @@ def open_survey(
         with speaking_of_inputs(own_inputs=request.own_inputs):
             seeds = inputs.load(pair.seeds, plan.limit)
         require_enough(pair.seeds, seeds)
-        notes = seeds.notes if request.own_inputs else (*seeds.notes, SELECTED)
-        return replace(seeds, notes=notes)
+        return replace(seeds, notes=(*seeds.notes, *_notes(request)))
 
     opened = open_pair(pair, plan, profiles, stack, seeds_for=load)
     if request.rare_queries is not None:
@@ -120,6 +122,17 @@ def open_survey(
     if request.baseline is not None:
         _require_same_items(survey_plan, items, header, request.baseline)
     return Survey(opened, header, survey_plan, items, gates, request.baseline)
+
+
+def _notes(request: SurveyRequest) -> Iterator[str]:
+    """Yield what is to be known of a survey before its figures are believed."""
+    if not request.own_inputs:
+        yield SELECTED
+    if request.rare_queries is not None and request.rare_queries < FEW_RARE_QUERIES:
+        yield (
+            f"--rare-queries {request.rare_queries}: so few tell little of rare events, and their"
+            f" interval may miss the rate: give {FEW_RARE_QUERIES} or more"
+        )
 
 
 def _gates(pair: Pair, request: SurveyRequest) -> JudgedGates:

@@ -11,9 +11,10 @@ from rich.console import Console
 from constructed_surveys import constructed_document, constructed_facts, without_original
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.survey.shown.page.survey_page import render_survey
-from edgeflare.survey.shown.rare_words import rare_sentences
+from edgeflare.survey.shown.rare_words import rare_release, rare_sentences
 from edgeflare.survey.shown.survey_summary import survey_summary
 from edgeflare.survey.shown.survey_terminal import print_survey
+from edgeflare.survey.shown.survey_words import release_sentence
 from parsed_pages import well_formed
 
 FOUND: dict[str, Any] = {
@@ -41,6 +42,32 @@ def test_where_nothing_was_seen_nothing_is_promised() -> None:
     rate, ceiling, _ = rare_sentences(constructed_document(rare=nothing))
     assert rate.endswith("the device showed none, which does not say that there is none.")
     assert "0.40 %; 100 % of it" in ceiling
+
+
+def test_a_rate_that_is_not_rare_is_said_to_be_none() -> None:
+    often = {**FOUND, "estimate": 0.002, "low": 0.001, "high": 0.004}
+    *_, last = rare_sentences(constructed_document(rare=often))
+    assert last.startswith("Above 0.10 % nothing is rare: the survey's own rate")
+    assert len(rare_sentences(constructed_document(rare=FOUND))) == 3
+
+
+def test_what_was_asked_for_and_is_not_there_yet_is_said() -> None:
+    document = constructed_document()
+    document["plan"]["rare_queries"] = 2000
+    (said,) = rare_sentences(document)
+    assert said.endswith("not estimated yet: the same command with --resume does.")
+    assert "### Rare events\n\nThey were asked for" in survey_summary(document)
+
+
+def test_release_notes_name_them_where_the_survey_saw_nothing() -> None:
+    document = constructed_document(rare=FOUND)
+    assert rare_release(document) not in release_sentence(document)
+    document["overall"]["deviation"] |= {"estimate": 0.0, "low": 0.0, "high": 0.01, "seen": 0}
+    said = "such decisions are those on 0.0021 % (0.0012–0.0037) of images."
+    assert said in release_sentence(document)
+    document["rare"] = {**FOUND, "estimate": 0.0, "low": 0.0, "high": 0.0}
+    assert "none were found, with a ceiling of 0.40 %." in release_sentence(document)
+    assert rare_release({**document, "rare": None}) == ""
 
 
 def test_terminal_summary_and_page_say_it(tmp_path: Path) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from edgeflare.report.input_words import input_words
 from edgeflare.survey.rates.rate_words import counted, interval, percent
+
+NOT_RARE: Final = 1e-3
+"""A rate above which events are seen often enough by a survey alone."""
 
 
 def rare_sentences(document: Mapping[str, Any]) -> tuple[str, ...]:
@@ -17,9 +20,33 @@ def rare_sentences(document: Mapping[str, Any]) -> tuple[str, ...]:
 
     """
     rare = document["rare"]
-    if rare is None:
+    if rare is not None:
+        return (_rate(document, rare), _ceiling(rare), _cost(rare), *_not_rare(rare))
+    if document["plan"].get("rare_queries") is None:
         return ()
-    return (_rate(document, rare), _ceiling(rare), _cost(rare))
+    return ("They were asked for and are not estimated yet: the same command with --resume does.",)
+
+
+def rare_release(document: Mapping[str, Any]) -> str:
+    """Return what release notes can say of rare events, where a survey saw none of them.
+
+    It is empty where they were not estimated.
+
+    Args:
+        document: of a survey.
+
+    """
+    rare = document["rare"]
+    if rare is None:
+        return ""
+    at = "at severities between 1 and 5"
+    if rare["estimate"] == 0.0:
+        ceiling = percent(rare["ceiling"])
+        return f"Looked for as rare events {at}, none were found, with a ceiling of {ceiling}."
+    many = input_words(document["pair"]).many
+    return (
+        f"Looked for as rare events {at}, such decisions are those on {interval(rare)} of {many}."
+    )
 
 
 def _rate(document: Mapping[str, Any], rare: Mapping[str, Any]) -> str:
@@ -47,6 +74,15 @@ def _ceiling(rare: Mapping[str, Any]) -> str:
         f"The ceiling, which does not take that for granted, is {percent(rare['ceiling'])};"
         f" {100 * rare['unseen_share']:.0f} % of it comes from where nothing was seen."
     )
+
+
+def _not_rare(rare: Mapping[str, Any]) -> Iterator[str]:
+    """Yield that a rate was not worth it, where it is so."""
+    if rare["estimate"] > NOT_RARE:
+        yield (
+            f"Above {percent(NOT_RARE)} nothing is rare: the survey's own rate, which took no such"
+            " queries, says as much."
+        )
 
 
 def _cost(rare: Mapping[str, Any]) -> str:

@@ -15,6 +15,7 @@ from edgeflare.survey.rates.rate_words import (
     interval,
     percent,
 )
+from edgeflare.survey.shown.rare_words import rare_release
 
 UNEVEN = 0.01
 """Probability of conditions that differ as much by chance, below which pooling is in doubt."""
@@ -78,6 +79,8 @@ def release_sentence(document: Mapping[str, Any]) -> str:
         f" {estimated(found)} of {_surveyed(document)}, {_certainty(document, found)}"
         f" ({_queries(document)}). {field_sentence(document)}"
     )
+    if found["seen"] == 0:
+        said = f"{said} {rare_release(document)}".rstrip()
     accuracy = overall["accuracy"]
     if accuracy is None or accuracy["drop"] is None:
         return said
