@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from selenium.webdriver.common.by import By
 
+from constructed_surveys import constructed_document, constructed_facts, drawn_sample
 from edgeflare.run.load_document import load_document
+from edgeflare.run.run_directory import RunDirectory
 from edgeflare.survey.record.survey_file import read_survey
 from edgeflare.survey.shown.page.survey_page import render_survey
 from surveyed_runs import surveyed_run
@@ -26,6 +28,16 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     text = render_survey(read_survey(directory), directory, load_document(directory))
     file = directory.path / "survey.html"
     file.write_text(text, encoding="utf-8")
+    return file
+
+
+@pytest.fixture(scope="module")
+def sampled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of a survey whose rates have intervals."""
+    facts = constructed_facts()
+    document = constructed_document(facts, drawn_sample(facts, 0.3))
+    file = tmp_path_factory.mktemp("sampled") / "survey.html"
+    file.write_text(render_survey(document, RunDirectory(file.parent), None), encoding="utf-8")
     return file
 
 
@@ -99,6 +111,17 @@ def test_the_unchanged_inputs_stand_under_no_severity(browser: Any, page: Path) 
     names = [name for name, _, _ in sorted(found, key=lambda one: one[1])]
     assert names == ["unchanged inputs", "condition", "fog", "dark"]
     assert [count for _, _, count in found] == [1, 0, 3, 3]
+
+
+def test_tables_fit_into_a_small_screen(browser: Any, sampled: Path) -> None:
+    """With intervals, ties, failures, accuracy of each arm, and differences between groups."""
+    browser.open(sampled, width=1200)
+    wide = browser.run(
+        "return [...document.querySelectorAll('div.wide')].map((one) =>"
+        " [one.ariaLabel, one.scrollWidth - one.clientWidth])"
+    )
+    assert len(wide) == 8
+    assert [name for name, beyond in wide if beyond > 0] == []
 
 
 def test_wide_tables_are_scrolled_by_keys(browser: Any, page: Path) -> None:

@@ -47,6 +47,7 @@ def test_all_parts_are_in_it(directory: RunDirectory) -> None:
     document = read_survey(directory)
     parsed = well_formed(render_survey(document, directory, load_document(directory)))
     asks_for_nothing(parsed)
+    assert "EdgeFlare survey on board" in parsed.text
     assert f"It {headline(document)}" in parsed.text
     assert field_sentence(document) in parsed.text
     assert "✖ rate<0.01 is not held. the rate is above 1 %" in parsed.text
