@@ -123,7 +123,7 @@ def test_a_task_without_margins_is_refused(tmp_path: Path, call: Any) -> None:
     inputs = tmp_path / "inputs.npz"
     np.savez(inputs, inputs=np.zeros((40, 6), np.float32))
     said = call("survey", pair, "--inputs", inputs, "--rare", "--out", tmp_path / "run")
-    assert (said.code, "answers of its task have none" in said.complaint()) == (2, True)
+    assert (said.code, "answers of the task regression have none" in said.complaint()) == (2, True)
     assert not (tmp_path / "run").exists()
 
 

@@ -95,3 +95,35 @@ def test_each_task_is_surveyed(kind: str, tmp_path: Path, call: Any) -> None:
     found = [*run["deviating_seeds"], *run["findings"]]
     assert len(found) == 2
     assert all(one["verified"] for one in found)
+
+
+COUNTED = ("clip", "two inputs", "threshold")
+"""Kinds whose decisions can be counted, and whose domain has conditions."""
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "tokens"])
+def test_rare_events_are_estimated_or_refused_before_anything_runs(
+    kind: str, tmp_path: Path, call: Any
+) -> None:
+    KINDS[kind].write(tmp_path / "pair")
+    more_inputs(tmp_path / "pair" / "seeds.npz")
+    rare = ("survey", tmp_path / "pair", *SHORT, "--rare", "--rare-queries", "100")
+    run = ("--out", tmp_path / "run")
+    planned, said = call(*rare, *run, "--dry-run"), call(*rare, *run)
+    if kind in COUNTED:
+        assert (planned.code, said.code) == (0, 0), said.err
+        found = json.loads((tmp_path / "run" / "survey.json").read_bytes())["rare"]
+        assert 0.0 <= found["low"] <= found["estimate"] <= found["high"] <= 1.0
+    else:
+        assert (planned.code, said.code) == (2, 2)
+        assert planned.complaint() == said.complaint()
+        assert "leave out --rare" in said.complaint()
+        assert not (tmp_path / "run").exists()
+
+
+def test_rare_events_of_objects_are_refused(call: Any, tmp_path: Path) -> None:
+    faces = Path(__file__).parents[2] / "examples" / "face_detection"
+    options = ("--conditions", "fog", "--rare", "--out", tmp_path / "run", "--dry-run")
+    said = call("survey", faces, *options)
+    assert said.code == 2
+    assert "answers of the task detection have none: leave out --rare" in said.complaint()

@@ -110,15 +110,15 @@ def require_estimable(
     if not conditions:
         raise UserError("rare events are looked for under conditions: name some with --conditions")
     name, decoder = opened.pair.name, opened.panel.reading.decoders[Arm.TWIN]
-    if not decoder.chooses:
+    if not decoder.choices:
         raise UserError(
-            f"{name}: rare events are found by margins between decisions, and answers of its task"
-            " have none: leave --rare out"
+            f"{name}: rare events are found by the margins between decisions that can be counted,"
+            f" and answers of the task {opened.pair.interface.task} have none: leave out --rare"
         )
     if event.reference is Arm.ORIGINAL and decoder.choices > MOST_SCORES:
         raise UserError(
             f"{name}: rare events are found by the probability of each decision, and the outputs of"
-            f" an input have more than {MOST_SCORES:,} decisions together: leave --rare out"
+            f" an input have more than {MOST_SCORES:,} decisions together: leave out --rare"
         )
 
 
