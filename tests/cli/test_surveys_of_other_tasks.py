@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from edgeflare.replay.past_run import PastRun
 from segmentation_pairs import write_segmentation_pair
 from small_pairs import (
     write_clip_pair,
@@ -127,3 +128,25 @@ def test_rare_events_of_objects_are_refused(call: Any, tmp_path: Path) -> None:
     said = call("survey", faces, *options)
     assert said.code == 2
     assert "answers of the task detection have none: leave out --rare" in said.complaint()
+
+
+def test_a_survey_replayed_against_itself_shows_nothing_new(call: Any, tmp_path: Path) -> None:
+    """Of an input that deviates unchanged and under conditions, a survey stores one."""
+    write_two_inputs_pair(tmp_path / "pair")
+    more_inputs(tmp_path / "pair" / "seeds.npz")
+    run, replay, again = (tmp_path / name for name in ("run", "replay", "again"))
+    all_items = ("--severities", "5", "--device-queries", "400")
+    assert call("survey", tmp_path / "pair", *all_items, "--out", run).code == 0
+    said = call("replay", run, "--baseline", run, "--out", replay)
+    found = json.loads((replay / "run.json").read_bytes())
+    assert (said.code, found["replay"]["new"], found["replay"]["deviating_seeds"]) == (0, [], [])
+    assert _changed_and_unchanged(replay)
+    said = call("replay", replay, "--baseline", replay, "--out", again)
+    found = json.loads((again / "run.json").read_bytes())
+    assert (said.code, found["replay"]["new"], found["replay"]["deviating_seeds"]) == (0, [], [])
+
+
+def _changed_and_unchanged(run: Path) -> frozenset[int]:
+    """Return the inputs that deviate under a condition, of which one is stored, and unchanged."""
+    past = PastRun.open(run)
+    return past.deviating & {entry.seed_id for entry in past.document.findings}

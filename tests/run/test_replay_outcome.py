@@ -39,6 +39,18 @@ def test_new_is_what_did_not_deviate_in_the_baseline_by_what_it_is(
     assert part.new == tuple(new)
 
 
+def test_a_seed_that_deviated_in_the_survey_does_not_deviate_only_now() -> None:
+    told = {**noted(["seed-1"]), "deviated": [1]}
+    part = replay_outcome(told, KINDS, [], [entry(1, "a"), entry(2, "b")], [1, 2])
+    assert (part.deviating_seeds, part.new) == ((2,), (2,))
+
+
+def test_without_a_baseline_each_seed_that_deviates_counts() -> None:
+    part = replay_outcome({**noted(None), "deviated": [1]}, KINDS, [], [entry(1, "a")], [1])
+    assert (part.deviating_seeds, part.new) == ((), (1,))
+    assert regressed(run_document(replay=part))
+
+
 def test_a_kind_that_changed_is_told() -> None:
     part = replay_outcome(noted(None), KINDS, [entry(1, "a", kind="crash"), entry(2, "b")], [], [])
     assert part.changed_kind == (ChangedKind(seed_id=1, before="deviation", now="crash"),)

@@ -28,6 +28,8 @@ from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding, RunDocument
 from edgeflare.run.run_header import RunHeader
+from edgeflare.run.seeds_that_deviate import seeds_that_deviate
+from edgeflare.run.survey_rows import SURVEY_KEY
 from edgeflare.trust.trust import Trust
 
 MOST_MODEL_BYTES = 2**31
@@ -43,6 +45,9 @@ class PastRun:
         document: its document.
         header: what it was.
         searched: ids of the seeds from which it searched.
+        deviating: of a survey or a replay, ids of the seeds that deviate themselves, whatever was
+            found from them; empty of a search, which does not search from such.
+        deviated: ids of those that did in the survey, if it is one, or a replay of one.
 
     """
 
@@ -50,6 +55,8 @@ class PastRun:
     document: RunDocument
     header: RunHeader
     searched: frozenset[int]
+    deviating: frozenset[int] = frozenset()
+    deviated: frozenset[int] = frozenset()
 
     @classmethod
     def open(cls, path: Path) -> PastRun:
@@ -63,8 +70,14 @@ class PastRun:
         document = load_document(directory)
         journal = Journal.open(directory.journal)
         with closing(journal), reporting_damage(directory.journal):
-            header = RunHeader.from_json(journal.about())
+            noted = journal.about()
+            header = RunHeader.from_json(noted)
             past = cls(directory, document, header, frozenset(journal.chains()))
+            if SURVEY_KEY in noted or document.replay is not None:
+                deviating = frozenset(seeds_that_deviate(journal, header))
+                told = noted.get("replay", {}).get("deviated", ())
+                deviated = deviating if SURVEY_KEY in noted else frozenset(told)
+                past = replace(past, deviating=deviating, deviated=deviated)
             for entry in past.suite:
                 header.seed_label(entry.seed_id)  # of each there is one, or none of any
             return past

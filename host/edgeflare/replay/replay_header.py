@@ -34,6 +34,7 @@ def replay_note(past: PastRun, baseline: PastRun | None) -> dict[str, Any]:
             "baseline": None if baseline is None else _known(past, baseline),
             "sha256": {str(entry.seed_id): entry.sha256 for entry in suite},
             "seed_sha256": {str(entry.seed_id): _seed_sha256(past, entry) for entry in suite},
+            **({"deviated": sorted(past.deviated)} if past.deviated else {}),
         },
     }
 
@@ -86,9 +87,10 @@ def _known(past: PastRun, baseline: PastRun) -> dict[str, Any]:
             f" {past.directory.path}"
         )
     inputs = (*document.deviations, *document.flaky)
-    seeds = () if document.replay is None else document.replay.deviating_seeds
     deviating = {entry.sha256 for entry in inputs} | {
-        _seed_sha256(baseline, entry) for entry in baseline.suite if entry.seed_id in seeds
+        _seed_sha256(baseline, entry)
+        for entry in baseline.suite
+        if entry.seed_id in baseline.deviating
     }
     return {"run": os.path.abspath(where), "sha256": sorted(deviating)}
 

@@ -20,8 +20,8 @@ from edgeflare.run.run_document import (
     to_json,
 )
 from edgeflare.run.run_header import RunHeader
+from edgeflare.run.seeds_that_deviate import seeds_that_deviate
 from edgeflare.run.sorted_findings import SortedFindings, sort_findings
-from edgeflare.run.stored_answers import from_rows
 from edgeflare.run.survey_rows import SURVEY_KEY
 from edgeflare.run.totals import totals_of
 from edgeflare.run.undelegated_devices import undelegated
@@ -87,14 +87,5 @@ def _replay(
 ) -> ReplayOutcome:
     kinds = {seed_id: stored.kind for seed_id, stored in journal.triggers().items()}
     deviating = [*found.findings, *found.deviating_seeds, *found.flaky]
-    seeds = _seeds_that_deviate(journal, header)
+    seeds = seeds_that_deviate(journal, header)
     return replay_outcome(noted, kinds, deviating, found.mended, seeds)
-
-
-def _seeds_that_deviate(journal: Journal, header: RunHeader) -> list[int]:
-    rows = [rows[0] for rows in journal.answers("seed").values()]
-    return [
-        row.seed_id
-        for row, one in zip(rows, from_rows(header.reading, rows), strict=True)
-        if header.plan.goal.met(one.outcome)
-    ]

@@ -24,8 +24,9 @@ def replay_outcome(
 ) -> ReplayOutcome:
     """Return the part of the document that only a replay has.
 
-    New is what deviates now and did not in the baseline; without a baseline, the seeds of findings
-    that deviate now though they did not when the run was made.
+    New is what deviates now and did not in the baseline; without a baseline, all seeds of findings
+    that deviate now. A survey stores one finding of an input, whose seed may have deviated then,
+    too: such seeds are not among those that deviate only now.
 
     Args:
         noted: what the replay was told of the run that it replays, and of its baseline.
@@ -36,21 +37,23 @@ def replay_outcome(
 
     """
     themselves = {entry.seed_id for entry in deviating if not entry.distortion.linf}
-    worse = [seed_id for seed_id in seeds if seed_id not in themselves]
+    others = [seed_id for seed_id in seeds if seed_id not in themselves]
     baseline = noted["baseline"]
     if baseline is None:
-        new = set(worse)
+        new = set(others)
     else:
         new = {entry.seed_id for entry in deviating if entry.sha256 not in baseline["sha256"]} | {
             seed_id
-            for seed_id in worse
+            for seed_id in others
             if noted["seed_sha256"][str(seed_id)] not in baseline["sha256"]
         }
     return ReplayOutcome(
         of=ReplayedRun(**noted["of"]),
         baseline=None if baseline is None else baseline["run"],
         mended=tuple(mended),
-        deviating_seeds=tuple(worse),
+        deviating_seeds=tuple(
+            seed_id for seed_id in others if seed_id not in noted.get("deviated", ())
+        ),
         new=tuple(sorted(new)),
         changed_kind=tuple(
             ChangedKind(seed_id=entry.seed_id, before=kinds[entry.seed_id], now=entry.kind)
