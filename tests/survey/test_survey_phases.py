@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future
@@ -24,6 +25,7 @@ from edgeflare.models.evaluator import Evaluator
 from edgeflare.survey.gates.judged_gates import JudgedGates
 from edgeflare.survey.gates.survey_gate import parse_gate
 from edgeflare.survey.items.sampling_rounds import SamplingRounds
+from edgeflare.survey.phases.survey_observer import DeviceProgress
 from laboratory import Laboratory, untimed
 from scripted_health import scripted_device
 from surveying import LaboratorySurvey, StoppingObserver
@@ -69,6 +71,26 @@ def test_findings_come_from_the_items_that_their_operators_name(survey: Laborato
         assert one["verified"]
     assert all(not one["operators"] for one in document["deviating_seeds"])
     assert "unmutated" not in document
+
+
+@pytest.mark.parametrize(
+    ("failure", "said"),
+    [(IndexError("a mistake"), "error"), (OSError(28, "the disk is full"), "infrastructure")],
+)
+def test_what_fails_unexpectedly_is_noted(
+    failure: Exception, said: str, survey: LaboratorySurvey
+) -> None:
+    whole = survey.run("whole")
+
+    class Failing(StoppingObserver):
+        def asked(self, progress: DeviceProgress) -> None:  # noqa: ARG002 - of the protocol
+            raise failure
+
+    with pytest.raises(type(failure)):
+        survey.run("cut", Failing())
+    written = survey.laboratory.folder / "cut" / "run.json"
+    assert json.loads(written.read_bytes())["stopped_by"] == said
+    _assert_same(survey, whole, survey.run("cut", resume=True))
 
 
 @pytest.mark.parametrize("host", [1, 300, 719])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict
 
 from edgeflare.campaign.campaign import Interrupt, StoppedBy, run_campaign
@@ -12,13 +14,15 @@ from edgeflare.campaign.held_out import HeldOut
 from edgeflare.campaign.observer import Observer
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.campaign.stopwatch import Stopwatch
-from edgeflare.errors import EdgeFlareError, InfrastructureError
+from edgeflare.errors import InfrastructureError
 from edgeflare.run.derive_document import write_document
 from edgeflare.run.journal import Journal
 from edgeflare.run.nearness import NEARNESS_KEY
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDocument
+
+DISK_FAILURES = (OSError, sqlite3.Error)
 
 
 def run_recorded_campaign(
@@ -49,7 +53,8 @@ def run_recorded_campaign(
         InfrastructureError: a device was lost for good. The run is noted as stopped by that, and
             the document is written all the same.
         UserError: the run cannot be resumed here, or a function of the user's fails. The run is
-            noted as stopped by an error, and the document is written all the same.
+            noted as stopped by an error, and the document is written all the same; so it is of
+            what else is raised, which is a mistake in edgeflare.
 
     """
     directory = RunDirectory(journal.path.parent)
@@ -79,9 +84,11 @@ def run_recorded_campaign(
         observer.warned(note)
     try:
         journal.note("stopped_by", phases(context, interrupt))
-    except EdgeFlareError as error:
-        lost = isinstance(error, InfrastructureError)
-        journal.note("stopped_by", "infrastructure" if lost else "error")
-        write_document(directory, journal)
+    except Exception as error:
+        failed = isinstance(error, DISK_FAILURES)
+        lost = failed or isinstance(error, InfrastructureError)
+        with suppress(*(DISK_FAILURES if failed else ())):  # what it raised says more
+            journal.note("stopped_by", "infrastructure" if lost else "error")
+            write_document(directory, journal)
         raise
     return write_document(directory, journal)
