@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from edgeflare.run.run_lock import lock_run
 from linear_laboratory import linear_laboratory
 from surveyed_runs import surveyed_run
 from surveying import LaboratorySurvey, StoppingObserver
@@ -89,6 +91,20 @@ def test_a_survey_that_was_cut_off_early_has_nothing_to_say(call: Any, tmp_path:
     complaint = said.complaint()
     assert "is a survey that was stopped before the host's models had answered all" in complaint
     assert "of 144): finish it with --resume" in complaint
+
+
+@pytest.mark.parametrize("stop", [{"host": 20}, {"device": 30}], ids=["host", "device"])
+def test_a_survey_that_is_still_running_says_so(
+    stop: dict[str, Any], call: Any, tmp_path: Path
+) -> None:
+    LaboratorySurvey(linear_laboratory(tmp_path)).run("run", StoppingObserver(**stop))
+    lock = lock_run(tmp_path / "run")
+    said = call("report", tmp_path / "run")
+    assert "--resume" not in said.out + said.err
+    assert "still running" in said.out + said.err
+    assert "stopped" not in said.out + said.err
+    os.close(lock)
+    assert "still running" not in (later := call("report", tmp_path / "run")).out + later.err
 
 
 def test_a_report_of_a_run_loads_nothing_of_surveys(run: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from edgeflare.errors import UserError
 from edgeflare.run.journal import Journal
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.run.run_lock import lock_run
+from edgeflare.run.run_lock import is_locked, lock_run
 from laboratory import Laboratory
 
 ANOTHER = """
@@ -31,8 +31,10 @@ def test_a_lock_ends_with_its_process(tmp_path: Path) -> None:
         assert other.stdout.readline() == b"locked\n"
         with pytest.raises(UserError, match="is being worked on by another process: wait until"):
             lock_run(tmp_path)
+        assert is_locked(tmp_path)
         other.kill()
         other.wait()
+        assert not is_locked(tmp_path)
         os.close(lock_run(tmp_path))
     assert list(tmp_path.iterdir()) == []
 

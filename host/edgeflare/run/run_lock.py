@@ -9,6 +9,24 @@ from pathlib import Path
 from edgeflare.errors import UserError
 
 
+def is_locked(folder: Path) -> bool:
+    """Whether another process works on a run directory; False where that cannot be known."""
+    try:
+        lock = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        # Shared, and only for a moment: two who ask do not see each other.
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(lock)
+    return False
+
+
 def lock_run(folder: Path) -> int:
     """Lock a run directory, and return what `os.close` unlocks it by.
 

@@ -11,6 +11,7 @@ from edgeflare.errors import UserError
 from edgeflare.run.derive_document import derive_document
 from edgeflare.run.journal import Journal, reporting_damage
 from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_lock import is_locked
 from edgeflare.survey.baseline_run import load_baseline
 from edgeflare.survey.gates.judged_gates import JudgedGates
 from edgeflare.survey.gates.survey_gate import parse_gate
@@ -22,6 +23,8 @@ from edgeflare.survey.record.survey_journal import facts_of, host_is_done
 from edgeflare.survey.record.survey_plan import noted_plan
 from edgeflare.survey.survey_about import about_survey
 from edgeflare.survey.survey_document import survey_document
+
+RUNNING = "the survey is still running: this is what is known so far"
 
 
 def derive_survey(
@@ -53,26 +56,41 @@ def derive_survey(
 
 
 def derive_unwritten_survey(directory: RunDirectory) -> dict[str, Any]:
-    """Return the document of a survey that was cut off before it was written.
+    """Return the document of a survey that was cut off, or still runs, before it was written.
 
     Raises:
         UserError: the host has not answered all items, so that there is nothing to say yet; or
             what is there is damaged, or its baseline cannot be read.
 
     """
+    running = is_locked(directory.path)
     with closing(Journal.open(directory.journal)) as journal:
         plan = noted_plan(journal)
         baseline = None if plan.baseline is None else load_baseline(Path(plan.baseline))
-        with reporting_damage(directory.journal):
+        # In a transaction all is of one moment, also while the survey goes on.
+        with reporting_damage(directory.journal), journal.transaction():
             if not host_is_done(journal):
                 done = len(journal.survey.host_items())
                 items = len(plan.cells) * int(plan.inputs["count"])
-                raise UserError(
-                    f"{directory.path} is a survey that was stopped before the host's models had"
-                    f" answered all items ({done:,} of {items:,}): finish it with --resume"
-                )
+                raise UserError(f"{directory.path} {_nothing_yet(done, items, running=running)}")
             texts, sets = plan.gates, noted_sets(plan.conditions)
             gates = JudgedGates(tuple(map(parse_gate, texts)), plan.confidence, sets, plan.left_out)
             derived = derive_survey(directory, journal, gates, baseline)
+            if running:
+                derived["stopped_by"] = None
+                derived["warnings"].append(RUNNING)
             text = json.dumps(derived).encode()
     return check_survey(text, directory.journal)
+
+
+def _nothing_yet(done: int, items: int, *, running: bool) -> str:
+    """Say how far the host has come, before which there is nothing to show."""
+    if running:
+        return (
+            f"is a survey that is still running: the host's models have answered {done:,} of"
+            f" {items:,} items; there is something to show once they have answered all"
+        )
+    return (
+        f"is a survey that was stopped before the host's models had answered all items ({done:,} of"
+        f" {items:,}): finish it with --resume"
+    )
