@@ -156,7 +156,7 @@ def assert_gates_hold(result: SurveyResult) -> None:
     """
     __tracebackhide__ = True
     from edgeflare.errors import UserError  # noqa: PLC0415
-    from edgeflare.survey.shown.gate_words import gate_sentence  # noqa: PLC0415
+    from edgeflare.survey.shown.gate_words import gate_sentence, next_arguments  # noqa: PLC0415
     from edgeflare.untrusted_text import for_terminal  # noqa: PLC0415
 
     gates = result.document["gates"]
@@ -164,6 +164,8 @@ def assert_gates_hold(result: SurveyResult) -> None:
         raise UserError('the survey had no gates: give some, such as gates=("rate<0.01",)')
     failed = [gate for gate in gates if gate["state"] != "held"]
     if failed:
-        lines = [f"gate {gate_sentence(gate)}" for gate in failed]
+        lines = [
+            f"gate {gate_sentence(gate)}{next_arguments(result.document, gate)}" for gate in failed
+        ]
         lines += [result.document["sentence"], f"the run: {result.path}"]
         pytest.fail(for_terminal("\n".join(lines)), pytrace=False)

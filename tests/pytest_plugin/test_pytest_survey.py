@@ -11,6 +11,8 @@ from edgeflare.pytest_plugin import EdgeFlare, SurveyResult, assert_gates_hold
 
 pytestmark = pytest.mark.slow
 
+_FAILED = ("undecided", "not held")
+
 WORDS = Path(__file__).parents[2] / "examples" / "spoken_words"
 
 
@@ -76,6 +78,25 @@ def test_gates_that_are_not_held_fail_by_name(surveyed: SurveyResult) -> None:
     assert f"gate rate<0.001 under white-noise is {second['state']}" in message
     assert "rate<0.5" not in message
     assert surveyed.document["sentence"] in message
+
+
+@pytest.mark.parametrize(
+    ("ended", "said"),
+    [
+        ("device-queries", "; to decide it, give a larger device_queries="),
+        ("time-limit", "; to decide it, give a longer time_limit="),
+    ],
+)
+def test_an_undecided_gate_says_what_to_change(
+    ended: str, said: str, surveyed: SurveyResult
+) -> None:
+    open_gate, missed = ({**surveyed.document["gates"][1], "state": state} for state in _FAILED)
+    document = {**surveyed.document, "stopped_by": ended, "gates": [open_gate, missed]}
+    with pytest.raises(pytest.fail.Exception) as failed:
+        assert_gates_hold(SurveyResult(document, surveyed.path))
+    first, second, *_ = str(failed.value).splitlines()
+    assert first.endswith(said)
+    assert "to decide it" not in second
 
 
 def test_gates_that_are_held_pass(surveyed: SurveyResult) -> None:

@@ -14,6 +14,13 @@ _MORE: Final = {
 }
 """What to add where a survey was ended by one of these before a gate was decided."""
 
+_ARGUMENTS: Final = {
+    "device-queries": "a larger device_queries=",
+    "time-limit": "a longer time_limit=",
+    "precision": "a smaller precision=, or none",
+}
+"""The same of a survey that is a test."""
+
 
 def gate_name(gate: Mapping[str, Any]) -> str:
     """Return what a gate is, and what it is not about: `rate<0.01 under noise (of noise only …)`.
@@ -46,15 +53,28 @@ def gated_conditions(document: Mapping[str, Any]) -> frozenset[str]:
     )
 
 
-def next_step(document: Mapping[str, Any], gate: Mapping[str, Any]) -> str:
+def next_step(document: Mapping[str, Any], gate: Mapping[str, Any], where: str = "RUN") -> str:
     """Return what to type where a gate is undecided, to be put behind its sentence; else nothing.
+
+    Args:
+        document: of the survey; one that is still running has nothing that ended it.
+        gate: one of its gates.
+        where: the run directory as the user knows it; its placeholder in a file that is passed on.
+
+    """
+    if gate["state"] != UNDECIDED or document["stopped_by"] is None:
+        return ""
+    more = _MORE.get(document["stopped_by"], "")
+    return f"; the same command with --out {where} --resume{more} goes on"
+
+
+def next_arguments(document: Mapping[str, Any], gate: Mapping[str, Any]) -> str:
+    """Return what to change in a test where a gate is undecided, likewise; else nothing.
 
     Args:
         document: of the survey.
         gate: one of its gates.
 
     """
-    if gate["state"] != UNDECIDED:
-        return ""
-    more = _MORE.get(document["stopped_by"], "")
-    return f"; the same command with --out RUN --resume{more} goes on"
+    more = _ARGUMENTS.get(document["stopped_by"]) if gate["state"] == UNDECIDED else None
+    return "" if more is None else f"; to decide it, give {more}"

@@ -60,7 +60,7 @@ def print_survey(console: Console, document: Mapping[str, Any], where: str) -> N
     parts.append(Text(printable(field_sentence(document))))
     if ending(document):
         parts.append(Text(printable(f"Ended: {ending(document)}."), style="dim"))
-    gates = [Text(printable(one)) for one in gate_lines(document)]
+    gates = [Text(printable(one)) for one in gate_lines(document, where)]
     parts += gates
     parts += [Text(f"warning: {printable(one)}", style="yellow") for one in document["warnings"]]
     tables = (one for one in short_tables(document, WIDE) if one.rows)
@@ -76,11 +76,11 @@ def print_survey(console: Console, document: Mapping[str, Any], where: str) -> N
     console.print(Group(*parts))
 
 
-def gate_lines(document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what became of each gate, in a sentence."""
+def gate_lines(document: Mapping[str, Any], where: str = "RUN") -> Iterator[str]:
+    """Yield what became of each gate, in a sentence; `where` as `print_survey` takes it."""
     for gate in document["gates"]:
         mark = "✔" if gate["state"] == HELD else "✖"
-        yield f"{mark} gate {gate_sentence(gate)}{next_step(document, gate)}"
+        yield f"{mark} gate {gate_sentence(gate)}{next_step(document, gate, where)}"
 
 
 def short_tables(document: Mapping[str, Any], left_out: Collection[str] = ()) -> list[FigureTable]:
