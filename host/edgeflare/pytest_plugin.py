@@ -195,7 +195,7 @@ class EdgeFlare:
         pair: str | Path,
         *,
         inputs: str | Path | None = None,
-        conditions: str | None = None,
+        conditions: str | Sequence[str] | None = None,
         severities: str | int | Sequence[int] = "1-5",
         groups: str | None = None,
         precision: float | None = None,
@@ -217,8 +217,8 @@ class EdgeFlare:
         Args:
             pair: a pair folder.
             inputs: an `.npz` or a folder, given as seeds are; the pair's seeds for None.
-            conditions: names of sets and conditions, a TOML file, or "none"; for None the set
-                "common" of the pair's domain.
+            conditions: names of sets and conditions, such as "noise,fog" or ["noise", "fog"], a
+                TOML file, or "none"; for None the set "common" of the pair's domain.
             severities: such as "1-5", 3 or [1, 3, 5].
             groups: the column that says the group of each input.
             precision: half the width of the over-all interval at which the survey ends; for None

@@ -42,7 +42,7 @@ class SurveyArguments:
     pair: Path
     devices: Sequence[str]
     inputs: Path | None = None
-    conditions: str | None = None
+    conditions: str | Sequence[str] | None = None
     severities: str | int | Sequence[int] = "1-5"
     groups: str | None = None
     precision: float | None = None
@@ -125,7 +125,7 @@ def _request(asked: SurveyArguments, domain: str) -> SurveyRequest:
     others = (asked.device_queries, asked.time_limit, *gates)
     return SurveyRequest(
         chosen=chosen_conditions(
-            domain, asked.conditions, read_severities(_as_text(asked.severities))
+            domain, _names(asked.conditions), read_severities(_as_text(asked.severities))
         ),
         precision=default_precision(asked.precision, others),
         device_queries=asked.device_queries,
@@ -138,6 +138,24 @@ def _request(asked: SurveyArguments, domain: str) -> SurveyRequest:
         baseline=None if asked.baseline is None else load_baseline(asked.baseline),
         rare_queries=(asked.rare_queries or RARE_QUERIES) if asked.rare else None,
     )
+
+
+def _names(conditions: str | Sequence[str] | None) -> str | None:
+    """Return names of conditions as the command line has them.
+
+    Raises:
+        UserError: they are no names.
+
+    """
+    from edgeflare.errors import UserError  # noqa: PLC0415
+
+    if conditions is None or isinstance(conditions, str):
+        return conditions
+    if not isinstance(conditions, Sequence) or not all(isinstance(one, str) for one in conditions):
+        raise UserError(
+            f'conditions={conditions!r}: expected names, such as "noise,fog" or ["noise", "fog"]'
+        )
+    return ",".join(conditions) or "none"
 
 
 def _as_text(severities: str | int | Sequence[int]) -> str:

@@ -56,7 +56,7 @@ def test_rare_events_are_looked_for(tmp_path: Path) -> None:
     edgeflare = EdgeFlare(["emulated-builtin"], tmp_path / "run")
     document = edgeflare.survey(
         WORDS,
-        conditions="quiet",
+        conditions=["quiet"],
         severities=1,
         limit=40,
         device_queries=40,
@@ -117,6 +117,9 @@ def test_a_survey_without_gates_holds_nothing(surveyed: SurveyResult) -> None:
         ({"confidence": 1.0}, "confidence=1.0"),
         ({"gates": ("fast",)}, "--gate 'fast'"),
         ({"conditions": "fgo"}, "--conditions fgo"),
+        ({"conditions": ["noise", "fgo"]}, "--conditions fgo"),
+        ({"conditions": 3}, "conditions=3: expected names"),
+        ({"conditions": [3]}, "conditions=[3]: expected names"),
         ({"limit": 20}, "gives 20 inputs"),
         ({"limit": 0}, "limit=0: expected a whole number from 1"),
         ({"ensemble": "xnnpak"}, "there is no kernel set 'xnnpak'"),
