@@ -108,11 +108,15 @@ def test_stopped_within_it_goes_on_to_the_same_result(
 
 
 def test_it_is_gone_on_with_as_it_was_begun(surveyed: tuple[Path, str], call: Any) -> None:
-    for options, now in ((PLAIN, "none"), ((*PLAIN, "--rare"), "2000")):
+    for options, begun in (
+        (PLAIN, "with --rare, not without it"),
+        ((*PLAIN, "--rare"), "with --rare-queries 300, not 2000"),
+    ):
         said = call(*options, "--out", surveyed[0], "--resume")
         assert said.code == 2
         complaint = said.complaint()
-        assert f"was begun with --rare --rare-queries 300, not {now}" in complaint
+        assert f"was begun {begun}: repeat the command that began it" in complaint
+        assert "--device-queries" not in complaint
 
 
 def test_a_task_without_margins_is_refused(tmp_path: Path, call: Any) -> None:

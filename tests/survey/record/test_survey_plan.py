@@ -57,15 +57,15 @@ def test_a_plan_is_read_as_it_was_noted(journal: Journal) -> None:
             "with --severities fog 1,3; jpeg 2, not fog 1; jpeg 2",
         ),
         ({"inputs": {**PLAN.inputs, "sha256": 64 * "b"}}, "with --inputs test.npz"),
-        ({"groups": None}, r"with --groups who \(a, b\), not none"),
+        ({"groups": None}, r"with --groups who \(a, b\), not without it"),
         ({"precision": 0.01}, "with --precision 0.005, not 0.01"),
         ({"device_queries": 99}, "with --device-queries 100, not 99"),
-        ({"time_limit": 5.0}, "with --time-limit none, not 5.0"),
+        ({"time_limit": 5.0}, "without --time-limit, not with --time-limit 5.0"),
         ({"confidence": 0.9}, "with --confidence 0.95, not 0.9"),
-        ({"gates": ()}, "with --gate rate<0.01, not none"),
+        ({"gates": ()}, "with --gate rate<0.01, not without it"),
         ({"findings": 1}, "with --findings 50, not 1"),
-        ({"rare_queries": 2000}, "with --rare --rare-queries none, not 2000"),
-        ({"baseline": None}, "with --baseline /runs/before, not none"),
+        ({"rare_queries": 2000}, "without --rare, not with it: repeat"),
+        ({"baseline": None}, "with --baseline /runs/before, not without it"),
         (
             {"conditions": {**PLAN.conditions, "fog": NotedCondition("contrast", ("common",))}},
             r"with --conditions fog,jpeg, not fog \(contrast\),jpeg",
@@ -82,6 +82,20 @@ def test_another_plan_is_refused_by_the_option(
     note_plan(journal, PLAN)
     with pytest.raises(UserError, match=said):
         note_plan(journal, replace(PLAN, **changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "further"),
+    [({"device_queries": 99}, True), ({"gates": ()}, False), ({"confidence": 0.9}, False)],
+)
+def test_more_queries_are_advised_only_where_they_help(
+    changes: dict[str, Any], further: bool, journal: Journal
+) -> None:
+    note_plan(journal, PLAN)
+    with pytest.raises(UserError) as refused:
+        note_plan(journal, replace(PLAN, **changes))
+    assert ("more --device-queries" in str(refused.value)) == further
+    assert ("another folder with --out" in str(refused.value)) != further
 
 
 def test_a_baseline_that_is_no_path_is_damage(journal: Journal) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from edgeflare.errors import UserError
@@ -31,6 +32,9 @@ FINDINGS = 50
 
 ENDS = ("precision", "device_queries", "time_limit")
 """Fields of a plan that end a survey, and with which it may go on to ask for more."""
+
+_FURTHER = ("--precision", "--device-queries", "--time-limit")
+"""Their options."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,23 +172,47 @@ def note_plan(journal: Journal, plan: SurveyPlan) -> None:
     """
     if SURVEY_KEY not in journal.about():  # new, or killed before this
         journal.note(SURVEY_KEY, plan.to_json())
-        return
+    elif (more := plan_with_more(journal, plan)) is not None:
+        journal.note(SURVEY_KEY, more.to_json())
+        journal.note(ENDED_KEY, None)
+
+
+def plan_with_more(journal: Journal, plan: SurveyPlan) -> SurveyPlan | None:
+    """Return the plan of a survey that is resumed to ask for more; None where it does not.
+
+    Raises:
+        UserError: as `note_plan`.
+
+    """
     before = noted_plan(journal)
     more = {name for name in ENDS if _asks_for_more(before, plan, name)}
     kept = replace(plan, **{name: getattr(before, name) for name in more})
     was, now = _by_option(before.to_json()), _by_option(kept.to_json())
     for option, value in was.items():
         if now[option] != value:
-            raise UserError(
-                f"{journal.path.parent} was begun with {option} {value}, not {now[option]}: repeat"
-                " the command that began it, with --resume, and more --device-queries, a longer"
-                " --time-limit or a smaller --precision if the device is to be asked further"
-            )
-    if more:
-        ended = {name: getattr(before, name) for name in ENDS}
-        ended["ended"] = journal.about().get(ENDED_KEY)
-        journal.note(SURVEY_KEY, replace(plan, earlier=(*before.earlier, ended)).to_json())
-        journal.note(ENDED_KEY, None)
+            raise UserError(_another(journal.path.parent, option, value, now[option]))
+    if not more:
+        return None
+    ended = {name: getattr(before, name) for name in ENDS}
+    ended["ended"] = journal.about().get(ENDED_KEY)
+    return replace(plan, earlier=(*before.earlier, ended))
+
+
+def _another(run: Path, option: str, was: object, now: object) -> str:
+    """Say that a survey was begun with something else, and what to type."""
+    given, instead = f"with {option} {was}", str(now)
+    if was is None:
+        given, instead = f"without {option}", "with it" if now is True else f"with {option} {now}"
+    elif now is None:
+        given, instead = f"with {option}" if was is True else given, "without it"
+    further = (
+        ", and more --device-queries, a longer --time-limit or a smaller --precision if the device"
+        " is to be asked further"
+    )
+    return (
+        f"{run} was begun {given}, not {instead}: repeat the command that began it, with --resume"
+        + (further if option in _FURTHER else ", or name another folder with --out")
+    )
 
 
 def _asks_for_more(before: SurveyPlan, plan: SurveyPlan, name: str) -> bool:
@@ -196,7 +224,7 @@ def _asks_for_more(before: SurveyPlan, plan: SurveyPlan, name: str) -> bool:
 
 
 def _by_option(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a plan's fields under the options that set them, in words; "none" for what is not."""
+    """Return a plan's fields under the options that set them, in words; None for what is not."""
     inputs, groups, cells = fields["inputs"], fields["groups"], fields["cells"][1:]
     conditions = {name: NotedCondition.from_json(one) for name, one in fields["conditions"].items()}
     values = {
@@ -213,10 +241,11 @@ def _by_option(fields: Mapping[str, Any]) -> dict[str, Any]:
         "--confidence": fields["confidence"],
         "--gate": " --gate ".join(fields["gates"]),
         "--findings": fields["findings"],
-        "--rare --rare-queries": fields["rare_queries"],
+        "--rare": True if fields["rare_queries"] is not None else None,
+        "--rare-queries": fields["rare_queries"],
         "--baseline": fields["baseline"],
     }
-    return {option: "none" if value in (None, "") else value for option, value in values.items()}
+    return {option: None if value == "" else value for option, value in values.items()}
 
 
 def _severities(cells: list[list[Any]]) -> str:
