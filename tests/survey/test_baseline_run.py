@@ -60,3 +60,24 @@ def test_a_journal_that_lost_answers_is_refused(run: Path) -> None:
         db.execute("DELETE FROM survey_device WHERE item = 3")
     with pytest.raises(UserError, match="have other asked"):
         load_baseline(run)
+
+
+@pytest.mark.parametrize("damage", ["bytes", "plan"])
+def test_a_damaged_journal_is_no_reason_to_write_over_it(damage: str, run: Path) -> None:
+    if damage == "bytes":
+        (run / "run.db").write_bytes(b"no journal at all" * 100)
+    else:
+        with closing(sqlite3.connect(run / "run.db")) as db, db:
+            db.execute("UPDATE about SET value = '3' WHERE key = 'survey'")
+    with pytest.raises(
+        UserError, match=r"run\.db is damaged .*name another run with --baseline"
+    ) as e:
+        load_baseline(run)
+    assert "--overwrite" not in str(e.value)
+
+
+def test_a_cut_document_says_how_it_is_written_anew(run: Path) -> None:
+    path = run / "survey.json"
+    path.write_bytes(path.read_bytes()[:1000])
+    with pytest.raises(UserError, match=f"writes it anew from run.db with --out {run} --resume"):
+        load_baseline(run)

@@ -405,13 +405,23 @@ def is_damage(error: sqlite3.Error) -> bool:
     return type(error) is sqlite3.DatabaseError
 
 
-def damaged_journal(path: Path, why: str) -> UserError:
+class DamagedJournalError(UserError):
+    """A journal is damaged; `why` says how, without what can still be done."""
+
+    def __init__(self, message: str, why: str) -> None:
+        """Make the error of a whole message, of which `why` is a part."""
+        super().__init__(message)
+        self.why = why
+
+
+def damaged_journal(path: Path, why: str) -> DamagedJournalError:
     """Return what is raised of a journal that is damaged, with what can still be done."""
     document = path.with_name("run.json")
     rest = f"; its result is in {document.name}, which can still be shown"
-    return UserError(
+    return DamagedJournalError(
         f"{path} is damaged ({why}), and the run cannot be gone on with: start anew with"
-        f" --overwrite{rest if document.is_file() else ''}"
+        f" --overwrite{rest if document.is_file() else ''}",
+        why,
     )
 
 

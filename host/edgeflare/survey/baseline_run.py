@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from edgeflare.errors import UserError
+from edgeflare.run.journal import DamagedJournalError
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.survey.rates.baseline import BaselineSurvey
 from edgeflare.survey.record.required_survey import require_survey
@@ -20,6 +21,16 @@ def load_baseline(path: Path) -> BaselineSurvey:
             journal are those of two surveys.
 
     """
+    try:
+        return _load(path)
+    except DamagedJournalError as error:
+        raise UserError(
+            f"{RunDirectory(path).journal} is damaged ({error.why}): name another run with"
+            " --baseline"
+        ) from None
+
+
+def _load(path: Path) -> BaselineSurvey:
     require_survey(path, "--baseline")
     document, facts = read_survey(RunDirectory(path)), read_facts(path)
     cells = document["by_cell"]["slices"]

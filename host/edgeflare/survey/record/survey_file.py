@@ -33,7 +33,10 @@ def read_survey(directory: RunDirectory) -> dict[str, Any]:
             " `edgeflare survey`, or finish it with --resume"
         )
     path = directory.inside(SURVEY_DOCUMENT)
-    return _consistent(load_json(path, _schema()), path)
+    try:
+        return _consistent(load_json(path, _schema()), path)
+    except UserError as error:
+        raise UserError(f"{error}{_remedy(directory)}") from None
 
 
 def check_survey(data: bytes, path: Path) -> dict[str, Any]:
@@ -48,6 +51,16 @@ def check_survey(data: bytes, path: Path) -> dict[str, Any]:
 
     """
     return _consistent(parse_json(data, path, _schema()), path)
+
+
+def _remedy(directory: RunDirectory) -> str:
+    """Say what helps where a document is damaged and its journal is there."""
+    if not directory.journal.is_file():
+        return ""
+    return (
+        f"; the command that surveyed writes it anew from {directory.journal.name} with --out"
+        f" {directory.path} --resume"
+    )
 
 
 def _schema() -> Schema:
