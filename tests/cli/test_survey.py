@@ -117,8 +117,28 @@ def test_ctrl_c_leaves_a_survey_to_go_on_with(
 
 def test_a_survey_that_ended_is_not_asked_again(surveyed: tuple[Path, str], call: Any) -> None:
     before = documents(surveyed[0])
-    assert call(*SURVEY, "--out", surveyed[0], "--resume").code == 0
+    planned = call(*SURVEY, "--out", surveyed[0], "--resume", "--dry-run")
+    assert planned.code == 0
+    assert "the device 400: it has ended" in planned.out
+    assert f"would go on with {surveyed[0]}; nothing was written" in planned.out
     assert documents(surveyed[0]) == before
+    said = call(*SURVEY, "--out", surveyed[0], "--resume")
+    assert said.code == 0
+    assert "since the survey had ended: the device queries that were allowed were sp" in said.out
+    assert "since the survey had ended" not in surveyed[1]
+    assert documents(surveyed[0]) == before
+
+
+def test_a_dry_run_says_how_far_a_survey_has_come(tmp_path: Path, call: Any) -> None:
+    few = (*SURVEY[:6], "--findings", "0", "--out", tmp_path / "run")
+    assert call(*few, "--device-queries", "20").code == 0
+    before = json.loads((tmp_path / "run" / "run.json").read_bytes())
+    said = call(*few, "--device-queries", "40", "--resume", "--dry-run")
+    assert said.code == 0
+    assert "goes on: the host has answered 700 of 700 items, the device 20\n" in said.out
+    assert json.loads((tmp_path / "run" / "run.json").read_bytes()) == before
+    refused = call(*few, "--device-queries", "10", "--resume", "--dry-run")
+    assert (refused.code, "with --device-queries 20, not 10" in refused.complaint()) == (2, True)
 
 
 @pytest.mark.parametrize(

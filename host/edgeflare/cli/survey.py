@@ -30,10 +30,12 @@ from edgeflare.survey.baseline_run import load_baseline
 from edgeflare.survey.gates.gate_state import HELD
 from edgeflare.survey.opened_survey import open_survey
 from edgeflare.survey.record.required_survey import require_survey
+from edgeflare.survey.record.survey_plan import ENDED_KEY
 from edgeflare.survey.shown.gate_words import gate_name
 from edgeflare.survey.shown.shown_conditions import show_conditions
 from edgeflare.survey.shown.survey_terminal import print_survey
-from edgeflare.survey.survey_look import look_at
+from edgeflare.survey.shown.survey_words import ending
+from edgeflare.survey.survey_look import look_at, progress_of
 from edgeflare.survey.survey_run import (
     Survey,
     begin_survey,
@@ -124,10 +126,11 @@ def survey(
         ):
             opened = open_survey(loaded, plan, request, profiles, stack)
         if dry_run:
-            for line in look_lines(opened, look_at(opened), path):
+            progress = progress_of(opened, path) if folder.resume else None
+            for line in look_lines(opened, look_at(opened), path, progress):
                 Console().print(line, markup=False, highlight=False, soft_wrap=True)
             return 0
-        document = _run(opened, folder, path, stack, console)
+        document, had_ended = _run(opened, folder, path, stack, console)
     if document.stopped_by == "interrupt":
         Console().print(
             f"stopped by Ctrl-C before its end; the same command with --out {path} --resume goes"
@@ -138,6 +141,13 @@ def survey(
         return INTERRUPTED
     surveyed = json.loads((path / SURVEY_DOCUMENT).read_bytes())
     print_survey(Console(), surveyed, str(path))
+    if had_ended:
+        Console().print(
+            f"no further item was asked, since the survey had ended: {ending(surveyed)}",
+            markup=False,
+            highlight=False,
+            soft_wrap=True,
+        )
     result(path)
     return _exit_code(surveyed)
 
@@ -162,21 +172,23 @@ def _require_show_alone(show: Path, folder: run_options.RunFolder, *, dry_run: b
 
 def _run(
     opened: Survey, folder: run_options.RunFolder, path: Path, stack: ExitStack, console: Console
-) -> RunDocument:
-    """Begin the survey, or go on with it, and run it."""
+) -> tuple[RunDocument, bool]:
+    """Begin the survey, or go on with it, and run it; return also whether it had ended before."""
     if folder.resume:
         directory, journal = resume_survey(opened, path)
     else:
         directory, journal = begin_survey(opened, path, overwrite=folder.overwrite)
     stack.callback(journal.close)
+    had_ended = journal.about().get(ENDED_KEY) is not None
     with (
         failures_reported(directory),
         observe(console) as observer,
         interruptible("awaiting what was asked") as interrupt,
     ):
-        return run_survey(
+        document = run_survey(
             opened, journal, observer=observer, survey_observer=observer, interrupt=interrupt
         )
+    return document, had_ended
 
 
 def _exit_code(document: Mapping[str, Any]) -> int:

@@ -11,22 +11,37 @@ from edgeflare.cli.time_left import in_words
 from edgeflare.survey.gates.survey_gate import Gate
 from edgeflare.survey.rates.rate_words import counted
 from edgeflare.survey.shown.gate_words import gate_name
-from edgeflare.survey.survey_look import SurveyLook
+from edgeflare.survey.survey_look import SurveyLook, SurveyProgress
 from edgeflare.survey.survey_run import Survey
 
 _SHORT: Final = 10.0
 """Seconds below which each counts."""
 
 
-def look_lines(survey: Survey, look: SurveyLook, path: Path) -> Iterator[str]:
+def look_lines(
+    survey: Survey, look: SurveyLook, path: Path, progress: SurveyProgress | None = None
+) -> Iterator[str]:
     """Yield what a survey would do, and what that would take.
 
     Args:
         survey: ready to be run.
         look: what it would take.
         path: of the run directory that it would write.
+        progress: how far it has come, where it is to be gone on with.
 
     """
+    if progress is not None:
+        yield _gone_on_with(survey, progress)
+    if progress is None or not progress.ended:
+        yield from _asked(survey, look)
+    doing = "write" if progress is None else "go on with"
+    yield f"would {doing} {path}; nothing was written"
+    for note in (*survey.opened.pair.notes, *survey.opened.seeds.notes):
+        yield f"warning: {note}"
+
+
+def _asked(survey: Survey, look: SurveyLook) -> Iterator[str]:
+    """Yield what would be asked, and what that would take."""
     yield f"{_surveyed(survey)}, {_about(look.host_seconds)} on the host"
     yield (
         f"at most {counted(look.most_queries, 'device query', 'device queries')} of about"
@@ -36,9 +51,17 @@ def look_lines(survey: Survey, look: SurveyLook, path: Path) -> Iterator[str]:
     yield from _ends(survey, look)
     if survey.plan.rare_queries is not None:
         yield f"then rare events, about {survey.plan.rare_queries:,} device queries more"
-    yield f"would write {path}; nothing was written"
-    for note in (*survey.opened.pair.notes, *survey.opened.seeds.notes):
-        yield f"warning: {note}"
+
+
+def _gone_on_with(survey: Survey, progress: SurveyProgress) -> str:
+    """Say how far a survey has come; what follows is said of all of it."""
+    done = (
+        f"the host has answered {progress.host:,} of {counted(len(survey.items), 'item', 'items')},"
+        f" the device {progress.device:,}"
+    )
+    if progress.ended:
+        return f"nothing further would be asked: {done}: it has ended"
+    return f"goes on: {done}"
 
 
 def _surveyed(survey: Survey) -> str:

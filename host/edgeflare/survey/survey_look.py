@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from dataclasses import dataclass
 from math import ceil
+from pathlib import Path
 from statistics import NormalDist
 
 import numpy as np
 
 from edgeflare.core.arm import Arm
+from edgeflare.run.journal import Journal, reporting_damage
+from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_header import RunHeader
+from edgeflare.run.survey_rows import SURVEY_KEY
+from edgeflare.survey.items.same_inputs import require_same_inputs
+from edgeflare.survey.record.required_survey import require_survey
+from edgeflare.survey.record.survey_plan import ENDED_KEY, plan_with_more
 from edgeflare.survey.survey_run import Survey
 
 _MOST_ITEMS = 96
@@ -37,6 +46,47 @@ class SurveyLook:
     device_seconds: float
     most_queries: int
     plain_queries: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyProgress:
+    """How far a survey has come that is to be gone on with.
+
+    Attributes:
+        host: items that the host has answered.
+        device: items that the device was asked about.
+        ended: whether it has ended, and would not be asked for more.
+
+    """
+
+    host: int
+    device: int
+    ended: bool
+
+
+def progress_of(survey: Survey, path: Path) -> SurveyProgress:
+    """Return how far a survey has come; nothing is written.
+
+    Args:
+        survey: as it is to be gone on with.
+        path: its run directory.
+
+    Raises:
+        UserError: there is none, or it is about something else, or damaged.
+
+    """
+    require_survey(path, "--out")
+    journal = Journal.open(RunDirectory(path).journal)
+    with closing(journal), reporting_damage(journal.path):
+        noted = journal.about()
+        RunHeader.from_json(noted).require_same(survey.header, str(path))
+        more = None if SURVEY_KEY not in noted else plan_with_more(journal, survey.plan)
+        require_same_inputs(survey.items, journal.survey.checksums(), str(path))
+        return SurveyProgress(
+            len(journal.survey.host_items()),
+            len(journal.survey.device_items()),
+            ended=more is None and noted.get(ENDED_KEY) is not None,
+        )
 
 
 def look_at(survey: Survey) -> SurveyLook:
