@@ -185,6 +185,11 @@ def test_a_dry_run_says_what_it_would_take(tmp_path: Path, call: Any) -> None:
     assert said.code == 0
     assert "under 3 conditions in 6 cells of condition and severity: 700 items" in said.out
     assert "at most 400 device queries of about" in said.out
+    assert "emulated-builtin: " in said.out
+    assert "conditions white-noise,pink-noise,babble-noise; severities 1,3\n" in said.out
+    assert "input sound: audio, sample_rate 8000" in said.out
+    assert "of the first 64 inputs 64 are labelled; right on them: original " in said.out
+    assert "of the first 64 inputs already deviate" in said.out
     assert "nothing was written" in said.out
     assert not (tmp_path / "run").exists()
 

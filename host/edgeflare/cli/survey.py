@@ -11,6 +11,7 @@ from typing import Any
 
 from rich.markup import escape
 
+from edgeflare.campaign.dry_run import evaluate_first_seeds
 from edgeflare.cli import pair_options, run_options, search_options, survey_options
 from edgeflare.cli.console import Console
 from edgeflare.cli.failures_reported import failures_reported
@@ -24,6 +25,7 @@ from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.errors import UserError
 from edgeflare.models.ensemble_choice import read_ensemble
 from edgeflare.models.pair import load_pair
+from edgeflare.report.run_terminal import heading
 from edgeflare.run.run_directory import SURVEY_DOCUMENT
 from edgeflare.run.run_document import RunDocument
 from edgeflare.survey.baseline_run import load_baseline
@@ -126,9 +128,7 @@ def survey(
         ):
             opened = open_survey(loaded, plan, request, profiles, stack)
         if dry_run:
-            progress = progress_of(opened, path) if folder.resume else None
-            for line in look_lines(opened, look_at(opened), path, progress):
-                Console().print(line, markup=False, highlight=False, soft_wrap=True)
+            _print_look(opened, folder, path)
             return 0
         document, had_ended = _run(opened, folder, path, stack, console)
     if document.stopped_by == "interrupt":
@@ -150,6 +150,15 @@ def survey(
         )
     result(path)
     return _exit_code(surveyed)
+
+
+def _print_look(opened: Survey, folder: run_options.RunFolder, path: Path) -> None:
+    """Print what would be asked, and what the first inputs show."""
+    progress = progress_of(opened, path) if folder.resume else None
+    first = evaluate_first_seeds(opened.opened)
+    Console().print(heading(opened.header))
+    for line in look_lines(opened, look_at(opened), first, path, progress):
+        Console().print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _require_show_alone(show: Path, folder: run_options.RunFolder, *, dry_run: bool) -> None:

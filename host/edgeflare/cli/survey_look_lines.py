@@ -7,9 +7,14 @@ from math import ceil
 from pathlib import Path
 from typing import Final
 
+from edgeflare.campaign.dry_run import DryRun
 from edgeflare.cli.time_left import in_words
+from edgeflare.report.interface_lines import interface_lines
+from edgeflare.report.run_terminal import looked_lines
+from edgeflare.run.undelegated_devices import undelegated
 from edgeflare.survey.gates.survey_gate import Gate
 from edgeflare.survey.rates.rate_words import counted
+from edgeflare.survey.record.survey_plan import cells_in_words
 from edgeflare.survey.shown.gate_words import gate_name
 from edgeflare.survey.survey_look import SurveyLook, SurveyProgress
 from edgeflare.survey.survey_run import Survey
@@ -19,13 +24,18 @@ _SHORT: Final = 10.0
 
 
 def look_lines(
-    survey: Survey, look: SurveyLook, path: Path, progress: SurveyProgress | None = None
+    survey: Survey,
+    look: SurveyLook,
+    first: DryRun,
+    path: Path,
+    progress: SurveyProgress | None = None,
 ) -> Iterator[str]:
     """Yield what a survey would do, and what that would take.
 
     Args:
         survey: ready to be run.
         look: what it would take.
+        first: what the first inputs show, unchanged.
         path: of the run directory that it would write.
         progress: how far it has come, where it is to be gone on with.
 
@@ -34,15 +44,20 @@ def look_lines(
         yield _gone_on_with(survey, progress)
     if progress is None or not progress.ended:
         yield from _asked(survey, look)
+    yield from interface_lines(survey.header)
+    yield from looked_lines(first, "inputs")
     doing = "write" if progress is None else "go on with"
     yield f"would {doing} {path}; nothing was written"
-    for note in (*survey.opened.pair.notes, *survey.opened.seeds.notes):
+    notes = (*survey.opened.pair.notes, *survey.opened.seeds.notes)
+    for note in (*notes, *first.warnings, *undelegated(survey.header.devices)):
         yield f"warning: {note}"
 
 
 def _asked(survey: Survey, look: SurveyLook) -> Iterator[str]:
     """Yield what would be asked, and what that would take."""
     yield f"{_surveyed(survey)}, {_about(look.host_seconds)} on the host"
+    if cells := cells_in_words(survey.plan):
+        yield cells
     yield (
         f"at most {counted(look.most_queries, 'device query', 'device queries')} of about"
         f" {look.device_seconds * 1e3:.3g} ms, in all"

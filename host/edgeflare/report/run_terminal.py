@@ -84,7 +84,6 @@ def print_dry_run(
 ) -> None:
     """Print what a search would do, how inputs are read, and what the first seeds show of that."""
     plan = header.plan
-    devices = {device["name"]: device["provenance"] for device in header.devices}
     total = "no bound" if plan.total_queries is None else f"{plan.total_queries:,}"
     lines = [
         f"{seeds} seeds, at most {plan.max_queries:,} queries and {plan.time_limit:g} s for each; "
@@ -93,22 +92,35 @@ def print_dry_run(
         f"within {'any distance' if plan.within is None else f'{plan.within:g} dB'}, "
         f"least strength {plan.min_strength:g}",
         *interface_lines(header),
-        *_looked(look),
+        *looked_lines(look),
         f"would write {where}; nothing was written",
         *(f"warning: {note}" for note in (*notes, *look.warnings, *undelegated(header.devices))),
     ]
-    console.print(Group(_heading(header.pair, plan.to_json(), devices), *map(Text, lines)))
+    console.print(Group(heading(header), *map(Text, lines)))
 
 
-def _looked(look: DryRun) -> list[str]:
-    """Return how often the arms are right, where labels are known, and how often they differ."""
+def heading(header: RunHeader) -> Text:
+    """Return what would run where."""
+    devices = {device["name"]: device["provenance"] for device in header.devices}
+    return _heading(header.pair, header.plan.to_json(), devices)
+
+
+def looked_lines(look: DryRun, noun: str = "seeds") -> list[str]:
+    """Return how often the arms are right, where labels are known, and how often they differ.
+
+    Args:
+        look: what the first inputs show.
+        noun: what these are called.
+
+    """
     lines = []
     if look.labelled:
         shares = ", ".join(f"{arm} {n / look.labelled:.1%}" for arm, n in look.right.items())
         lines.append(
-            f"of the first {look.seeds} seeds {look.labelled} are labelled; right on them: {shares}"
+            f"of the first {look.seeds} {noun} {look.labelled} are labelled; right on them:"
+            f" {shares}"
         )
-    lines.append(f"{look.deviating} of the first {look.seeds} seeds already deviate")
+    lines.append(f"{look.deviating} of the first {look.seeds} {noun} already deviate")
     lines += map(printable, look.answers)
     return [*lines, *(() if look.stages is None else look.stages.lines())]
 

@@ -248,6 +248,14 @@ def _by_option(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {option: None if value == "" else value for option, value in values.items()}
 
 
+def cells_in_words(plan: SurveyPlan) -> str:
+    """Return the conditions of a plan and their severities; empty where inputs stay as they are."""
+    said = _by_option(plan.to_json())
+    if said["--conditions"] is None:
+        return ""
+    return f"conditions {said['--conditions']}; severities {said['--severities']}"
+
+
 def _severities(cells: list[list[Any]]) -> str:
     """Return the severities of the cells: once where all conditions have the same."""
     by_condition: dict[str, list[str]] = {}
