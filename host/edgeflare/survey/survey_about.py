@@ -35,13 +35,13 @@ def about_survey(journal: Journal, document: RunDocument) -> dict[str, Any]:
         "overhead_device_queries": totals.overhead_device_queries - asked,
         "findings": [_finding(one) for one in document.deviations],
         "rare": noted.get(RARE_KEY),
-        "warnings": [*document.warnings, *_looks(plan)],
+        "warnings": [*document.warnings, *_looks(plan, asked)],
     }
 
 
-def _looks(plan: SurveyPlan) -> list[str]:
-    """Return what is to be known of a survey that had ended and went on."""
-    if all(one["ended"] is None for one in plan.earlier):
+def _looks(plan: SurveyPlan, asked: int) -> list[str]:
+    """Return what is to be known of a survey that had ended, and asked more after that."""
+    if not any(one["ended"] is not None and one["asked"] < asked for one in plan.earlier):
         return []
     return [
         "the survey had ended and went on: an interval is for one look, and is too narrow for who"

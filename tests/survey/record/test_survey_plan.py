@@ -94,7 +94,7 @@ def test_more_queries_are_advised_only_where_they_help(
     note_plan(journal, PLAN)
     with pytest.raises(UserError) as refused:
         note_plan(journal, replace(PLAN, **changes))
-    assert ("more --device-queries" in str(refused.value)) == further
+    assert ("a larger --device-queries" in str(refused.value)) == further
     assert ("another folder with --out" in str(refused.value)) != further
 
 
@@ -123,13 +123,20 @@ def test_more_is_asked_of_a_survey_that_ended(more: dict[str, Any], journal: Jou
     noted = noted_plan(journal)
     assert replace(noted, earlier=()) == replace(PLAN, **more)
     asked = {"precision": 0.005, "device_queries": 100, "time_limit": None}
-    assert noted.earlier == ({**asked, "ended": "device-queries"},)
+    assert noted.earlier == ({**asked, "ended": "device-queries", "asked": 0},)
     assert noted.earlier_queries == (100,)
     assert journal.about()[ENDED_KEY] is None
     note_plan(journal, replace(PLAN, **more))  # the same again is no more
     assert noted_plan(journal) == noted
     with pytest.raises(UserError, match="was begun with"):
         note_plan(journal, PLAN)
+
+
+def test_an_end_that_there_was_not_is_refused_with_those_that_there_were(journal: Journal) -> None:
+    note_plan(journal, PLAN)
+    said = "a smaller --precision or a larger --device-queries if the device is to be asked further"
+    with pytest.raises(UserError, match=rf"without --time-limit, not with --time-limit 9.*{said}"):
+        note_plan(journal, replace(PLAN, time_limit=9))
 
 
 def test_more_and_something_else_is_refused(journal: Journal) -> None:

@@ -33,8 +33,12 @@ FINDINGS = 50
 ENDS = ("precision", "device_queries", "time_limit")
 """Fields of a plan that end a survey, and with which it may go on to ask for more."""
 
-_FURTHER = ("--precision", "--device-queries", "--time-limit")
-"""Their options."""
+_MORE = {
+    "--precision": "a smaller --precision",
+    "--device-queries": "a larger --device-queries",
+    "--time-limit": "a longer --time-limit",
+}
+"""How more is asked for with their options."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +62,8 @@ class SurveyPlan:
         baseline: path of the run directory that it is compared with; None without.
         left_out: of sets that gates name, the conditions that are not surveyed, by the set's name.
         earlier: what had been to end it before it went on with more: each has `precision`,
-            `device_queries` and `time_limit` as they were, and as `ended` what had ended it by
-            then, or None.
+            `device_queries` and `time_limit` as they were, as `ended` what had ended it by then, or
+            None, and as `asked` how many items the device had been asked about.
 
     """
 
@@ -123,9 +127,11 @@ class SurveyPlan:
         changed = {"cells": cells, "gates": tuple(fields["gates"]), "conditions": conditions}
         earlier = tuple(fields.get("earlier", ()))
         for one in earlier:
-            if not isinstance(one, dict) or one.keys() != {*ENDS, "ended"}:
+            if not isinstance(one, dict) or one.keys() != {*ENDS, "ended", "asked"}:
                 raise ValueError(f"before it was to end by {one!r}")
-            if not isinstance(one["device_queries"], int | None):
+            if not (
+                isinstance(one["device_queries"], int | None) and isinstance(one["asked"], int)
+            ):
                 raise ValueError(f"it had {one['device_queries']!r} device queries")
         return cls(**{**fields, **changed, "left_out": left_out, "earlier": earlier})
 
@@ -190,29 +196,31 @@ def plan_with_more(journal: Journal, plan: SurveyPlan) -> SurveyPlan | None:
     was, now = _by_option(before.to_json()), _by_option(kept.to_json())
     for option, value in was.items():
         if now[option] != value:
-            raise UserError(_another(journal.path.parent, option, value, now[option]))
+            raise UserError(_another(journal.path.parent, was, now, option))
     if not more:
         return None
     ended = {name: getattr(before, name) for name in ENDS}
     ended["ended"] = journal.about().get(ENDED_KEY)
+    ended["asked"] = len(journal.survey.device_items())
     return replace(plan, earlier=(*before.earlier, ended))
 
 
-def _another(run: Path, option: str, was: object, now: object) -> str:
-    """Say that a survey was begun with something else, and what to type."""
-    given, instead = f"with {option} {was}", str(now)
+def _another(run: Path, before: Mapping[str, Any], now: Mapping[str, Any], option: str) -> str:
+    """Say that a survey was begun with another value of an option, and what to type."""
+    was, given = before[option], now[option]
+    begun, instead = f"with {option} {was}", str(given)
     if was is None:
-        given, instead = f"without {option}", "with it" if now is True else f"with {option} {now}"
-    elif now is None:
-        given, instead = f"with {option}" if was is True else given, "without it"
-    further = (
-        ", and more --device-queries, a longer --time-limit or a smaller --precision if the device"
-        " is to be asked further"
+        begun = f"without {option}"
+        instead = "with it" if given is True else f"with {option} {given}"
+    elif given is None:
+        begun, instead = f"with {option}" if was is True else begun, "without it"
+    said = (
+        f"{run} was begun {begun}, not {instead}: repeat the command that began it, with --resume"
     )
-    return (
-        f"{run} was begun {given}, not {instead}: repeat the command that began it, with --resume"
-        + (further if option in _FURTHER else ", or name another folder with --out")
-    )
+    if option not in _MORE:
+        return f"{said}, or name another folder with --out"
+    more = " or ".join(words for name, words in _MORE.items() if before[name] is not None)
+    return f"{said}, and {more} if the device is to be asked further" if more else said
 
 
 def _asks_for_more(before: SurveyPlan, plan: SurveyPlan, name: str) -> bool:
