@@ -20,6 +20,7 @@ from edgeflare.core.arm import Arm
 from edgeflare.core.input import Input
 from edgeflare.core.outcome import Outcome, answers_by_arm
 from edgeflare.core.tensor import RawBatch
+from edgeflare.devices.connection import DeviceLost
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.evaluator import Evaluator
 from edgeflare.survey.gates.judged_gates import JudgedGates
@@ -291,6 +292,44 @@ def test_a_device_whose_answers_change_is_asked_again(survey: LaboratorySurvey) 
     _assert_same(survey, whole, {**resumed, "warnings": []})
 
 
+@pytest.mark.parametrize("lost_after", [350, 402])
+def test_a_device_that_was_reset_does_not_vouch_for_what_it_said_before(
+    lost_after: int, survey: LaboratorySurvey
+) -> None:
+    """The device turns in the second round, and is lost in it, or when it is to vouch for it."""
+    survey.plan = {"device_queries": 400}
+    survey.laboratory.monitored = (scripted_device(canary_every=100),)
+    whole = survey.run("whole")
+
+    def gone() -> None:
+        raise InfrastructureError("it is gone")
+
+    survey.laboratory.bring_back = gone
+    with pytest.raises(InfrastructureError, match="it is gone"):
+        survey.run("cut", wrap_device=lambda inner: TurningAndLost(inner, lost_after))
+    assert len(survey.device("cut")) == (400 if lost_after == 402 else pytest.approx(348, abs=8))
+    assert not set(survey.device("cut")) <= set(survey.device("whole"))
+    _assert_same(survey, whole, survey.run("cut", resume=True))
+
+
+def test_what_was_vouched_for_is_not_asked_again(survey: LaboratorySurvey) -> None:
+    """A stop within the second round, after which the device answers for what it said."""
+    survey.plan = {"device_queries": 400, "findings": 0}
+    survey.laboratory.monitored = (scripted_device(canary_every=100),)
+    devices: list[CountingEvaluator] = []
+
+    def count(inner: Evaluator) -> Evaluator:
+        devices.append(CountingEvaluator(inner))
+        return devices[-1]
+
+    survey.run("cut", StoppingObserver(device=300), wrap_device=count)
+    first = len(survey.device("cut"))
+    assert 300 <= first < 400
+    survey.run("cut", resume=True, wrap_device=count)
+    vouching, vouching_later = 3, 1  # before the first round, after each
+    assert [one.inputs for one in devices] == [first + vouching, 400 - first + vouching_later]
+
+
 def test_a_round_in_which_one_of_two_devices_changed_is_dropped_whole(
     survey: LaboratorySurvey,
 ) -> None:
@@ -345,6 +384,34 @@ class Turning(WrappedEvaluator):
             return answer
         truth = answer.result()
         return with_outputs(truth, truth.outputs[:, ::-1])
+
+
+class CountingEvaluator(WrappedEvaluator):
+    """Counts its inputs."""
+
+    def __init__(self, inner: Evaluator) -> None:
+        super().__init__(inner)
+        self.inputs = 0
+
+    def submit(self, inputs: NDArray[np.generic]) -> Future[RawBatch]:
+        self.inputs += len(inputs)
+        return super().submit(inputs)
+
+
+class TurningAndLost(Turning):
+    """Is lost, too, after so many inputs."""
+
+    def __init__(self, inner: Evaluator, lost_after: int) -> None:
+        super().__init__(inner)
+        self._until_lost = lost_after
+
+    def submit(self, inputs: NDArray[np.generic]) -> Future[RawBatch]:
+        self._until_lost -= len(inputs)
+        if self._until_lost >= 0:
+            return super().submit(inputs)
+        lost: Future[RawBatch] = Future()
+        lost.set_exception(DeviceLost("pulled the plug"))
+        return lost
 
 
 def _assert_same(survey: LaboratorySurvey, whole: Document, resumed: Document) -> None:

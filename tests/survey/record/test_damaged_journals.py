@@ -19,7 +19,7 @@ from edgeflare.run.journal import Journal
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.survey_rows import SURVEY_KEY
 from edgeflare.survey.derived_survey import derive_unwritten_survey
-from edgeflare.survey.record.survey_journal import read_facts, require_sound
+from edgeflare.survey.record.survey_journal import VOUCHED_KEY, read_facts, require_sound
 from linear_laboratory import linear_laboratory
 from surveying import LaboratorySurvey
 
@@ -130,6 +130,17 @@ def test_rows_that_no_survey_wrote_are_damage(
     for read in (read_facts, resumed, derived):
         with pytest.raises(UserError, match=r"run\.db is damaged"):
             read(run)
+
+
+@pytest.mark.parametrize("vouched", [-1, 2.5, "x", None])
+def test_a_number_of_vouched_draws_that_is_none_is_damage(
+    vouched: Any, surveyed: Path, tmp_path: Path
+) -> None:
+    run = changed(surveyed, tmp_path / "run")
+    with closing(Journal.open(run / "run.db")) as journal:
+        journal.note(VOUCHED_KEY, vouched)
+    with pytest.raises(UserError, match=r"run\.db is damaged \(it vouches for "):
+        resumed(run)
 
 
 def test_host_rows_that_are_missing_are_no_survey_to_compare_with(

@@ -34,7 +34,8 @@ class DevicePhase:
 
     What is drawn, and when it ends, follows from the items that were asked and what was answered:
     so a survey that is gone on with draws the rounds that it drew before, asks what is missing of
-    them, and ends as one that nothing stopped. The time limit is the exception.
+    them or was not vouched for, and ends as one that nothing stopped. The time limit is the
+    exception.
 
     Attributes:
         context: the campaign.
@@ -63,13 +64,15 @@ class DevicePhase:
         """
         drawn: set[int] = set()
         overall: Rate | None = None
+        check = RoundCheck(self.context, self.items)
         while items := self.rounds.draw():
+            check.drop_unvouched(items, len(drawn))
             known = self.context.journal.survey.device_items()
             missing = [item for item in items if item not in known]
             drawn.update(items)
             if missing and overall is not None:  # not of rounds that were asked before a stop
                 self._report(len(drawn) - len(missing), overall, ended=False)
-            if missing and not self._ask(missing, len(drawn) - len(missing)):
+            if missing and not self._ask(missing, len(drawn) - len(missing), check):
                 if self.context.stopped():
                     return None
                 asked = len(self.context.journal.survey.device_items() & drawn)
@@ -89,16 +92,16 @@ class DevicePhase:
         overall = overall_rate(facts, sample, self.stop.plan.confidence)
         return self.stop.reached(facts, self.rounds, overall), overall
 
-    def _ask(self, items: Sequence[int], done: int) -> bool:
+    def _ask(self, items: Sequence[int], done: int, check: RoundCheck) -> bool:
         """Ask about items, and return whether all of them were answered.
 
         Args:
             items: what the device is asked about.
             done: how many it was asked about before.
+            check: vouches for what it answers.
 
         """
-        context, asked = self.context, 0
-        check, pace = RoundCheck(context, self.items), _Pace()
+        context, asked, pace = self.context, 0, _Pace()
         check.before_round(items)
         pipeline: Pipeline[list[int]] = context.pipeline()
         for batch in pipeline.stream(self._batches(items, pace)):
@@ -112,7 +115,7 @@ class DevicePhase:
             pace.size = context.batch_size(batch.mean_seconds)
             asked += len(rows)
             self._report(done + asked, None, ended=False)
-        check.after_round(items)
+        check.after_round(items, done + asked)
         return asked == len(items)
 
     def _batches(

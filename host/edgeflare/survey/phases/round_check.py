@@ -5,6 +5,10 @@ rounds in their place: a good answer vouches for the round before it, and where 
 good, what was said in the round is dropped, so that a resumed survey asks it again. That is done to
 the answers of all devices: what is left of a round that was cut short has to be its first draws,
 which do not depend on the inputs, and each device has some of the inputs.
+
+A device that was lost, or whose host was killed, may have been reset since: it vouches for nothing
+that was answered before. So the journal notes what was vouched for, and the rest is dropped before
+its round goes on.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ from edgeflare.errors import InfrastructureError
 from edgeflare.run.device_assignment import device_of
 from edgeflare.survey.items.surveyed_items import SurveyedItems
 from edgeflare.survey.phases.answer_watch import AnswerWatch
+from edgeflare.survey.record.survey_journal import VOUCHED_KEY, vouched_draws
 
 
 class RoundCheck:
@@ -30,6 +35,24 @@ class RoundCheck:
         self._items = items
         self._watch = AnswerWatch(context)
 
+    def drop_unvouched(self, items: Sequence[int], before: int) -> None:
+        """Drop what was answered in a round by a process that did not come to vouch for it.
+
+        Nothing is dropped where no device of the round is watched.
+
+        Args:
+            items: of the round, as they were drawn.
+            before: how many were drawn before them.
+
+        """
+        if not self._concerned(items):
+            return
+        journal = self._context.journal
+        unvouched = items[max(0, vouched_draws(journal) - before) :]
+        if dropped := journal.survey.device_items().intersection(unvouched):
+            with journal.transaction():
+                journal.survey.drop_device(dropped)
+
     def before_round(self, items: Sequence[int]) -> None:
         """Ask the devices that a round concerns for the answer that is to stay, unless they were.
 
@@ -40,11 +63,12 @@ class RoundCheck:
         for index in self._concerned(items):
             self._watch.begin(index)
 
-    def after_round(self, items: Sequence[int]) -> None:
-        """Ask the devices that a round concerned again.
+    def after_round(self, items: Sequence[int], done: int) -> None:
+        """Ask the devices that a round concerned again, and note that they vouch for it.
 
         Args:
-            items: that were asked.
+            items: that were to be asked.
+            done: how many of all draws, the first ones, were asked by now.
 
         Raises:
             InfrastructureError: the answer of one has changed, and stays so; or it is lost for
@@ -54,6 +78,7 @@ class RoundCheck:
         for index in self._concerned(items):
             if not self._watch.holds(index, self._watch.ask(index)):
                 self._drop(index, items)
+        self._context.journal.note(VOUCHED_KEY, done)
 
     def _drop(self, index: int, items: Sequence[int]) -> None:
         """Drop a round, in which the answer of a device has changed, and end the survey."""

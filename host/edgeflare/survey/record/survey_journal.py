@@ -24,6 +24,10 @@ from edgeflare.survey.record.survey_plan import SurveyPlan, noted_plan
 DISTANCE_KEY = "survey_distance"
 """The key of `about` under which the journal says what distances between answers are called."""
 
+VOUCHED_KEY = "survey_vouched"
+"""The key of `about` under which the journal says of how many draws, the first ones, the answers
+were vouched for by an answer of their devices that came after them."""
+
 
 @dataclass(frozen=True, slots=True)
 class _InputFacts:
@@ -78,8 +82,22 @@ def require_sound(journal: Journal) -> None:
         host = journal.survey.host_items()
         _require_items(host, items)
         _require_items(journal.survey.device_items(), items)
+        vouched_draws(journal)
         if len(host) == items:
             facts_of(journal)
+
+
+def vouched_draws(journal: Journal) -> int:
+    """Return of how many draws, the first ones, the device's answers are vouched for.
+
+    Raises:
+        ValueError: the journal is damaged.
+
+    """
+    vouched = journal.about().get(VOUCHED_KEY, 0)
+    if not isinstance(vouched, int) or vouched < 0:
+        raise ValueError(f"it vouches for {vouched!r} answers")
+    return vouched
 
 
 def facts_of(journal: Journal, only: Collection[int] | None = None) -> SurveyFacts:
