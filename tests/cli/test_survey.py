@@ -260,6 +260,18 @@ def test_a_baseline_says_what_has_changed(
         assert sum(one[key] for one in conditions) == count
 
 
+def test_a_baseline_is_not_written_over(
+    surveyed: tuple[Path, str], tmp_path: Path, call: Any
+) -> None:
+    before = documents(surveyed[0])
+    alias = tmp_path / "alias"
+    alias.symlink_to(surveyed[0])
+    said = call(*SURVEY, "--baseline", alias, "--out", surveyed[0], "--overwrite")
+    assert said.code == 2
+    assert f"{surveyed[0]} is the baseline, and would be written over" in said.complaint()
+    assert documents(surveyed[0]) == before
+
+
 def answers(folder: Path) -> tuple[set[int], set[int]]:
     """The changed items that the device was asked about, and those that deviate strictly."""
     with closing(Journal.open(RunDirectory(folder).journal)) as journal:

@@ -12,6 +12,7 @@ from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.campaign.plan_defaults import TWIN_KERNELS
 from edgeflare.campaign.recorded_campaign import run_recorded_campaign
 from edgeflare.core.goal import Find, Goal
+from edgeflare.errors import UserError
 from edgeflare.models.kernels import Kernels
 from edgeflare.models.pair import Pair
 from edgeflare.run.begin_or_resume import begin_run, resume_run
@@ -86,9 +87,11 @@ def begin_survey(survey: Survey, path: Path, *, overwrite: bool) -> tuple[RunDir
     """Begin a survey.
 
     Raises:
-        UserError: there is something at the path that must not be written over.
+        UserError: there is something at the path that must not be written over, such as the
+            baseline.
 
     """
+    _require_other_baseline(survey, path)
     inputs = len(survey.opened.seeds)
     directory, journal = begin_run(path, survey.header, inputs, overwrite=overwrite)
     note_plan(journal, survey.plan)
@@ -156,6 +159,20 @@ def write_survey(survey: Survey, directory: RunDirectory, journal: Journal) -> N
     written = derive_survey(directory, journal, survey.gates, survey.baseline)
     text = json.dumps(written, indent=1, ensure_ascii=False, allow_nan=False)
     write_atomically(directory.path / SURVEY_DOCUMENT, text.encode() + b"\n")
+
+
+def _require_other_baseline(survey: Survey, path: Path) -> None:
+    """Refuse a baseline that the survey would write over.
+
+    Raises:
+        UserError: it is so.
+
+    """
+    if survey.baseline is not None and Path(survey.baseline.name).resolve() == path.resolve():
+        raise UserError(
+            f"{path} is the baseline, and would be written over: name another run directory with"
+            " --out, or another run with --baseline"
+        )
 
 
 def _rare_phase(survey: Survey, observer: SurveyObserver) -> RarePhase | None:
