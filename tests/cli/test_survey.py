@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 
 from documents import Document
+from edgeflare.errors import InfrastructureError
+from edgeflare.run.begin_or_resume import begin_run
 from edgeflare.run.journal import Journal
 from edgeflare.run.run_directory import RunDirectory
 from interrupted_commands import started
@@ -98,6 +100,24 @@ def test_a_killed_survey_goes_on_to_the_very_same_result(
         _, err = process.communicate(timeout=200)
     assert process.returncode == 0, err
     assert documents(folder) == documents(surveyed[0])
+
+
+def test_a_survey_that_was_killed_as_soon_as_it_had_a_journal_can_be_gone_on_with(
+    tmp_path: Path, call: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def begin(*where: Any, **how: Any) -> None:
+        _, journal = begin_run(*where, **how)
+        journal.close()
+        raise InfrastructureError("killed")
+
+    short = (*SURVEY[:4], "--severities", "1", "--device-queries", "10", "--findings", "0")
+    with monkeypatch.context() as patch:
+        patch.setattr("edgeflare.survey.survey_run.begin_run", begin)
+        assert call(*short, "--out", tmp_path / "run").code == 3
+    said = call("report", tmp_path / "run")
+    assert "had answered all items (0 of 400): finish it with --resume" in said.complaint()
+    assert call(*short, "--out", tmp_path / "run", "--resume").code == 0
+    assert documents(tmp_path / "run")[1]["asked"] == 10
 
 
 def test_ctrl_c_leaves_a_survey_to_go_on_with(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -156,13 +156,14 @@ class Laboratory:
         stop_after: int | None = None,
         wrap_device: Callable[[Evaluator], Evaluator] = lambda evaluator: evaluator,
         phases: Phases = run_campaign,
-        note: Callable[[Journal], None] = lambda _journal: None,
+        asked: Mapping[str, Any] | None = None,
+        require: Callable[[Journal], None] = lambda _journal: None,
         **plan: Any,
     ) -> Document:
         """Run a campaign, or go on with one; `plan` changes fields of the laboratory's own.
 
-        `phases` are other phases than those of a search, and `note` notes in the journal what they
-        are asked.
+        `phases` are other phases than those of a search, `asked` is what the journal says of them
+        from the first, and `require` refuses to go on with a run.
         """
         wanted = replace(self.plan, ensemble=(*self.plan.ensemble, *self.members), **plan)
         with ExitStack() as stack:
@@ -183,13 +184,13 @@ class Laboratory:
             opened = self.opened(Panel(arms, devices, members), wanted)
             header = self._header(wanted, opened.panel)
             if resume:
-                _, journal = resume_run(self.folder / name, header)
+                _, journal = resume_run(self.folder / name, header, require)
             else:
+                seeds = len(self.images)
                 _, journal = begin_run(
-                    self.folder / name, header, len(self.images), overwrite=False
+                    self.folder / name, header, seeds, overwrite=False, asked=asked
                 )
             stack.callback(journal.close)
-            note(journal)
             interrupt = Interrupt()
             self.watched = Watched(interrupt, stop_after)
             document = as_json(

@@ -17,15 +17,16 @@ from edgeflare.conditions.condition import Condition
 from edgeflare.conditions.condition_choice import ChosenCondition
 from edgeflare.core.input import Input
 from edgeflare.run.journal import Journal
-from edgeflare.run.survey_rows import DeviceRow, HostRow
+from edgeflare.run.survey_rows import SURVEY_KEY, DeviceRow, HostRow
 from edgeflare.survey.gates.judged_gates import JudgedGates
 from edgeflare.survey.items.survey_facts import SurveyFacts
 from edgeflare.survey.items.surveyed_items import SurveyedItems
 from edgeflare.survey.phases.survey_observer import DeviceProgress
 from edgeflare.survey.rare.rare_phase import RARE_KEY, RarePhase
 from edgeflare.survey.record.survey_journal import facts_of
-from edgeflare.survey.record.survey_plan import STRATEGY, SurveyPlan, note_plan
+from edgeflare.survey.record.survey_plan import STRATEGY, SurveyPlan
 from edgeflare.survey.survey_phases import SurveyPhases
+from edgeflare.survey.survey_run import require_same_survey
 from laboratory import Laboratory
 
 
@@ -102,7 +103,8 @@ class LaboratorySurvey:
         return self.laboratory.run(
             name,
             phases=run,
-            note=lambda journal: note_plan(journal, plan),
+            asked={SURVEY_KEY: plan.to_json()},
+            require=lambda journal: require_same_survey(journal, plan, self.items),
             strategy=STRATEGY,
             **options,
         )

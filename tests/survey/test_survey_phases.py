@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future
+from contextlib import closing
 from types import SimpleNamespace
 
 import numpy as np
@@ -29,7 +31,7 @@ from edgeflare.survey.items.sampling_rounds import SamplingRounds
 from edgeflare.survey.phases.survey_observer import DeviceProgress
 from laboratory import Laboratory, untimed
 from scripted_health import scripted_device
-from surveying import LaboratorySurvey, StoppingObserver
+from surveying import CHOSEN, LaboratorySurvey, StoppingObserver
 from wrapped_evaluators import WrappedEvaluator, with_outputs
 
 
@@ -365,6 +367,34 @@ def test_a_condition_that_does_not_repeat_itself_is_refused(
     survey.plan = {"device_queries": 200}
     with pytest.raises(UserError, match="'fickle' returned another input than before"):
         survey.run("run")
+
+
+def test_a_survey_whose_condition_is_another_one_stays_as_it_was(
+    survey: LaboratorySurvey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    survey.plan = {"device_queries": 200}
+    survey.run("run")
+    before = survey.device("run")
+    grain, dusk = CHOSEN
+    other = ChosenCondition("grain", dusk.condition, grain.severities)
+    monkeypatch.setattr("surveying.CHOSEN", (other, dusk))
+    survey.plan = {"device_queries": 300}
+    with pytest.raises(UserError, match="has other inputs under 'grain' at severity 1"):
+        survey.run("run", resume=True)
+    monkeypatch.undo()
+    survey.plan = {"device_queries": 200}
+    survey.run("run", resume=True)  # not refused: 300 were not noted
+    assert survey.device("run") == before
+
+
+def test_a_damaged_survey_is_not_gone_on_with(survey: LaboratorySurvey) -> None:
+    survey.plan = {"device_queries": 20}
+    survey.run("run")
+    journal = survey.laboratory.folder / "run" / "run.db"
+    with closing(sqlite3.connect(journal)) as db, db:
+        db.execute("UPDATE survey_host SET margin = -1 WHERE item = 5")
+    with pytest.raises(UserError, match=r"run\.db is damaged"):
+        survey.run("run", resume=True)
 
 
 class Turning(WrappedEvaluator):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from edgeflare.errors import UserError
 from edgeflare.run.journal import Journal, reporting_damage
@@ -12,7 +13,12 @@ from edgeflare.run.run_header import RunHeader
 
 
 def begin_run(
-    path: Path, header: RunHeader, seeds: int, *, overwrite: bool
+    path: Path,
+    header: RunHeader,
+    seeds: int,
+    *,
+    overwrite: bool,
+    asked: Mapping[str, Any] | None = None,
 ) -> tuple[RunDirectory, Journal]:
     """Begin a run.
 
@@ -21,13 +27,15 @@ def begin_run(
         header: what run it is.
         seeds: how many seeds it has.
         overwrite: replace a run that is there.
+        asked: what else the journal says of the run from the first, as plain JSON values.
 
     Raises:
         UserError: there is something at the path that must not be written over.
 
     """
     directory = RunDirectory.claim(path, overwrite=overwrite)
-    return directory, Journal.create(directory.journal, {**header.to_json(), "seeds": seeds})
+    about = {**header.to_json(), "seeds": seeds, **(asked or {})}
+    return directory, Journal.create(directory.journal, about)
 
 
 def resume_run(

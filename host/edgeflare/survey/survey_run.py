@@ -21,6 +21,7 @@ from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import SURVEY_DOCUMENT, RunDirectory, write_atomically
 from edgeflare.run.run_document import RunDocument
 from edgeflare.run.run_header import RunHeader
+from edgeflare.run.survey_rows import SURVEY_KEY
 from edgeflare.survey.derived_survey import derive_survey
 from edgeflare.survey.gates.judged_gates import JudgedGates
 from edgeflare.survey.items.same_inputs import require_same_inputs
@@ -93,9 +94,8 @@ def begin_survey(survey: Survey, path: Path, *, overwrite: bool) -> tuple[RunDir
     """
     _require_other_baseline(survey, path)
     inputs = len(survey.opened.seeds)
-    directory, journal = begin_run(path, survey.header, inputs, overwrite=overwrite)
-    note_plan(journal, survey.plan)
-    return directory, journal
+    asked = {SURVEY_KEY: survey.plan.to_json()}
+    return begin_run(path, survey.header, inputs, overwrite=overwrite, asked=asked)
 
 
 def resume_survey(survey: Survey, path: Path) -> tuple[RunDirectory, Journal]:
@@ -106,19 +106,32 @@ def resume_survey(survey: Survey, path: Path) -> tuple[RunDirectory, Journal]:
 
     """
     require_survey(path, "--out")
-
-    def note(journal: Journal) -> None:
-        with journal.transaction():  # what is refused is not noted
-            with reporting_damage(journal.path):
-                note_plan(journal, survey.plan)
-                require_sound(journal)
-                known = journal.survey.checksums()
-            require_same_inputs(survey.items, known, str(path))
-
-    directory, journal = resume_run(path, survey.header, note)
+    directory, journal = resume_run(
+        path, survey.header, lambda journal: require_same_survey(journal, survey.plan, survey.items)
+    )
     for name in (SURVEY_DOCUMENT, *WRITTEN_FROM_IT):
         (path / name).unlink(missing_ok=True)
     return directory, journal
+
+
+def require_same_survey(journal: Journal, plan: SurveyPlan, items: SurveyedItems) -> None:
+    """Hold a survey that goes on to what it was begun with, and note what more it is asked.
+
+    Args:
+        journal: of the survey; what is refused is not noted in it.
+        plan: what is asked now.
+        items: what is surveyed now.
+
+    Raises:
+        UserError: it was begun with something else, or its journal is damaged.
+
+    """
+    with journal.transaction():
+        with reporting_damage(journal.path):
+            note_plan(journal, plan)
+            require_sound(journal)
+            known = journal.survey.checksums()
+        require_same_inputs(items, known, str(journal.path.parent))
 
 
 def run_survey(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -37,13 +38,12 @@ PLAN = SurveyPlan(
 
 @pytest.fixture
 def journal(tmp_path: Path) -> Iterator[Journal]:
-    journal = Journal.create(tmp_path / "run.db", {})
+    journal = Journal.create(tmp_path / "run.db", {SURVEY_KEY: PLAN.to_json()})
     yield journal
     journal.close()
 
 
 def test_a_plan_is_read_as_it_was_noted(journal: Journal) -> None:
-    note_plan(journal, PLAN)
     assert noted_plan(journal) == PLAN
     note_plan(journal, PLAN)  # the same again goes on
 
@@ -79,7 +79,6 @@ def test_a_plan_is_read_as_it_was_noted(journal: Journal) -> None:
 def test_another_plan_is_refused_by_the_option(
     changes: dict[str, Any], said: str, journal: Journal
 ) -> None:
-    note_plan(journal, PLAN)
     with pytest.raises(UserError, match=said):
         note_plan(journal, replace(PLAN, **changes))
 
@@ -117,7 +116,6 @@ def test_what_had_been_to_end_it_is_damage_where_a_part_is_missing(
     "more", [{"device_queries": 200}, {"device_queries": None}, {"precision": 0.001}]
 )
 def test_more_is_asked_of_a_survey_that_ended(more: dict[str, Any], journal: Journal) -> None:
-    note_plan(journal, PLAN)
     journal.note(ENDED_KEY, "device-queries")
     note_plan(journal, replace(PLAN, **more))
     noted = noted_plan(journal)
@@ -140,15 +138,17 @@ def test_an_end_that_there_was_not_is_refused_with_those_that_there_were(journal
 
 
 def test_more_and_something_else_is_refused(journal: Journal) -> None:
-    note_plan(journal, PLAN)
     with pytest.raises(UserError, match=r"with --gate rate<0\.01, not rate<0\.02"):
         note_plan(journal, replace(PLAN, device_queries=200, gates=("rate<0.02",)))
     assert noted_plan(journal) == PLAN
 
 
-def test_a_run_without_a_plan_is_no_survey(journal: Journal) -> None:
-    with pytest.raises(UserError, match="is no survey"):
-        noted_plan(journal)
+def test_a_run_without_a_plan_is_no_survey(tmp_path: Path) -> None:
+    with closing(Journal.create(tmp_path / "run.db", {})) as journal:
+        with pytest.raises(UserError, match="is no survey"):
+            noted_plan(journal)
+        with pytest.raises(UserError, match="is no survey"):
+            note_plan(journal, PLAN)
 
 
 def test_the_default_precision_is_for_surveys_that_nothing_else_ends() -> None:

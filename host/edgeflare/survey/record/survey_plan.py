@@ -164,21 +164,18 @@ def noted_plan(journal: Journal) -> SurveyPlan:
 
 
 def note_plan(journal: Journal, plan: SurveyPlan) -> None:
-    """Note what a survey is asked in its journal, or hold one that is resumed to that.
+    """Hold a survey that is resumed to what its journal says that it was asked.
 
-    To be called inside a transaction where it is resumed.
-
-    A survey that is resumed may be asked for more: for a larger number of device queries or a
-    longer time, or for a smaller half width. What had been to end it is kept as `earlier`.
+    To be called inside a transaction. A survey that is resumed may be asked for more: for a larger
+    number of device queries or a longer time, or for a smaller half width. What had been to end it
+    is kept as `earlier`.
 
     Raises:
         UserError: the survey was begun with something else; the option is named. Or its journal
             is damaged.
 
     """
-    if SURVEY_KEY not in journal.about():  # new, or killed before this
-        journal.note(SURVEY_KEY, plan.to_json())
-    elif (more := plan_with_more(journal, plan)) is not None:
+    if (more := plan_with_more(journal, plan)) is not None:
         journal.note(SURVEY_KEY, more.to_json())
         journal.note(ENDED_KEY, None)
 
