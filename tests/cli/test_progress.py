@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 from math import inf
 
+import pytest
 from rich.console import Console
 
 from edgeflare.campaign.observer import Progress
@@ -70,3 +71,23 @@ def test_bars_say_the_time_that_is_left() -> None:
         observer.searched(report(20, 210.0))
     assert "20/40" in said.getvalue()
     assert "10/s · about 3 min left" in said.getvalue()
+
+
+def test_a_rate_is_not_shown_beside_answers_that_end_a_survey_before_it_was_estimated_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("edgeflare.cli.progress.LINE_SECONDS", 0.0)
+    said = io.StringIO()
+    with observe(Console(file=said)) as observer:
+        observer.asked(device(256, 0.02, ended=False))
+        observer.asked(device(300, None, ended=False))
+        observer.asked(device(9_000, None, ended=False))
+        observer.asked(device(9_000, 0.004, ended=True))
+        observer.asked(device(300, None, ended=True))  # the time limit ends a round
+    assert said.getvalue().splitlines() == [
+        "device 256 of at most 9000 · 1.00% ± 2.00%, ± 0.50% aimed for",
+        "device 300 of at most 9000 · 1.00% ± 2.00%, ± 0.50% aimed for",
+        "device 9000 of at most 9000",
+        "device 9000 asked · 1.00% ± 0.40%, ± 0.50% aimed for",
+        "device 300 asked",
+    ]

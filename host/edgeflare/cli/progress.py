@@ -117,6 +117,8 @@ class ProgressDisplay(ABC):
             self._rate = f"{progress.estimate:.2%} ± {progress.half_width:.2%}"
             if progress.aim is not None:
                 self._rate += f", ± {progress.aim:.2%} aimed for"
+        elif progress.ended or progress.asked >= progress.most:
+            self._rate = ""  # that of the round before is not that of all
         asked, most = progress.asked, progress.asked if progress.ended else progress.most
         count = f"{asked} asked" if progress.ended else f"{asked} of at most {most}"
         self._show(_Shown("device", asked, most, self._rate, count, ended=progress.ended))

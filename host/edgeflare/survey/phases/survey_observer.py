@@ -14,8 +14,8 @@ class DeviceProgress:
         asked: items that the device was asked about.
         most: that it may be asked about; it may be enough before.
         ended: whether it is asked no further.
-        estimate: the rate of deviations over all; None before the first round.
-        half_width: half the width of its interval; None before the first round.
+        estimate: the rate of deviations over all; None while answers are not estimated yet.
+        half_width: half the width of its interval; None with it.
         aim: the half width at which the survey ends; None where that is no reason.
 
     """
