@@ -91,3 +91,12 @@ def test_a_rate_is_not_shown_beside_answers_that_end_a_survey_before_it_was_esti
         "device 9000 asked · 1.00% ± 0.40%, ± 0.50% aimed for",
         "device 300 asked",
     ]
+
+
+def test_a_line_says_that_rare_events_begin() -> None:
+    said = io.StringIO()
+    with observe(Console(file=said)) as observer:
+        observer.verified(3, 3)
+        observer.repeated(0, 10)
+        observer.repeated(1, 10)
+    assert said.getvalue().splitlines() == ["verify 3/3", "rare events 0/10"]

@@ -172,6 +172,15 @@ class ProgressLines(ProgressDisplay):
         super().__init__(console)
         self._last = float("-inf")
 
+    def repeated(self, done: int, total: int) -> None:
+        """Show how many times a rare event was estimated; that it begins, at once.
+
+        The host draws and moves points for long before the first time.
+        """
+        if done == 0:
+            self._last = float("-inf")
+        super().repeated(done, total)
+
     def _show(self, shown: _Shown) -> None:
         now = time.monotonic()
         if shown.ended or now - self._last >= LINE_SECONDS:
