@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sqlite3
-import time
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import pytest
 
 from documents import Document
+from edgeflare.run.journal import Journal
 from edgeflare.run.run_directory import RunDirectory
+from edgeflare.survey.rare.rare_phase import RARE_KEY
 from edgeflare.survey.record.survey_file import read_survey
+from edgeflare.survey.record.survey_plan import ENDED_KEY
 from edgeflare.survey.shown.rare_words import rare_sentences
 from interrupted_commands import started
 from small_pairs import write_score_pair
@@ -94,10 +95,11 @@ def test_stopped_within_it_goes_on_to_the_same_result(
 ) -> None:
     folder = tmp_path / "run"
     with started(*RARE, "--out", str(folder)) as process:
-        _await_end_of_the_rest(folder / "run.db")
+        _await_rare_events(process.stderr)
         os.kill(process.pid, sent)
         process.communicate(timeout=200)
     assert process.returncode == code
+    assert {ENDED_KEY, RARE_KEY} & _noted(folder / "run.db") == {ENDED_KEY}
     if sent == signal.SIGINT:
         stopped = survey_of(folder)
         assert (stopped["stopped_by"], stopped["rare"]) == ("interrupt", None)
@@ -137,19 +139,16 @@ def test_a_dry_run_says_what_it_takes(tmp_path: Path, call: Any) -> None:
     assert "then rare events, about 300 device queries more" in said.out
 
 
-def _await_end_of_the_rest(path: Path) -> None:
-    """Wait until the device was asked all else, and half a second: it takes some two or three."""
-    deadline = time.monotonic() + 100
-    while not _ended(path):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    time.sleep(0.5)
+def _await_rare_events(stderr: IO[str] | None) -> None:
+    """Read what a command says until it begins with rare events, which take it a few seconds."""
+    assert stderr is not None
+    for line in stderr:
+        if line.startswith("rare events 0/"):
+            return
+    pytest.fail("the command ended before")
 
 
-def _ended(path: Path) -> bool:
-    try:
-        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as journal:
-            rows = journal.execute("SELECT 1 FROM about WHERE key = 'survey_ended'")
-            return rows.fetchone() is not None
-    except sqlite3.OperationalError:  # not there yet
-        return False
+def _noted(path: Path) -> set[str]:
+    """What a journal says of its run."""
+    with closing(Journal.open(path)) as journal:
+        return set(journal.about())
