@@ -136,7 +136,17 @@ def test_a_task_without_margins_is_refused(tmp_path: Path, call: Any) -> None:
 def test_a_dry_run_says_what_it_takes(tmp_path: Path, call: Any) -> None:
     said = call(*RARE, "--out", tmp_path / "run", "--dry-run")
     assert said.code == 0
-    assert "then rare events, about 300 device queries more" in said.out
+    assert "then rare events, about 300 device queries more, and at least about 45" in said.out
+
+
+def test_so_few_queries_are_exceeded_by_the_least_of_each_shell(tmp_path: Path, call: Any) -> None:
+    few = (*PLAIN, "--rare", "--rare-queries", "100")
+    assert call(*few, "--out", tmp_path / "run").code == 0
+    rare = survey_of(tmp_path / "run")["rare"]
+    shells = len(rare["thresholds"]) + 1
+    checks = 1 + 1 + 10  # the input asked again before the pilot, after it, and after repetitions
+    assert rare["device_queries"] == pytest.approx(45 * shells + checks, abs=25)
+    assert rare["device_queries"] > 120
 
 
 def _await_rare_events(stderr: IO[str] | None) -> None:

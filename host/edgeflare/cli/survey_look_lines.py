@@ -13,6 +13,7 @@ from edgeflare.report.interface_lines import interface_lines
 from edgeflare.report.run_terminal import looked_lines
 from edgeflare.run.undelegated_devices import undelegated
 from edgeflare.survey.gates.survey_gate import Gate
+from edgeflare.survey.rare.rare_phase import rare_plan
 from edgeflare.survey.rates.rate_words import counted
 from edgeflare.survey.record.survey_plan import cells_in_words
 from edgeflare.survey.shown.gate_words import gate_name
@@ -65,7 +66,11 @@ def _asked(survey: Survey, look: SurveyLook) -> Iterator[str]:
     )
     yield from _ends(survey, look)
     if survey.plan.rare_queries is not None:
-        yield f"then rare events, about {survey.plan.rare_queries:,} device queries more"
+        rare = rare_plan(survey.plan.rare_queries, survey.plan.confidence)
+        yield (
+            f"then rare events, about {rare.device_queries:,} device queries more, and at least"
+            f" about {rare.least_for_a_shell} for each shell: the rarer the event, the more shells"
+        )
 
 
 def _gone_on_with(survey: Survey, progress: SurveyProgress) -> str:

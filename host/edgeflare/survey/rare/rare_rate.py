@@ -51,7 +51,8 @@ class RarePlan:
     Attributes:
         splitting: how the points of the pilot and of each repetition are split.
         repetitions: at least 2.
-        device_queries: of the pilot and all repetitions, about.
+        device_queries: of the pilot and all repetitions, about; more where the shells are so many
+            that the least for each exceeds them.
         confidence: of the interval.
 
     """
@@ -60,6 +61,11 @@ class RarePlan:
     repetitions: int = 10
     device_queries: int = 2000
     confidence: float = 0.95
+
+    @property
+    def least_for_a_shell(self) -> int:
+        """Device queries that each shell takes at least, about, however few there are to be."""
+        return _PROBE + self.repetitions * _LEAST
 
 
 @dataclass(frozen=True, slots=True)
