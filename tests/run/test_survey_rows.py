@@ -57,7 +57,10 @@ def test_rows_are_read_as_they_were_written(
     again = Journal.open(folder / "run.db")
     assert again.survey.host() == sorted(host, key=lambda row: row.item)
     assert again.survey.device() == sorted(device, key=lambda row: row.item)
+    assert again.survey.host_items() == {row.item for row in host}
     assert again.survey.device_items() == {row.item for row in device}
+    assert again.survey.checksums() == {row.item: row.input_crc32 for row in host}
+    assert (again.survey.host_count(), again.survey.device_count()) == (len(host), len(device))
     again.close()
 
 
@@ -65,6 +68,7 @@ def test_a_journal_without_a_survey_has_no_rows(tmp_path: Path) -> None:
     journal = Journal.create(tmp_path / "run.db", {})
     assert not journal.survey.host()
     assert not journal.survey.device_items()
+    assert journal.survey.host_count() == journal.survey.device_count() == 0
     journal.close()
 
 

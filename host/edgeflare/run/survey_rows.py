@@ -131,11 +131,15 @@ class SurveyRows:
 
     def checksums(self) -> dict[int, int]:
         """Return the checksum of the input of each item that the host's arms answered."""
-        return {row[0]: row[1] for row in self._rows("survey_host")}
+        return dict(self._rows("survey_host", "item, input_crc32"))
 
     def host_items(self) -> set[int]:
         """Return the items that the host's arms answered."""
         return self._items("survey_host")
+
+    def host_count(self) -> int:
+        """Return how many items the host's arms answered."""
+        return self._count("survey_host")
 
     def device(self) -> list[DeviceRow]:
         """Return what the device said, in the order of the items."""
@@ -148,16 +152,24 @@ class SurveyRows:
         """Return the items that the device was asked about."""
         return self._items("survey_device")
 
+    def device_count(self) -> int:
+        """Return how many items the device was asked about."""
+        return self._count("survey_device")
+
     def _write(self, table: str, rows: list[tuple[Any, ...]]) -> None:
         if rows:
             places = ", ".join("?" * len(rows[0]))
             self._db.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({places})", rows)  # noqa: S608 - a constant
 
     def _items(self, table: str) -> set[int]:
-        return {row[0] for row in self._rows(table)}
+        return {item for (item,) in self._rows(table, "item")}
 
-    def _rows(self, table: str) -> list[tuple[Any, ...]]:
+    def _count(self, table: str) -> int:
+        return sum(count for (count,) in self._rows(table, "count(*)"))
+
+    def _rows(self, table: str, columns: str = "*") -> list[tuple[Any, ...]]:
+        """Return columns of a table, in the order of the items; nothing while there is none."""
         known = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
         if self._db.execute(known, (table,)).fetchone() is None:
             return []
-        return self._db.execute(f"SELECT * FROM {table} ORDER BY item").fetchall()  # noqa: S608 - a constant
+        return self._db.execute(f"SELECT {columns} FROM {table} ORDER BY item").fetchall()  # noqa: S608 - constants

@@ -39,7 +39,7 @@ def totals_of(
     device_queries = [row.device_queries for row in led_to_findings]
     seeds = int(journal.about()["seeds"])
     times = journal.times()
-    surveyed, asked = len(journal.survey.host_items()), len(journal.survey.device_items())
+    surveyed, asked = journal.survey.host_count(), journal.survey.device_count()
     return Totals(
         seeds=seeds,
         deviating_seeds=len(found.deviating_seeds),

@@ -70,7 +70,7 @@ def derive_unwritten_survey(directory: RunDirectory) -> dict[str, Any]:
         # In a transaction all is of one moment, also while the survey goes on.
         with reporting_damage(directory.journal), journal.transaction():
             if not host_is_done(journal):
-                done = len(journal.survey.host_items())
+                done = journal.survey.host_count()
                 items = len(plan.cells) * int(plan.inputs["count"])
                 raise UserError(f"{directory.path} {_nothing_yet(done, items, running=running)}")
             texts, sets = plan.gates, noted_sets(plan.conditions)

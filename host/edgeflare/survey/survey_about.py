@@ -20,7 +20,7 @@ def about_survey(journal: Journal, document: RunDocument) -> dict[str, Any]:
 
     """
     plan, noted, totals = noted_plan(journal), journal.about(), document.totals
-    asked = len(journal.survey.device_items())
+    asked = journal.survey.device_count()
     return {
         "pair": dict(document.pair),
         "devices": [

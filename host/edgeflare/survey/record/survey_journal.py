@@ -149,7 +149,7 @@ def facts_of(journal: Journal, only: Collection[int] | None = None) -> SurveyFac
 
 def host_is_done(journal: Journal) -> bool:
     """Whether the host's arms answered all items of a survey."""
-    return len(journal.survey.host_items()) == _count(noted_plan(journal))
+    return journal.survey.host_count() == _count(noted_plan(journal))
 
 
 def _count(plan: SurveyPlan) -> int:
