@@ -38,6 +38,23 @@ def test_a_baseline_has_its_document_and_its_facts(run: Path) -> None:
     assert baseline.document["asked"] == baseline.facts.asked.sum() == 144
 
 
+def test_a_baseline_whose_document_was_not_written_is_derived(run: Path) -> None:
+    written = load_baseline(run)
+    (run / "survey.json").unlink()
+    derived = load_baseline(run)
+    assert derived.document["overall"] == written.document["overall"]
+    assert derived.document["by_cell"] == written.document["by_cell"]
+    assert derived.checksums == written.checksums
+
+
+def test_a_baseline_whose_host_did_not_answer_all_is_refused(run: Path) -> None:
+    (run / "survey.json").unlink()
+    with closing(sqlite3.connect(run / "run.db")) as db, db:
+        db.execute("DELETE FROM survey_host WHERE item = 3")
+    with pytest.raises(UserError, match=r"\(143 of 144\): finish it with --resume"):
+        load_baseline(run)
+
+
 @pytest.mark.parametrize(("key", "value"), [("inputs", 25), ("asked", 143)])
 def test_a_document_of_another_survey_than_its_journal_is_refused(
     key: str, value: int, run: Path

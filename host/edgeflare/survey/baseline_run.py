@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from edgeflare.errors import UserError
-from edgeflare.run.journal import DamagedJournalError
-from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.journal import DamagedJournalError, Journal
+from edgeflare.run.run_directory import SURVEY_DOCUMENT, RunDirectory
+from edgeflare.run.run_lock import is_locked
+from edgeflare.survey.derived_survey import derive_unwritten_survey
 from edgeflare.survey.rates.baseline import BaselineSurvey
 from edgeflare.survey.record.required_survey import require_survey
 from edgeflare.survey.record.survey_file import read_survey
 from edgeflare.survey.record.survey_journal import read_checksums, read_facts
+from edgeflare.survey.record.survey_plan import noted_plan
 
 
 def load_baseline(path: Path) -> BaselineSurvey:
     """Return an earlier survey to compare with.
 
+    Of one that was cut off before its document was written, that is derived from its journal.
+
     Raises:
-        UserError: there is none, or it is no survey, or it is damaged, or its document and its
-            journal are those of two surveys.
+        UserError: there is none, or it is no survey, or it is damaged, or its host has not answered
+            all items, or its document and its journal are those of two surveys.
 
     """
     try:
@@ -32,7 +39,7 @@ def load_baseline(path: Path) -> BaselineSurvey:
 
 def _load(path: Path) -> BaselineSurvey:
     require_survey(path, "--baseline")
-    document, facts = read_survey(RunDirectory(path)), read_facts(path)
+    document, facts = _document(RunDirectory(path)), read_facts(path)
     cells = document["by_cell"]["slices"]
     both: dict[str, tuple[object, object]] = {
         "inputs": (document["inputs"], facts.inputs),
@@ -50,3 +57,27 @@ def _load(path: Path) -> BaselineSurvey:
                 " anew, or name another run with --baseline"
             )
     return BaselineSurvey(str(path), document, facts, read_checksums(path))
+
+
+def noted_baseline(directory: RunDirectory) -> BaselineSurvey | None:
+    """Return the earlier survey that a survey is compared with; None without.
+
+    Raises:
+        UserError: it cannot be read, or the journal is damaged.
+
+    """
+    with closing(Journal.open(directory.journal)) as journal:
+        path = noted_plan(journal).baseline
+    return None if path is None else load_baseline(Path(path))
+
+
+def _document(directory: RunDirectory) -> dict[str, Any]:
+    """Return the document of a survey; what it is compared with itself does not matter."""
+    if directory.inside(SURVEY_DOCUMENT).is_file():
+        return read_survey(directory)
+    if is_locked(directory.path):
+        raise UserError(
+            f"{directory.path} is a survey that is still running: wait for its end, or name another"
+            " run with --baseline"
+        )
+    return derive_unwritten_survey(directory, None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 from edgeflare.errors import UserError
@@ -12,7 +11,6 @@ from edgeflare.run.derive_document import derive_document
 from edgeflare.run.journal import Journal, reporting_damage
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_lock import is_locked
-from edgeflare.survey.baseline_run import load_baseline
 from edgeflare.survey.gates.judged_gates import JudgedGates
 from edgeflare.survey.gates.survey_gate import parse_gate
 from edgeflare.survey.items.noted_conditions import noted_sets
@@ -55,18 +53,23 @@ def derive_survey(
     return survey_document(facts, rounds.design.sample_of(facts.asked), about, baseline)
 
 
-def derive_unwritten_survey(directory: RunDirectory) -> dict[str, Any]:
+def derive_unwritten_survey(
+    directory: RunDirectory, baseline: BaselineSurvey | None
+) -> dict[str, Any]:
     """Return the document of a survey that was cut off, or still runs, before it was written.
+
+    Args:
+        directory: of the run.
+        baseline: what it is compared with; None for a document without that.
 
     Raises:
         UserError: the host has not answered all items, so that there is nothing to say yet; or
-            what is there is damaged, or its baseline cannot be read.
+            what is there is damaged.
 
     """
     running = is_locked(directory.path)
     with closing(Journal.open(directory.journal)) as journal:
         plan = noted_plan(journal)
-        baseline = None if plan.baseline is None else load_baseline(Path(plan.baseline))
         # In a transaction all is of one moment, also while the survey goes on.
         with reporting_damage(directory.journal), journal.transaction():
             if not host_is_done(journal):

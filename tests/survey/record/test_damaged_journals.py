@@ -61,7 +61,7 @@ def resumed(run: Path) -> None:
 
 def derived(run: Path) -> None:
     """Do what a report does of a survey that was cut off."""
-    assert derive_unwritten_survey(RunDirectory(run))["items"] == 144
+    assert derive_unwritten_survey(RunDirectory(run), None)["items"] == 144
 
 
 def test_a_journal_that_nobody_changed_is_sound(surveyed: Path) -> None:
