@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from constructed_surveys import constructed_document
 from edgeflare.errors import UserError
+from edgeflare.run.run_lock import lock_run
 from edgeflare.survey.baseline_run import load_baseline
 from edgeflare.survey.record.survey_journal import read_facts
 from linear_laboratory import linear_laboratory
@@ -53,6 +55,16 @@ def test_a_baseline_whose_host_did_not_answer_all_is_refused(run: Path) -> None:
         db.execute("DELETE FROM survey_host WHERE item = 3")
     with pytest.raises(UserError, match=r"\(143 of 144\): finish it with --resume"):
         load_baseline(run)
+
+
+def test_a_baseline_that_is_still_running_is_refused(run: Path) -> None:
+    (run / "survey.json").unlink()
+    lock = lock_run(run)
+    try:
+        with pytest.raises(UserError, match="still running: wait for its end"):
+            load_baseline(run)
+    finally:
+        os.close(lock)
 
 
 @pytest.mark.parametrize(("key", "value"), [("inputs", 25), ("asked", 143)])
