@@ -332,6 +332,31 @@ def test_what_was_vouched_for_is_not_asked_again(survey: LaboratorySurvey) -> No
     assert [one.inputs for one in devices] == [first + vouching, 400 - first + vouching_later]
 
 
+def test_of_a_device_that_was_lost_a_few_answers_are_asked_for_again(
+    survey: LaboratorySurvey,
+) -> None:
+    survey.plan = {"device_queries": 400, "findings": 0}
+    survey.laboratory.monitored = (scripted_device(canary_every=100),)
+
+    def gone() -> None:
+        raise InfrastructureError("it is gone")
+
+    survey.laboratory.bring_back = gone
+    with pytest.raises(InfrastructureError, match="it is gone"):
+        survey.run("cut", wrap_device=lambda inner: WrappedEvaluator(inner, {9}))
+    kept = len(survey.device("cut"))
+    assert 0 < kept < 400
+    devices: list[CountingEvaluator] = []
+
+    def count(inner: Evaluator) -> Evaluator:
+        devices.append(CountingEvaluator(inner))
+        return devices[-1]
+
+    survey.run("cut", resume=True, wrap_device=count)
+    again, vouching = 8, 2 if kept < 256 else 1  # after each round
+    assert [one.inputs for one in devices] == [400 - kept + again + vouching]
+
+
 def test_a_round_in_which_one_of_two_devices_changed_is_dropped_whole(
     survey: LaboratorySurvey,
 ) -> None:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from itertools import islice
 
 from edgeflare.campaign.campaign_context import CampaignContext
-from edgeflare.campaign.pipeline import Pipeline
+from edgeflare.campaign.pipeline import EvaluatedBatch, Pipeline
 from edgeflare.core.query import Query
+from edgeflare.run.survey_rows import DeviceRow
 from edgeflare.survey.estimate.rate import Rate
 from edgeflare.survey.items.item_judgement import ItemJudgement
 from edgeflare.survey.items.same_inputs import require_same_input
@@ -19,6 +20,9 @@ from edgeflare.survey.phases.stop_rule import SamplingEnd, StopRule, half_width
 from edgeflare.survey.phases.survey_observer import DeviceProgress, SurveyObserver
 from edgeflare.survey.rates.overall_rate import overall_rate
 from edgeflare.survey.record.survey_journal import facts_of
+
+_ASKED_AGAIN = 8
+"""Of the answers of a round that was cut short, how many of the last are asked for again."""
 
 
 @dataclass(slots=True)
@@ -34,8 +38,7 @@ class DevicePhase:
 
     What is drawn, and when it ends, follows from the items that were asked and what was answered:
     so a survey that is gone on with draws the rounds that it drew before, asks what is missing of
-    them or was not vouched for, and ends as one that nothing stopped. The time limit is the
-    exception.
+    them, and ends as one that nothing stopped. The time limit is the exception.
 
     Attributes:
         context: the campaign.
@@ -66,7 +69,9 @@ class DevicePhase:
         overall: Rate | None = None
         check = RoundCheck(self.context, self.items)
         while items := self.rounds.draw():
-            check.drop_unvouched(items, len(drawn))
+            unvouched = check.unvouched(items, len(drawn))
+            if unvouched and not self._repeats(unvouched[-_ASKED_AGAIN:]):
+                check.drop(unvouched)
             known = self.context.journal.survey.device_items()
             missing = [item for item in items if item not in known]
             drawn.update(items)
@@ -78,6 +83,8 @@ class DevicePhase:
                 asked = len(self.context.journal.survey.device_items() & drawn)
                 self._report(asked, None, ended=True)
                 return "time-limit"
+            if unvouched and not missing:
+                check.after_round(items, len(drawn))
             ended, overall = self._tell(items, drawn)
             if ended is not None:
                 self._report(len(drawn), overall, ended=True)
@@ -105,10 +112,7 @@ class DevicePhase:
         check.before_round(items)
         pipeline: Pipeline[list[int]] = context.pipeline()
         for batch in pipeline.stream(self._batches(items, pace)):
-            rows = [
-                self.judgement.of_device(item, one)
-                for item, one in zip(batch.ticket, batch.evaluated, strict=True)
-            ]
+            rows = self._rows(batch)
             with context.journal.transaction():
                 context.journal.survey.write_device(rows)
                 context.stopwatch.lap("wall", batch.device_busy_seconds)
@@ -117,6 +121,23 @@ class DevicePhase:
             self._report(done + asked, None, ended=False)
         check.after_round(items, done + asked)
         return asked == len(items)
+
+    def _repeats(self, items: Sequence[int]) -> bool:
+        """Whether the devices decide about items again as the journal says that they did."""
+        context = self.context
+        said = {row.item: _decided(row) for row in context.journal.survey.device()}
+        queries = [Query(self.items.make(item), context.panel.arms) for item in items]
+        inputs = [self.items.input_of(item) for item in items]
+        asked = context.pipeline().stream([(list(items), queries, inputs)])
+        rows = [row for batch in asked for row in self._rows(batch)]
+        return all(_decided(row) == said[row.item] for row in rows)
+
+    def _rows(self, batch: EvaluatedBatch[list[int]]) -> list[DeviceRow]:
+        """Return what the answers to a batch come to."""
+        return [
+            self.judgement.of_device(item, one)
+            for item, one in zip(batch.ticket, batch.evaluated, strict=True)
+        ]
 
     def _batches(
         self, items: Sequence[int], pace: _Pace
@@ -148,3 +169,7 @@ class DevicePhase:
         estimate = None if overall is None else overall.estimate
         half = None if overall is None else half_width(overall)
         self.observer.asked(DeviceProgress(asked, self.rounds.most, ended, estimate, half, aim))
+
+
+def _decided(row: DeviceRow) -> tuple[bool, bool, bool, int]:
+    return row.deviates, row.kernel, row.failed, row.device_decision

@@ -6,9 +6,9 @@ good, what was said in the round is dropped, so that a resumed survey asks it ag
 the answers of all devices: what is left of a round that was cut short has to be its first draws,
 which do not depend on the inputs, and each device has some of the inputs.
 
-A device that was lost, or whose host was killed, may have been reset since: it vouches for nothing
-that was answered before. So the journal notes what was vouched for, and the rest is dropped before
-its round goes on.
+A device that was lost, or whose host was killed, may have been reset since, and then vouches for
+nothing that was answered before. So the journal notes what was vouched for. Of the rest the last
+answers are asked for again, and where they are others now, the rest is dropped.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ class RoundCheck:
         self._items = items
         self._watch = AnswerWatch(context)
 
-    def drop_unvouched(self, items: Sequence[int], before: int) -> None:
-        """Drop what was answered in a round by a process that did not come to vouch for it.
+    def unvouched(self, items: Sequence[int], before: int) -> list[int]:
+        """Return the items of a round that were answered and that nothing vouches for, in order.
 
-        Nothing is dropped where no device of the round is watched.
+        There are none where no device of the round is watched.
 
         Args:
             items: of the round, as they were drawn.
@@ -46,12 +46,18 @@ class RoundCheck:
 
         """
         if not self._concerned(items):
-            return
+            return []
         journal = self._context.journal
-        unvouched = items[max(0, vouched_draws(journal) - before) :]
-        if dropped := journal.survey.device_items().intersection(unvouched):
-            with journal.transaction():
-                journal.survey.drop_device(dropped)
+        answered = journal.survey.device_items()
+        return [one for one in items[max(0, vouched_draws(journal) - before) :] if one in answered]
+
+    def drop(self, items: Sequence[int]) -> list[int]:
+        """Drop what was answered about items, and return which these were."""
+        journal = self._context.journal
+        dropped = sorted(journal.survey.device_items().intersection(items))
+        with journal.transaction():
+            journal.survey.drop_device(dropped)
+        return dropped
 
     def before_round(self, items: Sequence[int]) -> None:
         """Ask the devices that a round concerns for the answer that is to stay, unless they were.
@@ -77,15 +83,12 @@ class RoundCheck:
         """
         for index in self._concerned(items):
             if not self._watch.holds(index, self._watch.ask(index)):
-                self._drop(index, items)
+                self._end(index, items)
         self._context.journal.note(VOUCHED_KEY, done)
 
-    def _drop(self, index: int, items: Sequence[int]) -> None:
+    def _end(self, index: int, items: Sequence[int]) -> None:
         """Drop a round, in which the answer of a device has changed, and end the survey."""
-        context = self._context
-        dropped = context.journal.survey.device_items().intersection(items)
-        with context.journal.transaction():
-            context.journal.survey.drop_device(dropped)
+        context, dropped = self._context, self.drop(items)
         name = context.health.record.devices[index].profile.name
         line = (
             f"{name}: what it decides about input {index} has changed; {len(dropped)} of this"
