@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import cv2
 import numpy as np
 import pytest
 from ai_edge_litert import schema_py_generated as schema
 
-from edgeflare.cli import main
+from called_commands import Said, call_here
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "fashion_lenet4"
@@ -25,21 +22,6 @@ SMALL = (
     *("--limit", "6", "--max-queries", "150", "--chains", "8"),
     *("--shrink", "0", "--within", "none"),
 )
-
-
-@dataclass(frozen=True)
-class Said:
-    """What a command answered."""
-
-    code: int
-    out: str
-    err: str
-
-    def complaint(self) -> str:
-        """The one line of an error, without its prefix."""
-        (line,) = self.err.splitlines()
-        assert line.startswith("edgeflare: ")
-        return line.removeprefix("edgeflare: ")
 
 
 Call = Callable[..., Said]
@@ -66,19 +48,6 @@ def call() -> Call:
 def start() -> Call:
     """Call the command as a process of its own."""
     return start_process
-
-
-def call_here(*arguments: str | Path) -> Said:
-    out, err = io.StringIO(), io.StringIO()
-    with (
-        patch.object(sys, "argv", ["edgeflare", *map(str, arguments)]),
-        contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(err),
-        pytest.raises(SystemExit) as ended,
-    ):
-        main()
-    assert isinstance(ended.value.code, int)
-    return Said(ended.value.code, out.getvalue(), err.getvalue())
 
 
 def start_process(

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import shutil
-import sys
 from pathlib import Path
-from typing import Any, NamedTuple
-from unittest.mock import patch
+from typing import Any
 
 import jsonschema
 import pytest
 
-from edgeflare.cli import main
+from called_commands import Said, call_here
 from edgeflare.diagnose import explain_document
 from tampering import EXAMPLE, constant_of, weighted, with_constant
 
@@ -31,25 +27,11 @@ def schema() -> jsonschema.Draft202012Validator:
     return jsonschema.Draft202012Validator(contents)
 
 
-class Said(NamedTuple):
-    """What a command wrote."""
-
-    stdout: str
-    stderr: str
-
-
 def edgeflare(*arguments: str | Path, code: int = 0) -> Said:
-    """Call the command within this process, which saves the start of another."""
-    out, err = io.StringIO(), io.StringIO()
-    with (
-        patch.object(sys, "argv", ["edgeflare", *map(str, arguments)]),
-        contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(err),
-        pytest.raises(SystemExit) as ended,
-    ):
-        main()
-    assert ended.value.code == code, err.getvalue()
-    return Said(out.getvalue(), err.getvalue())
+    """Call the command, which has to end in this exit code."""
+    said = call_here(*arguments)
+    assert said.code == code, said.err
+    return said
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +57,7 @@ def run(pair: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_findings_are_explained_and_written(
     run: Path, pair: Path, schema: jsonschema.Draft202012Validator
 ) -> None:
-    said = edgeflare("explain", run).stdout
+    said = edgeflare("explain", run).out
     written = json.loads((run / "explain.json").read_bytes())
     schema.validate(written)
     document = json.loads((run / "run.json").read_bytes())
@@ -110,7 +92,7 @@ def test_findings_are_explained_and_written(
 def test_one_finding_is_shown_with_its_evidence_and_the_others_stay(run: Path) -> None:
     before = json.loads((run / "explain.json").read_bytes())
     chosen = sorted(before["findings"], key=int)[0]
-    said = edgeflare("explain", run, f"findings/{int(chosen):06d}.png").stdout
+    said = edgeflare("explain", run, f"findings/{int(chosen):06d}.png").out
     assert "Who answers what" in said
     assert "reference, 1 thread" in said
     assert "CONV_2D" in said
@@ -131,13 +113,13 @@ def test_another_device_is_asked_in_place_of_the_runs_own(run: Path) -> None:
 
 
 def test_a_finding_that_is_not_there_is_refused(run: Path) -> None:
-    said = edgeflare("explain", run, "999", code=2).stderr
+    said = edgeflare("explain", run, "999", code=2).err
     assert len(said.splitlines()) == 1
     assert "999 is no finding" in said
 
 
 def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
-    assert len(edgeflare("explain", tmp_path, code=2).stderr.splitlines()) == 1
+    assert len(edgeflare("explain", tmp_path, code=2).err.splitlines()) == 1
 
 
 def test_a_model_that_changed_is_refused(run: Path, pair: Path) -> None:
@@ -145,7 +127,7 @@ def test_a_model_that_changed_is_refused(run: Path, pair: Path) -> None:
     content = compressed.read_bytes()
     try:
         compressed.write_bytes((EXAMPLE / "compressed.tflite").read_bytes())
-        said = edgeflare("explain", run, code=2).stderr
+        said = edgeflare("explain", run, code=2).err
     finally:
         compressed.write_bytes(content)
     assert len(said.splitlines()) == 1

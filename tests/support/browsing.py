@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -118,6 +119,16 @@ class Browser:
         """Return what came into a log since it was last read."""
         read: Callable[[str], list[dict[str, Any]]] = self.driver.get_log
         return read(log)
+
+    def requested(self) -> set[str]:
+        """Return the addresses that were asked for since the page was opened, data apart."""
+        events = [json.loads(entry["message"])["message"] for entry in self.logged("performance")]
+        addresses = {
+            event["params"]["request"]["url"]
+            for event in events
+            if event["method"] == "Network.requestWillBeSent"
+        }
+        return {address for address in addresses if not address.startswith("data:")}
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -43,13 +42,7 @@ def test_it_is_readable_and_asks_for_nothing(
     browser.open(page, width=width, dark=dark)
     browser.run("scrollTo({top: document.body.scrollHeight, behavior: 'instant'})")
     assert browser.logged("browser") == []
-    events = [json.loads(entry["message"])["message"] for entry in browser.logged("performance")]
-    asked = {
-        event["params"]["request"]["url"]
-        for event in events
-        if event["method"] == "Network.requestWillBeSent"
-    }
-    assert {address for address in asked if not address.startswith("data:")} == {page.as_uri()}
+    assert browser.requested() == {page.as_uri()}
     assert browser.run("return document.documentElement.scrollWidth <= innerWidth")
     assert {kind: one for kind, one in browser.contrasts().items() if one < READABLE} == {}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from base64 import b64decode
 from pathlib import Path
 from typing import Any
@@ -194,13 +193,7 @@ def test_it_is_readable_and_asks_for_nothing(
     assert bool(drawn) == (name not in {"array", "values"})
     assert all(opaque > 0.0 for _, opaque, _ in drawn)
     assert browser.logged("browser") == []
-    events = [json.loads(entry["message"])["message"] for entry in browser.logged("performance")]
-    asked = {
-        event["params"]["request"]["url"]
-        for event in events
-        if event["method"] == "Network.requestWillBeSent"
-    }
-    assert {one for one in asked if not one.startswith("data:")} == {path.as_uri()}
+    assert browser.requested() == {path.as_uri()}
     assert browser.run("return document.documentElement.scrollWidth <= innerWidth")
     assert {kind: one for kind, one in browser.contrasts().items() if one < READABLE} == {}
 

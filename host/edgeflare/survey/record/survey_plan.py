@@ -33,12 +33,12 @@ FINDINGS = 50
 ENDS = ("precision", "device_queries", "time_limit")
 """Fields of a plan that end a survey, and with which it may go on to ask for more."""
 
-_MORE = {
+MORE = {
     "--precision": "a smaller --precision",
     "--device-queries": "a larger --device-queries",
     "--time-limit": "a longer --time-limit",
 }
-"""How more is asked for with their options."""
+"""How more is asked for with their options: what to type, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,9 +214,9 @@ def _another(run: Path, before: Mapping[str, Any], now: Mapping[str, Any], optio
     said = (
         f"{run} was begun {begun}, not {instead}: repeat the command that began it, with --resume"
     )
-    if option not in _MORE:
+    if option not in MORE:
         return f"{said}, or name another folder with --out"
-    more = " or ".join(words for name, words in _MORE.items() if before[name] is not None)
+    more = " or ".join(words for name, words in MORE.items() if before[name] is not None)
     return f"{said}, and {more} if the device is to be asked further" if more else said
 
 

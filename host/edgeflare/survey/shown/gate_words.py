@@ -6,20 +6,14 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from edgeflare.survey.gates.gate_state import UNDECIDED
-
-_MORE: Final = {
-    "device-queries": " and a larger --device-queries",
-    "time-limit": " and a longer --time-limit",
-    "precision": " and a smaller --precision",
-}
-"""What to add where a survey was ended by one of these before a gate was decided."""
+from edgeflare.survey.record.survey_plan import MORE
 
 _ARGUMENTS: Final = {
     "device-queries": "a larger device_queries=",
     "time-limit": "a longer time_limit=",
     "precision": "a smaller precision=, or none",
 }
-"""The same of a survey that is a test."""
+"""What to give a survey that is a test where one of these ended it before a gate was decided."""
 
 
 def gate_name(gate: Mapping[str, Any]) -> str:
@@ -64,7 +58,8 @@ def next_step(document: Mapping[str, Any], gate: Mapping[str, Any], where: str =
     """
     if gate["state"] != UNDECIDED or document["stopped_by"] is None:
         return ""
-    more = _MORE.get(document["stopped_by"], "")
+    words = MORE.get(f"--{document['stopped_by']}")
+    more = "" if words is None else f" and {words}"
     return f"; the same command with --out {where} --resume{more} goes on"
 
 
