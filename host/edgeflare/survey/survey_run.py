@@ -32,7 +32,7 @@ from edgeflare.survey.rates.baseline import BaselineSurvey
 from edgeflare.survey.record.required_survey import require_survey
 from edgeflare.survey.record.survey_file import WRITTEN_FROM_IT
 from edgeflare.survey.record.survey_journal import host_is_done, require_sound
-from edgeflare.survey.record.survey_plan import STRATEGY, SurveyPlan, note_plan
+from edgeflare.survey.record.survey_plan import STRATEGY, SurveyPlan, resume_plan
 from edgeflare.survey.survey_phases import SurveyPhases
 
 
@@ -128,7 +128,7 @@ def require_same_survey(journal: Journal, plan: SurveyPlan, items: SurveyedItems
     """
     with journal.transaction():
         with reporting_damage(journal.path):
-            note_plan(journal, plan)
+            resume_plan(journal, plan)
             require_sound(journal)
             known = journal.survey.checksums()
         require_same_inputs(items, known, str(journal.path.parent))

@@ -20,8 +20,8 @@ from edgeflare.survey.record.survey_plan import (
     PRECISION,
     SurveyPlan,
     default_precision,
-    note_plan,
     noted_plan,
+    resume_plan,
 )
 
 PLAN = SurveyPlan(
@@ -45,7 +45,7 @@ def journal(tmp_path: Path) -> Iterator[Journal]:
 
 def test_a_plan_is_read_as_it_was_noted(journal: Journal) -> None:
     assert noted_plan(journal) == PLAN
-    note_plan(journal, PLAN)  # the same again goes on
+    resume_plan(journal, PLAN)  # the same again goes on
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_another_plan_is_refused_by_the_option(
     changes: dict[str, Any], said: str, journal: Journal
 ) -> None:
     with pytest.raises(UserError, match=said):
-        note_plan(journal, replace(PLAN, **changes))
+        resume_plan(journal, replace(PLAN, **changes))
 
 
 @pytest.mark.parametrize(
@@ -90,9 +90,9 @@ def test_another_plan_is_refused_by_the_option(
 def test_more_queries_are_advised_only_where_they_help(
     changes: dict[str, Any], further: bool, journal: Journal
 ) -> None:
-    note_plan(journal, PLAN)
+    resume_plan(journal, PLAN)
     with pytest.raises(UserError) as refused:
-        note_plan(journal, replace(PLAN, **changes))
+        resume_plan(journal, replace(PLAN, **changes))
     assert ("a larger --device-queries" in str(refused.value)) == further
     assert ("another folder with --out" in str(refused.value)) != further
 
@@ -117,29 +117,29 @@ def test_what_had_been_to_end_it_is_damage_where_a_part_is_missing(
 )
 def test_more_is_asked_of_a_survey_that_ended(more: dict[str, Any], journal: Journal) -> None:
     journal.note(ENDED_KEY, "device-queries")
-    note_plan(journal, replace(PLAN, **more))
+    resume_plan(journal, replace(PLAN, **more))
     noted = noted_plan(journal)
     assert replace(noted, earlier=()) == replace(PLAN, **more)
     asked = {"precision": 0.005, "device_queries": 100, "time_limit": None}
     assert noted.earlier == ({**asked, "ended": "device-queries", "asked": 0},)
     assert noted.earlier_queries == (100,)
     assert journal.about()[ENDED_KEY] is None
-    note_plan(journal, replace(PLAN, **more))  # the same again is no more
+    resume_plan(journal, replace(PLAN, **more))  # the same again is no more
     assert noted_plan(journal) == noted
     with pytest.raises(UserError, match="was begun with"):
-        note_plan(journal, PLAN)
+        resume_plan(journal, PLAN)
 
 
 def test_an_end_that_there_was_not_is_refused_with_those_that_there_were(journal: Journal) -> None:
-    note_plan(journal, PLAN)
+    resume_plan(journal, PLAN)
     said = "a smaller --precision or a larger --device-queries if the device is to be asked further"
     with pytest.raises(UserError, match=rf"without --time-limit, not with --time-limit 9.*{said}"):
-        note_plan(journal, replace(PLAN, time_limit=9))
+        resume_plan(journal, replace(PLAN, time_limit=9))
 
 
 def test_more_and_something_else_is_refused(journal: Journal) -> None:
     with pytest.raises(UserError, match=r"with --gate rate<0\.01, not rate<0\.02"):
-        note_plan(journal, replace(PLAN, device_queries=200, gates=("rate<0.02",)))
+        resume_plan(journal, replace(PLAN, device_queries=200, gates=("rate<0.02",)))
     assert noted_plan(journal) == PLAN
 
 
@@ -148,7 +148,7 @@ def test_a_run_without_a_plan_is_no_survey(tmp_path: Path) -> None:
         with pytest.raises(UserError, match="is no survey"):
             noted_plan(journal)
         with pytest.raises(UserError, match="is no survey"):
-            note_plan(journal, PLAN)
+            resume_plan(journal, PLAN)
 
 
 def test_the_default_precision_is_for_surveys_that_nothing_else_ends() -> None:

@@ -163,7 +163,7 @@ def noted_plan(journal: Journal) -> SurveyPlan:
     raise UserError(f"{journal.path.parent} is no survey: name a run of `edgeflare survey`")
 
 
-def note_plan(journal: Journal, plan: SurveyPlan) -> None:
+def resume_plan(journal: Journal, plan: SurveyPlan) -> None:
     """Hold a survey that is resumed to what its journal says that it was asked.
 
     To be called inside a transaction. A survey that is resumed may be asked for more: for a larger
@@ -184,7 +184,7 @@ def plan_with_more(journal: Journal, plan: SurveyPlan) -> SurveyPlan | None:
     """Return the plan of a survey that is resumed to ask for more; None where it does not.
 
     Raises:
-        UserError: as `note_plan`.
+        UserError: as `resume_plan`.
 
     """
     before = noted_plan(journal)
