@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from edgeflare.errors import InfrastructureError
-from edgeflare.run.journal import damaged_journal, is_damage
+from edgeflare.run.journal_database import damaged_journal, is_damage
 from edgeflare.run.run_directory import RunDirectory
 
 

@@ -23,7 +23,8 @@ from edgeflare.models.pair import Pair
 from edgeflare.models.pair_interface import PairInterface
 from edgeflare.python_callable import is_callable
 from edgeflare.report.input_words import input_words
-from edgeflare.run.journal import Journal, reporting_damage
+from edgeflare.run.journal import Journal
+from edgeflare.run.journal_database import reporting_damage
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding, RunDocument

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from edgeflare.errors import UserError
-from edgeflare.run.journal import Journal, reporting_damage
+from edgeflare.run.journal import Journal
+from edgeflare.run.journal_database import reporting_damage
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_header import RunHeader
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,7 +17,7 @@ from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from edgeflare.errors import UserError
+from edgeflare.run.journal_database import connect_journal, open_database
 from edgeflare.run.journal_rows import (
     AnswerRow,
     ChainRow,
@@ -35,18 +34,11 @@ from edgeflare.run.reliable_answers import (
 )
 from edgeflare.run.run_lock import lock_run
 from edgeflare.run.survey_rows import SurveyRows
-from edgeflare.suggestion import path_suggestion
 
 SCHEMA_VERSION = 2
 
 HELD_OUT_KEY = "test"
 """The key of `about` under which the journal says what the held-out inputs are."""
-
-CHECKPOINT_PAGES = 2500
-"""Pages of 4 KiB that are written ahead before they go into the database: 10 MB on the disk beside
-it. A checkpoint waits for the disk. Over 46 MB of answers, written 512 at a time, those every 4 MB
-cost about 40 % of the writing time, those every 10 MB no more than the measurement varies, against
-every 40 MB."""
 
 GIVEN_BACK_BYTES = 2**24
 """What has to be free at least for the database to be written anew when it is closed."""
@@ -109,10 +101,6 @@ CREATE TABLE IF NOT EXISTS nearness (image TEXT PRIMARY KEY, db REAL NOT NULL) W
 """How near to its seed a stored input is, by its path. Made with the first, so that a run of a
 version without it can be resumed."""
 
-_NAMES = frozenset(re.findall(r"^CREATE TABLE (\w+)", _TABLES, re.MULTILINE))
-
-_PLAIN = re.compile("CREATE TABLE ")  # not CREATE VIRTUAL TABLE
-
 
 @dataclass(slots=True)
 class Journal:
@@ -144,7 +132,7 @@ class Journal:
 
         """
         lock = lock_run(path.parent)
-        db = _connect(path)
+        db = connect_journal(path)
         # In one transaction, so that a host that is killed here leaves no half of a journal.
         db.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {SCHEMA_VERSION};")
         db.executemany(
@@ -167,39 +155,7 @@ class Journal:
             UserError: if there is none, or it is no journal, or damaged, or another version's.
 
         """
-        _check_files(path)
-        try:
-            db = _connect(path)
-            version = db.execute("PRAGMA user_version").fetchone()[0]
-            (said,) = db.execute("PRAGMA quick_check(1)").fetchone()
-        except sqlite3.DatabaseError as error:
-            if not is_damage(error):
-                raise
-            said = str(error)
-        if said != "ok":
-            raise damaged_journal(path, said)
-        if version == 0:
-            db.close()
-            raise UserError(
-                f"{path.parent} holds a run that was killed before it began: start anew with "
-                "--overwrite"
-            )
-        if version != SCHEMA_VERSION:
-            db.close()
-            raise UserError(
-                f"{path} was written by another version of edgeflare (journal version {version}, "
-                f"expected {SCHEMA_VERSION}): use that version, or start anew with --overwrite"
-            )
-        schema = db.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
-        tables = {name for kind, name, sql in schema if kind == "table" and _PLAIN.match(sql)}
-        if missing := _NAMES - tables:
-            db.close()
-            raise damaged_journal(path, f"it has no table {', '.join(sorted(missing))}")
-        # A view computes when it is read, and without end if its author wants that.
-        if others := {name for _, name, _ in schema} - tables:
-            db.close()
-            raise damaged_journal(path, f"it has {', '.join(sorted(others))}, which no run made")
-        return cls(path, db)
+        return cls(path, open_database(path, _TABLES, SCHEMA_VERSION))
 
     def lock(self) -> None:
         """Keep every other process from working on the run, until the journal is closed.
@@ -398,83 +354,6 @@ class Journal:
                 "total(verify_seconds), total(device_busy_seconds) FROM stints"
             ).fetchone()
         )
-
-
-def is_damage(error: sqlite3.Error) -> bool:
-    """Whether an error says that the file is damaged, rather than the disk full or gone."""
-    return type(error) is sqlite3.DatabaseError
-
-
-class DamagedJournalError(UserError):
-    """A journal is damaged; `why` says how, without what can still be done."""
-
-    def __init__(self, message: str, why: str) -> None:
-        """Make the error of a whole message, of which `why` is a part."""
-        super().__init__(message)
-        self.why = why
-
-
-def damaged_journal(path: Path, why: str) -> DamagedJournalError:
-    """Return what is raised of a journal that is damaged, with what can still be done."""
-    document = path.with_name("run.json")
-    rest = f"; its result is in {document.name}, which can still be shown"
-    return DamagedJournalError(
-        f"{path} is damaged ({why}), and the run cannot be gone on with: start anew with"
-        f" --overwrite{rest if document.is_file() else ''}",
-        why,
-    )
-
-
-@contextmanager
-def reporting_damage(path: Path) -> Iterator[None]:
-    """Tell of a journal as damaged where what it holds cannot be worked with inside.
-
-    Raises:
-        UserError: that is so.
-
-    """
-    try:
-        yield
-    except (
-        *(sqlite3.DatabaseError, LookupError, TypeError, ValueError, AttributeError),
-        *(ArithmeticError, RecursionError),
-    ) as error:
-        raise damaged_journal(path, str(error)) from error
-
-
-def _check_files(path: Path) -> None:
-    """Refuse what is no journal of a run, before SQLite opens it."""
-    if not path.parent.exists():
-        like = path_suggestion(path.parent, lambda one: (one / path.name).is_file())
-        raise UserError(f"there is no run directory {path.parent}{like}: check the path")
-    if not path.is_file():
-        hint = ""
-        if (path.parent / "repair.json").is_file():
-            hint = "; it holds a repair: search its model first"
-        elif (path.parent / "candidates").is_dir():
-            hint = "; it holds a repair that was stopped: the same command with --resume goes on"
-        raise UserError(f"{path.parent} is no run directory: it has no {path.name}{hint}")
-    for beside in ("", "-wal", "-shm", "-journal"):  # SQLite would follow and write to each
-        if Path(f"{path}{beside}").is_symlink():
-            raise UserError(
-                f"{path}{beside} is a symbolic link: expected the file that the run stored"
-            )
-    # SQLite rolls it back, and deletes the file that it names, wherever that lies. Runs write
-    # ahead (WAL) from their first statement on, and have none.
-    if Path(f"{path}-journal").exists():
-        raise UserError(
-            f"{path}-journal is there, which only a run has that was killed before it began: start"
-            " anew with --overwrite, but do not trust the run if somebody else made it"
-        )
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-    db.execute("PRAGMA trusted_schema = OFF")  # a stranger's may hold views and triggers
-    db.execute("PRAGMA journal_mode = WAL")
-    db.execute("PRAGMA synchronous = NORMAL")
-    db.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
-    return db
 
 
 def _answers(row: Sequence[Any]) -> AnswerRow:

@@ -7,7 +7,8 @@ from contextlib import closing
 from edgeflare.errors import UserError
 from edgeflare.run.derive_document import derive_document
 from edgeflare.run.document_check import check_document, read_document
-from edgeflare.run.journal import Journal, reporting_damage
+from edgeflare.run.journal import Journal
+from edgeflare.run.journal_database import reporting_damage
 from edgeflare.run.run_directory import DOCUMENT, RunDirectory
 from edgeflare.run.run_document import RunDocument
 

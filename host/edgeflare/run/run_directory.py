@@ -25,13 +25,17 @@ from edgeflare.run.run_lock import lock_run
 JOURNAL = "run.db"
 DOCUMENT = "run.json"
 SURVEY_DOCUMENT = "survey.json"
+CONFORM_JOURNAL = "conform.db"
+CONFORM_DOCUMENT = "conform.json"
 INPUT_FOLDERS = ("findings", "refined", "deviating_seeds", "seeds")
 MADE_FROM_IT = (
     "explain.json", "report.html", "junit.xml", "findings.csv", "summary.md", "finding-[0-9]*.zip",
-    SURVEY_DOCUMENT, "survey.html", "survey.csv",
+    SURVEY_DOCUMENT, "survey.html", "survey.csv", CONFORM_DOCUMENT, "conform.html",
 )  # fmt: skip
 """What other commands write beside a run, as patterns; it goes when another takes the place."""
 
+_KNOWN_BY = (JOURNAL, DOCUMENT, CONFORM_JOURNAL, CONFORM_DOCUMENT)
+"""A folder that has one of these is a run directory."""
 
 MOST_BYTES = 2**30
 """Of a file in a run directory that is read at once: larger than any input or document."""
@@ -94,7 +98,7 @@ class RunDirectory:
             raise UserError(f"{path} is a file: name a folder with --out")
         if not path.is_dir() or not any(path.iterdir()):
             return
-        if not (path / JOURNAL).exists() and not (path / DOCUMENT).exists():
+        if not any((path / name).exists() for name in _KNOWN_BY):
             raise UserError(f"{path} is neither empty nor a run: name another folder with --out")
         if not overwrite:
             raise UserError(
@@ -234,7 +238,11 @@ def _empty(path: Path) -> None:
         if (path / name).is_symlink():  # what it leads to is not of the run
             (path / name).unlink()
         shutil.rmtree(path / name, ignore_errors=True)
-    beside = (f"{JOURNAL}{suffix}" for suffix in ("", "-wal", "-shm", "-journal"))
-    for name in (DOCUMENT, *beside, *MADE_FROM_IT):
+    journals = (
+        f"{journal}{suffix}"
+        for journal in (JOURNAL, CONFORM_JOURNAL)
+        for suffix in ("", "-wal", "-shm", "-journal")
+    )
+    for name in (DOCUMENT, *journals, *MADE_FROM_IT):
         for file in path.glob(name):
             file.unlink(missing_ok=True)

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from edgeflare.errors import UserError
-from edgeflare.run.journal import DamagedJournalError, Journal
+from edgeflare.run.journal import Journal
+from edgeflare.run.journal_database import DamagedJournalError
 from edgeflare.run.run_directory import SURVEY_DOCUMENT, RunDirectory
 from edgeflare.run.run_lock import is_locked
 from edgeflare.survey.derived_survey import derive_unwritten_survey

@@ -8,7 +8,8 @@ from typing import Any
 
 from edgeflare.errors import UserError
 from edgeflare.run.derive_document import derive_document
-from edgeflare.run.journal import Journal, reporting_damage
+from edgeflare.run.journal import Journal
+from edgeflare.run.journal_database import reporting_damage
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_lock import is_locked
 from edgeflare.survey.gates.judged_gates import JudgedGates

@@ -12,7 +12,8 @@ from statistics import NormalDist
 import numpy as np
 
 from edgeflare.core.arm import Arm
-from edgeflare.run.journal import Journal, reporting_damage
+from edgeflare.run.journal import Journal
+from edgeflare.run.journal_database import reporting_damage
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.survey_rows import SURVEY_KEY

@@ -16,7 +16,8 @@ from edgeflare.errors import UserError
 from edgeflare.models.kernels import Kernels
 from edgeflare.models.pair import Pair
 from edgeflare.run.begin_or_resume import begin_run, resume_run
-from edgeflare.run.journal import Journal, reporting_damage
+from edgeflare.run.journal import Journal
+from edgeflare.run.journal_database import reporting_damage
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import SURVEY_DOCUMENT, RunDirectory, write_atomically
 from edgeflare.run.run_document import RunDocument

@@ -6,7 +6,8 @@ from contextlib import closing
 from pathlib import Path
 
 from edgeflare.errors import UserError
-from edgeflare.run.journal import Journal, reporting_damage
+from edgeflare.run.journal import Journal
+from edgeflare.run.journal_database import reporting_damage
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.survey_rows import SURVEY_KEY
 from edgeflare.survey.record.survey_plan import STRATEGY

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from edgeflare.core.arm import Arm
 from edgeflare.core.seeds import is_labelled
-from edgeflare.run.journal import Journal, reporting_damage
+from edgeflare.run.journal import Journal
+from edgeflare.run.journal_database import reporting_damage
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.survey_rows import NO_DECISION, DeviceRow, HostRow
