@@ -68,7 +68,8 @@ def test_a_batch_is_split_so_that_each_message_fits(serve: Serve, model: Path, c
         sizes.append(len(request.payload))
         reply = honest(request)
         kinds = (wire.InputFailure.KIND_CRASH, wire.InputFailure.KIND_HANG)
-        reply.failures.add(index=request.count - 1, kind=kinds[len(sizes) % 2])
+        kind = kinds[len(sizes) % 2]
+        reply.failures.add(index=request.count - 1, kind=kind, detail=f"of {len(sizes)}")
         return reply
 
     with connect(serve(answer=answer, payload_limit=40)) as device:
@@ -85,6 +86,7 @@ def test_a_batch_is_split_so_that_each_message_fits(serve: Serve, model: Path, c
     assert result.failures == {
         end: ("hang", "crash")[position % 2] for position, end in enumerate(ends)
     }
+    assert result.details == {end: f"of {at + 1}" for at, end in enumerate(ends)}
 
 
 def corrupt_outputs(reply: wire.InferReply) -> None:

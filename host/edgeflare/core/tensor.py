@@ -40,12 +40,15 @@ class RawBatch:
             bytes, which `unpack_rows` takes apart.
         failures: why an input has no output, by its position: "crash", "hang" or "error".
         busy_seconds: time that the model was computing.
+        details: what is known of a failure, by the same position: a signal, an exit code, the
+            runtime's message. Nothing where that is unknown.
 
     """
 
     outputs: NDArray[np.generic]
     failures: Mapping[int, str] = field(default_factory=dict)
     busy_seconds: float = 0.0
+    details: Mapping[int, str] = field(default_factory=dict)
 
 
 def without_ones(shape: Sequence[int]) -> tuple[int, ...]:

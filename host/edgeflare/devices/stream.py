@@ -175,7 +175,8 @@ class InferenceStream:
             raise _WrongReplyError("a failure of an input that was not sent")
         outputs = np.frombuffer(reply.outputs, self._output_dtype).reshape(message.count, -1)
         failures = {failure.index: _KINDS.get(failure.kind, "error") for failure in reply.failures}
-        return RawBatch(outputs, failures, reply.busy_seconds)
+        details = {failure.index: failure.detail for failure in reply.failures}
+        return RawBatch(outputs, failures, reply.busy_seconds, details)
 
     def _watch(self) -> None:
         """End the stream when the oldest message under way is overdue, or has not arrived."""
@@ -266,9 +267,11 @@ def _joined(parts: Sequence[RawBatch]) -> RawBatch:
     if len(parts) == 1:
         return parts[0]
     failures: dict[int, str] = {}
+    details: dict[int, str] = {}
     before = 0
     for part in parts:
         failures.update({before + index: kind for index, kind in part.failures.items()})
+        details.update({before + index: detail for index, detail in part.details.items()})
         before += len(part.outputs)
     outputs = np.concatenate([part.outputs for part in parts])
-    return RawBatch(outputs, failures, sum(part.busy_seconds for part in parts))
+    return RawBatch(outputs, failures, sum(part.busy_seconds for part in parts), details)

@@ -30,6 +30,10 @@ class OperatorMissing(UserError):  # noqa: N818 - a fact about the runtime, like
     """The runtime has no such operator, or not that version; the message names all three."""
 
 
+class WorkerDied(InfrastructureError):  # noqa: N818 - a fact about the process, like WorkerLost
+    """The process of a model died, and another one does not live; the message says how."""
+
+
 _NO_OPERATOR = re.compile(r" has no (custom )?operator ")
 """How the agent's runtime says so, in one line like whatever else it refuses a model for."""
 
@@ -125,10 +129,11 @@ class TFLiteModel:
         try:
             batch = self._model.run(payload.tobytes(), len(inputs))
         except WorkerLost as lost:
-            raise InfrastructureError(f"{self._path}: its worker process died: {lost}") from lost
+            raise WorkerDied(f"{self._path}: its worker process died: {lost}") from lost
         outputs = np.frombuffer(batch.outputs, self._output_dtype).reshape(len(inputs), -1)
         failures = {failure.index: failure.kind for failure in batch.failures}
-        return RawBatch(outputs, failures, batch.busy_seconds)
+        details = {failure.index: failure.detail for failure in batch.failures}
+        return RawBatch(outputs, failures, batch.busy_seconds, details)
 
 
 def _tensors(specs: Sequence[TensorSpec]) -> tuple[Tensor, ...]:
