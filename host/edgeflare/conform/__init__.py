@@ -1,0 +1,1 @@
+"""Whether the kernels of a device compute what operators mean."""

@@ -1,0 +1,1 @@
+"""Graphs of operators that are written for a device to run."""

@@ -1,0 +1,147 @@
+"""An operator graph as the bytes of a `.tflite` file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from ai_edge_litert import schema_py_generated as schema
+
+from edgeflare.conform.graphs.operator_graph import GraphNode, GraphValue, OperatorGraph, Option
+from edgeflare.models.tflite_writer import written
+
+_SCHEMA_VERSION = 3
+_PLACEHOLDER = 127
+"""What the old 8-bit field of an operator code holds where the code has no place in it."""
+
+_ENUMERATIONS = {
+    "padding": schema.Padding,
+    "fusedActivationFunction": schema.ActivationFunctionType,
+    "mode": schema.MirrorPadMode,
+    "weightsFormat": schema.FullyConnectedOptionsWeightsFormat,
+    "inDataType": schema.TensorType,
+    "outDataType": schema.TensorType,
+    "outputType": schema.TensorType,
+    "idxOutType": schema.TensorType,
+    "quantizedBiasType": schema.TensorType,
+    "outType": schema.TensorType,
+}
+"""Options that are given by name, and the enumerations that have these names."""
+
+_SHARED_OPTIONS = {
+    "AVERAGE_POOL_2D": "Pool2DOptions",
+    "L2_POOL_2D": "Pool2DOptions",
+    "MAX_POOL_2D": "Pool2DOptions",
+    "L2_NORMALIZATION": "L2NormOptions",
+    "MAXIMUM": "MaximumMinimumOptions",
+    "MINIMUM": "MaximumMinimumOptions",
+    "MEAN": "ReducerOptions",
+    "SUM": "ReducerOptions",
+    "REDUCE_PROD": "ReducerOptions",
+    "REDUCE_MAX": "ReducerOptions",
+    "REDUCE_MIN": "ReducerOptions",
+    "REDUCE_ANY": "ReducerOptions",
+    "REDUCE_ALL": "ReducerOptions",
+}
+"""Options whose class is not called as the operator is."""
+
+_OPTION_CLASSES = {name.lower(): name for name in vars(schema.BuiltinOptions) if name[0] != "_"}
+
+
+def graph_file(graph: OperatorGraph) -> bytes:
+    """Return the file of a graph."""
+    model, main = schema.ModelT(), schema.SubGraphT()
+    model.version, model.subgraphs, model.operatorCodes = _SCHEMA_VERSION, [main], []
+    # By convention the first buffer is empty: that of tensors without values.
+    model.buffers = [schema.BufferT()]
+    main.tensors = [_tensor(model, at, one) for at, one in enumerate(graph.values)]
+    main.inputs = np.asarray(graph.inputs, np.int32)
+    main.outputs = np.asarray(graph.outputs, np.int32)
+    codes: dict[tuple[int, int], int] = {}
+    main.operators = [_operator(model, codes, one) for one in graph.nodes]
+    return written(model)
+
+
+def _tensor(model: Any, at: int, one: GraphValue) -> Any:
+    new = schema.TensorT()
+    new.name, new.shape = f"t{at}", np.asarray(one.shape, np.int32)
+    new.type = getattr(schema.TensorType, one.dtype.upper())
+    if one.quantization is not None:
+        new.quantization = schema.QuantizationParametersT()
+        new.quantization.scale = np.asarray(one.quantization.scales, np.float32)
+        zero_points = [one.quantization.zero_point] * len(one.quantization.scales)
+        new.quantization.zeroPoint = np.asarray(zero_points, np.int64)
+        new.quantization.quantizedDimension = one.quantization.axis
+    if one.values is not None:
+        buffer = schema.BufferT()
+        buffer.data = np.frombuffer(one.values.tobytes(), np.uint8)
+        model.buffers.append(buffer)
+        new.buffer = len(model.buffers) - 1
+    return new
+
+
+def _operator(model: Any, codes: dict[tuple[int, int], int], one: GraphNode) -> Any:
+    new = schema.OperatorT()
+    builtin = getattr(schema.BuiltinOperator, one.operator)
+    if (builtin, one.version) not in codes:
+        code = schema.OperatorCodeT()
+        code.builtinCode, code.version = builtin, one.version
+        code.deprecatedBuiltinCode = min(builtin, _PLACEHOLDER)
+        codes[builtin, one.version] = len(model.operatorCodes)
+        model.operatorCodes.append(code)
+    new.opcodeIndex = codes[builtin, one.version]
+    new.inputs = np.asarray(one.inputs, np.int32)
+    new.outputs = np.asarray(one.outputs, np.int32)
+    if (options := options_class(one.operator)) is not None:
+        new.builtinOptionsType = getattr(schema.BuiltinOptions, options)
+        new.builtinOptions = getattr(schema, f"{options}T")()
+        for name, value in one.options.items():
+            if not hasattr(new.builtinOptions, name):
+                raise ValueError(f"{one.operator} has no option {name}")
+            setattr(new.builtinOptions, name, _value(name, value))
+    elif one.options:
+        raise ValueError(f"{one.operator} has no options")
+    return new
+
+
+def options_class(operator: str) -> str | None:
+    """Return the name of the schema's class of an operator's options, None where it has none."""
+    by_name = operator.replace("_", "").lower() + "options"
+    return _SHARED_OPTIONS.get(operator) or _OPTION_CLASSES.get(by_name)
+
+
+def _value(name: str, value: Option) -> Any:
+    """Return an option as the schema's object has it: enumerations by number."""
+    if isinstance(value, str):
+        return int(getattr(_ENUMERATIONS[name], value))
+    return list(value) if isinstance(value, tuple) else value
+
+
+def read_options(options: Any) -> dict[str, Option]:
+    """Return the options of an operator in a file as `graph_file` takes them.
+
+    Args:
+        options: the schema's object, None where the operator has none.
+
+    Returns:
+        All of them, also those that have their default.
+
+    """
+    if options is None:
+        return {}
+    return {name: _read_option(name, value) for name, value in vars(options).items()}
+
+
+def _read_option(name: str, value: Any) -> Option:
+    if name in _ENUMERATIONS:
+        members = vars(_ENUMERATIONS[name]).items()
+        return str(next(member for member, number in members if number == value))
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    if value is None:
+        return ()
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int | float):
+        return float(value) if isinstance(value, float) else int(value)
+    return tuple(int(one) for one in value)

@@ -1,0 +1,160 @@
+"""A graph of operators, as it is drawn, written, evaluated and shrunk: plain values throughout."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Values = NDArray[Any]
+Option = bool | int | float | str | tuple[int, ...]
+"""The value of an operator's option; an enumeration by its name in the schema."""
+
+ABSENT = -1
+"""In place of a tensor: an optional input that is left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quantization:
+    """How raw values stand for real ones: real = scale · (raw − zero point).
+
+    Attributes:
+        scales: one, or one for each index along `axis`; float32 values.
+        zero_point: of all; 0 where there is more than one scale.
+        axis: the dimension that the scales are along.
+
+    """
+
+    scales: tuple[float, ...]
+    zero_point: int = 0
+    axis: int = 0
+
+    def real(self, raw: Values) -> NDArray[np.float64]:
+        """Return the real values of raw ones, in their shape."""
+        return (raw.astype(np.float64) - self.zero_point) * self.spread(raw.ndim)
+
+    def spread(self, rank: int) -> NDArray[np.float64]:
+        """Return the scales in a shape that broadcasts with a tensor of a rank."""
+        scales = np.asarray(self.scales, np.float64)
+        if len(self.scales) == 1:
+            return scales.reshape(())
+        return scales.reshape([-1 if at == self.axis else 1 for at in range(rank)])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GraphValue:
+    """A tensor of a graph.
+
+    Attributes:
+        dtype: numpy's name, such as "float32" or "int8".
+        shape: dimensions, any of which may be 0.
+        quantization: None where raw values are what they are.
+        values: of a constant, (*shape); None for what is given or computed.
+
+    """
+
+    dtype: str
+    shape: tuple[int, ...]
+    quantization: Quantization | None = None
+    values: Values | None = None
+
+    @property
+    def size(self) -> int:
+        """Number of values."""
+        return prod(self.shape)
+
+    def real(self, raw: Values) -> Values:
+        """Return the real values of raw ones; those of an unquantized tensor as they are."""
+        return raw if self.quantization is None else self.quantization.real(raw)
+
+    def constant(self, values: Values) -> GraphValue:
+        """Return this tensor as a constant."""
+        return replace(self, values=np.asarray(values, self.dtype, order="C"), shape=values.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphNode:
+    """An operator of a graph.
+
+    Attributes:
+        operator: its name in the schema, such as "CONV_2D".
+        inputs: indexes of tensors, `ABSENT` for an optional one that is left out.
+        outputs: likewise.
+        options: by their names in the schema, such as `strideH`.
+        version: of the operator, the lowest that does it.
+
+    """
+
+    operator: str
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    options: Mapping[str, Option] = field(default_factory=dict)
+    version: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorGraph:
+    """Operators in the order of their execution.
+
+    Attributes:
+        values: its tensors.
+        nodes: its operators.
+        inputs: indexes of the tensors that are given.
+        outputs: indexes of the tensors that are answered.
+
+    """
+
+    values: tuple[GraphValue, ...]
+    nodes: tuple[GraphNode, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+    @classmethod
+    def of_operator(
+        cls,
+        operator: str,
+        inputs: Sequence[GraphValue | None],
+        outputs: Sequence[GraphValue],
+        options: Mapping[str, Option] | None = None,
+        version: int = 1,
+    ) -> OperatorGraph:
+        """Return a graph of one operator; constants among its inputs are not given."""
+        present = [one for one in inputs if one is not None]
+        places = iter(range(len(present)))
+        read = tuple(ABSENT if one is None else next(places) for one in inputs)
+        written = tuple(range(len(present), len(present) + len(outputs)))
+        given = tuple(at for at, one in enumerate(present) if one.values is None)
+        node = GraphNode(operator, read, written, dict(options or {}), version)
+        return cls((*present, *outputs), (node,), given, written)
+
+    def operands(self, node: GraphNode) -> tuple[GraphValue | None, ...]:
+        """Return the tensors that an operator reads."""
+        return tuple(None if at == ABSENT else self.values[at] for at in node.inputs)
+
+    def results(self, node: GraphNode) -> tuple[GraphValue, ...]:
+        """Return the tensors that an operator writes."""
+        return tuple(self.values[at] for at in node.outputs)
+
+
+def side_by_side(graphs: Sequence[OperatorGraph]) -> OperatorGraph:
+    """Return one graph of several, which share nothing; inputs and outputs in their order."""
+    values: list[GraphValue] = []
+    nodes: list[GraphNode] = []
+    inputs: list[int] = []
+    outputs: list[int] = []
+    for graph in graphs:
+        begin = len(values)
+        values.extend(graph.values)
+        nodes.extend(_moved(node, begin) for node in graph.nodes)
+        inputs.extend(begin + at for at in graph.inputs)
+        outputs.extend(begin + at for at in graph.outputs)
+    return OperatorGraph(tuple(values), tuple(nodes), tuple(inputs), tuple(outputs))
+
+
+def _moved(node: GraphNode, by: int) -> GraphNode:
+    moved = tuple(at if at == ABSENT else at + by for at in node.inputs)
+    return replace(node, inputs=moved, outputs=tuple(at + by for at in node.outputs))

@@ -1,0 +1,1 @@
+"""What an operator is: its types, its parameters, its models and its exact answers."""
