@@ -1,0 +1,1 @@
+"""The operators that are known, one declaration for each."""

@@ -1,0 +1,1 @@
+"""Operators that compute each value of their result from the values at its place."""

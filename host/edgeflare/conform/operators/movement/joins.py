@@ -1,0 +1,221 @@
+"""Operators that join tensors along an axis, and that split them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from edgeflare.conform.graphs.operator_graph import Values
+from edgeflare.conform.operators.movement.concatenation import (
+    Concatenation,
+    fit_scales,
+    near_scales,
+)
+from edgeflare.conform.operators.movement.fitting import Settings, fit_axis
+from edgeflare.conform.operators.movement.model_parts import (
+    ConstantOf,
+    IndexTypeOf,
+    ModelParts,
+    OptionOf,
+    Place,
+    ShapeOf,
+)
+from edgeflare.conform.operators.movement.movement_specification import MovementSpecification
+from edgeflare.conform.operators.movement.reshapes import ALL, BUT_BOOL
+from edgeflare.conform.specification.operator_specification import (
+    BOOL,
+    FLOAT,
+    INT8,
+    INT16,
+    INT32,
+    UINT8,
+)
+from edgeflare.conform.specification.parameter import Choice, Dimensions, Whole
+from edgeflare.conform.specification.settings import Configuration, Setting, dimensions, whole
+from edgeflare.conform.specification.whole_numbers import WholeNumbers, whole_numbers
+
+
+class _CountOf(Place):
+    """How many tensors of one shape are read; declared after the shape."""
+
+    def write(self, setting: Setting, parts: ModelParts) -> None:
+        """Write a setting into a model."""
+        count = int(str(setting))
+        parts.options["valuesCount"] = count
+        parts.tensors.update(dict.fromkeys(range(count), parts.tensors[0]))
+
+    def read(self, parts: ModelParts) -> Setting:
+        """Return the setting of a model."""
+        return len(parts.tensors)
+
+
+class _OthersAlong(Place):
+    """The sizes along the axis of all tensors but the first; declared after shape and axis."""
+
+    def write(self, setting: Setting, parts: ModelParts) -> None:
+        """Write a setting into a model."""
+        for at, size in enumerate(whole_numbers(setting), start=1):
+            shape = list(parts.tensors[0].shape)
+            shape[int(str(parts.options["axis"]))] = size
+            parts.tensors[at] = replace(parts.tensors[0], shape=tuple(shape))
+
+    def read(self, parts: ModelParts) -> Setting:
+        """Return the setting of a model."""
+        axis = int(str(parts.options["axis"]))
+        return tuple(parts.tensors[at].shape[axis] for at in range(1, len(parts.tensors)))
+
+
+def _concatenated(settings: Configuration, raw: Sequence[Values]) -> Sequence[Values]:
+    return [np.concatenate(raw, whole(settings, "axis"))]
+
+
+def _packed(settings: Configuration, raw: Sequence[Values]) -> Sequence[Values]:
+    return [np.stack(raw, whole(settings, "axis"))]
+
+
+def _unpacked(settings: Configuration, raw: Sequence[Values]) -> Sequence[Values]:
+    return list(np.moveaxis(raw[0], whole(settings, "axis"), 0))
+
+
+def _count_along(settings: Configuration, parts: ModelParts, rng: np.random.Generator) -> None:
+    del rng
+    parts.options["num"] = dimensions(settings, "shape")[whole(settings, "axis")]
+
+
+def _with_size(settings: Settings, axis: int, size: int) -> Settings:
+    shape = list(dimensions(settings, "shape"))
+    shape[axis] = size
+    return {**settings, "shape": tuple(shape)}
+
+
+def _fit_unpacked(settings: Settings, changed: str) -> Settings:
+    settings = fit_axis()(settings, changed)
+    axis = whole(settings, "axis")
+    if dimensions(settings, "shape")[axis] == 0 and changed != "shape":
+        return _with_size(settings, axis, 1)
+    return settings
+
+
+def _empty(type_: str, settings: Configuration) -> str | None:
+    del type_
+    return "UNPACK takes no tensor without values" if 0 in dimensions(settings, "shape") else None
+
+
+def _fit_parts(settings: Settings, changed: str) -> Settings:
+    settings = fit_axis()(settings, changed)
+    axis, count = whole(settings, "axis"), whole(settings, "parts")
+    size = dimensions(settings, "shape")[axis]
+    if changed != "shape":
+        return _with_size(settings, axis, -(-size // count) * count)
+    settings["parts"] = next(
+        one for one in range(min(count, max(size, 1)), 0, -1) if size % one == 0
+    )
+    return settings
+
+
+def _split(settings: Configuration, raw: Sequence[Values]) -> Sequence[Values]:
+    return np.split(raw[1], whole(settings, "parts"), whole(settings, "axis"))
+
+
+def _fit_sizes(settings: Settings, changed: str) -> Settings:
+    settings = fit_axis()(settings, changed)
+    axis, sizes = whole(settings, "axis"), list(dimensions(settings, "sizes"))
+    for at, one in enumerate(sizes):
+        if one == -1 and -1 in sizes[:at]:
+            sizes[at] = 1
+    shape, known = dimensions(settings, "shape"), sum(one for one in sizes if one != -1)
+    if -1 in sizes and known <= shape[axis]:
+        return {**settings, "sizes": tuple(sizes)}
+    if changed != "shape":
+        settings = _with_size(settings, axis, known)
+    else:
+        left = shape[axis]
+        for at, one in enumerate(sizes):
+            sizes[at] = min(max(one, 0), left) if at < len(sizes) - 1 else left
+            left -= sizes[at]
+    return {**settings, "sizes": tuple(sizes)}
+
+
+def _count_sizes(settings: Configuration, parts: ModelParts, rng: np.random.Generator) -> None:
+    del rng
+    parts.options["numSplits"] = len(dimensions(settings, "sizes"))
+
+
+def _split_by_sizes(settings: Configuration, raw: Sequence[Values]) -> Sequence[Values]:
+    axis, sizes = whole(settings, "axis"), dimensions(settings, "sizes")
+    left = raw[0].shape[axis] - sum(one for one in sizes if one != -1)
+    ends = np.cumsum([left if one == -1 else one for one in sizes])
+    return np.split(raw[0], ends[:-1], axis)
+
+
+_SHAPE = Dimensions("shape", (1, 5), most_values=300)
+_AXIS = Whole("axis", -5, 4, simplest=0)
+_AXIS_OPTION = OptionOf(_AXIS, "axis")
+
+JOINS = (
+    Concatenation(
+        "CONCATENATION",
+        ALL,
+        (
+            ShapeOf(_SHAPE),
+            _AXIS_OPTION,
+            _OthersAlong(WholeNumbers("other_sizes", 1, 9, usual=1, counts=(0, 4), kind="shape")),
+        ),
+        _concatenated,
+        lambda settings, changed: fit_scales(fit_axis()(settings, changed)),
+        {"int8": 2, "int16": 3},
+        varied=near_scales,
+        fixed={"fusedActivationFunction": "NONE"},
+    ),
+    MovementSpecification(
+        "PACK",
+        BUT_BOOL,
+        (
+            ShapeOf(Dimensions("shape", (0, 4), most_values=200)),
+            OptionOf(_AXIS, "axis"),
+            _CountOf(Whole("tensors", 1, 5, limit=1000)),
+        ),
+        _packed,
+        fit_axis(beyond=1),
+        {"int8": 2, "int16": 3},
+    ),
+    MovementSpecification(
+        "UNPACK",
+        (FLOAT, INT8, UINT8, INT16, INT32, BOOL),
+        (ShapeOf(_SHAPE), _AXIS_OPTION),
+        _unpacked,
+        _fit_unpacked,
+        {"int8": 2, "uint8": 2, "bool": 3, "int16": 4},
+        complete=_count_along,
+        refused=_empty,
+    ),
+    MovementSpecification(
+        "SPLIT",
+        BUT_BOOL,
+        (
+            ShapeOf(_SHAPE, 1),
+            ConstantOf(_AXIS, 0),
+            OptionOf(Whole("parts", 1, 6, limit=1000), "numSplits"),
+        ),
+        _split,
+        _fit_parts,
+        {"int8": 2, "int32": 3, "int16": 4},
+        data=1,
+    ),
+    MovementSpecification(
+        "SPLIT_V",
+        BUT_BOOL,
+        (
+            ShapeOf(_SHAPE),
+            ConstantOf(WholeNumbers("sizes", -1, 9, usual=1, counts=(1, 5), kind="shape")),
+            ConstantOf(_AXIS, 2),
+            IndexTypeOf(Choice("index_type", ("int32", "int64")), 1),
+        ),
+        _split_by_sizes,
+        _fit_sizes,
+        {"int8": 2},
+        complete=_count_sizes,
+    ),
+)

@@ -1,0 +1,291 @@
+"""Operators that gather and scatter values by indices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+
+import numpy as np
+
+from edgeflare.conform.graphs.operator_graph import Values
+from edgeflare.conform.operators.movement.embedding_lookup import EmbeddingLookup
+from edgeflare.conform.operators.movement.fitting import Settings, axis_within
+from edgeflare.conform.operators.movement.model_parts import (
+    ConstantOf,
+    IndexTypeOf,
+    ModelParts,
+    OptionOf,
+    ReadFrom,
+    ShapeOf,
+    whole_constant,
+)
+from edgeflare.conform.operators.movement.movement_specification import MovementSpecification
+from edgeflare.conform.operators.movement.reshapes import ALL, BUT_BOOL
+from edgeflare.conform.specification.operand_values import operand_values
+from edgeflare.conform.specification.operator_specification import (
+    BOOL,
+    DYNAMIC,
+    FLOAT,
+    INT8,
+    INT32,
+    INT64,
+    UINT8,
+)
+from edgeflare.conform.specification.parameter import Choice, Dimensions, Whole
+from edgeflare.conform.specification.settings import Configuration, Setting, dimensions, whole, word
+from edgeflare.conform.specification.whole_numbers import WholeNumbers
+
+
+def _fit_gathered(settings: Settings, changed: str) -> Settings:
+    shape, indices = dimensions(settings, "shape"), dimensions(settings, "indices_shape")
+    axis = axis_within(whole(settings, "axis"), len(shape))
+    batches = min(whole(settings, "batch_dims"), axis % len(shape), len(indices))
+    if changed == "indices_shape":
+        shape = indices[:batches] + shape[batches:]
+    indices = shape[:batches] + indices[batches:]
+    return {
+        **settings,
+        "shape": shape,
+        "indices_shape": indices,
+        "axis": axis,
+        "batch_dims": batches,
+    }
+
+
+def _nothing_to_gather(type_: str, settings: Configuration) -> str | None:
+    del type_
+    if prod(dimensions(settings, "indices_shape")) and not _along(settings):
+        return "an axis of size 0 has no indices"
+    return None
+
+
+def _along(settings: Configuration) -> int:
+    return dimensions(settings, "shape")[whole(settings, "axis")]
+
+
+def _draw_gathered(settings: Configuration, parts: ModelParts, rng: np.random.Generator) -> None:
+    if word(settings, "indices") == "constant":
+        shape, dtype = dimensions(settings, "indices_shape"), word(settings, "index_type")
+        drawn = rng.integers(0, max(_along(settings), 1), shape, dtype)
+        parts.tensors[1] = whole_constant(np.asarray(drawn))
+
+
+def _gathered(settings: Configuration, raw: Sequence[Values]) -> Sequence[Values]:
+    values, indices = raw
+    batches = whole(settings, "batch_dims")
+    axis = whole(settings, "axis") % values.ndim
+    shape = values.shape[:axis] + indices.shape[batches:] + values.shape[axis + 1 :]
+    gathered = np.zeros(shape, values.dtype)
+    if gathered.size:
+        for at in np.ndindex(values.shape[:batches]):
+            gathered[at] = np.take(values[at], indices[at], axis - batches)
+    return [gathered]
+
+
+def _gathered_from(settings: Configuration) -> Mapping[int, tuple[int, int]]:
+    return {1: (0, max(_along(settings) - 1, 0))}
+
+
+def _given_or_constant(parts: ModelParts) -> Setting:
+    return "given" if parts.tensors[1].values is None else "constant"
+
+
+def _fit_depth(settings: Settings, changed: str) -> Settings:
+    del changed
+    rank = len(dimensions(settings, "shape"))
+    return {**settings, "index_depth": min(whole(settings, "index_depth"), rank)}
+
+
+def _shallow(settings: Settings, rng: np.random.Generator) -> Settings:
+    depth = whole(settings, "index_depth")
+    return {**settings, "index_depth": 1 if rng.random() < 1 / 2 else depth}
+
+
+def _draw_deep(settings: Configuration, parts: ModelParts, rng: np.random.Generator) -> None:
+    sizes = dimensions(settings, "shape")[: whole(settings, "index_depth")]
+    shape = (*dimensions(settings, "indices_shape"), len(sizes))
+    drawn = rng.integers(0, np.maximum(sizes, 1), shape, word(settings, "index_type"))
+    parts.tensors[1] = whole_constant(drawn)
+
+
+def _no_deep(type_: str, settings: Configuration) -> str | None:
+    del type_
+    if prod(dimensions(settings, "indices_shape")) and 0 in dimensions(settings, "shape"):
+        return "a tensor without values has none to pick"
+    return None
+
+
+def _picked(settings: Configuration, raw: Sequence[Values]) -> Sequence[Values]:
+    del settings
+    return [raw[0][tuple(np.moveaxis(raw[1], -1, 0))]]
+
+
+def _fit_scattered(settings: Settings, changed: str) -> Settings:
+    shape, lead = dimensions(settings, "shape"), dimensions(settings, "lead")
+    outer = min(whole(settings, "outer"), len(shape))
+    # Each index is there once: what several updates of one place come to is not said.
+    if (count := prod(shape[:outer])) > prod(lead):
+        rest = prod(lead[1:])
+        lead = (-(-count // max(rest, 1)), *(max(one, 1) for one in lead[1:]))
+    del changed
+    return {**settings, "outer": outer, "lead": lead}
+
+
+def _draw_scattered(settings: Configuration, parts: ModelParts, rng: np.random.Generator) -> None:
+    shape, lead = dimensions(settings, "shape"), dimensions(settings, "lead")
+    outer = shape[: whole(settings, "outer")]
+    places = rng.permutation(prod(lead))[: prod(outer)]
+    indices = np.stack(np.unravel_index(places, lead), -1) if prod(lead) else np.zeros(0)
+    parts.tensors[0] = whole_constant(indices.reshape(*outer, len(lead)).astype(np.int32))
+    parts.tensors[2] = whole_constant(np.array((*lead, *shape[len(outer) :]), np.int32))
+
+
+def _scattered(settings: Configuration, raw: Sequence[Values]) -> Sequence[Values]:
+    del settings
+    indices, updates, shape = raw
+    scattered = np.zeros(tuple(shape), updates.dtype)
+    scattered[tuple(np.moveaxis(indices, -1, 0))] = updates
+    # The kernel adds to 0, which makes a negative 0 a positive one.
+    return [scattered if updates.dtype == bool else scattered + np.zeros((), updates.dtype)]
+
+
+def _outer_of(parts: ModelParts) -> Setting:
+    return parts.constant(0).ndim - 1
+
+
+def _lead_of(parts: ModelParts) -> Setting:
+    depth = parts.constant(0).shape[-1]
+    return tuple(int(one) for one in parts.constant(2)[:depth])
+
+
+def _fit_one_hot(settings: Settings, changed: str) -> Settings:
+    del changed
+    rank, axis = len(dimensions(settings, "shape")), whole(settings, "axis")
+    return {**settings, "axis": axis if -1 <= axis <= rank else rank}
+
+
+def _draw_on_and_off(settings: Configuration, parts: ModelParts, rng: np.random.Generator) -> None:
+    del settings
+    for at in (2, 3):
+        parts.tensors[at] = parts.data.constant(operand_values(parts.data, "uniform", rng))
+
+
+def _one_hot(settings: Configuration, raw: Sequence[Values]) -> Sequence[Values]:
+    indices, depth, on, off = raw
+    axis = whole(settings, "axis") % (indices.ndim + 1)
+    counted = np.arange(int(depth.reshape(-1)[0])).reshape(-1, *[1] * (indices.ndim - axis))
+    return [np.where(np.expand_dims(indices, axis) == counted, on, off)]
+
+
+def _one_hot_indices(settings: Configuration) -> Mapping[int, tuple[int, int]]:
+    return {0: (-1, whole(settings, "depth"))}
+
+
+def _draw_table(settings: Configuration, parts: ModelParts, rng: np.random.Generator) -> None:
+    del settings
+    table = parts.tensors[1]
+    parts.tensors[1] = table.constant(operand_values(table, "uniform", rng))
+
+
+def _looked_up(settings: Configuration, raw: Sequence[Values]) -> Sequence[Values]:
+    del settings
+    return [raw[1][raw[0]]]
+
+
+def _rows(settings: Configuration) -> Mapping[int, tuple[int, int]]:
+    return {0: (0, dimensions(settings, "shape")[0] - 1)}
+
+
+def _no_rows(type_: str, settings: Configuration) -> str | None:
+    del type_
+    return "a constant has values" if 0 in dimensions(settings, "shape") else None
+
+
+_SHAPE = ShapeOf(Dimensions("shape", (1, 5), most_values=300))
+_AXIS = Whole("axis", -5, 5, simplest=0, kind="mode")
+_INDEX_TYPE = Choice("index_type", ("int32", "int64"))
+_ANY_INDEX_TYPE = Choice("index_type", ("int32", "int64", "int16"))
+
+LOOKUPS = (
+    MovementSpecification(
+        "GATHER",
+        ALL,
+        (
+            _SHAPE,
+            ShapeOf(Dimensions("indices_shape", (0, 3), most_values=40), 1, "int32"),
+            OptionOf(_AXIS, "axis"),
+            OptionOf(Whole("batch_dims", 0, 3, kind="mode"), "batchDims"),
+            IndexTypeOf(_ANY_INDEX_TYPE, 1),
+            ReadFrom(Choice("indices", ("constant", "given")), _given_or_constant),
+        ),
+        _gathered,
+        _fit_gathered,
+        {"int8": 2, "bool": 3, "int16": 4},
+        lambda one: 6 if one["index_type"] == "int16" else 5 if one["batch_dims"] else 1,
+        complete=_draw_gathered,
+        refused=_nothing_to_gather,
+        limits=_gathered_from,
+    ),
+    MovementSpecification(
+        "GATHER_ND",
+        ALL,
+        (
+            _SHAPE,
+            ReadFrom(
+                Dimensions("indices_shape", (0, 3), most_values=40),
+                lambda parts: parts.constant(1).shape[:-1],
+            ),
+            ReadFrom(Whole("index_depth", 1, 5), lambda parts: parts.constant(1).shape[-1]),
+            IndexTypeOf(_ANY_INDEX_TYPE, 1),
+        ),
+        _picked,
+        _fit_depth,
+        {"int16": 3, "bool": 5},
+        lambda one: 4 if one["index_type"] == "int16" else 1,
+        varied=_shallow,
+        complete=_draw_deep,
+        refused=_no_deep,
+    ),
+    MovementSpecification(
+        "SCATTER_ND",
+        (FLOAT, INT32, INT64, BOOL),
+        (
+            ShapeOf(Dimensions("shape", (1, 4), most_values=300), 1),
+            ReadFrom(Whole("outer", 0, 3), _outer_of),
+            ReadFrom(WholeNumbers("lead", 1, 9, usual=1, counts=(1, 3), kind="shape"), _lead_of),
+        ),
+        _scattered,
+        _fit_scattered,
+        data=1,
+        complete=_draw_scattered,
+    ),
+    MovementSpecification(
+        "ONE_HOT",
+        (FLOAT, INT8, UINT8, INT32, INT64, BOOL),
+        (
+            ShapeOf(Dimensions("shape", (0, 4), most_values=60), 0, "int32"),
+            ConstantOf(Whole("depth", 1, 33, limit=10**6)),
+            OptionOf(Whole("axis", -1, 4, kind="mode"), "axis"),
+            IndexTypeOf(_INDEX_TYPE, 0),
+        ),
+        _one_hot,
+        _fit_one_hot,
+        data=2,
+        complete=_draw_on_and_off,
+        limits=_one_hot_indices,
+        takes_any=True,
+    ),
+    EmbeddingLookup(
+        "EMBEDDING_LOOKUP",
+        (*BUT_BOOL, DYNAMIC),
+        (
+            ShapeOf(Dimensions("indices_shape", (1, 1), most_values=40), 0, "int32"),
+            ShapeOf(Dimensions("shape", (2, 4), most_values=300), 1),
+        ),
+        _looked_up,
+        data=1,
+        complete=_draw_table,
+        refused=_no_rows,
+        limits=_rows,
+    ),
+)

@@ -1,0 +1,220 @@
+"""Operators that change the shape or the order of dimensions, or tell of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+
+import numpy as np
+
+from edgeflare.conform.graphs.operator_graph import Values
+from edgeflare.conform.operators.movement.fitting import Settings, axis_within, fit_axis, same_size
+from edgeflare.conform.operators.movement.model_parts import (
+    ConstantOf,
+    IndexTypeOf,
+    ModelParts,
+    OptionOf,
+    Place,
+    ShapeOf,
+)
+from edgeflare.conform.operators.movement.movement_specification import MovementSpecification
+from edgeflare.conform.specification.operator_specification import (
+    BOOL,
+    FLOAT,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    UINT8,
+)
+from edgeflare.conform.specification.parameter import Choice, Dimensions, Whole
+from edgeflare.conform.specification.settings import (
+    Configuration,
+    Setting,
+    dimensions,
+    whole,
+    word,
+)
+from edgeflare.conform.specification.whole_numbers import NewShape, Order, WholeNumbers
+
+BUT_BOOL = (FLOAT, INT8, UINT8, INT16, INT32, INT64)
+ALL = (*BUT_BOOL, BOOL)
+
+
+class _NewShapeOf(ConstantOf):
+    """The new shape of a tensor, in an operand or in an option."""
+
+    def read(self, parts: ModelParts) -> Setting:
+        """Return the setting of a model."""
+        if 1 in parts.tensors:
+            return super().read(parts)
+        return OptionOf(self.parameter, "newShape").read(parts)
+
+
+class _NewShapeIn(Place):
+    """Where the new shape is; declared after it."""
+
+    def write(self, setting: Setting, parts: ModelParts) -> None:
+        """Write a setting into a model."""
+        shape = tuple(int(one) for one in parts.constant(1))
+        if setting == "option":
+            del parts.tensors[1]
+            parts.options["newShape"] = shape
+
+    def read(self, parts: ModelParts) -> Setting:
+        """Return the setting of a model."""
+        return "operand" if 1 in parts.tensors else "option"
+
+
+def _fit_new_shape(settings: Settings, changed: str) -> Settings:
+    shape, new = dimensions(settings, "shape"), dimensions(settings, "new_shape")
+    if changed == "new_shape" and -1 not in new:
+        settings["shape"] = same_size(shape, new)
+    else:
+        settings["new_shape"] = same_size(new, shape)
+    return settings
+
+
+def _factored(settings: Settings, rng: np.random.Generator) -> Settings:
+    """Return the settings with another shape that has as many values."""
+    size, new = prod(dimensions(settings, "shape")), []
+    for _ in range(len(dimensions(settings, "new_shape"))):
+        divisors = [one for one in range(1, size + 1) if size % one == 0] or [1]
+        new.append(divisors[int(rng.integers(len(divisors)))])
+        size //= new[-1]
+    if new and rng.random() < 1 / 3:
+        new[int(rng.integers(len(new)))] = -1
+    return {**settings, "new_shape": tuple(map(int, rng.permutation(new)))}
+
+
+def _reshaped(settings: Configuration, raw: Sequence[Values]) -> Sequence[Values]:
+    return [raw[0].reshape(dimensions(settings, "new_shape"))]
+
+
+def _means_scalar(type_: str, settings: Configuration) -> str | None:
+    del type_
+    if settings["new_shape_in"] == "option" and settings["new_shape"] == (0,):
+        return "an option of (0,) means a scalar"
+    return None
+
+
+def _fit_order(settings: Settings, changed: str) -> Settings:
+    rank, order = len(dimensions(settings, "shape")), dimensions(settings, "perm")
+    if changed == "perm":
+        shape = dimensions(settings, "shape")
+        settings["shape"] = (1,) * (len(order) - rank) + shape[max(0, rank - len(order)) :]
+    else:
+        # Dimensions that are new stay behind the others, where they are.
+        kept = [one for one in order if one < rank]
+        settings["perm"] = (*kept, *(one for one in range(rank) if one not in kept))
+    return settings
+
+
+def _transposed(settings: Configuration, raw: Sequence[Values]) -> Sequence[Values]:
+    return [raw[0].transpose(dimensions(settings, "perm"))]
+
+
+def _expanded(settings: Configuration, raw: Sequence[Values]) -> Sequence[Values]:
+    return [np.expand_dims(raw[0], whole(settings, "axis"))]
+
+
+def _fit_squeezed(settings: Settings, changed: str) -> Settings:
+    shape, axes = dimensions(settings, "shape"), dimensions(settings, "axes")
+    if not shape:
+        return {**settings, "axes": ()}
+    within = [axis_within(one, len(shape)) for one in axes]
+    once = {one % len(shape): one for one in within[::-1]}
+    if changed == "shape":
+        kept = [one for one in within if shape[one] == 1 and once[one % len(shape)] == one]
+        return {**settings, "axes": tuple(dict.fromkeys(kept))}
+    fitting = (1 if at in once else size for at, size in enumerate(shape))
+    kept = [one for one in dict.fromkeys(within) if once[one % len(shape)] == one]
+    return {**settings, "axes": tuple(kept), "shape": tuple(fitting)}
+
+
+def _few_axes(settings: Settings, rng: np.random.Generator) -> Settings:
+    axes = dimensions(settings, "axes")
+    return {**settings, "axes": axes[: int(rng.integers(3))]}
+
+
+def _squeezed(settings: Configuration, raw: Sequence[Values]) -> Sequence[Values]:
+    axes = dimensions(settings, "axes")
+    return [np.squeeze(raw[0], axes or None)]
+
+
+def _shape_of(settings: Configuration, raw: Sequence[Values]) -> Sequence[Values]:
+    return [np.array(raw[0].shape, word(settings, "result_type").lower())]
+
+
+def _rank_of(settings: Configuration, raw: Sequence[Values]) -> Sequence[Values]:
+    del settings
+    return [np.array(raw[0].ndim, np.int32)]
+
+
+def _zeros(settings: Configuration, raw: Sequence[Values]) -> Sequence[Values]:
+    del settings
+    return [np.zeros_like(raw[0])]
+
+
+_SHAPE = ShapeOf(Dimensions("shape", (1, 5)))
+_ANY_SHAPE = ShapeOf(Dimensions("shape"))
+_INDEX_TYPE = Choice("index_type", ("int32", "int64"))
+
+
+def _transpose_version(settings: Configuration) -> int:
+    return 4 if len(dimensions(settings, "shape")) > 4 else 1
+
+
+_TRANSPOSE_VERSIONS: Mapping[str, int] = {"int8": 2, "bool": 3, "int16": 5}
+
+RESHAPES = (
+    MovementSpecification(
+        "RESHAPE",
+        ALL,
+        (
+            _ANY_SHAPE,
+            _NewShapeOf(NewShape("new_shape")),
+            _NewShapeIn(Choice("new_shape_in", ("operand", "option"))),
+        ),
+        _reshaped,
+        _fit_new_shape,
+        varied=_factored,
+        refused=_means_scalar,
+    ),
+    MovementSpecification(
+        "TRANSPOSE",
+        ALL,
+        (_SHAPE, ConstantOf(Order("perm"))),
+        _transposed,
+        _fit_order,
+        _TRANSPOSE_VERSIONS,
+        _transpose_version,
+    ),
+    MovementSpecification(
+        "EXPAND_DIMS",
+        ALL,
+        (
+            ShapeOf(Dimensions("shape", (0, 4))),
+            ConstantOf(Whole("axis", -5, 4, simplest=0)),
+            IndexTypeOf(_INDEX_TYPE, 1),
+        ),
+        _expanded,
+        fit_axis(beyond=1),
+    ),
+    MovementSpecification(
+        "SQUEEZE",
+        ALL,
+        (_ANY_SHAPE, OptionOf(WholeNumbers("axes", -5, 4, counts=(0, 5)), "squeezeDims")),
+        _squeezed,
+        _fit_squeezed,
+        varied=_few_axes,
+    ),
+    MovementSpecification(
+        "SHAPE",
+        ALL,
+        (_SHAPE, OptionOf(Choice("result_type", ("INT32", "INT64")), "outType")),
+        _shape_of,
+    ),
+    MovementSpecification("RANK", ALL, (_ANY_SHAPE,), _rank_of),
+    MovementSpecification("ZEROS_LIKE", (FLOAT, INT32, INT64), (_ANY_SHAPE,), _zeros),
+)

@@ -1,0 +1,1 @@
+"""Operators that are given one tensor: reductions, softmax, normalizations, resizing, ordering."""

@@ -1,0 +1,120 @@
+"""Reductions: means, sums, products, extremes and logical ones over any axes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod, sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.conform.graphs.operator_graph import GraphValue, Option, Values
+from edgeflare.conform.operators.one_input.constants_and_options import switched
+from edgeflare.conform.operators.one_input.one_input_operator import ResultQuantization
+from edgeflare.conform.operators.one_input.products import ProductReduction
+from edgeflare.conform.operators.one_input.reduction import Reduction, constant_axes, reduced_values
+from edgeflare.conform.specification.exact_answer import (
+    ExactAnswer,
+    bits,
+    reals,
+    steps,
+    sum_slack,
+)
+from edgeflare.conform.specification.operator_specification import (
+    BOOL,
+    FLOAT,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    UINT8,
+    Operand,
+)
+from edgeflare.conform.specification.settings import Configuration
+
+
+class ExtremeReduction(Reduction):
+    """The greatest or least value, or whether any or all values are true."""
+
+    quantized_result: ResultQuantization = "equal"
+
+    def answers(
+        self,
+        options: Mapping[str, Option],
+        operand: Operand,
+        constants: Sequence[Values],
+        results: Sequence[GraphValue],  # noqa: ARG002
+    ) -> tuple[ExactAnswer, ...]:
+        """Return raw values, since the result has the quantization of the operand."""
+        raw, axes, kept = operand.raw, constant_axes(constants), switched(options, "keepDims")
+        if self.operator == "REDUCE_ANY":
+            return (bits(np.any(raw, axes, keepdims=kept)),)
+        if self.operator == "REDUCE_ALL":
+            return (bits(np.all(raw, axes, keepdims=kept)),)
+        low, high = _ends(raw.dtype)
+        if self.operator == "REDUCE_MAX":
+            return (bits(np.max(raw, axes, keepdims=kept, initial=low)),)
+        return (bits(np.min(raw, axes, keepdims=kept, initial=high)),)
+
+
+class SumReduction(Reduction):
+    """A sum or a mean."""
+
+    def gain(self, configuration: Configuration, rng: np.random.Generator) -> float:
+        """Return the spread of a sum or mean of values that are independent, or all alike."""
+        terms = max(reduced_values(configuration), 1)
+        spread = sqrt(terms) if rng.random() < 1 / 2 else float(terms)
+        return spread / terms if self.operator == "MEAN" else spread
+
+    def answers(
+        self,
+        options: Mapping[str, Option],
+        operand: Operand,
+        constants: Sequence[Values],
+        results: Sequence[GraphValue],  # noqa: ARG002
+    ) -> tuple[ExactAnswer, ...]:
+        """Return the sums; whole numbers wrap, and their means are rounded towards zero."""
+        axes, kept = constant_axes(constants), switched(options, "keepDims")
+        terms = prod(operand.raw.shape[at] for at in axes)
+        mean = self.operator == "MEAN"
+        if operand.raw.dtype in (np.int32, np.int64) and operand.value.quantization is None:
+            total = np.sum(operand.raw.astype(np.int64), axes, keepdims=kept)
+            total = _divided(total, terms) if mean else total
+            return (bits(np.asarray(total).astype(operand.raw.dtype)),)
+        values = operand.real
+        total = np.sum(values, axes, keepdims=kept)
+        divisor = np.float64(terms if mean else 1)
+        if operand.value.quantization is not None:
+            return (steps(total / divisor),)
+        magnitude = np.sum(np.abs(values), axes, keepdims=kept)
+        return (reals(total / divisor, sum_slack(terms, magnitude / divisor)),)
+
+
+def _ends(dtype: np.dtype[Any]) -> tuple[float | int, float | int]:
+    if dtype.kind == "f":
+        return -np.inf, np.inf
+    known = np.iinfo(dtype)
+    return int(known.min), int(known.max)
+
+
+def _divided(total: NDArray[np.int64], terms: int) -> NDArray[np.int64]:
+    """Return quotients rounded towards zero."""
+    if not terms:
+        return total
+    below = total // terms
+    return np.asarray(below + ((below < 0) & (total % terms != 0)), np.int64)
+
+
+_ALL = (FLOAT, INT8, UINT8, INT16, INT32, INT64)
+
+REDUCTIONS = (
+    SumReduction("MEAN", _ALL, {INT8: 2, INT16: 3}),
+    SumReduction("SUM", _ALL, {INT8: 2}),
+    ProductReduction("REDUCE_PROD", (FLOAT, INT8, INT16, INT32, INT64), {INT8: 2, INT16: 2}),
+    ExtremeReduction("REDUCE_MAX", _ALL, {INT8: 2, INT16: 3}),
+    ExtremeReduction("REDUCE_MIN", _ALL, {INT8: 2, INT16: 3}),
+    ExtremeReduction("REDUCE_ANY", (BOOL,)),
+    ExtremeReduction("REDUCE_ALL", (BOOL,)),
+)
+"""Operators that leave one value of all along some axes."""

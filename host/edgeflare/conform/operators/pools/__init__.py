@@ -1,0 +1,1 @@
+"""Operators that make one value of each window, without weights."""

@@ -1,0 +1,1 @@
+"""Operators that add products of a tensor and weights, the same in all types."""

@@ -1,0 +1,62 @@
+"""The exact answers of weighted sums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.conform.graphs.operator_graph import GraphValue
+from edgeflare.conform.operators.weighted_sums.fused_clamp import clamped
+from edgeflare.conform.specification.exact_answer import ExactAnswer, reals, steps, sum_slack
+from edgeflare.conform.specification.operator_specification import Operand
+
+Reals = NDArray[np.float64]
+
+_HALF_STEP = 0.5 / 127 * (1 + 1e-4)
+"""What rounding to eight bits does to a value, relative to the largest one that shares its scale,
+if the eight bits are symmetric, which is the coarser way; a little more, since the rounded quotient
+is one of float32 itself."""
+
+
+def summed(
+    product: Callable[[Reals, Reals], Reals],
+    factors: tuple[Operand, Operand],
+    bias: Operand | None,
+    result: GraphValue,
+    activation: str,
+    terms: int,
+    sharing: Callable[[Reals], Reals],
+) -> ExactAnswer:
+    """Return the answer of an operator that adds products.
+
+    Args:
+        product: of input and weights, bilinear.
+        factors: input and weights.
+        bias: None where it is left out.
+        result: the tensor that is written.
+        activation: that is fused.
+        terms: how many products are added, at most.
+        sharing: the largest magnitude among values that may share a scale when a float input is
+            rounded to eight bits, for each value of the input.
+
+    """
+    x, w = (one.real for one in factors)
+    b = np.zeros(1) if bias is None else bias.real
+    with np.errstate(all="ignore"):
+        total = clamped(product(x, w) + b, activation)
+        if result.quantization is not None:
+            return steps(total)
+        slack = sum_slack(terms, product(np.abs(x), np.abs(w)) + np.abs(b))
+        if factors[1].value.quantization is not None:
+            slack = slack + product(sharing(np.abs(x)) * _HALF_STEP, np.abs(w))
+        return reals(total, slack)
+
+
+def largest_of_batch(sizes: Reals) -> Reals:
+    """Return the largest value at the same index of the first dimension, in the same shape."""
+    if not sizes.size:
+        return sizes
+    axes = tuple(range(1, sizes.ndim))
+    return np.broadcast_to(sizes.max(axis=axes, keepdims=True), sizes.shape)

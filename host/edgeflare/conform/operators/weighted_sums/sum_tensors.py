@@ -1,0 +1,173 @@
+"""The tensors of weighted sums: made of a configuration, and read from a model."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from edgeflare.conform.graphs.operator_graph import GraphValue, Quantization
+from edgeflare.conform.operators.weighted_sums.sum_scales import usual_sum
+from edgeflare.conform.operators.weighted_sums.sum_types import SUM_TYPES
+from edgeflare.conform.specification.operator_specification import UnknownOperatorForm
+from edgeflare.conform.specification.settings import Configuration, Setting, number, whole
+
+_LEAST_RATIO = 2.0**-5
+"""Of the scales of a weight's channels, the least to the greatest."""
+
+
+def data_value(
+    dtype: str, shape: tuple[int, ...], configuration: Configuration, name: str
+) -> GraphValue:
+    """Return a tensor that is given or computed; its scale is `name`_scale, if it has one."""
+    if dtype == "float32":
+        return GraphValue(dtype, shape)
+    zero_point = 0 if dtype == "int16" else whole(configuration, f"{name}_zero_point")
+    scale = number(configuration, f"{name}_scale")
+    return GraphValue(dtype, shape, Quantization((scale,), zero_point))
+
+
+def weights_value(
+    type_: str,
+    shape: tuple[int, ...],
+    axis: int,
+    configuration: Configuration,
+    rng: np.random.Generator,
+) -> GraphValue:
+    """Return drawn weights.
+
+    Args:
+        type_: of the operator.
+        shape: of the weights.
+        axis: along which there is a scale for each channel, the greatest of which is the
+            configuration's, if it has them; -1 for one scale in any case.
+        configuration: of the operator.
+        rng: draws values and the ratios of scales.
+
+    """
+    dtype = SUM_TYPES[type_].weights
+    if dtype == "float32":
+        return GraphValue(dtype, shape).constant(rng.uniform(-1, 1, shape))
+    scale = number(configuration, "weight_scale")
+    if dtype == "uint8":
+        zero_point = whole(configuration, "weight_zero_point")
+        value = GraphValue(dtype, shape, Quantization((scale,), zero_point))
+        return value.constant(rng.integers(0, 255, shape, dtype, endpoint=True))
+    ratios = np.ones(1)
+    if axis >= 0:
+        ratios = 2.0 ** rng.uniform(np.log2(_LEAST_RATIO), 0, shape[axis])
+        ratios[int(rng.integers(shape[axis]))] = 1.0
+    scales = tuple(np.float32(ratios * scale).tolist())
+    value = GraphValue(dtype, shape, Quantization(scales, 0, max(axis, 0)))
+    return value.constant(rng.integers(-127, 127, shape, dtype, endpoint=True))
+
+
+def bias_value(
+    type_: str,
+    weights: GraphValue,
+    channels: int,
+    terms: int,
+    configuration: Configuration,
+    rng: np.random.Generator,
+) -> GraphValue:
+    """Return a drawn bias, about as large as the sums are, with the scale of their products.
+
+    Args:
+        type_: of the operator.
+        weights: of the operator.
+        channels: of the result.
+        terms: how many products are added.
+        configuration: has `bias_type` where a type has a choice of it.
+        rng: draws the values.
+
+    """
+    known = SUM_TYPES[type_]
+    if not known.quantized or weights.quantization is None:
+        return GraphValue(known.bias, (channels,)).constant(rng.uniform(-2, 2, channels))
+    scale = number(configuration, "input_scale")
+    scales = tuple(float(np.float32(scale * one)) for one in weights.quantization.scales)
+    most = int(usual_sum(type_, configuration, terms))
+    drawn = rng.integers(-most, most, channels, endpoint=True)
+    dtype = str(configuration.get("bias_type", known.bias))
+    value = GraphValue(dtype, (channels,), Quantization(scales))
+    return value.constant(drawn | 1)  # odd, so that no bias looks like one that is left out
+
+
+def without_values(bias: GraphValue) -> GraphValue:
+    """Return a bias of zeros: what converters write where there is none."""
+    return bias.constant(np.zeros(bias.shape))
+
+
+def read_type(data: GraphValue, weights: GraphValue, result: GraphValue) -> str:
+    """Return the type with the dtypes of an input, of weights and of a result.
+
+    Raises:
+        UnknownOperatorForm: there is none.
+
+    """
+    for type_, known in SUM_TYPES.items():
+        if (known.data, known.weights, known.data) == (data.dtype, weights.dtype, result.dtype):
+            return type_
+    raise UnknownOperatorForm(f"{data.dtype} with weights of {weights.dtype} to {result.dtype}")
+
+
+def read_data(value: GraphValue, name: str) -> dict[str, Setting]:
+    """Return the settings of the quantization of a tensor that is given or computed."""
+    if value.dtype == "float32":
+        return {}
+    scale, zero_point = single_quantization(value)
+    if value.dtype == "int16":
+        if zero_point:
+            raise UnknownOperatorForm(f"int16 with a zero point of {zero_point}")
+        return {f"{name}_scale": scale}
+    return {f"{name}_scale": scale, f"{name}_zero_point": zero_point}
+
+
+def single_quantization(value: GraphValue) -> tuple[float, int]:
+    """Return scale and zero point of a tensor; UnknownOperatorForm where it has none or several."""
+    known = value.quantization
+    if known is None or len(known.scales) != 1:
+        raise UnknownOperatorForm(f"{value.dtype} without one scale")
+    return known.scales[0], known.zero_point
+
+
+def read_weights(type_: str, weights: GraphValue, axis: int) -> dict[str, Setting]:
+    """Return the settings of the quantization of weights.
+
+    Args:
+        type_: of the operator.
+        weights: constant.
+        axis: that a scale for each channel has to be along.
+
+    """
+    if weights.values is None:
+        raise UnknownOperatorForm("weights that are computed")
+    if weights.dtype == "float32":
+        return {}
+    known = weights.quantization
+    if known is None or not known.scales:
+        raise UnknownOperatorForm("weights without scales")
+    if weights.dtype == "uint8":
+        scale, zero_point = single_quantization(weights)
+        return {"weight_scale": scale, "weight_zero_point": zero_point}
+    if known.zero_point:
+        raise UnknownOperatorForm(f"weights with the zero point {known.zero_point}")
+    several = len(known.scales) > 1
+    if several and known.axis != axis:
+        raise UnknownOperatorForm(f"weights with scales along the dimension {known.axis}")
+    found: dict[str, Setting] = {"weight_scale": max(known.scales)}
+    return found | ({"per_channel": several} if SUM_TYPES[type_].per_channel else {})
+
+
+def read_bias(type_: str, bias: GraphValue | None, bias_type: object) -> dict[str, Setting]:
+    """Return whether there is a bias.
+
+    Args:
+        type_: of the operator.
+        bias: None where it is left out.
+        bias_type: the option for the bias's dtype; None for an operator that has no such option.
+
+    """
+    dtype = SUM_TYPES[type_].bias if bias_type in (None, "FLOAT32") else str(bias_type).lower()
+    if bias is not None and (bias.values is None or bias.dtype != dtype):
+        raise UnknownOperatorForm(f"a bias of {bias.dtype} in the place of a constant of {dtype}")
+    found: dict[str, Setting] = {"bias": bias is not None and bool(np.any(bias.values))}
+    return found | ({"bias_type": dtype} if type_ == "int16x8" and bias_type is not None else {})

@@ -1,0 +1,1 @@
+"""Windows that slide over tensors: convolutions and pools have them."""

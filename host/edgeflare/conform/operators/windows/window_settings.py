@@ -1,0 +1,144 @@
+"""The settings of operators with windows: sizes, kernels, strides, dilation, padding."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from edgeflare.conform.graphs.operator_graph import Option
+from edgeflare.conform.operators.windows.window import Window
+from edgeflare.conform.specification.operator_specification import UnknownOperatorForm
+from edgeflare.conform.specification.parameter import Choice, OperatorParameter, Whole
+from edgeflare.conform.specification.settings import Configuration, Setting, whole, word
+
+SIZES = {"d": "depth", "h": "height", "w": "width"}
+"""The names of dimensions, by the letter that parameters and options end with."""
+
+PADDING = Choice("padding", ("VALID", "SAME"))
+
+_LARGEST = 4096
+"""Of a dimension in a model that a user brings."""
+
+_WIDEST = 17
+"""What windows that have to lie within a dimension reach when they are drawn."""
+
+
+def size_parameter(name: str, high: int, rare: Sequence[int] = (), unit: str = "") -> Whole:
+    """Return the parameter of a dimension that is at most `high` when it is drawn."""
+    low = 0 if 0 in rare else 1
+    return Whole(name, low, high, rare=rare, limit=_LARGEST, unit=unit)
+
+
+def window_parameters(axes: str, high: int, *, dilated: int) -> tuple[OperatorParameter, ...]:
+    """Return sizes, kernels, strides and padding of windows along axes.
+
+    Args:
+        axes: letters of `SIZES`.
+        high: the largest size that is drawn.
+        dilated: the largest dilation that is drawn; 1 for operators that have none.
+
+    """
+    found: list[OperatorParameter] = [
+        size_parameter(SIZES[one], high, unit="pixels") for one in axes
+    ]
+    found += [size_parameter(f"kernel_{one}", 7, unit="pixels") for one in axes]
+    found += [size_parameter(f"stride_{one}", 5, unit="pixels") for one in axes]
+    if dilated > 1:
+        found += [size_parameter(f"dilation_{one}", dilated, unit="pixels") for one in axes]
+    return (*found, PADDING)
+
+
+def windows_of(configuration: Configuration, axes: str) -> tuple[Window, ...]:
+    """Return the windows of a configuration, one for each of the axes."""
+    padding = word(configuration, "padding")
+    return tuple(
+        Window(
+            whole(configuration, SIZES[one]),
+            whole(configuration, f"kernel_{one}"),
+            whole(configuration, f"stride_{one}"),
+            whole(configuration, f"dilation_{one}") if f"dilation_{one}" in configuration else 1,
+            padding,
+        )
+        for one in axes
+    )
+
+
+def windows_fault(configuration: Configuration, axes: str) -> str | None:
+    """Return why windows do not fit, None if they do."""
+    for axis, one in zip(axes, windows_of(configuration, axes), strict=True):
+        if one.padding == "VALID" and one.size < one.reach:
+            return f"windows of {one.reach} do not fit into a {SIZES[axis]} of {one.size}"
+    return None
+
+
+def window_options(configuration: Configuration, axes: str) -> dict[str, Option]:
+    """Return the options for strides, dilation and padding."""
+    found: dict[str, Option] = {"padding": word(configuration, "padding")}
+    for one in axes:
+        found[f"stride{one.upper()}"] = whole(configuration, f"stride_{one}")
+        if f"dilation_{one}" in configuration:
+            found[f"dilation{one.upper()}Factor"] = whole(configuration, f"dilation_{one}")
+    return found
+
+
+def read_windows(
+    options: Mapping[str, Option], sizes: Sequence[int], kernels: Sequence[int], axes: str
+) -> dict[str, Setting]:
+    """Return the settings of windows that options and shapes give.
+
+    Raises:
+        UnknownOperatorForm: an option is missing.
+
+    """
+    try:
+        found: dict[str, Setting] = {"padding": options["padding"]}
+        for one, size, kernel in zip(axes, sizes, kernels, strict=True):
+            found |= {SIZES[one]: size, f"kernel_{one}": kernel}
+            found[f"stride_{one}"] = options[f"stride{one.upper()}"]
+            if (name := f"dilation{one.upper()}Factor") in options:
+                found[f"dilation_{one}"] = options[name]
+    except KeyError as error:
+        raise UnknownOperatorForm(f"no option {error}") from error
+    return found
+
+
+def read_window(
+    options: Mapping[str, Option], sizes: Sequence[int], kernels: Sequence[int], axes: str
+) -> tuple[Window, ...]:
+    """Return the windows that options and shapes give."""
+    return windows_of(read_windows(options, sizes, kernels, axes), axes)
+
+
+def window_facts(configuration: Configuration, axes: str) -> dict[str, Setting]:
+    """Return what follows from the settings of windows."""
+    found: dict[str, Setting] = {}
+    for axis, one in zip(axes, windows_of(configuration, axes), strict=True):
+        found[f"windows_{axis}"] = one.count
+        found[f"padded_{axis}"] = one.missing
+        found[f"uneven_padding_{axis}"] = one.before != one.after
+    return found
+
+
+def tamed_windows(
+    settings: Mapping[str, Setting], axes: str, rng: np.random.Generator
+) -> dict[str, Setting]:
+    """Return drawn settings with less dilation, and with windows that may fit into a tensor."""
+    found = dict(settings)
+    for one, window in zip(axes, windows_of(settings, axes), strict=True):
+        dilation = f"dilation_{one}"
+        if f"stride_{one}" in settings and rng.random() < 1 / 3:
+            found[f"stride_{one}"] = 1
+        too_wide = settings["padding"] == "VALID" and window.reach > _WIDEST
+        if dilation in settings and (rng.random() < 1 / 2 or too_wide):
+            found[dilation] = 1
+    return found
+
+
+def widened(settings: Mapping[str, Setting], axes: str) -> dict[str, Setting]:
+    """Return settings whose sizes have room for a window at least."""
+    found = dict(settings)
+    if settings["padding"] == "VALID":
+        for one, window in zip(axes, windows_of(settings, axes), strict=True):
+            found[SIZES[one]] = max(window.size, window.reach)
+    return found
