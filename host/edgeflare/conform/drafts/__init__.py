@@ -1,0 +1,1 @@
+"""Models as they are drawn, mutated and shrunk: operators, configurations, and who feeds whom."""

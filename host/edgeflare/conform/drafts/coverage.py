@@ -1,0 +1,172 @@
+"""How much of what the specification has, and the device takes, was run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from edgeflare.conform.drafts.cell_pairs import CellPair
+from edgeflare.conform.drafts.cells import Cell, cell_buckets, cell_parameters
+from edgeflare.conform.drafts.criterion import CoverageFigure, Criterion
+from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode
+from edgeflare.conform.drafts.draft_source import DraftOutcome
+
+Bucket = tuple[str, str, str, str]
+"""An operator, a type, a parameter, and one of the parameter's buckets."""
+
+
+class Coverage:
+    """Coverage of cells, of parameters' buckets and of ordered pairs of cells.
+
+    These are the criteria of MEMO's §2.2, layer types, parameters and pairs. What counts is what
+    the specification has and the device takes: an item that it has only ever refused, or that
+    belongs to a cell that it has only ever refused, is left out.
+
+    Attributes:
+        cells: the cells that count.
+
+    """
+
+    def __init__(self, cells: Sequence[Cell], pairs: Iterable[CellPair] = ()) -> None:
+        """Begin with nothing covered.
+
+        Args:
+            cells: the cells that count.
+            pairs: the pairs that count; none where pairs are not asked for.
+
+        """
+        self.cells = tuple(cells)
+        self._of_cells = Criterion[Cell](self.cells)
+        self._of_pairs = Criterion[CellPair](pairs)
+        self._buckets = {cell: tuple(_known_buckets(cell)) for cell in self.cells}
+        self._of_buckets = Criterion[Bucket](one for some in self._buckets.values() for one in some)
+
+    def diverse(self, draft: Draft) -> int:
+        """Return how many items a draft would add to those covered (Equation 1).
+
+        M is all drafts so far, those among them of which nothing is known yet.
+        """
+        cells = {node.cell for node in draft.nodes}
+        buckets = {one for node in draft.nodes for one in node_buckets(node)}
+        return (
+            sum(map(self._of_cells.is_new, cells))
+            + sum(map(self._of_buckets.is_new, buckets))
+            + sum(map(self._of_pairs.is_new, set(draft_pairs(draft))))
+        )
+
+    def expect(self, draft: Draft) -> None:
+        """Count a draft as covered until `settle` says what became of it."""
+        for node in draft.nodes:
+            self._of_cells.expect([node.cell])
+            self._of_buckets.expect(node_buckets(node))
+        self._of_pairs.expect(draft_pairs(draft))
+
+    def settle(self, draft: Draft, outcome: DraftOutcome) -> None:
+        """Take what became of a draft that was expected."""
+        for node in draft.nodes:
+            self._of_cells.expect_no_more([node.cell])
+            self._of_buckets.expect_no_more(node_buckets(node))
+        self._of_pairs.expect_no_more(draft_pairs(draft))
+        self.add(draft, outcome)
+
+    def add(self, draft: Draft, outcome: DraftOutcome) -> None:
+        """Take what became of a draft.
+
+        Nodes count by what became of them alone, and pairs where both of their nodes were taken
+        alone, by what became of the whole.
+        """
+        for node, taken in zip(draft.nodes, outcome.nodes, strict=True):
+            if taken:
+                self._of_cells.cover([node.cell])
+                self._of_buckets.cover(node_buckets(node))
+            elif taken is not None:
+                self._of_cells.refuse([node.cell])
+                self._of_buckets.refuse(node_buckets(node))
+        if outcome.whole:
+            self._of_pairs.cover(draft_pairs(draft))
+        elif all(outcome.nodes):
+            self._of_pairs.refuse(draft_pairs(draft))
+
+    def new_cells(self) -> list[Cell]:
+        """Return the cells that are worth drawing for their own sake."""
+        return [cell for cell in self.cells if self._of_cells.is_new(cell)]
+
+    def new_buckets(self, cell: Cell) -> list[Bucket]:
+        """Return the buckets of a cell that are worth drawing."""
+        return [one for one in self._buckets.get(cell, ()) if self._of_buckets.is_new(one)]
+
+    def is_new_pair(self, pair: CellPair) -> bool:
+        """Return whether a pair is worth drawing."""
+        return self._of_pairs.is_new(pair) and not self.is_refused_pair(pair)
+
+    def is_refused(self, cell: Cell) -> bool:
+        """Return whether the device refuses a cell, as far as one can tell."""
+        return self._of_cells.is_refused(cell)
+
+    def is_refused_pair(self, pair: CellPair) -> bool:
+        """Return whether the device refuses a pair or one of its cells."""
+        return self._of_pairs.is_refused(pair) or any(map(self.is_refused, pair))
+
+    @property
+    def pairs(self) -> Iterable[CellPair]:
+        """The pairs that count."""
+        return self._of_pairs.known
+
+    def cell_figure(self) -> CoverageFigure:
+        """Return how many cells were covered, which costs little."""
+        return self._of_cells.figure(self._of_cells.is_refused)
+
+    def figures(self) -> dict[str, CoverageFigure]:
+        """Return how much was covered, by what is counted."""
+        return {
+            "cells": self.cell_figure(),
+            "buckets": self._of_buckets.figure(self._is_refused_bucket),
+            "pairs": self._of_pairs.figure(self.is_refused_pair),
+        }
+
+    def document(self) -> dict[str, object]:
+        """Return figures, and what is not covered, as JSON has them."""
+        figures = {
+            name: {
+                "covered": one.covered,
+                "refused": one.refused,
+                "known": one.known,
+                "share": one.share,
+            }
+            for name, one in self.figures().items()
+        }
+        cells = self._of_cells.uncovered()
+        buckets = self._of_buckets.uncovered()
+        return {
+            "figures": figures,
+            "refused_cells": [list(one) for one in cells if self.is_refused(one)],
+            "uncovered_cells": [list(one) for one in cells if not self.is_refused(one)],
+            "uncovered_buckets": [list(one) for one in buckets if not self._is_refused_bucket(one)],
+            "uncovered_pairs": [
+                [*first, *second]
+                for first, second in self._of_pairs.uncovered()
+                if not self.is_refused_pair((first, second))
+            ],
+        }
+
+    def _is_refused_bucket(self, bucket: Bucket) -> bool:
+        return self._of_buckets.is_refused(bucket) or self.is_refused(bucket[:2])
+
+
+def node_buckets(node: DraftNode) -> Iterator[Bucket]:
+    """Yield the buckets of a node's settings."""
+    for name, bucket in cell_buckets(node.cell, node.configuration):
+        yield (*node.cell, name, bucket)
+
+
+def draft_pairs(draft: Draft) -> Iterator[CellPair]:
+    """Yield the pairs of cells of a draft, once for each operand that another node feeds."""
+    for node in draft.nodes:
+        for source in node.sources:
+            if source != FRESH:
+                yield draft.nodes[source].cell, node.cell
+
+
+def _known_buckets(cell: Cell) -> Iterator[Bucket]:
+    for parameter in cell_parameters(cell):
+        for bucket in parameter.buckets:
+            yield (*cell, parameter.name, bucket)

@@ -1,0 +1,124 @@
+"""A model as it is drawn: operators with their configurations, and which of them feeds which."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from edgeflare.conform.graphs.operator_graph import ABSENT, GraphNode, GraphValue, OperatorGraph
+from edgeflare.conform.operators.known_operators import known_operators
+from edgeflare.conform.specification.settings import Configuration
+
+FRESH = -1
+"""In place of a node: a tensor that the model is given."""
+
+
+@dataclass(frozen=True, slots=True)
+class DraftNode:
+    """One operator of a draft.
+
+    Attributes:
+        operator: its name in the schema.
+        type: of the operator.
+        configuration: valid for the type.
+        constants: seed of the values of its constants.
+        sources: for each tensor that the operator alone would be given, in order, the node whose
+            first result it is, or `FRESH`.
+        given: the operator's place in the model that the user named, whose constants it has as
+            they stand; None for constants that are drawn.
+
+    """
+
+    operator: str
+    type: str
+    configuration: Configuration
+    constants: int
+    sources: tuple[int, ...]
+    given: int | None = None
+
+    @property
+    def cell(self) -> tuple[str, str]:
+        """Operator and type."""
+        return self.operator, self.type
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A model of one to eight operators, each fed by operators before it or by the user."""
+
+    nodes: tuple[DraftNode, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DraftedModel:
+    """The graphs of a draft.
+
+    Attributes:
+        graph: all of it; its outputs are the results that no node reads.
+        alone: each node as a graph of its own, in order.
+
+    """
+
+    graph: OperatorGraph
+    alone: tuple[OperatorGraph, ...]
+
+
+def drafted(draft: Draft, given: Mapping[int, OperatorGraph] | None = None) -> DraftedModel:
+    """Return the graphs of a draft.
+
+    Args:
+        draft: its nodes are valid, and each fits what feeds it.
+        given: the operators of the model that the user named, by their place in it.
+
+    Raises:
+        ValueError: a node is fed with a tensor of another shape, dtype or quantization.
+
+    """
+    alone = tuple(_alone(node, given or {}) for node in draft.nodes)
+    return DraftedModel(_joined(alone, [node.sources for node in draft.nodes]), alone)
+
+
+def _alone(node: DraftNode, given: Mapping[int, OperatorGraph]) -> OperatorGraph:
+    if node.given is not None:
+        return given[node.given]
+    rng = np.random.default_rng(node.constants)
+    return known_operators()[node.operator].build(node.type, node.configuration, rng)
+
+
+def _joined(alone: Sequence[OperatorGraph], sources: Sequence[tuple[int, ...]]) -> OperatorGraph:
+    values: list[GraphValue] = []
+    nodes: list[GraphNode] = []
+    inputs: list[int] = []
+    results: list[tuple[int, ...]] = []
+    for graph, feeding in zip(alone, sources, strict=True):
+        places: dict[int, int] = {}
+        for at, source in zip(graph.inputs, feeding, strict=True):
+            if source != FRESH:
+                places[at] = results[source][0]
+                _check_fit(values[places[at]], graph.values[at])
+        for at, value in enumerate(graph.values):
+            if at not in places:
+                places[at] = len(values)
+                values.append(value)
+        inputs.extend(
+            places[at] for at, source in zip(graph.inputs, feeding, strict=True) if source == FRESH
+        )
+        results.append(tuple(places[at] for at in graph.outputs))
+        nodes.extend(_placed(node, places) for node in graph.nodes)
+    read = {at for node in nodes for at in node.inputs}
+    outputs = tuple(at for several in results for at in several if at not in read)
+    return OperatorGraph(tuple(values), tuple(nodes), tuple(inputs), outputs)
+
+
+def _placed(node: GraphNode, places: Mapping[int, int]) -> GraphNode:
+    inputs = tuple(ABSENT if at == ABSENT else places[at] for at in node.inputs)
+    return replace(node, inputs=inputs, outputs=tuple(places[at] for at in node.outputs))
+
+
+def _check_fit(made: GraphValue, read: GraphValue) -> None:
+    one = (made.dtype, made.shape, made.quantization)
+    other = (read.dtype, read.shape, read.quantization)
+    if one != other:
+        raise ValueError(f"a tensor {one} cannot be read as {other}")

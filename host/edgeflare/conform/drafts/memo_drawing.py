@@ -1,0 +1,182 @@
+"""MEMO: models mutated one from the other, by what mutations and models were good for before.
+
+Algorithm 2 of the paper's §3.4: a seed is a model with a mutation. Which seed comes next is sampled
+by Metropolis-Hastings from the seeds, sorted by their fitness (Equations 3 and 4). A mutant that
+covers something new (Equation 1) takes the place of the model that it was made from.
+
+Differences from the published code:
+
+- It samples mutations alone, by Equation 3 without score(m), and draws the model uniformly. Here
+  both are sampled, as the paper says.
+- p is 0.05 as in the paper; the code has 0.4.
+- The code adds diverse mutants to a pool of 50 models, and drops models at random when it is full.
+  Here the mutant replaces the model (`UpdateSeeds`), whose counts it inherits.
+- Its coverage is of layer types, pairs, inputs' ranks, dtypes and shapes, and values of parameters.
+  Here it is `Coverage`.
+- Models have at most eight operators.
+
+Differences from the paper: mutants are asked for in batches, so one counts as taken until it is
+known that the device refused it; then the model that it was made from comes back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.conform.drafts.coverage import Coverage
+from edgeflare.conform.drafts.draft import Draft
+from edgeflare.conform.drafts.draft_mutation import DraftMutation, MutationContext
+from edgeflare.conform.drafts.draft_source import DraftOutcome
+from edgeflare.conform.drafts.layer_mutations import changed_modes, changed_shapes, special_input
+from edgeflare.conform.drafts.node_graphs import NodeGraphs
+from edgeflare.conform.drafts.structure_mutations import (
+    added_layers,
+    added_reshaping_layers,
+    connected_layers,
+    merged_layers,
+)
+
+MUTATIONS: Mapping[str, DraftMutation] = {
+    "NLA": added_layers,
+    "LResh": added_reshaping_layers,
+    "LMerg": merged_layers,
+    "LConn": connected_layers,
+    "CMode": changed_modes,
+    "CShape": changed_shapes,
+    "NaN": special_input,
+}
+"""The mutations of Table 2, by their names there."""
+
+_P = 0.05
+"""Of the geometric distribution of Equation 4."""
+
+_MOST_FAILURES = 200
+"""Mutations in a row that may give nothing before no more is drawn."""
+
+SeedSelection = Callable[[NDArray[np.float64], int, np.random.Generator], int]
+"""Given the fitness of all seeds and which was selected last, says which comes next."""
+
+
+def metropolis_hastings(fitness: NDArray[np.float64], last: int, rng: np.random.Generator) -> int:
+    """Select a seed by Equation 4; among seeds of equal fitness the order is random."""
+    shuffled = rng.permutation(len(fitness))
+    order = shuffled[np.argsort(-fitness[shuffled], kind="stable")]
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    while True:
+        proposed = int(rng.integers(len(fitness)))
+        if rng.random() < (1 - _P) ** float(place[proposed] - place[last]):
+            return proposed
+
+
+def unguided(fitness: NDArray[np.float64], _last: int, rng: np.random.Generator) -> int:
+    """Select any seed: MEMO_r, the paper's ablation of its guidance."""
+    return int(rng.integers(len(fitness)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Adoption:
+    """A mutant that took the place of a model.
+
+    Attributes:
+        mutant: the new model.
+        model: the place.
+        mutation: that made it.
+
+    """
+
+    mutant: Draft
+    model: int
+    mutation: int
+
+
+class MemoDrawing:
+    """Draws by Algorithm 2: first the models that it begins with, then mutants."""
+
+    def __init__(
+        self,
+        seeds: Sequence[Draft],
+        coverage: Coverage,
+        graphs: NodeGraphs,
+        rng: np.random.Generator,
+        select: SeedSelection = metropolis_hastings,
+    ) -> None:
+        """Begin.
+
+        Args:
+            seeds: the models, at least one.
+            coverage: says what is new; is told what is drawn.
+            graphs: builds nodes, those among them that the user's model has.
+            rng: every draw.
+            select: which seed comes next.
+
+        """
+        self._first = list(seeds)
+        # The last one of a line is the model; those before it had its place, and have it again if
+        # the device refuses it.
+        self._lines = [[one] for one in seeds]
+        self._context = MutationContext(coverage, graphs, rng)
+        self._select, self._last = select, int(rng.integers(len(seeds) * len(MUTATIONS)))
+        self._mutations = tuple(MUTATIONS.values())
+        shape = (len(seeds), len(self._mutations))
+        self._of_models, self._of_mutations = np.zeros(shape[0]), np.zeros(shape[1])
+        self._selected = np.zeros(shape)
+        self._adoptions: list[_Adoption] = []
+
+    def ask(self, count: int) -> list[Draft]:
+        """Return the next models."""
+        drafts = self._first[:count]
+        del self._first[:count]
+        for draft in drafts:
+            self._context.coverage.expect(draft)
+        failures = 0
+        while len(drafts) < count and failures < _MOST_FAILURES:
+            mutant = self._mutant()
+            failures = 0 if mutant is not None else failures + 1
+            if mutant is not None:
+                drafts.append(mutant)
+        return drafts
+
+    def tell(self, drafts: Sequence[Draft], outcomes: Sequence[DraftOutcome]) -> None:
+        """Take what became of models that were asked for: the very objects, in any order."""
+        for draft, outcome in zip(drafts, outcomes, strict=True):
+            self._context.coverage.settle(draft, outcome)
+            adoption = next((one for one in self._adoptions if one.mutant is draft), None)
+            if adoption is not None:
+                self._adoptions.remove(adoption)
+                self._judge(adoption, outcome)
+
+    def _mutant(self) -> Draft | None:
+        """Apply one seed's mutation to its model (lines 5 to 12)."""
+        # Equation 3: the scores of both, over how often the two were selected together.
+        scores = self._of_models[:, None] + self._of_mutations[None, :]
+        fitness = scores / (self._selected + 1)
+        self._last = self._select(fitness.ravel(), self._last, self._context.rng)
+        model, mutation = divmod(self._last, len(self._mutations))
+        self._selected[model, mutation] += 1
+        mutant = self._mutations[mutation](self._lines[model][-1], self._context)
+        if mutant is None:
+            return None
+        if self._context.coverage.diverse(mutant) > 0:
+            self._of_models[model] += 1
+            self._of_mutations[mutation] += 1
+            self._lines[model].append(mutant)
+            self._adoptions.append(_Adoption(mutant, model, mutation))
+        self._context.coverage.expect(mutant)
+        return mutant
+
+    def _judge(self, adoption: _Adoption, outcome: DraftOutcome) -> None:
+        """Forget what a mutant replaced, or the mutant if the device refused it."""
+        line = self._lines[adoption.model]
+        at = next((at for at, one in enumerate(line) if one is adoption.mutant), None)
+        if not outcome.whole:
+            self._of_models[adoption.model] -= 1
+            self._of_mutations[adoption.mutation] -= 1
+            if at is not None:
+                del line[at]
+        elif at is not None:
+            del line[:at]

@@ -1,0 +1,138 @@
+"""The operators of a `.tflite` file that the user names, each as a model of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode
+from edgeflare.conform.drafts.file_operators import FileOperator, file_operators
+from edgeflare.conform.graphs.graph_file import graph_file
+from edgeflare.conform.graphs.operator_graph import OperatorGraph
+from edgeflare.conform.operators.known_operators import known_operators
+from edgeflare.conform.specification.operator_specification import (
+    OperatorReading,
+    UnknownOperatorForm,
+)
+from edgeflare.errors import UserError
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOperator:
+    """An operator of a model that is known.
+
+    Attributes:
+        place: in the model's order.
+        operator: its name in the schema.
+        graph: of it alone, with its constants.
+        reading: what it is.
+
+    """
+
+    place: int
+    operator: str
+    graph: OperatorGraph
+    reading: OperatorReading
+
+    @property
+    def cell(self) -> tuple[str, str]:
+        """Operator and type."""
+        return self.operator, self.reading.type
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadOperator:
+    """An operator of a model that is not known.
+
+    Attributes:
+        place: in the model's order.
+        operator: its name.
+        reason: why.
+
+    """
+
+    place: int
+    operator: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReading:
+    """What a model consists of.
+
+    Attributes:
+        known: operators, in order.
+        unknown: likewise.
+        draft: all known operators, each fed by what feeds it in the model.
+
+    """
+
+    known: tuple[ReadOperator, ...]
+    unknown: tuple[UnreadOperator, ...]
+    draft: Draft
+
+    @property
+    def given(self) -> Mapping[int, OperatorGraph]:
+        """The graphs of known operators, by their places."""
+        return {one.place: one.graph for one in self.known}
+
+    @property
+    def distinct(self) -> tuple[ReadOperator, ...]:
+        """The known operators, of equal ones, constants included, the first."""
+        files: dict[bytes, ReadOperator] = {}
+        for one in self.known:
+            files.setdefault(graph_file(one.graph), one)
+        return tuple(files.values())
+
+
+def read_operators(content: bytes, source: str = "the model") -> ModelReading:
+    """Return the operators of a file.
+
+    Args:
+        content: the file.
+        source: what the user calls it, for messages.
+
+    Raises:
+        UserError: it is damaged, its weights are not in it, or none of its operators is known.
+
+    """
+    found = file_operators(content, source)
+    known: list[ReadOperator] = []
+    unknown: list[UnreadOperator] = []
+    for one in found:
+        try:
+            known.append(_read(one))
+        except UnknownOperatorForm as why:
+            unknown.append(UnreadOperator(one.place, one.name, str(why)))
+    if not known:
+        names = ", ".join(sorted({one.operator for one in unknown})) or "none"
+        raise UserError(
+            f"{source}: none of its operators is known (it has {names}); "
+            "`edgeflare conform --list` shows those that are"
+        )
+    return ModelReading(tuple(known), tuple(unknown), _draft(known, found))
+
+
+def _read(one: FileOperator) -> ReadOperator:
+    if one.graph is None:
+        raise UnknownOperatorForm(one.reason)
+    specification = known_operators().get(one.name)
+    if specification is None:
+        raise UnknownOperatorForm("the operator is not known")
+    if not one.reads:
+        raise UnknownOperatorForm("it reads nothing but constants")
+    return ReadOperator(one.place, one.name, one.graph, specification.read(one.graph))
+
+
+def _draft(known: Sequence[ReadOperator], found: Sequence[FileOperator]) -> Draft:
+    operators = {one.place: one for one in found}
+    written: dict[int, int] = {}
+    nodes = []
+    for at, one in enumerate(known):
+        operator = operators[one.place]
+        sources = tuple(written.get(tensor, FRESH) for tensor in operator.reads)
+        node = DraftNode(*one.cell, one.reading.configuration, 0, sources, one.place)
+        nodes.append(node)
+        # Nodes are read by their first results alone.
+        written[operator.writes[0]] = at
+    return Draft(tuple(nodes))

@@ -1,0 +1,121 @@
+"""Models of one operator each, drawn evenly over all cells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from edgeflare.conform.drafts.cells import (
+    Cell,
+    cell_parameters,
+    drawn_configuration,
+    drawn_seed,
+    with_setting,
+)
+from edgeflare.conform.drafts.coverage import Bucket, Coverage
+from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode
+from edgeflare.conform.drafts.draft_source import DraftOutcome
+from edgeflare.conform.drafts.node_graphs import NodeGraphs
+from edgeflare.conform.operators.known_operators import known_operators
+from edgeflare.conform.specification.settings import Configuration, Setting
+
+_CHOICES = 3
+"""Valid configurations of which the one is taken that covers most, while any bucket is new."""
+
+_MOST_TRIES = 8
+"""Draws of a configuration that has some bucket; it may be that none can have it."""
+
+_MOST_SETTINGS = 64
+"""Draws of a single parameter until its setting is in a bucket, which may be a rare one."""
+
+
+class UniformDrawing:
+    """Draws one cell after the other, in an order that changes with each round of all cells.
+
+    While buckets of a cell are new, of a few configurations the one is taken that covers most. A
+    cell that the device has only ever refused is drawn no more.
+    """
+
+    def __init__(self, coverage: Coverage, rng: np.random.Generator) -> None:
+        """Begin.
+
+        Args:
+            coverage: says which cells count and what is new; is told what is drawn.
+            rng: every draw.
+
+        """
+        self._coverage, self._rng = coverage, rng
+        self._graphs = NodeGraphs()
+        self._waiting: list[Cell] = []
+
+    def ask(self, count: int) -> list[Draft]:
+        """Return the next models."""
+        drafts: list[Draft] = []
+        failed = 0
+        while len(drafts) < count and failed <= len(self._coverage.cells):
+            node = self._next()
+            failed += node is None
+            if node is not None:
+                drafts.append(Draft((node,)))
+                self._coverage.expect(drafts[-1])
+        return drafts
+
+    def tell(self, drafts: Sequence[Draft], outcomes: Sequence[DraftOutcome]) -> None:
+        """Take what became of models that were asked for."""
+        for draft, outcome in zip(drafts, outcomes, strict=True):
+            self._coverage.settle(draft, outcome)
+
+    def _next(self) -> DraftNode | None:
+        if not self._waiting:
+            cells = [one for one in self._coverage.cells if not self._coverage.is_refused(one)]
+            self._waiting = [cells[at] for at in self._rng.permutation(len(cells))]
+        if not self._waiting:
+            return None
+        return drawn_node(self._waiting.pop(), self._coverage, self._graphs, self._rng)
+
+
+def drawn_node(
+    cell: Cell, coverage: Coverage, graphs: NodeGraphs, rng: np.random.Generator
+) -> DraftNode | None:
+    """Return a node of a cell that nothing feeds, None where no configuration is valid."""
+    first = drawn_configuration(cell, rng)
+    if first is None:
+        return None
+    configurations = [first]
+    wanted = coverage.new_buckets(cell)
+    for _ in range(_CHOICES - 1 if wanted else 0):
+        other = configuration_with(wanted[int(rng.integers(len(wanted)))], rng)
+        if other is not None:
+            configurations.append(other)
+    seed = drawn_seed(rng)
+    nodes = [DraftNode(*cell, one, seed, ()) for one in configurations]
+    best = max(nodes, key=lambda one: coverage.diverse(Draft((one,))))
+    return replace(best, sources=(FRESH,) * len(graphs.operands(best)))
+
+
+def configuration_with(bucket: Bucket, rng: np.random.Generator) -> Configuration | None:
+    """Return a valid configuration that has a bucket, or None where none is drawn."""
+    operator, type_, name, _ = bucket
+    specification = known_operators()[operator]
+    for _ in range(_MOST_TRIES):
+        configuration = specification.draw(type_, rng)
+        setting = setting_in(bucket, configuration[name], rng)
+        if setting is None:
+            return None
+        changed = with_setting((operator, type_), configuration, name, setting)
+        if changed is not None:
+            return changed
+    return None
+
+
+def setting_in(bucket: Bucket, setting: Setting, rng: np.random.Generator) -> Setting | None:
+    """Return a setting that is in a bucket, this one if it is, or None where none is drawn."""
+    operator, type_, name, wanted = bucket
+    parameter = next(one for one in cell_parameters((operator, type_)) if one.name == name)
+    for _ in range(_MOST_SETTINGS):
+        if parameter.bucket(setting) == wanted:
+            return setting
+        setting = parameter.draw(rng)
+    return None

@@ -1,0 +1,126 @@
+"""What counts as covered, new and refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from drafting import few_cells, few_covered, refused, relu, relu_chain, taken
+from edgeflare.conform.drafts.coverage import Coverage, draft_pairs, node_buckets
+from edgeflare.conform.drafts.draft import Draft
+from edgeflare.conform.drafts.draft_source import DraftOutcome
+from edgeflare.conform.drafts.uniform_drawing import UniformDrawing
+
+RELU = ("RELU", "float32")
+
+
+def test_a_model_covers_its_cells_buckets_and_pairs() -> None:
+    coverage, draft = few_covered(), relu_chain([(2, 3), (2, 3)])
+    assert list(draft_pairs(draft)) == [(RELU, RELU)]
+    assert list(node_buckets(draft.nodes[0])) == [(*RELU, "shape", "rank 2")]
+    assert coverage.diverse(draft) == 3
+    coverage.add(draft, taken(draft))
+    assert coverage.diverse(draft) == 0
+    figures = coverage.figures()
+    assert [figures[one].covered for one in ("cells", "buckets", "pairs")] == [1, 1, 1]
+
+
+def test_what_is_expected_is_not_new_until_the_device_refused_it() -> None:
+    coverage, draft = few_covered(), relu_chain([(2, 3)])
+    coverage.expect(draft)
+    assert coverage.diverse(draft) == 0
+    coverage.settle(draft, refused(draft))
+    assert coverage.diverse(draft) == 2
+    assert coverage.figures()["cells"].covered == 0
+
+
+def test_what_is_only_ever_refused_is_left_out() -> None:
+    coverage = few_covered()
+    before = {name: one.known - one.refused for name, one in coverage.figures().items()}
+    for _ in range(3):
+        coverage.add(relu_chain([(2, 3)]), refused(relu_chain([(2, 3)])))
+    after = {name: one.known - one.refused for name, one in coverage.figures().items()}
+    assert coverage.is_refused(RELU)
+    assert after["cells"] == before["cells"] - 1
+    # With the cell go all of its buckets, and the pairs that it belongs to.
+    assert before["buckets"] - after["buckets"] == len(Coverage([RELU]).new_buckets(RELU))
+    assert before["pairs"] - after["pairs"] == sum(RELU in pair for pair in coverage.pairs)
+
+
+def test_a_bucket_that_is_refused_leaves_its_cell() -> None:
+    coverage = few_covered()
+    good, bad = relu_chain([(2, 3)]), relu_chain([(0,)])
+    coverage.add(good, taken(good))
+    for _ in range(3):
+        coverage.add(bad, refused(bad))
+    assert not coverage.is_refused(RELU)
+    assert (*RELU, "shape", "a dimension of 0") not in coverage.new_buckets(RELU)
+    assert coverage.figures()["buckets"].refused == 1
+
+
+def test_a_pair_is_refused_by_what_became_of_the_whole() -> None:
+    coverage, draft = few_covered(), relu_chain([(2, 3), (2, 3)])
+    for _ in range(3):
+        coverage.add(draft, DraftOutcome((True, True), whole=False))
+    assert coverage.figures()["cells"].covered == 1
+    assert coverage.is_refused_pair((RELU, RELU))
+    assert not coverage.is_new_pair((RELU, RELU))
+
+
+def test_what_gave_no_answer_for_want_of_an_operand_is_neither_taken_nor_refused() -> None:
+    coverage, draft = few_covered(), relu_chain([(2, 3), (2, 3)])
+    for _ in range(3):
+        coverage.add(draft, DraftOutcome((None, None), whole=False))
+    assert not coverage.is_refused(RELU)
+    assert not coverage.is_refused_pair((RELU, RELU))
+    assert coverage.diverse(draft) == 3
+
+
+def test_cells_that_nobody_asked_for_count_nowhere() -> None:
+    coverage = Coverage([("ABS", "float32")])
+    draft = relu_chain([(2, 3)])
+    assert coverage.diverse(draft) == 0
+    coverage.add(draft, taken(draft))
+    assert {one.covered for one in coverage.figures().values()} == {0}
+
+
+def test_settings_beyond_all_buckets_count_nowhere() -> None:
+    ranks = relu_chain([(1,) * 9])
+    assert list(node_buckets(ranks.nodes[0])) == []
+
+
+@settings(max_examples=10)
+@given(seed=st.integers(0, 2**32 - 1), refusals=st.floats(0, 1))
+def test_figures_add_up(seed: int, refusals: float) -> None:
+    coverage, rng = few_covered(), np.random.default_rng(seed)
+    source = UniformDrawing(coverage, rng)
+    for _ in range(4):
+        drafts = source.ask(20)
+        outcomes = [refused(one) if rng.random() < refusals else taken(one) for one in drafts]
+        source.tell(drafts, outcomes)
+    document, figures = coverage.document(), coverage.figures()
+    for name, figure in figures.items():
+        assert 0 <= figure.covered <= figure.known - figure.refused
+        uncovered = document[f"uncovered_{name}"]
+        assert isinstance(uncovered, list)
+        assert figure.covered + figure.refused + len(uncovered) == figure.known
+        assert 0 <= figure.share <= 1
+
+
+def test_what_is_diverse_is_what_is_added() -> None:
+    """Equation 1: the items with a model, less those without it."""
+    coverage = few_covered()
+    drafts = UniformDrawing(few_covered(), np.random.default_rng(0)).ask(60)
+    for draft in drafts:
+        before = sum(one.covered for one in coverage.figures().values())
+        diverse = coverage.diverse(draft)
+        coverage.add(draft, taken(draft))
+        after = sum(one.covered for one in coverage.figures().values())
+        assert diverse == after - before
+
+
+def test_a_draft_needs_an_outcome_for_each_node() -> None:
+    with pytest.raises(ValueError, match="zip"):
+        Coverage(few_cells()).add(Draft((relu((1,)),)), DraftOutcome((), whole=True))

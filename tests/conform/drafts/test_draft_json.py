@@ -1,0 +1,41 @@
+"""Drafts as JSON: what is read back is what was drawn."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from drafting import mutating
+from edgeflare.conform.drafts.cells import chosen_cells
+from edgeflare.conform.drafts.coverage import Coverage
+from edgeflare.conform.drafts.draft import Draft
+from edgeflare.conform.drafts.draft_json import draft_from_json, draft_to_json
+from edgeflare.conform.drafts.seed_models import drawn_seeds
+from edgeflare.conform.drafts.uniform_drawing import UniformDrawing
+
+
+def _again(draft: Draft) -> Draft:
+    return draft_from_json(json.loads(json.dumps(draft_to_json(draft))))
+
+
+@given(seed=st.integers(0, 2**32))
+def test_a_drawn_operator_is_read_back(seed: int) -> None:
+    drawing = UniformDrawing(Coverage(chosen_cells()), np.random.default_rng(seed))
+    for draft in drawing.ask(8):
+        assert _again(draft) == draft
+
+
+@given(seed=st.integers(0, 2**32))
+def test_who_feeds_whom_is_read_back(seed: int) -> None:
+    (draft,) = drawn_seeds(1, mutating(seed))
+    assert _again(draft) == draft
+
+
+def test_the_place_in_a_model_of_the_user_is_read_back() -> None:
+    (draft,) = UniformDrawing(Coverage(chosen_cells()), np.random.default_rng(0)).ask(1)
+    given_one = Draft((replace(draft.nodes[0], given=3),))
+    assert _again(given_one) == given_one
