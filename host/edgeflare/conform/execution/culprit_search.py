@@ -1,0 +1,213 @@
+"""Models run in packs, and those found that keep a whole pack from answering."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from itertools import accumulate
+
+from edgeflare.conform.execution.corruption_search import Blame, blamed
+from edgeflare.conform.execution.failure_history import FailureHistory
+from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel, RunFailure
+from edgeflare.conform.execution.model_pack import ModelPack
+from edgeflare.conform.execution.pack_groups import PackLimits, model_bytes, next_group
+from edgeflare.conform.execution.pack_runner import Outcome, PackRunner
+
+_PACK_SECONDS = 1.0
+_MODEL_SECONDS = 0.002
+_BYTES_PER_SECOND = 256 * 1024
+"""Time that a pack may take for one row before the model that hangs is searched in it: a hundred
+times what small models take under QEMU. Alone, a model has all the time that its place allows."""
+
+_MOST_BLAMED = 4
+"""Models of one pack that are blamed for the death of others, one after the other."""
+
+_MOST_INNOCENT = 200
+"""Models that a suspect is tried with."""
+
+
+class CulpritSearch:
+    """Runs some models, and answers for each: with its outputs, or why it gives none alone."""
+
+    def __init__(
+        self,
+        runner: PackRunner,
+        history: FailureHistory,
+        models: Sequence[PosedModel],
+        limits: PackLimits,
+        patience_seconds: float,
+    ) -> None:
+        """Begin with nothing answered.
+
+        Args:
+            runner: runs packs.
+            history: what became of earlier models; that of these is added.
+            models: all with the same number of rows.
+            limits: of a pack.
+            patience_seconds: time that a model alone may take for one row.
+
+        """
+        self._runner = runner
+        self._history = history
+        self._count = len(models)
+        rows = models[0].rows if models else 0
+        # Behind those to answer for: others to try a suspect with.
+        self._models = [*models, *history.witnesses(rows)]
+        self._limits = limits
+        self._patience_seconds = patience_seconds
+        self._answers: dict[int, ModelAnswer] = {}
+        self._puzzles: list[Sequence[int]] = []
+
+    def answers(self) -> list[ModelAnswer]:
+        """Run all models; answers in their order.
+
+        Raises:
+            InfrastructureError: whatever runs them is lost.
+
+        """
+        left = list(range(self._count))
+        while left := [at for at in left if not self._known_to_be_refused(at)]:
+            group = next_group(self._models, left, self._odds, self._limits)
+            others = set(left).difference(group)
+            outcome = self._run(group)
+            if not isinstance(outcome, RunFailure):
+                self._note(group, outcome)
+            elif len(group) == 1:
+                self._note(group, (ModelAnswer(failure=outcome),))
+            else:
+                others.update(self._search(group, outcome))
+            left = sorted(others)
+        # At the end, when it is known which models are innocent.
+        for puzzle in self._puzzles:
+            self._settle_together(puzzle)
+        self._try_suspects()
+        return [self._answers[at] for at in range(self._count)]
+
+    def _odds(self, at: int) -> float:
+        return self._history.odds(self._models[at].graph)
+
+    def _search(self, group: Sequence[int], failure: RunFailure) -> list[int]:
+        """Find a model that keeps a group from answering.
+
+        Where the first of two parts lives it is the second that fails, which needs no process to
+        be seen. Where the first fails, the second waits: it is run with whatever else is left.
+
+        Returns:
+            The models of the group that were not answered for on the way.
+
+        """
+        failed = left = group
+        hint: RunFailure | None = failure
+        waiting: list[int] = []
+        while left:
+            first, second = self._parts(left, hint)
+            outcome = self._run(first)
+            if not isinstance(outcome, RunFailure):
+                self._note(first, outcome)
+                left, hint = second, None
+                continue
+            waiting.extend(second)
+            if len(first) == 1:
+                self._note(first, (ModelAnswer(failure=outcome),))
+                return waiting
+            failed, left, hint = first, first, outcome
+        self._puzzles.append(failed)
+        return waiting
+
+    def _parts(
+        self, group: Sequence[int], failure: RunFailure | None
+    ) -> tuple[Sequence[int], Sequence[int]]:
+        """Return a group in two: the model that the failure names and the rest, or halves.
+
+        Halves are of equal odds, so that either is as likely to have failed.
+        """
+        at = None if failure is None else self._pack(group).suspect(failure)
+        if at is not None:
+            return (group[at],), [*group[:at], *group[at + 1 :]]
+        odds = {at: self._odds(at) for at in group}
+        likeliest = sorted(group, key=lambda at: -odds[at])
+        sums = list(accumulate(odds[at] for at in likeliest))
+        middle = max(1, min(1 + bisect_left(sums, sums[-1] / 2), len(group) - 1))
+        return sorted(likeliest[:middle]), sorted(likeliest[middle:])
+
+    def _known_to_be_refused(self, at: int) -> bool:
+        refusal = self._history.refusal(self._models[at].graph)
+        if refusal is None:
+            return False
+        self._answers[at] = ModelAnswer(failure=refusal)
+        return True
+
+    def _settle_together(self, group: Sequence[int]) -> None:
+        """Find out why models fail together that live apart."""
+        left = list(group)
+        for _ in range(_MOST_BLAMED):
+            outcome = self._run(left, patient=True)
+            if not isinstance(outcome, RunFailure):
+                self._note(left, outcome)
+                return
+            if outcome.kind == "refused":  # a file may be too much where its models are not
+                return
+            blame = blamed(left, self._innocent(left), self._fail)
+            if blame is None:
+                return
+            self._blame(blame, outcome)
+            left.remove(blame.place)
+
+    def _try_suspects(self) -> None:
+        """Run models whose like made others die before innocent ones, and see whether these die."""
+        if self._limits.models == 1:
+            return
+        lived = [at for at in range(self._count) if self._answers[at].failure is None]
+        for at in lived:
+            if self._history.corrupts(self._models[at].graph):
+                outcome = self._run([at, *self._innocent([])])
+                if isinstance(outcome, RunFailure):
+                    self._blame(Blame(at, (), corrupts=True, certain=True), outcome)
+
+    def _blame(self, blame: Blame, failure: RunFailure) -> None:
+        self._answers[blame.place] = _blamed_answer(blame, failure)
+        if blame.corrupts and blame.certain:
+            self._history.note_corruption(self._models[blame.place].graph)
+
+    def _innocent(self, group: Sequence[int]) -> list[int]:
+        """Return models to try the members of a group with: the others of it, and more."""
+        witnesses = range(self._count, len(self._models))
+        lived = [at for at, one in self._answers.items() if one.failure is None]
+        others = [at for at in (*witnesses, *lived) if at not in group]
+        harmless = [at for at in others if not self._history.corrupts(self._models[at].graph)]
+        return sorted([*group, *harmless][:_MOST_INNOCENT])
+
+    def _fail(self, places: Sequence[int]) -> bool:
+        return isinstance(self._run(places), RunFailure)
+
+    def _run(self, places: Sequence[int], *, patient: bool = False) -> Outcome:
+        models = [self._models[at] for at in places]
+        hasty = _PACK_SECONDS + len(models) * _MODEL_SECONDS
+        seconds = self._patience_seconds
+        if len(models) > 1 and not patient:
+            seconds = hasty
+        elif len(models) == 1 and self._history.hung(models[0].graph):
+            seconds = min(seconds, 2 * hasty)  # the last word on it, but its like had all the time
+        transfer = sum(map(model_bytes, models)) / _BYTES_PER_SECOND
+        return self._runner.run(self._pack(places), seconds + transfer)
+
+    def _pack(self, places: Sequence[int]) -> ModelPack:
+        return ModelPack([self._models[at] for at in places])
+
+    def _note(self, places: Sequence[int], answers: Sequence[ModelAnswer]) -> None:
+        for at, answer in zip(places, answers, strict=True):
+            self._answers[at] = answer
+            self._history.note(self._models[at], answer.failure)
+
+
+def _blamed_answer(blame: Blame, failure: RunFailure) -> ModelAnswer:
+    if blame.corrupts:
+        doubt = "" if blame.certain else "; this or the other is to blame"
+        detail = f"models that run after it in the same process die ({failure.detail}{doubt})"
+    else:
+        detail = f"dies beside other models, and not alone ({failure.detail})"
+    return ModelAnswer(
+        failure=RunFailure(failure.kind, detail),
+        neighbours=not blame.corrupts,
+        corrupts=blame.corrupts,
+    )

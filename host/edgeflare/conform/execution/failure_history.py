@@ -1,0 +1,120 @@
+"""How likely a model is to give no answer, from what became of those like it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from edgeflare.conform.execution.kernel_arm import PosedModel, RunFailure
+from edgeflare.conform.execution.model_pack import missing_operator
+from edgeflare.conform.graphs.operator_graph import GraphNode, OperatorGraph
+
+_ORDINARY = 0.001
+"""Share of models that give no answer, before anything is known of their kind."""
+
+_WITHOUT_VALUES = 0.03
+"""The same of those with a dimension of zero: 19 of 780 died in a trial."""
+
+_WEIGHT = 10.0
+"""Models of a kind that these shares count as much as."""
+
+_WEIGHT_WITHOUT_VALUES = 30.0
+"""Models without values of any kind that their share counts as much as: where they do no harm they
+are soon run among others."""
+
+_Kind = tuple[str, tuple[str, ...], bool]
+
+
+@dataclass(slots=True)
+class _KindFate:
+    failed: int = 0
+    run: int = 0
+    hung: bool = False
+    corrupts: bool = False
+    lived: PosedModel | None = None
+
+    def add(self, *, failed: bool) -> None:
+        self.run += 1
+        self.failed += failed
+
+    def share(self, prior: float, weight: float) -> float:
+        """Return the share that fails, where a share before that counts as much as some models."""
+        return (self.failed + prior * weight) / (self.run + weight)
+
+
+class FailureHistory:
+    """What became of models in one place, by the kinds of their operators.
+
+    A kind is the operator, the types of its tensors, and whether one of them has no values.
+    """
+
+    def __init__(self) -> None:
+        self._tallies: dict[_Kind, _KindFate] = {}
+        self._without_values = _KindFate()
+        self._missing: dict[tuple[str, int], RunFailure] = {}
+
+    def odds(self, graph: OperatorGraph) -> float:
+        """Return how likely it is that a model keeps others from answering, from 0 to 1."""
+        if self.corrupts(graph):
+            return 1.0
+        lives = 1.0
+        for kind in _kinds(graph):
+            tally = self._tallies.get(kind, _KindFate())
+            prior = self._share_without_values if kind[2] else _ORDINARY
+            lives *= 1 - tally.share(prior, _WEIGHT)
+        return 1 - lives
+
+    @property
+    def _share_without_values(self) -> float:
+        return self._without_values.share(_WITHOUT_VALUES, _WEIGHT_WITHOUT_VALUES)
+
+    def hung(self, graph: OperatorGraph) -> bool:
+        """Whether a model of such an operator was given all the time that there is, and hung."""
+        return any(self._tallies.get(kind, _KindFate()).hung for kind in _kinds(graph))
+
+    def corrupts(self, graph: OperatorGraph) -> bool:
+        """Whether a model of such an operator made others die that ran after it."""
+        return any(self._tallies.get(kind, _KindFate()).corrupts for kind in _kinds(graph))
+
+    def witnesses(self, rows: int) -> list[PosedModel]:
+        """Return models that lived, one of each kind that does no harm, with so many rows."""
+        known = [one.lived for one in self._tallies.values() if not one.corrupts]
+        return [one for one in known if one is not None and one.rows == rows]
+
+    def refusal(self, graph: OperatorGraph) -> RunFailure | None:
+        """Return why a model cannot load: the runtime lacks an operator, or that version of it."""
+        for node in graph.nodes:
+            if known := self._missing.get((node.operator, node.version)):
+                return known
+        return None
+
+    def note(self, model: PosedModel, failure: RunFailure | None) -> None:
+        """Note what became of a model; of several operators it is not known which has failed."""
+        if failure is not None:
+            if missing := missing_operator(failure):
+                self._missing[missing] = failure
+            if len(model.graph.nodes) > 1:
+                return
+        for kind in _kinds(model.graph):
+            tally = self._tallies.setdefault(kind, _KindFate())
+            tally.add(failed=failure is not None)
+            if kind[2]:
+                self._without_values.add(failed=failure is not None)
+            tally.hung |= failure is not None and failure.kind == "hang"
+            if failure is None and len(model.graph.nodes) == 1:
+                tally.lived = model
+
+    def note_corruption(self, graph: OperatorGraph) -> None:
+        """Note that a model made others die; of several operators it is not known which did."""
+        if len(graph.nodes) == 1:
+            for kind in _kinds(graph):
+                self._tallies.setdefault(kind, _KindFate()).corrupts = True
+
+
+def _kinds(graph: OperatorGraph) -> Iterator[_Kind]:
+    return (_kind(graph, node) for node in graph.nodes)
+
+
+def _kind(graph: OperatorGraph, node: GraphNode) -> _Kind:
+    tensors = [one for one in (*graph.operands(node), *graph.results(node)) if one is not None]
+    return node.operator, tuple(one.dtype for one in tensors), not all(one.size for one in tensors)

@@ -1,0 +1,89 @@
+"""An arm that runs hundreds of models from one file, and alone those that do not take it well."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+from edgeflare.conform.execution.culprit_search import CulpritSearch
+from edgeflare.conform.execution.failure_history import FailureHistory
+from edgeflare.conform.execution.kernel_arm import KernelArm, ModelAnswer, PosedModel
+from edgeflare.conform.execution.model_opener import ModelOpener
+from edgeflare.conform.execution.pack_groups import PackLimits
+from edgeflare.conform.execution.pack_runner import PackRunner
+
+
+class PackingArm:
+    """The kernels of one place; see `KernelArm`.
+
+    Attributes:
+        name: "device", or a kernel set of the host.
+
+    """
+
+    def __init__(self, opener: ModelOpener, limits: PackLimits | None = None) -> None:
+        """Make an arm; nothing is loaded yet.
+
+        Args:
+            opener: loads files there.
+            limits: of a file; what one message carries limits it besides.
+
+        """
+        self.name = opener.name
+        self._patience_seconds = opener.input_seconds
+        self._limits = limits or PackLimits()
+        row_bytes = min(self._limits.row_bytes, opener.payload_limit_bytes)
+        self._limits = replace(self._limits, row_bytes=row_bytes)
+        self._runner = PackRunner(opener)
+        self._history = FailureHistory()
+
+    @property
+    def processes(self) -> int:
+        """Processes that were asked to load models so far."""
+        return self._runner.processes
+
+    def run(self, models: Sequence[PosedModel]) -> list[ModelAnswer]:
+        """Run models; see `KernelArm`."""
+        return self._answers(models, self._limits)
+
+    def run_alone(
+        self, models: Sequence[PosedModel], packed: Sequence[ModelAnswer]
+    ) -> list[ModelAnswer]:
+        """Run models each in a fresh process; see `KernelArm`."""
+        alone = self._answers(models, replace(self._limits, models=1))
+        return [_compared(one, other) for one, other in zip(packed, alone, strict=True)]
+
+    def close(self) -> None:
+        """Release what it has; closing twice is no error."""
+        self._runner.close()
+
+    def _answers(self, models: Sequence[PosedModel], limits: PackLimits) -> list[ModelAnswer]:
+        search = CulpritSearch(self._runner, self._history, models, limits, self._patience_seconds)
+        return search.answers()
+
+
+def run_on_all(
+    arms: Sequence[KernelArm], models: Sequence[PosedModel]
+) -> Mapping[str, list[ModelAnswer]]:
+    """Run the same models on several arms at once; answers by the arms' names.
+
+    Raises:
+        InfrastructureError: what runs them is lost on one of them; the others have ended by then.
+
+    """
+    with ThreadPoolExecutor(len(arms), thread_name_prefix="edgeflare-arm") as threads:
+        under_way = {arm.name: threads.submit(arm.run, models) for arm in arms}
+    return {name: future.result() for name, future in under_way.items()}
+
+
+def _compared(packed: ModelAnswer, alone: ModelAnswer) -> ModelAnswer:
+    """Return the answer alone, with whether it was another one beside other models."""
+    if packed.corrupts:  # alone it harms nobody
+        return packed
+    if packed.failure is not None or alone.failure is not None:
+        differs = (packed.failure is None) != (alone.failure is None)
+    else:
+        pairs = zip(packed.outputs, alone.outputs, strict=True)
+        differs = any(one.tobytes() != other.tobytes() for one, other in pairs)
+    return replace(alone, neighbours=packed.neighbours or differs)

@@ -1,0 +1,36 @@
+"""What a runtime says of a pack's nodes and tensors is traced to the pack's models."""
+
+from __future__ import annotations
+
+import pytest
+
+from edgeflare.conform.execution.kernel_arm import RunFailure
+from edgeflare.conform.execution.model_pack import ModelPack
+from posed_models import addition, mixed_models, of_constants, posed, unary
+
+MODELS = [posed(addition()), posed(unary("ABS")), posed(of_constants()), posed(unary("NEG"))]
+
+
+@pytest.mark.parametrize(
+    ("detail", "place"),
+    [
+        ("refuses it: Given shapes … Node number 0 (ADD) failed to prepare.", 0),
+        ("no reason.Node number 3 (NEG) failed to invoke.", 3),
+        ("Node number 3 (ABS) failed to invoke", None),  # of another graph
+        ("Node number 4 (TfLiteXNNPackDelegate) failed to prepare", None),
+        ("output t2 has shape (3,), declared (4,)", 0),
+        ("output t3 has shape (3,), declared (4,)", 1),
+        ("output t8 has shape (3,), declared (4,)", 3),
+        ("output t9 has shape (3,), declared (4,)", None),
+        ("some runtime 1.2 has no operator NEG version 1: convert the model", 3),
+        ("some runtime 1.2 has no operator NEG version 2: convert the model", None),
+        ("SIGSEGV", None),
+    ],
+)
+def test_the_model_is_found_that_a_failure_names(detail: str, place: int | None) -> None:
+    assert ModelPack(MODELS).suspect(RunFailure("error", detail)) == place
+
+
+def test_equal_models_make_an_equal_file() -> None:
+    one, other = (ModelPack(mixed_models(9)).content for _ in range(2))
+    assert one == other != ModelPack(mixed_models(9, seed=1)).content
