@@ -1,0 +1,1 @@
+"""What is wrong with the answers to one model, and with whose."""

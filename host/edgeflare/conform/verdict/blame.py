@@ -1,0 +1,158 @@
+"""Who is wrong of the arms that answered: the device, a kernel set of the host, or all of them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.conform.verdict.arm_comparison import DEVICE, TWIN, ArmComparison
+from edgeflare.conform.verdict.arm_errors import ArmErrors
+from edgeflare.conform.verdict.kernel_judgement import KernelJudgement, Symptom
+
+_FAR_WORSE = 2.0
+"""By how much a device that is wrong has to be farther off than kernel sets that all are."""
+
+
+def judged_deviation(compared: ArmComparison) -> KernelJudgement | None:
+    """Return what is said of a device that is wrong; None if it is right.
+
+    A kernel of the host may be wrong in other places of its own. So the device is held to the
+    places where it is wrong and answers otherwise than the twin.
+    """
+    if not compared.is_wrong(compared.device):
+        return None
+    wrong = compared.device.wrong & compared.ruler.judged
+    own = wrong & ~compared.same
+    if own.any() and _stands_alone(compared, own):
+        return _deviation(compared, own)
+    if _is_biased_alone(compared):
+        return _bias(compared, counted=True)
+    return _deviation(compared, wrong, shared=True) if wrong.any() else _bias(compared)
+
+
+def _stands_alone(compared: ArmComparison, own: NDArray[np.bool_]) -> bool:
+    if compared.right or not compared.hosts:
+        return True
+    theirs = max(_furthest(one, own) for one in compared.hosts.values())
+    return _furthest(compared.device, own) > _FAR_WORSE * max(theirs, 1.0)
+
+
+def _is_biased_alone(compared: ArmComparison) -> bool:
+    mean = abs(compared.device.mean)
+    if mean == 0 or bool(compared.same[compared.ruler.judged].all()):
+        return False
+    if compared.right or not compared.hosts:
+        return True
+    theirs = max(abs(one.mean) for one in compared.hosts.values())
+    least = max(one.allowance.mean for one in compared.ruler.results)
+    return mean > _FAR_WORSE * max(theirs, least)
+
+
+def _deviation(
+    compared: ArmComparison, among: NDArray[np.bool_], *, shared: bool = False
+) -> KernelJudgement:
+    worst, unit = compared.ruler.worst(compared.device, among)
+    share = f"{int(among.sum())} of {int(compared.ruler.judged.sum())} values"
+    size = f", by up to {worst:.3g} {unit}" if unit else ""
+    return KernelJudgement(
+        verdict="shared" if shared else "device",
+        symptom=_symptom(compared.device, among),
+        counted=not shared,
+        worst=worst,
+        unit=unit,
+        wrong=(DEVICE, *compared.wrong),
+        detail=f"{share} are wrong{size}; {_witnesses(compared)}",
+    )
+
+
+def _bias(compared: ArmComparison, *, counted: bool = False) -> KernelJudgement:
+    mean = compared.device.mean
+    return KernelJudgement(
+        verdict="device" if counted else "shared",
+        symptom="biased",
+        counted=counted,
+        worst=abs(mean),
+        unit="steps",
+        wrong=(DEVICE, *compared.wrong),
+        detail=f"values are off by {mean:+.2f} steps on average; {_witnesses(compared)}",
+    )
+
+
+def judged_undefined(compared: ArmComparison) -> KernelJudgement | None:
+    """Return what is said of a device that differs where numbers end; None if it does not."""
+    apart = compared.device.wrong & ~compared.ruler.judged
+    if apart.any() and TWIN in compared.outputs:
+        outputs = compared.outputs
+        apart &= ~compared.ruler.alike(outputs[DEVICE], outputs[TWIN])
+    if not apart.any():
+        return None
+    worst, unit = compared.ruler.worst(compared.device, apart)
+    hosts = [name for name, one in compared.hosts.items() if (one.wrong & apart).any()]
+    what = "beside NaN, infinities, denormals or numbers near them, or without values"
+    return KernelJudgement(
+        verdict="undefined",
+        symptom=_symptom(compared.device, apart),
+        worst=worst,
+        unit=unit,
+        wrong=(DEVICE, *hosts),
+        detail=f"{int(apart.sum())} values differ {what}",
+    )
+
+
+def judged_hosts(compared: ArmComparison) -> KernelJudgement | None:
+    """Return what is said of kernel sets of the host that are wrong where the device is right.
+
+    Those that crash or hang are, too. None if there are none.
+    """
+    wrong = (*compared.wrong, *compared.lost)
+    if not wrong:
+        return None
+    alone = " alone is wrong" if len(wrong) == 1 else " are wrong"
+    names = [f"{one} ({compared.lost[one]})" if one in compared.lost else one for one in wrong]
+    detail = " and ".join(names) + alone
+    if not compared.wrong:
+        (kind, *_) = compared.lost.values()
+        return KernelJudgement(
+            "host", kind if kind == "crash" else "hang", wrong=wrong, detail=detail
+        )
+    places = compared.ruler.judged
+    errors = [compared.hosts[one] for one in compared.wrong]
+    furthest = max(errors, key=lambda one: _furthest(one, places))
+    among = furthest.wrong & places
+    if not among.any():
+        mean = max(abs(one.mean) for one in errors)
+        return KernelJudgement(
+            "host", "biased", worst=mean, unit="steps", wrong=wrong, detail=detail
+        )
+    worst, unit = compared.ruler.worst(furthest, among)
+    symptom = _symptom(furthest, among)
+    return KernelJudgement("host", symptom, worst=worst, unit=unit, wrong=wrong, detail=detail)
+
+
+def judged_agreement(compared: ArmComparison) -> KernelJudgement:
+    """Return what is said of a device that is right: what its rounding differs from the twin's."""
+    if TWIN not in compared.outputs or bool(compared.same[compared.ruler.judged].all()):
+        return KernelJudgement("right")
+    outputs = compared.outputs
+    worst, unit = compared.ruler.difference(outputs[DEVICE], outputs[TWIN])
+    return (
+        KernelJudgement("rounding", worst=worst, unit=unit) if worst else KernelJudgement("right")
+    )
+
+
+def _furthest(arm: ArmErrors, among: NDArray[np.bool_]) -> float:
+    return float(np.max(arm.offences, where=among, initial=0.0))
+
+
+def _symptom(arm: ArmErrors, among: NDArray[np.bool_]) -> Symptom:
+    return "not finite" if bool(np.isinf(arm.errors[among]).any()) else "wrong values"
+
+
+def _witnesses(compared: ArmComparison) -> str:
+    """Say which kernel sets of the host are right."""
+    right = compared.right
+    if right:
+        return f"{' and '.join(right)} {'is' if len(right) == 1 else 'are'} right"
+    if compared.hosts:
+        return f"so {'is' if len(compared.hosts) == 1 else 'are'} {' and '.join(compared.hosts)}"
+    return "no kernel set of the host answers"

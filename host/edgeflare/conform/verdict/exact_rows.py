@@ -1,0 +1,70 @@
+"""The exact answers to all rows that a model is given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from edgeflare.conform.graphs.operator_graph import OperatorGraph, Values
+from edgeflare.conform.specification.exact_answer import ExactAnswer
+from edgeflare.conform.specification.operator_specification import Operand, OperatorSpecification
+
+
+def exact_rows(
+    specification: OperatorSpecification,
+    graph: OperatorGraph,
+    operands: Sequence[Values],
+    rows: int,
+) -> tuple[ExactAnswer, ...]:
+    """Return the exact answers of a model of one operator.
+
+    Args:
+        specification: of the operator.
+        graph: of the operator alone.
+        operands: one array for each of the graph's inputs, (rows, *shape) in its dtype.
+        rows: how many there are. All are alike where the model is given nothing.
+
+    Returns:
+        One for each result, whose values and slack are (rows, *shape).
+
+    """
+    answers = [
+        one_exact(specification, graph, [several[row] for several in operands])
+        for row in range(rows if operands else 1)
+    ]
+    if not operands:
+        answers *= rows
+    return tuple(_stacked(several) for several in zip(*answers, strict=True))
+
+
+def one_exact(
+    specification: OperatorSpecification, graph: OperatorGraph, operands: Sequence[Values]
+) -> tuple[ExactAnswer, ...]:
+    """Return the exact answers to one row: operands and answers are (*shape)."""
+    (node,) = graph.nodes
+    with np.errstate(all="ignore"):
+        return specification.exact(node.options, row_operands(graph, operands), graph.results(node))
+
+
+def row_operands(graph: OperatorGraph, operands: Sequence[Values]) -> tuple[Operand | None, ...]:
+    """Return what the one operator of a graph reads, constants included.
+
+    Args:
+        graph: of one operator.
+        operands: one array for each of its inputs, (*shape) in its dtype.
+
+    """
+    (node,) = graph.nodes
+    given: Mapping[int, Values] = dict(zip(graph.inputs, operands, strict=True))
+    read: list[Operand | None] = []
+    for at, value in zip(node.inputs, graph.operands(node), strict=True):
+        raw = None if value is None else given.get(at, value.values)
+        read.append(None if value is None or raw is None else Operand(value, raw))
+    return tuple(read)
+
+
+def _stacked(answers: Sequence[ExactAnswer]) -> ExactAnswer:
+    values = np.stack([one.values for one in answers])
+    slack = [np.broadcast_to(one.slack, one.values.shape) for one in answers]
+    return ExactAnswer(answers[0].kind, values, np.stack(slack))

@@ -1,0 +1,64 @@
+"""What is said of one model of one operator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Verdict = Literal[
+    "right",
+    "rounding",
+    "device",
+    "host",
+    "shared",
+    "undefined",
+    "crash",
+    "hang",
+    "refused",
+]
+"""What the answers to a model come to.
+
+- "right": the device's answer is right, and that of the twin to the bit.
+- "rounding": it is right, and differs from the twin's by what rounding may.
+- "device": the device is wrong, and the twin or another kernel set of the host is not.
+- "host": the device is right, and a kernel set of the host is wrong.
+- "shared": the device is wrong, and so is every kernel set of the host, or the twin alike.
+- "undefined": they differ where NaN, infinities or tensors without values are involved.
+- "crash", "hang", "refused": the device gave no answer.
+"""
+
+Symptom = Literal[
+    "wrong values", "biased", "not finite", "crash", "hang", "refused", "neighbours", "corrupts", ""
+]
+"""How an answer is wrong: values too far off; each near, but off to one side on average; NaN or an
+infinity where there should be none, or none where there should be; no answer; another answer
+beside other models; other models die after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelJudgement:
+    """What is said of one model.
+
+    Attributes:
+        verdict: see `Verdict`.
+        symptom: see `Symptom`; "" of what is right.
+        counted: whether it counts for the exit code: the device does what the twin does not.
+        worst: the largest error of the arm that is wrong; of "rounding" the largest difference.
+        unit: of `worst`: "steps" of the result's quantization, "ulp" of float32, or "" for
+            answers that have to be equal, where `worst` is the share of values that are not.
+        wrong: the arms that are wrong, "device" and names of the host's kernel sets.
+        detail: one line for the report.
+        telling: of a model that is right, how many different values could have shown a fault: of a
+            quantized result those that are not saturated. A model that tells little passes
+            whatever the kernel does.
+
+    """
+
+    verdict: Verdict
+    symptom: Symptom = ""
+    counted: bool = False
+    worst: float = 0.0
+    unit: str = ""
+    wrong: tuple[str, ...] = ()
+    detail: str = ""
+    telling: int = 0
