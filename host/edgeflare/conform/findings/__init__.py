@@ -1,0 +1,1 @@
+"""What failing models have in common, and the smallest of them."""

@@ -1,0 +1,135 @@
+"""Conditions learned from models that failed and models that passed.
+
+A fault shows in some of the models that meet its condition, at a rate that is not known, and in no
+others: a kernel's wrong result may be hidden by rounding, saturation or luck. A condition is
+therefore as good as the probability of what was seen given that, with the rate integrated out,
+times its own probability beforehand; `score` is the negative logarithm of the two, in nats. All
+failing models must meet it. A predicate that they share by chance gains nothing once a few
+models have failed and a few without it have not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import lgamma
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.conform.findings.fault_condition import FaultCondition
+from edgeflare.conform.findings.predicate import Truths
+from edgeflare.conform.findings.vocabulary import Vocabulary
+
+MOST_PREDICATES = 4
+"""Of a condition."""
+
+_BEAM = 60
+"""Conditions that are extended by one more predicate."""
+
+_KEPT = 4 * _BEAM
+"""Conditions of each length that are remembered."""
+
+Places = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Hypothesis:
+    """A condition, and how well it explains what was seen.
+
+    Attributes:
+        condition: met by all failing models.
+        score: nats; the less the better.
+
+    """
+
+    condition: FaultCondition
+    score: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ModelEvidence:
+    """What is known of the models of an operator.
+
+    Attributes:
+        vocabulary: what conditions may be made of.
+        failing: which predicate holds of which failing model: (predicates, failing models).
+        passing: likewise (predicates, passing models).
+
+    """
+
+    vocabulary: Vocabulary
+    failing: Truths
+    passing: Truths
+
+
+def hypotheses(evidence: ModelEvidence, most: int = 200) -> list[Hypothesis]:
+    """Return the best conditions that all failing models meet, the best first.
+
+    Args:
+        evidence: of at least one failing model.
+        most: how many are returned at most.
+
+    """
+    shared = np.flatnonzero(evidence.failing.all(axis=1))
+    passing = evidence.passing[shared].astype(np.float32)
+    costs = evidence.vocabulary.costs[shared]
+    surprise = _surprises(evidence.failing.shape[1], evidence.passing.shape[1])
+    found: dict[Places, float] = {(): float(surprise[-1])}
+    singles = costs + surprise[passing.sum(axis=1).astype(np.intp)]
+    found.update(((at,), float(one)) for at, one in enumerate(singles))
+    beam: list[Places] = [(int(at),) for at in np.argsort(singles, kind="stable")[:_BEAM]]
+    for _ in range(MOST_PREDICATES - 1):
+        beam = _extended(beam, passing, costs, surprise, found)
+    order = sorted(found, key=lambda places: (found[places], len(places), places))
+    named = [evidence.vocabulary.predicates[at] for at in shared]
+    return [
+        Hypothesis(FaultCondition.of([named[at] for at in places]), found[places])
+        for places in order[:most]
+    ]
+
+
+def _extended(
+    beam: list[Places],
+    passing: NDArray[np.float32],
+    costs: NDArray[np.float64],
+    surprise: NDArray[np.float64],
+    found: dict[Places, float],
+) -> list[Places]:
+    """Add the best conditions with one predicate more to what was found, and return them."""
+    if not beam:
+        return []
+    held = np.stack([passing[list(places)].prod(axis=0) for places in beam])
+    met = (held @ passing.T).astype(np.intp)
+    known = np.array([costs[list(places)].sum() for places in beam])
+    scores = surprise[met] + known[:, None] + costs[None, :]
+    best: dict[Places, float] = {}
+    # A condition can be found from each of its parts, and from itself.
+    for flat in lowest(scores.ravel(), _KEPT * (len(beam[0]) + 2)):
+        row, at = divmod(int(flat), scores.shape[1])
+        places = tuple(sorted({*beam[row], at}))
+        if len(places) > len(beam[row]) and len(best) < _KEPT:
+            best.setdefault(places, float(scores[row, at]))
+    found.update(best)
+    return sorted(best, key=lambda places: (best[places], places))[:_BEAM]
+
+
+def lowest(scores: NDArray[np.float64], most: int) -> NDArray[np.intp]:
+    """Return the places of the lowest scores, the lowest first, the earlier of equal ones first."""
+    if len(scores) > most:
+        limit = np.partition(scores, most)[most]
+        places = np.flatnonzero(scores <= limit)
+        return places[np.argsort(scores[places], kind="stable")][:most]
+    return np.argsort(scores, kind="stable")
+
+
+def surprise_of(failing: int, passing: int) -> float:
+    """Return how improbable so many failing and passing models are in one region, in nats.
+
+    The rate is uniform beforehand: the integral of rate^failing · (1 - rate)^passing.
+    """
+    return lgamma(failing + passing + 2) - lgamma(failing + 1) - lgamma(passing + 1)
+
+
+def _surprises(failing: int, passing: int) -> NDArray[np.float64]:
+    """Return `surprise_of` for each number of passing models up to one."""
+    return np.array([surprise_of(failing, some) for some in range(passing + 1)])

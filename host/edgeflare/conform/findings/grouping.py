@@ -1,0 +1,261 @@
+"""Failing models of one operator and symptom, grouped by the condition that they have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.conform.findings.condition_learning import (
+    Hypothesis,
+    ModelEvidence,
+    hypotheses,
+    lowest,
+    surprise_of,
+)
+from edgeflare.conform.findings.fault_condition import FaultCondition
+from edgeflare.conform.findings.observation import Observation
+from edgeflare.conform.findings.settings_table import SettingsTable
+from edgeflare.conform.findings.vocabulary import vocabulary
+from edgeflare.conform.specification.operator_specification import OperatorSpecification
+from edgeflare.conform.verdict.kernel_judgement import Symptom, Verdict
+
+MOST_CONDITIONS = 3
+"""Of one symptom of one operator and type."""
+
+SPLIT_COST = 6.0
+"""Nats that two conditions have to explain better than one, besides what their predicates cost."""
+
+MOST_FAILING, MOST_PASSING = 600, 3000
+"""Models that are looked at, the latest of each: those were asked for to tell conditions apart."""
+
+_SPLITS_TRIED = 5
+
+_TELLING: Mapping[Symptom, int] = {"biased": 60, "wrong values": 4}
+"""Different values that a right answer needs at least to say that a fault does not show: the mean
+of fewer is never taken for a bias, and what is saturated everywhere is right by any kernel."""
+_SPLIT_HEADS = 60
+"""Predicates that a second one is looked for, to tell failing models from others."""
+
+Indexes = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class FindingKey:
+    """What all models of a finding share besides the condition.
+
+    Attributes:
+        operator: its name in the schema.
+        type: of the operator.
+        verdict: on all of them.
+        symptom: of all of them.
+        wrong: for the verdict "host" the kernel sets that are wrong; otherwise ().
+
+    """
+
+    operator: str
+    type: str
+    verdict: Verdict
+    symptom: Symptom
+    wrong: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FindingGroup:
+    """Models that fail alike.
+
+    Attributes:
+        key: what they share.
+        condition: met by all of them, and by as few others as few predicates allow.
+        failing: their places among the observations.
+
+    """
+
+    key: FindingKey
+    condition: FaultCondition
+    failing: tuple[int, ...]
+
+
+def finding_key(observation: Observation) -> FindingKey | None:
+    """Return what a model's finding is, None for a model without."""
+    judged = observation.judgement
+    if judged.verdict in ("right", "rounding", "refused"):
+        return None
+    wrong = judged.wrong if judged.verdict == "host" else ()
+    return FindingKey(observation.operator, observation.type, judged.verdict, judged.symptom, wrong)
+
+
+def grouped(
+    observations: Sequence[Observation], specifications: Mapping[str, OperatorSpecification]
+) -> list[FindingGroup]:
+    """Return the findings of some models, in the order of their keys.
+
+    Args:
+        observations: of any operators.
+        specifications: of the operators, by name.
+
+    """
+    keys = sorted({key for one in observations if (key := finding_key(one)) is not None})
+    groups: list[FindingGroup] = []
+    for key in keys:
+        failing = [at for at, one in enumerate(observations) if finding_key(one) == key]
+        groups += _groups(key, observations, failing, specifications[key.operator])
+    return groups
+
+
+def evidence_for(
+    key: FindingKey,
+    observations: Sequence[Observation],
+    failing: Sequence[int],
+    specification: OperatorSpecification,
+) -> ModelEvidence:
+    """Return what is known of a finding: some failing models, and those that passed.
+
+    Models that fail in another way say nothing about this one, and are left out.
+    """
+    passing = [at for at, one in enumerate(observations) if passes(key, one)][-MOST_PASSING:]
+    kept = list(failing)[-MOST_FAILING:]
+    table = SettingsTable([observations[at].settings for at in (*kept, *passing)])
+    known = vocabulary(specification.parameters(key.type), table)
+    held = known.held(table)
+    return ModelEvidence(known, held[:, : len(kept)], held[:, len(kept) :])
+
+
+def passes(key: FindingKey, observation: Observation) -> bool:
+    """Return whether a model shows that a finding's fault is not in it, or did not show.
+
+    One that could not have shown it says nothing.
+    """
+    if (observation.operator, observation.type) != (key.operator, key.type):
+        return False
+    judged = observation.judgement
+    if judged.verdict == "host":
+        return not set(key.wrong) & set(judged.wrong)
+    return judged.verdict in ("right", "rounding") and judged.telling >= _TELLING.get(
+        key.symptom, 0
+    )
+
+
+def _groups(
+    key: FindingKey,
+    observations: Sequence[Observation],
+    failing: Sequence[int],
+    specification: OperatorSpecification,
+) -> list[FindingGroup]:
+    evidence = evidence_for(key, observations, failing, specification)
+    kept = np.array(list(failing)[-MOST_FAILING:])
+    everything = np.arange(len(kept))
+    found = conditions_of(evidence, everything, MOST_CONDITIONS)
+    groups = [
+        FindingGroup(key, one.condition, tuple(int(at) for at in kept[mine])) for one, mine in found
+    ]
+    older = tuple(list(failing)[: -len(kept)])
+    return _with_older(groups, older, observations)
+
+
+def _with_older(
+    groups: list[FindingGroup], older: tuple[int, ...], observations: Sequence[Observation]
+) -> list[FindingGroup]:
+    """Return the groups with the failing models that were not looked at, each in one of them."""
+    places = [list(one.failing) for one in groups]
+    for at in older:
+        settings = observations[at].settings
+        fitting = (n for n, one in enumerate(groups) if one.condition.holds(settings))
+        places[next(fitting, 0)].append(at)
+    return [
+        FindingGroup(one.key, one.condition, tuple(sorted(mine)))
+        for one, mine in zip(groups, places, strict=True)
+    ]
+
+
+def conditions_of(
+    evidence: ModelEvidence, failing: Indexes, most: int
+) -> list[tuple[Hypothesis, Indexes]]:
+    """Return the conditions that explain failing models, and which of these each explains.
+
+    One condition explains all, unless several explain them far better: then there are as many
+    faults. The region of several is judged as one, so that a fault that shows more often in
+    some models than in others is still one fault.
+    """
+    whole = hypotheses(_only(evidence, failing), 1)[0]
+    best: list[tuple[Hypothesis, Indexes]] = [(whole, failing)]
+    possible = surprise_of(len(failing), 0) + SPLIT_COST
+    if most == 1 or len(failing) == 1 or whole.score < possible:
+        return best
+    least = whole.score
+    for mine in _splits(evidence, failing):
+        rest = np.setdiff1d(failing, mine)
+        first = (hypotheses(_only(evidence, mine), 1)[0], mine)
+        several = [first, *conditions_of(evidence, rest, 1)]
+        score = _joint_score(evidence, several) + SPLIT_COST
+        if score < least:
+            least, best = score, several
+    if len(best) > 1:
+        return [best[0], *conditions_of(evidence, best[1][1], most - 1)]
+    return best
+
+
+def _only(evidence: ModelEvidence, failing: Indexes) -> ModelEvidence:
+    return ModelEvidence(evidence.vocabulary, evidence.failing[:, failing], evidence.passing)
+
+
+def _splits(evidence: ModelEvidence, failing: Indexes) -> list[Indexes]:
+    """Return subsets of failing models that one or two predicates tell from the others best.
+
+    A subset is good if its models and the others fail at rates that differ much.
+    """
+    held = evidence.failing[:, failing].astype(np.float32)
+    passing = evidence.passing.astype(np.float32)
+    costs = evidence.vocabulary.costs
+    totals = len(failing), passing.shape[1]
+    alone = costs + _apart(held.sum(axis=1), passing.sum(axis=1), totals)
+    heads = lowest(alone, _SPLIT_HEADS)
+    both = costs[heads, None] + costs
+    both[np.arange(len(heads)), heads] = costs[heads]
+    scores = both + _apart(held[heads] @ held.T, passing[heads] @ passing.T, totals)
+    found: dict[bytes, Indexes] = {}
+    for flat in lowest(scores.ravel(), _SPLITS_TRIED * 20):
+        one, other = divmod(int(flat), len(costs))
+        if len(found) < _SPLITS_TRIED and np.isfinite(scores[one, other]):
+            mine = failing[(held[heads[one]] * held[other]).astype(np.bool_)]
+            found.setdefault(mine.tobytes(), mine)
+    return list(found.values())
+
+
+def _apart(
+    inside: NDArray[np.float32], met: NDArray[np.float32], totals: tuple[int, int]
+) -> NDArray[np.float64]:
+    """Return how improbable regions and their complements are, each with a rate of its own.
+
+    Args:
+        inside: failing models in each region; infinitely improbable are regions of none or all.
+        met: passing models in each region.
+        totals: all failing and all passing models.
+
+    """
+    failing, passing = inside.astype(np.intp), met.astype(np.intp)
+    scores = _surprise(failing, passing) + _surprise(totals[0] - failing, totals[1] - passing)
+    return np.where((failing == 0) | (failing == totals[0]), np.inf, scores)
+
+
+def _surprise(failing: Indexes, passing: Indexes) -> NDArray[np.float64]:
+    """Return `surprise_of` for arrays of numbers."""
+    most = int(failing.max(initial=0) + passing.max(initial=0)) + 2
+    logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, most)))])
+    result = logs[failing + passing] - logs[failing] - logs[passing]
+    return np.asarray(result + np.log(failing + passing + 1.0))
+
+
+def _joint_score(evidence: ModelEvidence, several: Sequence[tuple[Hypothesis, Indexes]]) -> float:
+    """Return the score of conditions together, one of which each failing model meets."""
+    texts = {str(one): at for at, one in enumerate(evidence.vocabulary.predicates)}
+    met = np.zeros(evidence.passing.shape[1], np.bool_)
+    cost, failing = 0.0, 0
+    for one, mine in several:
+        places = [texts[str(predicate)] for predicate in one.condition.predicates]
+        met |= evidence.passing[places].all(axis=0)
+        cost += float(evidence.vocabulary.costs[places].sum())
+        failing += len(mine)
+    return surprise_of(failing, int(met.sum())) + cost

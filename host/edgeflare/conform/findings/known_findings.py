@@ -1,0 +1,175 @@
+"""Findings that a user knows: `known.toml`, and which findings of a run it names."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from edgeflare.conform.findings.fault_condition import FaultCondition
+from edgeflare.conform.findings.grouping import FindingKey
+from edgeflare.conform.findings.settings_table import SettingsTable
+from edgeflare.conform.operators.known_operators import known_operators
+from edgeflare.conform.specification.settings import Setting
+from edgeflare.conform.verdict.kernel_judgement import Symptom, Verdict
+from edgeflare.errors import UserError
+from edgeflare.keyword_settings import constructed
+from edgeflare.regular_file import read_regular
+from edgeflare.suggestion import path_suggestion, suggestion
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+MOST_BYTES = 2**20
+"""Of a file, which may be a stranger's."""
+
+TABLES = "known"
+"""The one key of a file: `[[known]]` begins a table."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFinding:
+    """What a table says.
+
+    Attributes:
+        operator: its name in the schema.
+        type: of the operator.
+        verdict: of the finding.
+        symptom: of the finding.
+        reason: why it does not count, as reports show it.
+        condition: predicates, as `Predicate` has them; () where the fault may show always.
+
+    """
+
+    operator: str
+    type: str
+    verdict: Verdict
+    symptom: Symptom
+    reason: str
+    condition: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse what is no finding of an operator.
+
+        Raises:
+            UserError: there is no such operator or type, or a predicate is none.
+
+        """
+        known = known_operators()
+        if self.operator not in known:
+            like = suggestion(self.operator, known)
+            raise UserError(
+                f"operator is {self.operator!r}, which is not known{like}: `edgeflare conform"
+                " --list` shows all"
+            )
+        types = known[self.operator].types
+        if self.type not in types:
+            raise UserError(
+                f"type is {self.type!r}: write one that {self.operator} has: {', '.join(types)}"
+            )
+        try:
+            FaultCondition.parsed(self.condition)
+        except ValueError as error:
+            raise UserError(f"condition: {error}") from None
+
+    def explains(self, key: FindingKey, failing: Sequence[Mapping[str, Setting]]) -> bool:
+        """Return whether a finding is this one.
+
+        Args:
+            key: of the finding.
+            failing: the settings of its failing models, all of which have to meet the condition.
+
+        """
+        mine = (self.operator, self.type, self.verdict, self.symptom)
+        if mine != (key.operator, key.type, key.verdict, key.symptom):
+            return False
+        return bool(FaultCondition.parsed(self.condition).held(SettingsTable(failing)).all())
+
+
+def known_reason(
+    key: FindingKey, failing: Sequence[Mapping[str, Setting]], known: Sequence[KnownFinding]
+) -> str | None:
+    """Return the reason that a user gave for a finding, None for one that is new.
+
+    Args:
+        key: of the finding.
+        failing: the settings of its failing models.
+        known: what the user knows.
+
+    """
+    return next((one.reason for one in known if one.explains(key, failing)), None)
+
+
+def known_table(key: FindingKey, condition: FaultCondition, reason: str) -> str:
+    """Return the table of a `known.toml` that names a finding."""
+    values: Mapping[str, object] = {
+        "operator": key.operator,
+        "type": key.type,
+        "verdict": key.verdict,
+        "symptom": key.symptom,
+        "condition": condition.texts,
+        "reason": reason,
+    }
+    # What JSON escapes, and how, is TOML too, but for DEL, which it leaves as it is.
+    lines = [
+        f"{name} = {json.dumps(value, ensure_ascii=False)}".replace("\x7f", "\\u007f")
+        for name, value in values.items()
+    ]
+    return "\n".join([f"[[{TABLES}]]", *lines, ""])
+
+
+def known_text(document: Mapping[str, Any]) -> str:
+    """Return a `known.toml` that names the findings of a run that count, but for joined operators.
+
+    Args:
+        document: as `read_conformance` returns it.
+
+    """
+    device = document["device"]
+    where = " ".join(device[key] for key in ("name", "runtime", "runtime_version", "kernels"))
+    return "\n".join(
+        known_table(
+            FindingKey(*(one[name] for name in ("operator", "type", "verdict", "symptom"))),
+            FaultCondition.parsed(one["condition"]),
+            one["known"] or f"found on {where}: {one['detail']}",
+        )
+        for one in document["findings"]
+        if one["counted"] and one["operator"] in known_operators()
+    )
+
+
+def read_known(path: Path) -> tuple[KnownFinding, ...]:
+    """Return the tables of a file, in their order.
+
+    Raises:
+        UserError: the file cannot be read or is no TOML, has another key, or a table says something
+            else than it may.
+
+    """
+    try:
+        content = tomllib.loads(read_regular(path, MOST_BYTES).decode())
+    except OSError as error:
+        like = path_suggestion(path, lambda one: one.suffix == ".toml")
+        raise UserError(f"{path}: cannot be read: {error.strerror}{like}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: is not valid TOML: {error}") from None
+    for key in content:
+        if key != TABLES:
+            like = suggestion(key, [TABLES])
+            raise UserError(f"{path}: unknown key {key}{like}: begin each table by [[{TABLES}]]")
+    return tuple(
+        constructed(KnownFinding, table, f"{path}: table {number}")
+        for number, table in enumerate(_tables(content, path), 1)
+    )
+
+
+def _tables(content: Mapping[str, Any], path: Path) -> list[dict[str, Any]]:
+    tables = content.get(TABLES, [])
+    if isinstance(tables, list) and all(isinstance(one, dict) for one in tables):
+        return tables
+    raise UserError(f"{path}: {TABLES} is no list of tables: begin each table by [[{TABLES}]]")

@@ -1,0 +1,136 @@
+"""The smallest model that still fails as another does."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TypeVar
+
+from edgeflare.conform.findings.shrink_candidate import ShrinkCandidate, ShrinkContext
+from edgeflare.conform.findings.shrinking_moves import (
+    MoveFamily,
+    ShrinkingMove,
+    default_settings,
+    drawn_constants,
+    fewer_operators,
+    simpler_settings,
+)
+from edgeflare.conform.findings.value_moves import fewer_rows, plainer_operands, zeroed_parts
+
+MOST_RUNS = 300
+"""Models that shrinking one finding may run."""
+
+ROWS = 8
+"""Rows on which smaller models are tried: a fault may show on one input, and not on the next."""
+
+_MOST_MOVES = 40
+"""Models that are run at a time: together they take hardly longer than one."""
+
+_PHASES: tuple[tuple[MoveFamily, float], ...] = (
+    (fewer_operators, 1.0),
+    (drawn_constants, 1.0),
+    (default_settings, 0.3),
+    (simpler_settings, 0.75),
+    (fewer_rows, 0.85),
+    (plainer_operands, 0.9),
+    (zeroed_parts, 1.0),
+)
+"""Moves in their order, and the share of all runs after which the next ones have their turn."""
+
+Shrinking = Generator[list[ShrinkCandidate], list[bool], ShrinkCandidate]
+"""Yields models to run, never none, is sent which of them fail with the same verdict and symptom,
+and returns the smallest. So models of many findings can be run side by side."""
+
+T = TypeVar("T")
+_Asking = Generator[list[ShrinkCandidate], list[bool], T]
+
+
+def shrinking(
+    start: ShrinkCandidate, context: ShrinkContext, most_runs: int = MOST_RUNS
+) -> Shrinking:
+    """Shrink a failing model; see `Shrinking`.
+
+    Args:
+        start: fails.
+        context: makes models and operands, and draws.
+        most_runs: models that may be run.
+
+    """
+    state = _ShrinkState(start, most_runs)
+    more = context.with_rows(start, ROWS)
+    if more.rows > start.rows and (yield from state.run([more]))[0]:
+        state.now = more
+    for family, share in _PHASES:
+        state.limit = int(share * most_runs)
+        while (yield from state.improved(list(family(state.now, context)))):
+            continue
+    return state.now
+
+
+@dataclass(slots=True)
+class _ShrinkState:
+    """The smallest model so far.
+
+    Attributes:
+        now: it.
+        limit: of all runs so far, for the moves that have their turn.
+        runs: so far.
+        left: drafts that were the smallest before. Parameters that follow each other could lead
+            back to one.
+
+    """
+
+    now: ShrinkCandidate
+    limit: int
+    runs: int = 0
+    left: set[str] = field(default_factory=set)
+
+    def improved(self, moves: Sequence[ShrinkingMove]) -> _Asking[bool]:
+        """Make as many of some moves as can be made together; return whether any was.
+
+        Each is tried alone, and then the good ones one after the other.
+        """
+        tried = list(islice(self._made(moves), _MOST_MOVES))
+        fails = yield from self.run([model for _, model in tried])
+        good: dict[object, tuple[ShrinkingMove, ShrinkCandidate]] = {}
+        for (move, model), one in zip(tried, fails, strict=True):
+            if one:
+                good.setdefault(move.subject, (move, model))
+        if not good:
+            return False
+        (_, best), *others = good.values()
+        together = list(self._joined(best, [move for move, _ in others]))
+        fails = yield from self.run(together)
+        last = max((at for at, one in enumerate(fails) if one), default=None)
+        smaller = best if last is None else together[last]
+        if repr(smaller.draft) != repr(self.now.draft):
+            self.left.add(repr(self.now.draft))
+        self.now = smaller
+        return True
+
+    def run(self, models: Sequence[ShrinkCandidate]) -> _Asking[list[bool]]:
+        """Return which models still fail; those beyond the limit are not run, and do not."""
+        allowed = list(models[: max(0, self.limit - self.runs)])
+        self.runs += len(allowed)
+        fails = (yield allowed) if allowed else []
+        return [*fails, *[False] * (len(models) - len(allowed))]
+
+    def _made(
+        self, moves: Sequence[ShrinkingMove]
+    ) -> Iterator[tuple[ShrinkingMove, ShrinkCandidate]]:
+        for move in moves:
+            model = move.made(self.now)
+            if model is not None and repr(model.draft) not in self.left:
+                yield move, model
+
+    def _joined(
+        self, first: ShrinkCandidate, moves: Sequence[ShrinkingMove]
+    ) -> Iterator[ShrinkCandidate]:
+        """Yield a model with one more of some moves, and with two, and so on."""
+        model = first
+        for move in moves:
+            more = move.made(model)
+            if more is not None and repr(more.draft) not in self.left:
+                model = more
+                yield model

@@ -1,0 +1,156 @@
+"""Models to run next, so that the condition of a finding becomes certain."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.conform.findings.condition_learning import Hypothesis, hypotheses
+from edgeflare.conform.findings.grouping import FindingGroup, evidence_for
+from edgeflare.conform.findings.nearby_configurations import ConfigurationSource
+from edgeflare.conform.findings.observation import Observation
+from edgeflare.conform.findings.settings_table import SettingsTable
+from edgeflare.conform.specification.operator_specification import OperatorSpecification
+from edgeflare.conform.specification.parameter import OperatorParameter
+from edgeflare.conform.specification.settings import Configuration
+
+POOL = 5
+"""Configurations that are considered for each that is proposed."""
+
+EXPLORED = 0.2
+"""Share of proposals that are not chosen: the condition may be none of those thought of."""
+
+TEMPERATURE = 2.0
+"""By which differences of scores are divided where models are chosen: less likely conditions have
+to be told apart too."""
+
+CERTAIN = 0.01
+"""Bits that a model may tell at most for a condition to count as certain."""
+
+OFTEN = 0.8
+"""Share of failing models from which on a fault may well show always."""
+
+FEW = 20
+"""Failing models up to which no condition is certain: what a few share is little evidence, and so
+is what they lack."""
+
+_NAMES = re.compile(r"[A-Za-z_]\w*")
+
+
+def proposals(
+    specification: OperatorSpecification,
+    group: FindingGroup,
+    observations: Sequence[Observation],
+    rng: np.random.Generator,
+    count: int,
+) -> list[Configuration]:
+    """Return valid configurations whose verdicts tell the possible conditions of a finding apart.
+
+    Args:
+        specification: of the finding's operator.
+        group: the finding.
+        observations: all models so far, to which `group.failing` refers.
+        rng: draws.
+        count: how many are wanted.
+
+    Returns:
+        At most `count`; fewer where there are few valid ones, () once the condition is certain.
+
+    """
+    known = hypotheses(evidence_for(group.key, observations, group.failing, specification))
+    names = {one.name for one in specification.parameters(group.key.type)}
+    failing = [
+        {name: one for name, one in observations[at].settings.items() if name in names}
+        for at in group.failing
+    ]
+    source = ConfigurationSource(specification, group.key.type, failing, rng)
+    weights = _weights(known, TEMPERATURE)
+    pool = _pool(source, known, weights, count * POOL)
+    if not pool:
+        return []
+    facts = [{**one, **specification.facts(group.key.type, one)} for one in pool]
+    table = SettingsTable(facts)
+    held = np.stack([one.condition.held(table) for one in known])
+    rate = _rate(group, observations, known[0])
+    settled = _told(_weights(known, 1.0) @ held, rate).max() < CERTAIN
+    # Two faults together have no condition: that is none to stop at, unless nearly all models fail.
+    explained = bool(known[0].condition.predicates) or rate > OFTEN
+    if settled and explained and len(group.failing) > FEW:
+        return []
+    asked = _asked(held, _told(weights @ held, rate), round(count * (1 - EXPLORED)))
+    rest = [at for at in range(len(pool)) if at not in set(asked)]
+    return [pool[at] for at in (*asked, *rest[: count - len(asked)])]
+
+
+def _weights(known: Sequence[Hypothesis], temperature: float) -> NDArray[np.float64]:
+    scores = np.array([one.score for one in known])
+    weights = np.exp((scores.min() - scores) / temperature)
+    return np.asarray(weights / weights.sum(), np.float64)
+
+
+def _rate(group: FindingGroup, observations: Sequence[Observation], best: Hypothesis) -> float:
+    """Return how often the fault shows where its condition is met."""
+    cell = [one for one in observations if one.operator == group.key.operator]
+    cell = [one for one in cell if one.type == group.key.type]
+    met = int(best.condition.held(SettingsTable([one.settings for one in cell])).sum())
+    return min(0.95, (len(group.failing) + 1) / (met + 2))
+
+
+def _told(met: NDArray[np.float64], rate: float) -> NDArray[np.float64]:
+    """Return how many bits a model's verdict tells about the condition.
+
+    Args:
+        met: for each model the probability that it meets the condition.
+        rate: the probability that it fails if it does.
+
+    """
+    return _entropy(met * rate) - met * _entropy(np.array(rate))
+
+
+def _entropy(share: NDArray[np.float64]) -> NDArray[np.float64]:
+    inside = np.clip(share, 1e-12, 1 - 1e-12)
+    return np.asarray(-inside * np.log2(inside) - (1 - inside) * np.log2(1 - inside))
+
+
+def _asked(held: NDArray[np.bool_], told: NDArray[np.float64], count: int) -> list[int]:
+    """Return which models to run, those first that tell most, and few that tell the same.
+
+    Args:
+        held: which condition is met by which model: (conditions, models).
+        told: bits of each model.
+        count: how many.
+
+    """
+    alike: dict[bytes, int] = {}
+    kinds = [alike.setdefault(column.tobytes(), len(alike)) for column in held.T]
+    times = np.zeros(len(alike))
+    left = told.copy()
+    chosen: list[int] = []
+    for _ in range(min(count, len(told))):
+        at = int(np.argmax(left / (1 + times[kinds])))
+        chosen.append(at)
+        times[kinds[at]] += 1
+        left[at] = -1.0
+    return chosen
+
+
+def _pool(
+    source: ConfigurationSource,
+    known: Sequence[Hypothesis],
+    weights: NDArray[np.float64],
+    count: int,
+) -> list[Configuration]:
+    """Return valid configurations, each with a likely condition in mind."""
+    spoken = [_spoken_of(one, source.parameters) for one in known]
+    minds = source.rng.choice(len(known), size=count, p=weights)
+    made = (source.drawn(way, spoken[int(mind)]) for way, mind in enumerate(minds))
+    return [one for one in made if one is not None]
+
+
+def _spoken_of(hypothesis: Hypothesis, parameters: Sequence[OperatorParameter]) -> list[str]:
+    """Return the parameters that a condition speaks of."""
+    words = {word for text in hypothesis.condition.texts for word in _NAMES.findall(text)}
+    return [one.name for one in parameters if one.name in words]

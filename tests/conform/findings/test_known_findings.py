@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edgeflare.conform.findings.fault_condition import FaultCondition
+from edgeflare.conform.findings.grouping import FindingKey
+from edgeflare.conform.findings.known_findings import (
+    KnownFinding,
+    known_reason,
+    known_table,
+    read_known,
+)
+from edgeflare.conform.specification.settings import Setting
+from edgeflare.errors import UserError
+
+KEY = FindingKey("CONV_2D", "float32", "device", "wrong values")
+WIDE = FaultCondition.parsed(["padding is SAME", "stride_w > kernel_w"])
+TABLE = known_table(KEY, WIDE, "tensorflow 61815")
+FAILING: list[Mapping[str, Setting]] = [
+    {"padding": "SAME", "stride_w": 3, "kernel_w": 2},
+    {"padding": "SAME", "stride_w": 2, "kernel_w": 1},
+]
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "known.toml"
+    path.write_text(text)
+    return path
+
+
+def test_the_table_that_a_report_offers_names_the_finding(tmp_path: Path) -> None:
+    known = read_known(written(tmp_path, TABLE))
+    assert known_reason(KEY, FAILING, known) == "tensorflow 61815"
+
+
+@given(reason=st.text(st.characters(codec="utf-8", exclude_characters="\x00")))
+def test_any_reason_is_read_as_it_was_given(reason: str) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "known.toml"
+        path.write_text(known_table(KEY, WIDE, reason), encoding="utf-8", newline="")
+        assert read_known(path)[0].reason == reason
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        FindingKey("DEPTHWISE_CONV_2D", "float32", "device", "wrong values"),
+        FindingKey("CONV_2D", "int8", "device", "wrong values"),
+        FindingKey("CONV_2D", "float32", "undefined", "wrong values"),
+        FindingKey("CONV_2D", "float32", "device", "biased"),
+    ],
+)
+def test_another_operator_type_verdict_or_symptom_is_new(tmp_path: Path, key: FindingKey) -> None:
+    assert known_reason(key, FAILING, read_known(written(tmp_path, TABLE))) is None
+
+
+def test_a_finding_with_a_failing_model_outside_of_the_condition_is_new(tmp_path: Path) -> None:
+    known = read_known(written(tmp_path, TABLE))
+    outside: Mapping[str, Setting] = {"padding": "VALID", "stride_w": 3, "kernel_w": 2}
+    assert known_reason(KEY, [*FAILING, outside], known) is None
+
+
+def test_an_entry_without_condition_names_all_models(tmp_path: Path) -> None:
+    lines = [one for one in TABLE.splitlines() if not one.startswith("condition")]
+    (known,) = read_known(written(tmp_path, "\n".join(lines)))
+    assert known.explains(KEY, [*FAILING, {"padding": "VALID"}])
+
+
+def test_a_file_without_tables_names_nothing(tmp_path: Path) -> None:
+    assert read_known(written(tmp_path, "")) == ()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("[[known]]", "[[knwon]]", "unknown key knwon (did you mean 'known'?): begin each table"),
+        ("[[known]]", "[known]", "known is no list of tables: begin each table by [[known]]"),
+        ("[[known]]", "[[known]", "is not valid TOML"),
+        ("CONV_2D", "CONV2D", "table 1: operator is 'CONV2D', which is not known (did you mean"),
+        ("float32", "float64", "table 1: type is 'float64': write one that CONV_2D has: float32"),
+        ("wrong values", "wrong", "table 1: symptom is 'wrong': expected 'wrong values' or"),
+        ('"device"', '"phone"', "table 1: verdict is 'phone': expected 'right' or"),
+        ("stride_w >", "stride_w over", "table 1: condition: 'stride_w over kernel_w' is no pred"),
+        ("reason", "because", "table 1: unknown key because"),
+        ('operator = "CONV_2D"\n', "", "table 1: operator is missing: add it"),
+        ('["padding is SAME", "stride_w > kernel_w"]', "3", "table 1: condition is 3: expected"),
+    ],
+)
+def test_a_damaged_file_is_one_line_that_says_where_and_what_to_write(
+    tmp_path: Path, old: str, new: str, said: str
+) -> None:
+    assert old in TABLE
+    path = written(tmp_path, TABLE.replace(old, new))
+    with pytest.raises(UserError) as caught:
+        read_known(path)
+    assert str(caught.value).startswith(f"{path}: {said}")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    written(tmp_path, TABLE)
+    with pytest.raises(UserError, match=r"cannot be read: .* \(did you mean '.*known.toml'\?\)"):
+        read_known(tmp_path / "knwon.toml")
+
+
+def test_an_entry_can_be_made_without_a_file() -> None:
+    with pytest.raises(UserError, match="no predicate"):
+        KnownFinding("ADD", "int8", "device", "biased", "why", ("nothing",))
