@@ -1,0 +1,220 @@
+"""A conformance run from its begin, or from where it was cut off, to its document."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import cycle
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import numpy as np
+
+from edgeflare.conform.drafts.cell_pairs import allowed_pairs
+from edgeflare.conform.drafts.coverage import Coverage
+from edgeflare.conform.drafts.draft_mutation import MutationContext
+from edgeflare.conform.drafts.draft_source import DraftSource
+from edgeflare.conform.drafts.memo_drawing import MemoDrawing
+from edgeflare.conform.drafts.model_reading import ModelReading
+from edgeflare.conform.drafts.near_drawing import NearDrawing
+from edgeflare.conform.drafts.node_graphs import NodeGraphs
+from edgeflare.conform.drafts.pair_drawing import PairDrawing
+from edgeflare.conform.drafts.seed_models import DRAWN_SEEDS, drawn_seeds, model_seeds
+from edgeflare.conform.drafts.seed_reduction import reduced
+from edgeflare.conform.drafts.uniform_drawing import UniformDrawing
+from edgeflare.conform.findings.known_findings import KnownFinding
+from edgeflare.conform.opened_conformance import OpenedConformance
+from edgeflare.conform.record.conform_header import ConformHeader
+from edgeflare.conform.record.conform_journal import ConformJournal
+from edgeflare.conform.record.conform_request import ConformRequest
+from edgeflare.conform.rounds.conform_document import StoppedBy, conform_document
+from edgeflare.conform.rounds.conform_rounds import ROUND_MODELS, ConformRounds, RoundObserver
+from edgeflare.conform.rounds.smallest_models import ShrinkObserver, found_findings
+from edgeflare.run.journal_database import reporting_damage
+from edgeflare.run.run_directory import (
+    CONFORM_DOCUMENT,
+    CONFORM_JOURNAL,
+    RunDirectory,
+    write_atomically,
+)
+
+_SHRINKING_SHARE: Final = 0.4
+"""Of a short time: what is left for shrinking what was found."""
+
+_SHRINKING_SECONDS: Final = 300.0
+"""Of a long one: there are as many findings to shrink, however long they were looked for."""
+
+_LAST_ROUNDS: Final = 10
+"""Refining rounds after the last model was drawn, at most."""
+
+
+class ConformObserver(RoundObserver, ShrinkObserver, Protocol):
+    """Receives the progress of a conformance run."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConformanceRun:
+    """A run that has begun.
+
+    Attributes:
+        header: what run it is.
+        directory: where it lies.
+        journal: of it, locked.
+        model: what the document says of the model that the user named; None for none.
+        reading: its operators; None for none.
+        known: findings that do not count.
+
+    """
+
+    header: ConformHeader
+    directory: RunDirectory
+    journal: ConformJournal
+    model: Mapping[str, Any] | None
+    reading: ModelReading | None
+    known: Sequence[KnownFinding]
+
+
+def begin_journal(path: Path, header: ConformHeader, *, overwrite: bool) -> ConformJournal:
+    """Begin a run.
+
+    Raises:
+        UserError: there is something at the path that must not be written over.
+
+    """
+    directory = RunDirectory.claim(path, overwrite=overwrite)
+    return ConformJournal.create(directory.path / CONFORM_JOURNAL, header.to_json())
+
+
+def resume_journal(path: Path, header: ConformHeader) -> ConformJournal:
+    """Go on with a run; one that is refused stays as it was.
+
+    Raises:
+        UserError: there is no run, it is another than `header` says, or another process works on
+            it.
+
+    """
+    journal = ConformJournal.open(path / CONFORM_JOURNAL)
+    try:
+        journal.lock()
+        with reporting_damage(journal.path):
+            begun = ConformHeader.from_json(journal.about())
+        begun.require_same(header, str(path))
+    except BaseException:
+        journal.close()
+        raise
+    (path / CONFORM_DOCUMENT).unlink(missing_ok=True)
+    return journal
+
+
+def run_conformance(
+    run: ConformanceRun,
+    opened: OpenedConformance,
+    observer: ConformObserver,
+    interrupted: Callable[[], bool],
+) -> dict[str, Any]:
+    """Run models until their number or the time is reached; write and return the document.
+
+    Args:
+        run: that has begun.
+        opened: what runs models.
+        observer: is shown the progress.
+        interrupted: whether the user wants to stop.
+
+    Raises:
+        InfrastructureError: the device does not come back; the journal has all rounds before.
+        UserError: the journal is damaged, or of an installation that draws other models.
+
+    """
+    request = run.header.request
+    coverage = Coverage(request.cells, allowed_pairs(request.cells) if request.pairs else ())
+    given = {} if run.reading is None else run.reading.given
+    rounds = ConformRounds(opened.arms, coverage, run.journal, given, request.rng_seed, observer)
+    stopped_by = _draw(rounds, _sources(request, run.reading, coverage), request, interrupted)
+    rounds.regroup()
+    findings = found_findings(
+        rounds,
+        run.directory,
+        run.known,
+        observer,
+        lambda: _over(rounds, request.seconds, interrupted),
+    )
+    document = conform_document(
+        run.header, rounds.state, coverage, findings, run.model, stopped_by, rounds.seconds
+    )
+    write_atomically(run.directory.path / CONFORM_DOCUMENT, json.dumps(document, indent=1).encode())
+    return document
+
+
+def _sources(
+    request: ConformRequest, reading: ModelReading | None, coverage: Coverage
+) -> list[DraftSource]:
+    """Return what draws models, each in its turn, with a generator of its own."""
+    first, second = np.random.default_rng(request.rng_seed).spawn(2)
+    sources: list[DraftSource] = []
+    if reading is not None:
+        sources.append(NearDrawing(reading.distinct, coverage, first))
+    if request.drawing == "memo":
+        sources.append(_memo(coverage, reading, second))
+    elif reading is None:
+        sources.append(UniformDrawing(coverage, first))
+    if request.pairs:
+        sources.append(PairDrawing(coverage, second))
+    return sources
+
+
+def _memo(
+    coverage: Coverage, reading: ModelReading | None, rng: np.random.Generator
+) -> MemoDrawing:
+    """Return MEMO's loop over reduced models: parts of the user's, or models that are drawn."""
+    graphs = NodeGraphs({} if reading is None else reading.given)
+    context = MutationContext(coverage, graphs, rng)
+    seeds = drawn_seeds(DRAWN_SEEDS, context) if reading is None else model_seeds(reading.draft)
+    return MemoDrawing([reduced(one, graphs) for one in seeds], coverage, graphs, rng)
+
+
+def _draw(
+    rounds: ConformRounds,
+    sources: Sequence[DraftSource],
+    request: ConformRequest,
+    interrupted: Callable[[], bool],
+) -> StoppedBy:
+    """Draw and refine in turn; return why it ended."""
+
+    def over() -> bool:
+        return not rounds.kept and _over(rounds, _drawing_seconds(request), interrupted)
+
+    drawn = empty = 0
+    each = ROUND_MODELS
+    if request.models is not None:  # a turn for each, however few they are
+        each = min(each, -(-request.models // len(sources)))
+    for source in cycle(sources):
+        left = each if request.models is None else request.models - drawn
+        if not left or empty == len(sources) or over():
+            break
+        asked = rounds.draw(source, min(each, left))
+        drawn += asked
+        empty = 0 if asked else empty + 1
+        if over():
+            break
+        rounds.refine()
+    for _ in range(_LAST_ROUNDS):
+        if over() or not rounds.refine():
+            break
+    if interrupted():
+        return "interrupt"
+    if request.models is not None and drawn == request.models:
+        return "models"
+    return "nothing left" if empty else "time"
+
+
+def _drawing_seconds(request: ConformRequest) -> float | None:
+    """Return when drawing ends, so that there is time for shrinking; None for no bound."""
+    if request.seconds is None:
+        return None
+    return request.seconds - min(_SHRINKING_SHARE * request.seconds, _SHRINKING_SECONDS)
+
+
+def _over(rounds: ConformRounds, seconds: float | None, interrupted: Callable[[], bool]) -> bool:
+    """Return whether to stop: because the user wants to, or the time is spent."""
+    return interrupted() or (seconds is not None and rounds.seconds > seconds)

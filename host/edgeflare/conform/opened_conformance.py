@@ -1,0 +1,69 @@
+"""The device and the host's kernel sets of a conformance run, opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import Final
+
+from edgeflare.conform.execution.device_opener import DeviceOpener
+from edgeflare.conform.execution.host_opener import HostOpener
+from edgeflare.conform.execution.kernel_arm import KernelArm
+from edgeflare.conform.execution.model_opener import ModelOpener
+from edgeflare.conform.execution.packing_arm import PackingArm
+from edgeflare.conform.rounds.conform_document import HOST_KERNELS
+from edgeflare.devices.device import Device, connect
+from edgeflare.devices.profile import Profile
+from edgeflare.errors import InfrastructureError, UserError
+
+_INPUT_SECONDS: Final = 4.0
+"""Time that a model may take for one input: none has more than some 100,000 multiplications, and
+the profile's own limit is meant for whole networks. A kernel that hangs is waited for so long."""
+
+_NO_RUNTIME: Final = "no TFLite runtime is installed"
+"""What an agent says where there is none, with what to type there."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedConformance:
+    """What runs models.
+
+    Attributes:
+        device: connected.
+        arms: the device first, then the host's kernel sets, the twin's first.
+
+    """
+
+    device: Device
+    arms: tuple[KernelArm, ...]
+
+
+def open_conformance(
+    profile: Profile, stack: ExitStack, stopped: Callable[[], bool]
+) -> OpenedConformance:
+    """Connect to a device and make ready the host's kernel sets.
+
+    Args:
+        profile: of the device.
+        stack: closes what is opened.
+        stopped: whether the user does not want to wait for a lost device any longer.
+
+    Raises:
+        UserError: the profile asks for something that is not there, or the device has no TFLite.
+        InfrastructureError: the device does not come up.
+
+    """
+    limit = min(profile.input_timeout_seconds, _INPUT_SECONDS)
+    try:
+        device = stack.enter_context(connect(replace(profile, input_timeout_seconds=limit)))
+    except InfrastructureError as error:
+        if _NO_RUNTIME in str(error):
+            raise UserError(f"no operator can be tried: {error}") from error
+        raise
+    host = [HostOpener(kernels, input_seconds=_INPUT_SECONDS) for kernels in HOST_KERNELS]
+    openers: list[ModelOpener] = [DeviceOpener(device, stopped), *host]
+    arms = tuple(PackingArm(opener) for opener in openers)
+    for arm in arms:
+        stack.callback(arm.close)
+    return OpenedConformance(device, arms)

@@ -1,0 +1,1 @@
+"""What a conformance run has tried and found, on disk."""

@@ -1,0 +1,100 @@
+"""A finding of a conformance run: how an operator fails, when, and its smallest model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from edgeflare.conform.drafts.draft import Draft
+from edgeflare.conform.drafts.draft_json import draft_to_json
+from edgeflare.conform.findings.fault_condition import FaultCondition
+from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
+
+
+@dataclass(frozen=True, slots=True)
+class SmallestModel:
+    """The smallest model that was found to fail in the same way.
+
+    Attributes:
+        draft: it.
+        judgement: what was said of it.
+        elements: values of all tensors that it is given.
+        rows: of its operands, those that it is run on.
+        device_runs: models that the device ran to find it.
+        file: of the model in the run directory; its operands and answers lie beside it as `.npz`.
+
+    """
+
+    draft: Draft
+    judgement: KernelJudgement
+    elements: int
+    rows: int
+    device_runs: int
+    file: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConformFinding:
+    """A way in which an operator fails.
+
+    Attributes:
+        number: from 1, those that count first.
+        operator: its name in the schema; of operators that fail joined only, both names.
+        type: of the operator.
+        condition: the fewest predicates that all failing models share and passing ones lack.
+        failing: models that fail in this way.
+        judgement: the worst that was said of them; verdict and symptom are those of all.
+        smallest: its smallest model, as far as there was time to look for it.
+        known: the reason that the user gave for it; None for what is new.
+
+    """
+
+    number: int
+    operator: str
+    type: str
+    condition: FaultCondition
+    failing: int
+    judgement: KernelJudgement
+    smallest: SmallestModel
+    known: str | None = None
+
+    @property
+    def counts(self) -> bool:
+        """Whether it counts for the exit code."""
+        return self.judgement.counted and self.known is None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON values, as the document has them."""
+        return {
+            "number": self.number,
+            "operator": self.operator,
+            "type": self.type,
+            "verdict": self.judgement.verdict,
+            "symptom": self.judgement.symptom,
+            "condition": self.condition.texts,
+            "counted": self.judgement.counted,
+            "known": self.known,
+            "failing": self.failing,
+            "worst": _finite(self.judgement.worst),
+            "unit": self.judgement.unit,
+            "wrong": list(self.judgement.wrong),
+            "detail": self.judgement.detail,
+            "smallest": _smallest(self.smallest),
+        }
+
+
+def _smallest(one: SmallestModel) -> dict[str, Any]:
+    return {
+        "operators": draft_to_json(one.draft),
+        "elements": one.elements,
+        "rows": one.rows,
+        "device_runs": one.device_runs,
+        "worst": _finite(one.judgement.worst),
+        "detail": one.judgement.detail,
+        "file": one.file,
+    }
+
+
+def _finite(worst: float) -> float | None:
+    """Return a number that JSON has; None for an infinity or what is no number."""
+    return float(worst) if abs(worst) < float("inf") else None

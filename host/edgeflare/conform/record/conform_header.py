@@ -1,0 +1,119 @@
+"""What conformance run this is: the part of its journal that is known before the first round."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from edgeflare.conform.operators.known_operators import known_operators
+from edgeflare.conform.record.conform_request import ConformRequest
+from edgeflare.errors import UserError
+
+_SAME_DEVICE: Final = (
+    "name",
+    "machine",
+    "soc",
+    "runtime",
+    "runtime_version",
+    "kernels",
+    "threads",
+    "delegate",
+)
+"""Of the provenance, what has to be as it was for the answers to be."""
+
+_GROWING: Final = ("seconds",)
+"""Of the request, what a resumed run may have more of."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConformHeader:
+    """What conformance run it is.
+
+    Attributes:
+        version: of edgeflare, which began it.
+        request: what was asked.
+        device: provenance of the device, as plain JSON values.
+        host: the runtime of the host's kernel sets, such as "ai-edge-litert 2.3.0".
+        specification: digest of all operators' declarations; other ones draw other models.
+
+    """
+
+    version: str
+    request: ConformRequest
+    device: Mapping[str, Any]
+    host: str
+    specification: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON values."""
+        return {
+            "version": self.version,
+            "request": self.request.to_json(),
+            "device": dict(self.device),
+            "host": self.host,
+            "specification": self.specification,
+        }
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> ConformHeader:
+        """Return the header that `to_json` wrote."""
+        return cls(
+            values["version"],
+            ConformRequest.from_json(values["request"]),
+            values["device"],
+            values["host"],
+            values["specification"],
+        )
+
+    def require_same(self, other: ConformHeader, path: str) -> None:
+        """Refuse to go on with this run as another.
+
+        Raises:
+            UserError: they differ in more than how long it may take.
+
+        """
+        for key in _SAME_DEVICE:
+            if (was := self.device.get(key)) != (now := other.device.get(key)):
+                raise _another(path, f"a device whose {key.replace('_', ' ')} was {was}", now)
+        was_asked, now_asked = self.request.to_json(), other.request.to_json()
+        for key, was in was_asked.items():
+            if key not in _GROWING and was != now_asked[key]:
+                shown = (was, now_asked[key]) if key != "cells" else ("others", "these")
+                raise _another(path, f"the {_WORDS[key]} {shown[0]}", shown[1])
+        if self.host != other.host:
+            raise _another(path, f"the host's runtime {self.host}", other.host)
+        if self.specification != other.specification:
+            raise _another(
+                path, "other declarations of the operators", f"those of edgeflare {other.version}"
+            )
+
+
+_WORDS: Final = {
+    "cells": "operators and types",
+    "drawing": "drawing",
+    "pairs": "pairs",
+    "models": "number of models",
+    "seconds": "time",
+    "rng_seed": "run seed",
+    "model": "model with the sha256",
+}
+
+
+def _another(path: str, was: str, now: Any) -> UserError:
+    return UserError(
+        f"{path} was begun with {was}, and this is {now}: name the same again, or begin another run"
+        " with another --out"
+    )
+
+
+def specification_digest() -> str:
+    """Return the digest of all operators' declarations."""
+    declared = [
+        [operator, type_, [[one.name, list(one.buckets)] for one in known.parameters(type_)]]
+        for operator, known in known_operators().items()
+        for type_ in known.types
+    ]
+    return hashlib.sha256(json.dumps(declared).encode()).hexdigest()

@@ -1,0 +1,62 @@
+"""What a conformance run was asked to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+DrawingName = Literal["uniform", "memo"]
+"""How models are drawn: evenly over operators and types, or by MEMO's loop."""
+
+Cell = tuple[str, str]
+"""An operator and one of its types."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConformRequest:
+    """What was asked.
+
+    Attributes:
+        cells: operators and types to try.
+        drawing: how models are drawn.
+        pairs: whether ordered pairs of operators are tried too.
+        models: how many to draw; None where the time alone ends it.
+        seconds: how long it may take, shrinking included; None where the count alone ends it.
+        rng_seed: of all that is drawn.
+        model: sha256 of the model whose operators come first; None for none.
+
+    """
+
+    cells: tuple[Cell, ...]
+    drawing: DrawingName
+    pairs: bool
+    models: int | None
+    seconds: float | None
+    rng_seed: int
+    model: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON values."""
+        return {
+            "cells": [list(cell) for cell in self.cells],
+            "drawing": self.drawing,
+            "pairs": self.pairs,
+            "models": self.models,
+            "seconds": self.seconds,
+            "rng_seed": self.rng_seed,
+            "model": self.model,
+        }
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> ConformRequest:
+        """Return the request that `to_json` wrote."""
+        return cls(
+            tuple((operator, type_) for operator, type_ in values["cells"]),
+            values["drawing"],
+            values["pairs"],
+            values["models"],
+            values["seconds"],
+            values["rng_seed"],
+            values["model"],
+        )

@@ -1,0 +1,176 @@
+"""The rounds of a conformance run: models are drawn, run, judged, and their faults told apart."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from edgeflare.conform.drafts.cells import Cell
+from edgeflare.conform.drafts.coverage import Coverage
+from edgeflare.conform.drafts.draft import Draft, DraftNode
+from edgeflare.conform.drafts.draft_source import DraftSource
+from edgeflare.conform.execution.kernel_arm import KernelArm
+from edgeflare.conform.findings.grouping import FindingGroup, grouped
+from edgeflare.conform.graphs.operator_graph import OperatorGraph
+from edgeflare.conform.operators.known_operators import known_operators
+from edgeflare.conform.record.conform_journal import ConformJournal
+from edgeflare.conform.rounds.conformance import Conformance, is_finding
+from edgeflare.conform.rounds.judged_draft import JudgedDraft, judge_drafts, taken
+from edgeflare.conform.rounds.judged_json import drafts_digest, judged_from_json, judged_to_json
+from edgeflare.conform.rounds.refinement import Refinement, with_failing
+from edgeflare.errors import UserError
+from edgeflare.run.journal_database import reporting_damage
+
+ROUND_MODELS: Final = 256
+"""Models of a round. A worker process has to start for each round and arm, which takes as long as
+running some hundred models; and what a round loses if the host is killed are so many models."""
+
+_GROWN: Final = 1.25
+"""How many times as many models of a cell there have to be for its findings to be told apart anew
+without need."""
+
+
+class RoundObserver(Protocol):
+    """Receives the progress of the rounds."""
+
+    def conformed(self, models: int, cells: tuple[int, int], failing: int) -> None:
+        """See how many models were run, how many cells are covered of how many, how many fail."""
+
+
+@dataclass(slots=True)
+class ConformRounds:
+    """Runs the rounds of a conformance run, those of its journal again without running models.
+
+    Attributes:
+        arms: the device first, then the host's kernel sets.
+        coverage: that sources count by.
+        journal: keeps each round.
+        given: the operators of the model that the user named, by their place in it.
+        rng_seed: the run seed.
+        observer: is shown the progress.
+        state: what the rounds have shown so far.
+
+    """
+
+    arms: Sequence[KernelArm]
+    coverage: Coverage
+    journal: ConformJournal
+    given: Mapping[int, OperatorGraph]
+    rng_seed: int
+    observer: RoundObserver
+    state: Conformance = field(default_factory=Conformance)
+    _refinement: Refinement = field(default_factory=Refinement)
+    _groups: dict[Cell, list[FindingGroup]] = field(default_factory=dict)
+    _grouped: dict[Cell, int] = field(default_factory=dict)
+    _looked: dict[Cell, int] = field(default_factory=dict)
+    _number: int = 0
+    _before: float = 0.0
+    _began: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        self._before = self.journal.seconds()
+
+    @property
+    def seconds(self) -> float:
+        """What the run has taken, all its processes added up."""
+        return self._before + time.monotonic() - self._began
+
+    @property
+    def kept(self) -> bool:
+        """Whether the journal has the next round."""
+        return self.journal.kept(self._number) is not None
+
+    @property
+    def groups(self) -> list[FindingGroup]:
+        """The findings so far, in the order of their keys."""
+        return [group for cell in sorted(self._groups) for group in self._groups[cell]]
+
+    def regroup(self) -> None:
+        """Tell all findings apart anew, with all models that were run."""
+        for cell in self._groups:
+            self._groups[cell] = grouped(self.state.observations[cell], known_operators())
+
+    def draw(self, source: DraftSource, count: int) -> int:
+        """Run a round of models that a source draws; return how many there were.
+
+        Raises:
+            InfrastructureError: an arm is lost.
+            UserError: the journal's round is of other models.
+
+        """
+        asked = source.ask(count)
+        if not asked:
+            return 0
+        drafts = [draft for draft in asked if not any(map(self._is_dear, draft.nodes))]
+        judged = iter(self._round(drafts))
+        run = {id(draft) for draft in drafts}
+        outcomes = [next(judged).outcome if id(draft) in run else taken(draft) for draft in asked]
+        source.tell(asked, outcomes)
+        self._show()
+        return len(asked)
+
+    def refine(self) -> int:
+        """Run a round of models that tell the conditions of findings apart, if there is need.
+
+        Raises:
+            InfrastructureError: an arm is lost.
+            UserError: the journal's round is of other models.
+
+        """
+        seed = [self.rng_seed, self._number]
+        drafts = self._refinement.drafts(self.groups, self.state, self.given, seed)
+        if drafts:
+            for one in self._round(drafts):
+                self.coverage.add(one.draft, one.outcome)
+            self._show()
+        return len(drafts)
+
+    def _is_dear(self, node: DraftNode) -> bool:
+        groups = self._groups.get(node.cell, ())
+        return any(self._refinement.is_dear(node, group) for group in groups)
+
+    def _round(self, drafts: Sequence[Draft]) -> list[JudgedDraft]:
+        """Run drafts, or take what the journal has of them, and add what was said."""
+        digest = drafts_digest(drafts)
+        if (kept := self.journal.kept(self._number)) is not None:
+            if kept[0] != digest:
+                raise UserError(
+                    f"{self.journal.path}: this installation draws other models than those of round"
+                    f" {self._number}: go on with the version that began the run, or begin another"
+                )
+            with reporting_damage(self.journal.path):
+                judged = judged_from_json(drafts, kept[1])
+        else:
+            judged = judge_drafts(drafts, self.arms, self.given)
+            self.journal.keep(self._number, digest, judged_to_json(judged), self.seconds)
+        self._number += 1
+        for one in judged:
+            self.state.add(one)
+        self._regroup(judged)
+        return judged
+
+    def _regroup(self, judged: Sequence[JudgedDraft]) -> None:
+        """Tell findings apart anew where models failed that no finding has, or many were added."""
+        for cell in sorted({node.cell for one in judged for node in one.draft.nodes}):
+            observations = self.state.observations[cell]
+            groups = self._groups.get(cell, [])
+            looked = self._looked.get(cell, 0)
+            added = range(looked, len(observations))
+            failing = [at for at in added if is_finding(observations[at].judgement)]
+            self._looked[cell] = len(observations)
+            extended = with_failing(groups, observations, failing)
+            grown = bool(groups) and len(observations) > _GROWN * self._grouped[cell]
+            if extended is not None and not grown:
+                self._groups[cell] = extended
+                continue
+            self._groups[cell] = grouped(observations, known_operators())
+            self._grouped[cell] = len(observations)
+
+    def _show(self) -> None:
+        figure = self.coverage.cell_figure()
+        failing = sum(self.state.counts(group) for group in self.groups)
+        self.observer.conformed(
+            self.state.models, (figure.covered, figure.known - figure.refused), failing
+        )

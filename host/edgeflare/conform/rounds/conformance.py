@@ -1,0 +1,95 @@
+"""The state of a conformance run: what was covered, said of each cell, and observed to fail."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from edgeflare.conform.drafts.cells import Cell
+from edgeflare.conform.drafts.draft import DraftNode
+from edgeflare.conform.findings.grouping import FindingGroup
+from edgeflare.conform.findings.observation import Observation
+from edgeflare.conform.operators.known_operators import known_operators
+from edgeflare.conform.rounds.judged_draft import JudgedDraft
+from edgeflare.conform.specification.settings import Setting
+from edgeflare.conform.verdict.kernel_judgement import KernelJudgement, Verdict
+
+_NOT_FINDINGS: frozenset[Verdict] = frozenset({"right", "rounding", "refused"})
+"""Verdicts that are figures of a cell; all others are grouped into findings."""
+
+
+@dataclass(slots=True)
+class CellFigures:
+    """What was said of the models of a cell.
+
+    Attributes:
+        verdicts: how many models have each verdict.
+        rounding: the largest difference from the twin that is rounding, and its unit.
+        refused: the messages of models that the device refused, and how many each.
+
+    """
+
+    verdicts: Counter[Verdict] = field(default_factory=Counter)
+    rounding: tuple[float, str] = (0.0, "")
+    refused: Counter[str] = field(default_factory=Counter)
+
+    def add(self, judgement: KernelJudgement) -> None:
+        """Add what was said of a model."""
+        self.verdicts[judgement.verdict] += 1
+        if judgement.verdict == "rounding":
+            self.rounding = max(self.rounding, (judgement.worst, judgement.unit))
+        if judgement.verdict == "refused":
+            self.refused[judgement.detail] += 1
+
+
+@dataclass(slots=True)
+class Conformance:
+    """What a run has seen so far.
+
+    Attributes:
+        models: drafts that were run.
+        cells: figures of each cell that was run.
+        observations: of each cell, in the order in which they were made.
+        nodes: the models of the observations, as they were drawn.
+        joined: drafts whose whole graph is not what its operators are one after the other.
+
+    """
+
+    models: int = 0
+    cells: defaultdict[Cell, CellFigures] = field(default_factory=lambda: defaultdict(CellFigures))
+    observations: defaultdict[Cell, list[Observation]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    nodes: defaultdict[Cell, list[DraftNode]] = field(default_factory=lambda: defaultdict(list))
+    joined: list[JudgedDraft] = field(default_factory=list)
+
+    def add(self, judged: JudgedDraft) -> None:
+        """Add what was said of a draft."""
+        self.models += 1
+        for node, judgement in zip(judged.draft.nodes, judged.nodes, strict=True):
+            if judgement is None:
+                continue
+            self.cells[node.cell].add(judgement)
+            self.observations[node.cell].append(
+                Observation(node.operator, node.type, settings_of(node), judgement)
+            )
+            self.nodes[node.cell].append(node)
+        if judged.whole is not None and is_finding(judged.whole):
+            self.joined.append(judged)
+
+    def counts(self, group: FindingGroup) -> bool:
+        """Return whether one of a group's models counts for the exit code."""
+        observations = self.observations[group.key.operator, group.key.type]
+        return any(observations[at].judgement.counted for at in group.failing)
+
+
+def is_finding(judgement: KernelJudgement) -> bool:
+    """Return whether what was said of a model makes it part of a finding."""
+    return judgement.verdict not in _NOT_FINDINGS
+
+
+def settings_of(node: DraftNode) -> Mapping[str, Setting]:
+    """Return what conditions may speak of: the configuration of a node, and facts."""
+    facts = known_operators()[node.operator].facts(node.type, node.configuration)
+    return {**node.configuration, **facts}

@@ -1,0 +1,223 @@
+"""The findings of a run, each with the smallest model that fails as its models do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
+
+import numpy as np
+
+from edgeflare.conform.drafts.draft import FRESH, Draft
+from edgeflare.conform.drafts.node_graphs import NodeGraphs
+from edgeflare.conform.execution.kernel_arm import ModelAnswer
+from edgeflare.conform.execution.packing_arm import run_on_all
+from edgeflare.conform.findings.fault_condition import FaultCondition
+from edgeflare.conform.findings.grouping import FindingGroup, FindingKey
+from edgeflare.conform.findings.known_findings import KnownFinding, known_reason
+from edgeflare.conform.findings.model_shrinking import Shrinking, shrinking
+from edgeflare.conform.findings.shrink_candidate import ShrinkCandidate, ShrinkContext
+from edgeflare.conform.operators.known_operators import known_operators
+from edgeflare.conform.record.conform_finding import ConformFinding, SmallestModel
+from edgeflare.conform.record.finding_files import store_finding
+from edgeflare.conform.rounds.conform_rounds import ConformRounds
+from edgeflare.conform.rounds.judged_draft import JudgedDraft, judge_packed
+from edgeflare.conform.rounds.posed_draft import posed
+from edgeflare.conform.verdict.exact_rows import exact_rows
+from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
+from edgeflare.run.run_directory import RunDirectory
+
+_RUNS: Final = 300
+"""Models that the device runs to shrink one finding."""
+
+_UNCOUNTED_RUNS: Final = 100
+"""The same of one that does not count for the exit code."""
+
+_DEAR_RUNS: Final = {"crash": 60, "hang": 12, "corrupts": 12}
+"""The same of failures that cost worker processes, or the time limit of an input."""
+
+
+class ShrinkObserver(Protocol):
+    """Receives the progress of shrinking."""
+
+    def shrunk(self, done: int, total: int) -> None:
+        """See that so many of the findings were shrunk."""
+
+
+@dataclass(slots=True)
+class _Shrunk:
+    """A finding that is being shrunk.
+
+    Attributes:
+        group: it.
+        best: the smallest model so far.
+        asking: what shrinks it; None once it is done.
+        trials: that it asks for.
+        runs: models that the device ran for it.
+
+    """
+
+    group: FindingGroup
+    best: ShrinkCandidate
+    asking: Shrinking | None
+    trials: list[ShrinkCandidate]
+    runs: int = 0
+
+    def tell(self, failing: list[bool] | None) -> None:
+        """Go on with what became of the trials; None to begin."""
+        if self.asking is None:
+            return
+        if failing is not None:
+            self.runs += len(failing)
+            self.best = next(
+                (one for one, fails in zip(self.trials, failing, strict=True) if fails), self.best
+            )
+        try:
+            self.trials = next(self.asking) if failing is None else self.asking.send(failing)
+        except StopIteration as end:
+            self.best, self.trials, self.asking = end.value, [], None
+
+
+def found_findings(
+    rounds: ConformRounds,
+    directory: RunDirectory,
+    known: Sequence[KnownFinding],
+    observer: ShrinkObserver,
+    over: Callable[[], bool],
+) -> list[ConformFinding]:
+    """Shrink the findings of a run, store their smallest models, and return them.
+
+    Args:
+        rounds: that have ended.
+        directory: of the run.
+        known: findings that do not count.
+        observer: is shown the progress.
+        over: whether there is no time left.
+
+    Returns:
+        The findings, those that count first.
+
+    Raises:
+        InfrastructureError: an arm is lost.
+
+    """
+    groups = sorted(rounds.groups, key=lambda one: (not rounds.state.counts(one), one.key))
+    shrunk = [_begun(group, rounds) for group in groups]
+    counted = [one for one in shrunk if rounds.state.counts(one.group)]
+    rest = [one for one in shrunk if not rounds.state.counts(one.group)]
+    for several in filter(None, (counted, rest)):
+        _shrink_all(several, rounds, observer, over)
+    judged = judge_packed(
+        [one.best.draft.nodes[0] for one in shrunk],
+        [one.best.posed(rounds.given) for one in shrunk],
+        rounds.arms,
+    )
+    found = [
+        _finding(number, one, said, rounds, directory, known)
+        for number, (one, said) in enumerate(zip(shrunk, judged, strict=True), 1)
+    ]
+    first = len(found) + 1
+    return found + [
+        _joined(number, one, rounds, directory)
+        for number, one in enumerate(rounds.state.joined, first)
+    ]
+
+
+def _begun(group: FindingGroup, rounds: ConformRounds) -> _Shrunk:
+    """Begin with the smallest of the failing models."""
+    graphs = NodeGraphs(rounds.given)
+    nodes = rounds.state.nodes[group.key.operator, group.key.type]
+    sizes = {at: sum(value.size for value in graphs.operands(nodes[at])) for at in group.failing}
+    smallest = min(group.failing, key=lambda at: (sizes[at], at))
+    node = nodes[smallest]
+    alone = Draft((replace(node, sources=(FRESH,) * len(graphs.operands(node))),))
+    model = posed(alone, rounds.given).whole
+    start = ShrinkCandidate(alone, model.operands, model.rows)
+    usual = _RUNS if rounds.state.counts(group) else _UNCOUNTED_RUNS
+    runs = _DEAR_RUNS.get(group.key.symptom, usual)
+    context = ShrinkContext(rounds.given, np.random.default_rng(node.constants), graphs)
+    begun = _Shrunk(group, start, shrinking(start, context, runs), [])
+    begun.tell(None)
+    return begun
+
+
+def _shrink_all(
+    shrunk: Sequence[_Shrunk],
+    rounds: ConformRounds,
+    observer: ShrinkObserver,
+    over: Callable[[], bool],
+) -> None:
+    """Shrink findings side by side, until all are done or there is no time left."""
+    while (open_ := [one for one in shrunk if one.asking is not None]) and not over():
+        observer.shrunk(len(shrunk) - len(open_), len(shrunk))
+        trials = [made for one in open_ for made in one.trials]
+        # Beside each other alone: a model whose answer depends on neighbours has them here too.
+        judged = judge_packed(
+            [made.draft.nodes[0] for made in trials],
+            [made.posed(rounds.given) for made in trials],
+            rounds.arms,
+        )
+        verdicts = iter(judged)
+        for one in open_:
+            key = one.group.key
+            one.tell([_fails_alike(next(verdicts)[0], key) for _ in one.trials])
+    observer.shrunk(len(shrunk), len(shrunk))
+
+
+def _fails_alike(judgement: KernelJudgement, key: FindingKey) -> bool:
+    if (judgement.verdict, judgement.symptom) != (key.verdict, key.symptom):
+        return False
+    return not key.wrong or judgement.wrong == key.wrong
+
+
+def _finding(
+    number: int,
+    one: _Shrunk,
+    said: tuple[KernelJudgement, Mapping[str, ModelAnswer]],
+    rounds: ConformRounds,
+    directory: RunDirectory,
+    known: Sequence[KnownFinding],
+) -> ConformFinding:
+    key, cell = one.group.key, (one.group.key.operator, one.group.key.type)
+    observations = [rounds.state.observations[cell][at] for at in one.group.failing]
+    judgements = [observation.judgement for observation in observations]
+    worst = max(judgements, key=lambda judgement: (judgement.counted, judgement.worst))
+    name = _stored(number, one.best, said[1], rounds, directory)
+    smallest = SmallestModel(
+        one.best.draft, said[0], one.best.elements, one.best.rows, one.runs, name
+    )
+    settings = [observation.settings for observation in observations]
+    reason = known_reason(key, settings, known)
+    return ConformFinding(
+        number, *cell, one.group.condition, len(judgements), worst, smallest, reason
+    )
+
+
+def _stored(
+    number: int,
+    smallest: ShrinkCandidate,
+    answers: Mapping[str, ModelAnswer],
+    rounds: ConformRounds,
+    directory: RunDirectory,
+) -> str:
+    """Store a model with the answers of all arms; return its path."""
+    node, model = smallest.draft.nodes[0], smallest.posed(rounds.given)
+    exact = exact_rows(known_operators()[node.operator], model.graph, model.operands, model.rows)
+    return store_finding(directory, number, model, answers, exact)
+
+
+def _joined(
+    number: int, one: JudgedDraft, rounds: ConformRounds, directory: RunDirectory
+) -> ConformFinding:
+    """Return the finding of a graph that answers otherwise than its operators one by one."""
+    if one.whole is None:
+        raise ValueError("a draft of one operator has no answer as a whole")
+    model = posed(one.draft, rounds.given).whole
+    answers = {name: answer for name, (answer,) in run_on_all(rounds.arms, [model]).items()}
+    name = store_finding(directory, number, model, answers, ())
+    elements = sum(operand.size for operand in model.operands)
+    operators = " then ".join(node.operator for node in one.draft.nodes)
+    return ConformFinding(
+        *(number, operators, one.draft.nodes[0].type, FaultCondition(), 1, one.whole),
+        smallest=SmallestModel(one.draft, one.whole, elements, model.rows, 1, name),
+    )

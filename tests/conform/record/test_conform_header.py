@@ -1,0 +1,87 @@
+"""Which run is another one than that which was begun."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from conforming import ADD, SUM, a_header
+from edgeflare.conform.operators.known_operators import known_operators
+from edgeflare.conform.record import conform_header
+from edgeflare.conform.record.conform_header import ConformHeader, specification_digest
+from edgeflare.errors import UserError
+
+
+def test_a_header_is_read_back() -> None:
+    header = a_header((ADD, SUM))
+    again = ConformHeader.from_json(json.loads(json.dumps(header.to_json())))
+    assert again == header
+    again.require_same(header, "run")
+
+
+@pytest.mark.parametrize(
+    ("device", "said"),
+    [
+        ({"name": "phone"}, "a device whose name was board, and this is phone"),
+        ({"runtime_version": "2.3.0"}, "whose runtime version was 2.14.0, and this is 2.3.0"),
+        ({"kernels": "xnnpack"}, "whose kernels was builtin"),
+        ({"threads": 4}, "whose threads was 1, and this is 4"),
+        ({"delegate": "gpu"}, "whose delegate was None, and this is gpu"),
+        ({"machine": "x86_64"}, "whose machine was aarch64"),
+        ({"soc": None}, "whose soc was BCM2711, and this is None"),
+    ],
+)
+def test_another_device_is_refused(device: Mapping[str, Any], said: str) -> None:
+    begun = a_header()
+    other = replace(begun, device={**begun.device, **device})
+    with pytest.raises(UserError, match=said) as refused:
+        begun.require_same(other, "out/run")
+    assert "out/run was begun with" in str(refused.value)
+    assert "begin another run with another --out" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("request_", "said"),
+    [
+        ({"cells": (ADD, SUM)}, "the operators and types others, and this is these"),
+        ({"rng_seed": 1}, "the run seed 0, and this is 1"),
+        ({"pairs": True}, "the pairs False, and this is True"),
+        ({"models": 97}, "the number of models 96, and this is 97"),
+        ({"models": None}, "the number of models 96, and this is None"),
+        ({"drawing": "memo"}, "the drawing uniform, and this is memo"),
+        ({"model": "ab"}, "the model with the sha256 None, and this is ab"),
+    ],
+)
+def test_another_question_is_refused(request_: Mapping[str, Any], said: str) -> None:
+    begun = a_header()
+    other = replace(begun, request=replace(begun.request, **request_))
+    with pytest.raises(UserError, match=said):
+        begun.require_same(other, "run")
+
+
+def test_another_host_or_specification_is_refused() -> None:
+    begun = a_header()
+    with pytest.raises(UserError, match=r"the host's runtime ai-edge-litert 2\.3\.0, and"):
+        begun.require_same(replace(begun, host="ai-edge-litert 2.4.0"), "run")
+    with pytest.raises(UserError, match=r"other declarations .* those of edgeflare 0\.2\.0"):
+        begun.require_same(replace(begun, specification="abd", version="0.2.0"), "run")
+
+
+def test_what_changes_no_answer_may_differ() -> None:
+    begun = a_header()
+    device = {**begun.device, "temperature": 71, "started": "later"}
+    longer = replace(begun.request, seconds=600.0)
+    begun.require_same(replace(begun, device=device, request=longer, version="0.2.0"), "run")
+
+
+def test_the_digest_is_that_of_the_declarations(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = known_operators()
+    before = specification_digest()
+    assert before == specification_digest()
+    fewer = {name: one for name, one in known.items() if name != "ADD"}
+    monkeypatch.setattr(conform_header, "known_operators", lambda: fewer)
+    assert specification_digest() != before

@@ -1,0 +1,57 @@
+"""The journal of a conformance run: what it keeps, and whom it lets in."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from edgeflare.conform.record.conform_journal import ConformJournal
+from edgeflare.errors import UserError
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "conform.db"
+
+
+def test_rounds_are_read_back_as_they_were_kept(path: Path) -> None:
+    journal = ConformJournal.create(path, {"seed": 3})
+    journal.keep(0, "abc", [{"nodes": [None, []]}], 1.5)
+    journal.close()
+    again = ConformJournal.open(path)
+    assert again.about() == {"seed": 3}
+    assert again.kept(0) == ("abc", [{"nodes": [None, []]}])
+    assert again.kept(1) is None
+    assert again.seconds() == 1.5
+    again.close()
+
+
+def test_two_processes_do_not_work_on_one_run(path: Path) -> None:
+    journal = ConformJournal.create(path, {})
+    other = ConformJournal.open(path)
+    with pytest.raises(UserError, match="another process"):
+        other.lock()
+    journal.close()
+    other.lock()
+    other.close()
+
+
+def test_a_damaged_round_is_said_in_one_line(path: Path) -> None:
+    journal = ConformJournal.create(path, {})
+    journal.keep(0, "abc", [], 1.0)
+    journal.close()
+    db = sqlite3.connect(path)
+    db.execute("UPDATE rounds SET outcomes = x'00'")
+    db.commit()
+    db.close()
+    with pytest.raises(UserError, match=r"conform\.db is damaged \(round 0"):
+        ConformJournal.open(path).kept(0)
+
+
+def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no run directory"):
+        ConformJournal.open(tmp_path / "conform.db")
+    with pytest.raises(UserError, match="there is no run directory"):
+        ConformJournal.open(tmp_path / "absent" / "conform.db")

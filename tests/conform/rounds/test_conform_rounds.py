@@ -1,0 +1,156 @@
+"""Rounds of a conformance run: what the journal has is not run again, and what is dear neither."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from conforming import ADD, CLAMPED, HUNG, SUM, SeenProgress, conforming, faulty_arms
+from edgeflare.conform.drafts.cells import Cell
+from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel
+from edgeflare.conform.findings.grouping import FindingGroup
+from edgeflare.conform.rounds.conform_rounds import ConformRounds
+from edgeflare.conform.rounds.judged_json import drafts_digest
+from edgeflare.errors import InfrastructureError, UserError
+from exact_arm import ExactArm
+
+COUNT = 48
+CELLS = (ADD, SUM)
+
+
+class LostArm(ExactArm):
+    """A device that is lost after some rounds."""
+
+    rounds_left = 0
+
+    def run(self, models: Sequence[PosedModel]) -> list[ModelAnswer]:
+        """Answer, or be lost."""
+        if self.rounds_left <= 0:
+            raise InfrastructureError("the device is gone")
+        self.rounds_left -= 1
+        return super().run(models)
+
+
+def _run(
+    folder: Path, arms: Sequence[ExactArm], turns: int = 2, cells: Sequence[Cell] = CELLS
+) -> ConformRounds:
+    with conforming(folder, arms, cells) as (rounds, source):
+        for _ in range(turns):
+            rounds.draw(source, COUNT)
+            rounds.refine()
+        rounds.regroup()
+    return rounds
+
+
+def _told(rounds: ConformRounds) -> tuple[list[FindingGroup], dict[str, object], object]:
+    return rounds.groups, rounds.coverage.document(), rounds.state
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ConformRounds]:
+    """Two rounds and what refines them, on a device with two faults."""
+    folder = tmp_path_factory.mktemp("whole")
+    return folder, _run(folder, faulty_arms(CLAMPED, HUNG))
+
+
+@pytest.mark.slow
+def test_planted_faults_are_found(whole: tuple[Path, ConformRounds]) -> None:
+    _, rounds = whole
+    found = {
+        (group.key.operator, group.key.verdict): str(group.condition) for group in rounds.groups
+    }
+    assert found.keys() == {("ADD", "device"), ("SUM", "hang")}
+    assert "activation is RELU6" in found["ADD", "device"]
+    assert found["SUM", "hang"] == "keep_dims is yes"
+    for group in rounds.groups:
+        observed = rounds.state.observations[group.key.operator, group.key.type]
+        assert all(observed[at].judgement.verdict == group.key.verdict for at in group.failing)
+        assert rounds.state.counts(group)
+
+
+@pytest.mark.slow
+def test_progress_is_shown(whole: tuple[Path, ConformRounds]) -> None:
+    _, rounds = whole
+    assert isinstance(rounds.observer, SeenProgress)
+    models = [seen[0] for seen in rounds.observer.rounds]
+    assert models == sorted(models)
+    assert models[-1] == rounds.state.models
+    assert rounds.observer.rounds[-1][1:] == (2, 2, 2)
+
+
+@pytest.mark.slow
+def test_a_run_that_is_resumed_runs_no_model_of_its_journal(
+    whole: tuple[Path, ConformRounds],
+) -> None:
+    folder, rounds = whole
+    arms = (LostArm("device"), LostArm("xnnpack"))
+    again = _run(folder, arms)
+    assert _told(again) == _told(rounds)
+    assert not arms[0].models
+    with pytest.raises(InfrastructureError, match="gone"):
+        _run(folder, arms, turns=3)
+
+
+@pytest.mark.slow
+def test_a_run_that_is_cut_off_ends_as_one_that_is_not(
+    whole: tuple[Path, ConformRounds], tmp_path: Path
+) -> None:
+    _, rounds = whole
+    device, twin = LostArm("device", (CLAMPED, HUNG)), ExactArm("xnnpack")
+    device.rounds_left = 2
+    with pytest.raises(InfrastructureError, match="gone"):
+        _run(tmp_path, (device, twin))
+    run_before = len(device.models)
+    assert run_before
+    arms = faulty_arms(CLAMPED, HUNG)
+    assert _told(_run(tmp_path, arms)) == _told(rounds)
+    assert len(arms[0].models) + run_before == rounds.state.models
+
+
+def test_rounds_of_other_models_are_refused(tmp_path: Path) -> None:
+    _run(tmp_path, faulty_arms(), turns=1, cells=(ADD,))
+    arms = faulty_arms()
+    with pytest.raises(UserError, match="draws other models than those of round 0"):
+        _run(tmp_path, arms, turns=1, cells=(SUM,))
+    assert not arms[0].models
+
+
+def test_a_round_without_its_outcomes_is_damaged(tmp_path: Path) -> None:
+    with conforming(tmp_path, faulty_arms(), (ADD,)) as (rounds, source):
+        rounds.journal.keep(0, drafts_digest(source.ask(COUNT)), [], 1.0)
+    with (
+        conforming(tmp_path, faulty_arms(), (ADD,)) as (rounds, source),
+        pytest.raises(UserError, match=r"conform\.db is damaged"),
+    ):
+        rounds.draw(source, COUNT)
+
+
+def test_the_time_of_all_processes_is_added_up(tmp_path: Path) -> None:
+    with conforming(tmp_path, faulty_arms()) as (rounds, _):
+        rounds.journal.keep(0, "", [], 1000.0)
+    with conforming(tmp_path, faulty_arms()) as (rounds, _):
+        assert 1000 < rounds.seconds < 2000
+
+
+def test_what_is_known_to_hang_is_drawn_no_more(tmp_path: Path) -> None:
+    arms = faulty_arms(HUNG)
+    with conforming(tmp_path, arms, (SUM,)) as (rounds, source):
+        assert rounds.draw(source, COUNT) == COUNT
+        assert len(arms[0].models) == COUNT
+        (group,) = rounds.groups
+        assert (str(group.condition), len(group.failing) >= 16) == ("keep_dims is yes", True)
+        assert rounds.draw(source, COUNT) == COUNT
+        hung = rounds.state.cells[SUM].verdicts["hang"]
+        assert len(arms[0].models) == rounds.state.models < 2 * COUNT
+        assert hung == len(group.failing)
+        # It counts as taken all the same, so that its buckets are no aim any longer.
+        assert rounds.coverage.figures()["buckets"].refused == 0
+
+
+def test_a_source_without_models_ends(tmp_path: Path) -> None:
+    with conforming(tmp_path, faulty_arms(), ()) as (rounds, source):
+        assert rounds.draw(source, COUNT) == 0
+        assert rounds.refine() == 0
+        assert not rounds.kept

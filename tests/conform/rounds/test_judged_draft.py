@@ -1,0 +1,90 @@
+"""Drafts judged operator by operator, on a device of which every fault is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from conforming import CLAMPED, an_addition, faulty_arms
+from edgeflare.conform.drafts.draft import Draft
+from edgeflare.conform.rounds.judged_draft import JudgedDraft, judge_drafts, judge_packed
+from edgeflare.conform.rounds.posed_draft import posed
+from exact_arm import PlantedFault
+
+SOUND = Draft((an_addition(),))
+FAULTY = Draft((an_addition(activation="RELU6"),))
+JOINED = Draft((an_addition(), an_addition(0), an_addition(1, 0)))
+
+
+def _judged(*drafts: Draft, faults: tuple[PlantedFault, ...] = (CLAMPED,)) -> list[JudgedDraft]:
+    return judge_drafts(drafts, faulty_arms(*faults), {})
+
+
+def test_each_draft_has_its_own_verdict() -> None:
+    sound, faulty, chain, again = _judged(SOUND, FAULTY, JOINED, FAULTY)
+    assert [one.draft for one in (sound, faulty, chain)] == [SOUND, FAULTY, JOINED]
+    assert sound.nodes[0] is not None
+    assert (sound.nodes[0].verdict, sound.whole) == ("right", None)
+    assert [one and one.verdict for one in chain.nodes] == ["right"] * 3
+    assert chain.whole is not None
+    assert chain.whole.verdict == "right"
+    assert faulty.nodes[0] is not None
+    assert (faulty.nodes[0].verdict, faulty.nodes[0].symptom) == ("device", "wrong values")
+    assert faulty.nodes[0].counted
+    assert faulty.nodes == again.nodes
+
+
+def test_an_operator_is_judged_by_what_it_was_given() -> None:
+    first_wrong = Draft((an_addition(activation="RELU6"), an_addition(0)))
+    (one,) = _judged(first_wrong)
+    assert [node and node.verdict for node in one.nodes] == ["device", "right"]
+    assert one.whole is not None
+    # The whole graph goes wrong where its first operator does, and nowhere else.
+    assert one.whole.verdict == "right"
+
+
+def test_what_is_fed_by_a_failure_is_not_judged() -> None:
+    crash = PlantedFault("ADD", lambda one: one["activation"] == "RELU6", failure="crash")
+    draft = Draft((an_addition(activation="RELU6"), an_addition(0), an_addition()))
+    (one,) = _judged(draft, faults=(crash,))
+    assert [node and node.verdict for node in one.nodes] == ["crash", None, "right"]
+    assert one.whole is None
+    assert one.outcome.nodes == (True, None, True)
+    assert not one.outcome.whole
+
+
+def test_a_refused_operator_was_not_taken() -> None:
+    refused = PlantedFault("ADD", lambda one: one["activation"] == "RELU6", failure="refused")
+    sound, faulty = _judged(SOUND, FAULTY, faults=(refused,))
+    assert (sound.outcome.nodes, sound.outcome.whole) == ((True,), True)
+    assert (faulty.outcome.nodes, faulty.outcome.whole) == ((False,), False)
+
+
+@pytest.mark.parametrize(("failure", "verdict"), [(None, "device"), ("crash", "crash")])
+def test_a_fault_of_joined_operators_is_that_of_the_whole(failure: None, verdict: str) -> None:
+    (one,) = _judged(JOINED, faults=(PlantedFault("ADD", failure=failure, joined=True),))
+    assert [node and node.verdict for node in one.nodes] == ["right"] * 3
+    assert one.whole is not None
+    assert (one.whole.verdict, one.whole.counted) == (verdict, True)
+
+
+def test_models_of_other_numbers_of_rows_are_run_beside_each_other() -> None:
+    nodes = [an_addition(), an_addition(activation="RELU6"), an_addition()]
+    models = [posed(Draft((node,)), {}).whole for node in nodes]
+    fewer = tuple(values[:1] for values in models[1].operands)
+    models[1] = replace(models[1], operands=fewer)
+    # `ExactArm.run` refuses models of unequal rows, as a file of many models does.
+    judged = judge_packed(nodes, models, faulty_arms(CLAMPED))
+    assert [one.verdict for one, _ in judged] == ["right", "device", "right"]
+    assert [len(answers["device"].outputs[0]) for _, answers in judged] == [4, 1, 4]
+    assert judge_packed([], [], faulty_arms()) == []
+
+
+def test_some_deviating_models_are_run_again_alone() -> None:
+    device, twin = faulty_arms(CLAMPED)
+    drafts = [Draft((an_addition(shape=(at, 2), activation="RELU6"),)) for at in range(1, 7)]
+    judged = judge_drafts([SOUND, *drafts], (device, twin), {})
+    assert [one.nodes[0] and one.nodes[0].verdict for one in judged] == ["right"] + 6 * ["device"]
+    assert 0 < len(device.alone) < len(drafts)
+    assert not twin.alone

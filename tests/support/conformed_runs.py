@@ -1,0 +1,192 @@
+"""Conformance runs of made-up figures, and one whose findings are real models of a real fault."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Final
+
+from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode
+from edgeflare.conform.drafts.draft_json import draft_to_json
+from edgeflare.conform.execution.host_opener import HostOpener
+from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel
+from edgeflare.conform.execution.packing_arm import PackingArm, run_on_all
+from edgeflare.conform.operators.known_operators import known_operators
+from edgeflare.conform.record.finding_files import store_finding
+from edgeflare.conform.rounds.posed_draft import posed
+from edgeflare.conform.specification.settings import Setting
+from edgeflare.conform.verdict.exact_rows import exact_rows
+from edgeflare.conform.verdict.judging import judged
+from edgeflare.run.run_directory import CONFORM_DOCUMENT, RunDirectory, write_atomically
+
+WRAPPING: Final[dict[str, Setting]] = {
+    "shape": (17,),
+    "first_broadcast": "single value",
+    "second_broadcast": "none",
+    "constant": "second",
+    "activation": "RELU6",
+    "first_scale": 0.11445245891809464,
+    "first_zero_point": 255,
+    "second_scale": 0.1265535056591034,
+    "second_zero_point": 128,
+    "output_scale": 0.0007508376147598028,
+    "output_zero_point": 0,
+}
+"""An ADD of uint8 that the built-in kernels of ai-edge-litert 2.3 get wrong: they wrap."""
+
+SOUND: Final[dict[str, Setting]] = {**WRAPPING, "output_scale": 0.125}
+"""One that they get right."""
+
+CONSTANTS: Final = 2022974250
+"""The seed of the constants of both."""
+
+
+def addition(settings: dict[str, Setting] = WRAPPING) -> DraftNode:
+    """Return an ADD of uint8."""
+    return DraftNode("ADD", "uint8", settings, CONSTANTS, (FRESH,))
+
+
+def finding_entry(number: int = 1, **changed: Any) -> dict[str, Any]:
+    """Return a finding as documents have it, of an ADD that wraps unless something is changed."""
+    return {
+        "number": number,
+        "operator": "ADD",
+        "type": "uint8",
+        "verdict": "device",
+        "symptom": "wrong values",
+        "condition": ["size ≥ 8", "sum_ratio_log2 ≥ 7"],
+        "counted": True,
+        "known": None,
+        "failing": 50,
+        "worst": 255.0,
+        "unit": "steps",
+        "wrong": ["device", "builtin"],
+        "detail": "14 of 68 values are wrong, by up to 255 steps; xnnpack and reference are right",
+        "smallest": {
+            "operators": json.loads(json.dumps(draft_to_json(Draft((addition(),))))),
+            "elements": 1,
+            "rows": 4,
+            "device_runs": 31,
+            "worst": 255.0,
+            "detail": "14 of 68 values are wrong",
+            "file": f"findings/{number:06d}.tflite",
+        },
+        **changed,
+    }
+
+
+def constructed_conformance(
+    findings: Sequence[dict[str, Any]] | None = None, **changed: Any
+) -> dict[str, Any]:
+    """Return the document of a run of three operators and types on the device "board".
+
+    Args:
+        findings: in the place of one that counts.
+        changed: keys of the document, and their values.
+
+    """
+    found = [finding_entry()] if findings is None else list(findings)
+    figure = {"covered": 2, "of": 2, "refused": 1}
+    return {
+        "schema": "edgeflare.conform/v1",
+        "edgeflare": "0.1.0",
+        "request": {
+            "cells": [["ADD", "uint8"], ["EXP", "int8"], ["SIGN", "float32"]],
+            "drawing": "uniform",
+            "pairs": False,
+            "models": 96,
+            "seconds": None,
+            "rng_seed": 0,
+            "model": None,
+        },
+        "device": {
+            "name": "board",
+            "runtime": "tflite-runtime",
+            "runtime_version": "2.14.0",
+            "kernels": "builtin",
+            "machine": "aarch64",
+            "threads": 1,
+        },
+        "host": {
+            "runtime": "ai-edge-litert 2.3.0",
+            "kernels": ["xnnpack", "builtin", "reference"],
+        },
+        "model": None,
+        "stopped_by": "models",
+        "seconds": 12.5,
+        "models": 96,
+        "coverage": {
+            "cells": figure,
+            "buckets": {"covered": 90, "of": 120, "refused": 4},
+            "pairs": {"covered": 0, "of": 0, "refused": 0},
+            "uncovered": {"cells": [], "buckets": [], "pairs": []},
+        },
+        "cells": [
+            _cell("ADD", "uint8", {"device": 50, "right": 14}),
+            _cell("EXP", "int8", {"right": 16}),
+            _cell("SIGN", "float32", {"refused": 16}),
+        ],
+        "findings": found,
+        "refused": [
+            {
+                "operator": "SIGN",
+                "type": "float32",
+                "models": 16,
+                "always": True,
+                "message": "Didn't find op for builtin opcode 'SIGN' version '1'",
+            }
+        ],
+        "warnings": [],
+        **changed,
+    }
+
+
+def _cell(operator: str, type_: str, verdicts: dict[str, int]) -> dict[str, Any]:
+    figures = {"verdicts": verdicts, "rounding": None, "rounding_unit": ""}
+    return {"operator": operator, "type": type_, **figures}
+
+
+def conformed_run(folder: Path, document: dict[str, Any] | None = None) -> RunDirectory:
+    """Write a document into a run directory, which has no files of findings."""
+    directory = RunDirectory(folder)
+    content = json.dumps(document or constructed_conformance(), indent=1)
+    write_atomically(folder / CONFORM_DOCUMENT, content.encode())
+    return directory
+
+
+def run_with_files(folder: Path) -> None:
+    """Write a run on `emulated-builtin` with the files of its two findings.
+
+    The first is an ADD that wraps; the second one is said to crash, and does not.
+    """
+    models = [posed(Draft((addition(one),)), {}).whole for one in (WRAPPING, SOUND)]
+    answers = _answered(models)
+    directory = RunDirectory(folder)
+    for number, (model, answer) in enumerate(zip(models, answers, strict=True), 1):
+        exact = exact_rows(known_operators()["ADD"], model.graph, model.operands, model.rows)
+        store_finding(directory, number, model, answer, exact)
+    said = judged(
+        known_operators()["ADD"], "uint8", models[0].graph, models[0].operands, answers[0]
+    )
+    assert (said.verdict, said.symptom, said.counted) == ("device", "wrong values", True), said
+    sound = finding_entry(2, verdict="crash", symptom="crash", worst=0.0, unit="", condition=[])
+    sound["smallest"]["operators"] = json.loads(
+        json.dumps(draft_to_json(Draft((addition(SOUND),))))
+    )
+    document = constructed_conformance([finding_entry(wrong=list(said.wrong)), sound])
+    document["device"] |= {"name": "emulated-builtin", "runtime": "ai-edge-litert"}
+    document["device"] |= {"runtime_version": "2.3.0", "machine": "x86_64"}
+    conformed_run(folder, document)
+
+
+def _answered(models: Sequence[PosedModel]) -> list[dict[str, ModelAnswer]]:
+    """Return the answers of the host's kernel sets, the built-in ones as those of a device too."""
+    with ExitStack() as stack:
+        arms = [PackingArm(HostOpener(kernels)) for kernels in ("xnnpack", "builtin", "reference")]
+        for arm in arms:
+            stack.callback(arm.close)
+        by_arm = run_on_all(arms, models)
+    names = {"device": "builtin", **{name: name for name in by_arm}}
+    return [{name: by_arm[arm][at] for name, arm in names.items()} for at in range(len(models))]
