@@ -75,10 +75,13 @@ def test_run_directories_and_no_others(
     before: str, complete: Complete, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for name in ("runs/first/run.db", "runs/second/run.json", "runs/no-run/report.html"):
+    for name in (
+        *("runs/first/run.db", "runs/second/run.json", "runs/third/conform.db"),
+        "runs/no-run/report.html",
+    ):
         (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).touch()
-    assert complete(f"edgeflare {before} ru") == ["runs/first", "runs/second"]
+    assert complete(f"edgeflare {before} ru") == ["runs/first", "runs/second", "runs/third"]
     assert complete(f"edgeflare {before} runs/f") == ["runs/first"]
     assert complete(f"edgeflare {before} runs/[f]") == [""]
 

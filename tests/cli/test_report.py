@@ -196,7 +196,8 @@ def test_a_repair_has_no_findings_to_write_down(
     said = call("report", repaired_by_shifts, "--html", switch)
     assert said.code == 2
     assert said.complaint() == (
-        f"{switch} shows findings, and {repaired_by_shifts} is a repair: say --html or --summary"
+        f"{switch} has nothing to write of a repair, as {repaired_by_shifts} is: say --html or"
+        " --summary"
     )
     assert not (repaired_by_shifts / "repair.html").exists()
 

@@ -26,6 +26,7 @@ LONGEST_FILES = (
     "cli/test_transcripts.py",
     "cli/test_export.py",
     "cli/test_survey.py",
+    "cli/test_conform.py",
     "agent/test_idle.py",
     "agent/test_fuzz.py",
 )

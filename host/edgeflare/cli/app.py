@@ -18,6 +18,7 @@ _COMMANDS: Final = {
     "search": "Find the inputs on which a compressed model on its device decides differently.",
     "survey": "Estimate how often a compressed model on its device decides differently in the "
     "field.",
+    "conform": "Say whether the operators that models need are right on a device.",
     "explain": "Say why findings deviate, and where in the network it begins.",
     "replay": "Try what a run found again: on another device or firmware, or with a new compressed "
     "model.",
@@ -29,7 +30,8 @@ _COMMANDS: Final = {
     "better.",
     "repair": "Make a compressed model decide as its original does, as far as that can be done.",
     "bench": "Run strategies on pairs with several run seeds, and print them side by side.",
-    "report": "Show what a run or a survey found, also one that was cut off, or what a repair did.",
+    "report": "Show what a run found, also a search or a survey that was cut off, or what a "
+    "repair did.",
     "strategies": "List the search strategies that are installed, or show one of them with its "
     "parameters.",
     "doctor": "Say what this machine has, what it lacks, and the command that installs it.",
@@ -69,9 +71,10 @@ app = typer.Typer(
         "Find the inputs on which a compressed neural network, on the device that it was "
         "compressed for, decides differently from its original.\n\n"
         "Exit codes of all commands: 0 done, and nothing deviates beyond what is allowed; "
-        "1 something does (`search` and `replay`), or a gate is not held (`survey`); 2 the command "
-        "has to be corrected, and one line says how; 3 a device, a process or a disk failed; 130 "
-        "Ctrl-C. What is complete stays after 3 and 130, and the last line says how to go on."
+        "1 something does (`search` and `replay`), a gate is not held (`survey`), or an operator is"
+        " wrong (`conform`); 2 the command has to be corrected, and one line says how; 3 a device, "
+        "a process or a disk failed; 130 Ctrl-C. What is complete stays after 3 and 130, and the "
+        "last line says how to go on."
     ),
     no_args_is_help=True,
     rich_markup_mode=_RICH_MARKUP,

@@ -9,7 +9,7 @@ from typer import Context
 
 from edgeflare.devices.profile_lookup import list_profiles
 from edgeflare.devices.transports.transport_registry import transports
-from edgeflare.run.run_directory import DOCUMENT, JOURNAL
+from edgeflare.run.run_directory import CONFORM_DOCUMENT, CONFORM_JOURNAL, DOCUMENT, JOURNAL
 from edgeflare.search.strategy_registry import strategies
 
 
@@ -47,7 +47,7 @@ def complete_run(incomplete: str) -> list[str]:
     found = {
         str(Path(file).parent)
         for below in ("*", "*/*")
-        for name in (JOURNAL, DOCUMENT)
+        for name in (JOURNAL, DOCUMENT, CONFORM_JOURNAL, CONFORM_DOCUMENT)
         for file in iglob(f"{escape(incomplete)}{below}/{name}")
     }
     return sorted(found)

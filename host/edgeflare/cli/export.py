@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -9,14 +10,17 @@ import typer
 
 from edgeflare.cli import moved_models
 from edgeflare.cli.completion import complete_run
+from edgeflare.cli.options_of_searches import refuse_options_of_searches
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.warning import unless_damaged
+from edgeflare.conform.record.conform_file import holds_conformance, read_conformance
 from edgeflare.diagnose.explain_document import load_explanations
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.pair_interface import PairInterface
 from edgeflare.replay.past_run import PastRun, seed_id_of
 from edgeflare.replay.reproduction_archive import SCRIPT, require_scriptable
 from edgeflare.replay.reproduction_archive import export as write_reproduction
+from edgeflare.run.run_directory import RunDirectory
 from edgeflare.untrusted_text import printable
 
 Run = Annotated[
@@ -24,7 +28,11 @@ Run = Annotated[
     typer.Argument(metavar="RUN", help="A run directory.", autocompletion=complete_run),
 ]
 Finding = Annotated[
-    str, typer.Argument(metavar="FINDING", help="Its seed's id, as reports show it, or its file.")
+    str,
+    typer.Argument(
+        metavar="FINDING",
+        help="Its seed's id, or its number of a conformance run, as reports show it; or its file.",
+    ),
 ]
 Out = Annotated[Path | None, typer.Option(metavar="FILE", help="Default: RUN/finding-FINDING.zip.")]
 NoModels = Annotated[
@@ -47,10 +55,17 @@ def export(
     Both models, the input as it was stored and as the models take it, all that is known of where it
     ran, and a short script: what a vendor's bug tracker asks for. After `edgeflare explain`, also
     the operator in which it begins, as a model of its own with its inputs and what the host made
-    of them. It lists what it packs.
+    of them. It lists what it packs. Of a conformance run it packs the smallest model of the
+    operator, what it is given, what each kernel set answers, and what is right.
 
     Exit codes: 0 written; 2 the command has to be corrected; 3 a disk failed.
     """
+    directory = RunDirectory(run)
+    if holds_conformance(directory):
+        moved = {"--original": original, "--compressed": compressed, "--function": function}
+        refuse_options_of_searches({"--no-models": no_models, **moved}, run)
+        _export_operator(directory, finding, out)
+        return
     past = PastRun.open(run)
     seed_id = seed_id_of(finding)
     if seed_id is None:
@@ -66,11 +81,37 @@ def export(
         )
     except OSError as error:
         raise InfrastructureError(f"cannot write {path}: {error.strerror}") from None
-    typer.echo(path)
-    for name, content in sorted(made.files.items()):
-        typer.echo(f"  {len(content):>11,} bytes  {name}")
-    result(path)
+    _list(path, made.files)
     if made.operator is not None:
         what = f"{made.operator['name']} (operator {made.operator['operator']})"
         typer.echo(printable(f"operator.tflite is {what}: {made.operator['what']}"))
     typer.echo(f"{len(made.files)} files; unpack it, and type: python {SCRIPT}")
+
+
+def _export_operator(directory: RunDirectory, finding: str, out: Path | None) -> None:
+    """Write a finding of a conformance run.
+
+    Raises:
+        UserError: the run was cut off, has no such finding, or no script can show it.
+        InfrastructureError: the zip cannot be written.
+
+    """
+    from edgeflare.conform.finding_archive import export_finding  # noqa: PLC0415 - loads a room
+
+    number = seed_id_of(finding)
+    if number is None:
+        raise UserError(f"{finding} is no finding: name it by its number, as reports show it")
+    path = out or directory.path / f"finding-{number}.zip"
+    try:
+        files = export_finding(directory, read_conformance(directory), number, path)
+    except OSError as error:
+        raise InfrastructureError(f"cannot write {path}: {error.strerror}") from None
+    _list(path, files)
+    typer.echo(f"{len(files)} files; unpack it, and type: python {SCRIPT}")
+
+
+def _list(path: Path, files: Mapping[str, bytes]) -> None:
+    typer.echo(path)
+    for name, content in sorted(files.items()):
+        typer.echo(f"  {len(content):>11,} bytes  {name}")
+    result(path)

@@ -127,6 +127,16 @@ class ProgressDisplay(ABC):
         """Show how many times the rate of a rare event was estimated."""
         self.worked("rare events", done, total)
 
+    def conformed(self, models: int, cells: tuple[int, int], failing: int) -> None:
+        """Show how many models of operators were run, and what they covered."""
+        covered, of = cells
+        note = f"{models:,} models · {failing} found"
+        self._show(_Shown("operators", covered, of, note, f"{covered}/{of}", ended=False))
+
+    def shrunk(self, done: int, total: int) -> None:
+        """Show how many findings were shrunk."""
+        self.worked("shrink", done, total)
+
     def explained(self, done: int, total: int) -> None:
         """Show how many findings have been explained."""
         self.worked("explain", done, total)

@@ -17,8 +17,10 @@ from edgeflare.cli import moved_models, run_options
 from edgeflare.cli.completion import complete_device, complete_run
 from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
+from edgeflare.cli.options_of_searches import refuse_options_of_searches
 from edgeflare.cli.progress import observe
 from edgeflare.cli.quiet import Quiet, result
+from edgeflare.conform.record.conform_file import holds_conformance
 from edgeflare.core.arm import Arm
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.replay.past_run import PastRun
@@ -32,7 +34,8 @@ from edgeflare.replay.replay_run import (
 from edgeflare.report.run_terminal import print_run
 from edgeflare.run.gate import require_labels
 from edgeflare.run.harm import is_harmful
-from edgeflare.run.journal import Journal, damaged_journal, is_damage
+from edgeflare.run.journal import Journal
+from edgeflare.run.journal_database import damaged_journal, is_damage
 from edgeflare.run.replay_outcome import regressed
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding, RunDocument
@@ -42,7 +45,7 @@ Run = Annotated[
     Path,
     typer.Argument(
         metavar="RUN",
-        help="The run directory of a search or a survey.",
+        help="The run directory of a search, a survey or a conformance run.",
         autocompletion=complete_run,
     ),
 ]
@@ -104,11 +107,29 @@ def replay(
 
     Says which of the stored inputs still deviate, which are mended, and what is new; writes a run
     directory of its own. Keep one as the baseline, and this is the regression suite of a release.
+    Of a conformance run the smallest models of its findings are tried again.
 
     Exit codes: 0 nothing deviates that did not in the baseline (without one: nothing deviates);
     1 something does; 2 the command has to be corrected; 3 a device, a process or a disk failed;
     130 Ctrl-C. After 3 and 130, the same command with --out REPLAY --resume goes on.
     """
+    if holds_conformance(directory := RunDirectory(run)):
+        from edgeflare.cli.replayed_conformance import replay_conformance  # noqa: PLC0415
+
+        harmful = fail_on is ReplayFailOn.HARMFUL
+        refuse_options_of_searches(
+            {
+                "--compressed": compressed,
+                "--original": original,
+                "--function": function,
+                "--baseline": baseline,
+                "--fail-on harmful": harmful,
+                "--resume": resume,
+            },
+            run,
+        )
+        trusted = decided_by_user(trust)
+        return replay_conformance(directory, device, trusted, out, overwrite=overwrite)
     console = Console(stderr=True)
     if resume and out is None:
         raise UserError("--resume has to know which replay: add --out REPLAY")

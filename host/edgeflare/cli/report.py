@@ -1,4 +1,4 @@
-"""`edgeflare report`: show what a run or survey found or a repair did, and write it for others."""
+"""`edgeflare report`: show what a run found or a repair did, and write it for others."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from edgeflare.cli.console import Console
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.reported import Reported, extra_needed
 from edgeflare.cli.warning import unless_damaged
+from edgeflare.conform.record.conform_file import holds_conformance
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.repair.repair_file import holds_repair
 from edgeflare.report.csv_table import csv_table
@@ -27,7 +28,8 @@ Run = Annotated[
     Path,
     typer.Argument(
         metavar="RUN",
-        help="A run directory, also that of a survey, or the folder of a repair.",
+        help="A run directory, of a search, a survey or a conformance run, or the folder of a"
+        " repair.",
         autocompletion=complete_run,
     ),
 ]
@@ -36,14 +38,15 @@ Html = Annotated[
     typer.Option(
         "--html",
         help="Write RUN/report.html, one file to look at and pass on; of a repair repair.html, of a"
-        " survey survey.html.",
+        " survey survey.html, of a conformance run conform.html.",
     ),
 ]
 JUnit = Annotated[
     bool,
     typer.Option(
         "--junit",
-        help="Write RUN/junit.xml, a test case each seed; of a survey each gate and condition.",
+        help="Write RUN/junit.xml, a test case each seed; of a survey each gate and condition, of a"
+        " conformance run each operator and type.",
     ),
 ]
 Csv = Annotated[
@@ -56,13 +59,20 @@ Csv = Annotated[
 Summary = Annotated[
     bool, typer.Option("--summary", help="Write RUN/summary.md, for the page of a CI job.")
 ]
-
+Known = Annotated[
+    bool,
+    typer.Option(
+        "--known",
+        help="Of a conformance run: write RUN/known.toml, its findings as `edgeflare conform"
+        " --known` takes them. Copy it before you edit it.",
+    ),
+]
 AsJson = Annotated[
     bool,
     typer.Option(
         "--json",
         help="Print what run.json holds, of a run that was cut off from its journal; of a repair"
-        " what repair.json holds, of a survey survey.json.",
+        " what repair.json holds, of a survey survey.json, of a conformance run conform.json.",
     ),
 ]
 
@@ -73,10 +83,11 @@ def report(
     junit: JUnit = False,
     csv: Csv = False,
     with_summary: Summary = False,
+    known: Known = False,
     as_json: AsJson = False,
     _quiet: Quiet = False,
 ) -> None:
-    """Show what a run or a survey found, also one that was cut off, or what a repair did.
+    """Show what a run found, also a search or a survey that was cut off, or what a repair did.
 
     With a switch, files are written instead. `--html` needs the extra `report`. `--json` prints the
     document itself.
@@ -86,15 +97,18 @@ def report(
     """
     directory = RunDirectory(run)
     reported = _reported(directory)
-    switches = {"--html": html, "--junit": junit, "--csv": csv, "--summary": with_summary}
+    switches = {
+        "--html": html,
+        "--junit": junit,
+        "--csv": csv,
+        "--summary": with_summary,
+        "--known": known,
+    }
     chosen = [name for name, given in switches.items() if given]
     if as_json and chosen:
         raise UserError("--json prints, and the other switches write files: give --json alone")
     for name in chosen:
-        if name not in reported.files:
-            raise UserError(
-                f"{name} shows findings, and {run} is a repair: say --html or --summary"
-            )
+        reported.require(name, run)
     if as_json:
         typer.echo(json.dumps(reported.document(), indent=1))
     elif not chosen:
@@ -115,6 +129,10 @@ def _reported(directory: RunDirectory) -> Reported:
         from edgeflare.cli.reported_repair import reported_repair  # noqa: PLC0415 - as below
 
         return reported_repair(directory)
+    if holds_conformance(directory):
+        from edgeflare.cli.reported_conformance import reported_conformance  # noqa: PLC0415
+
+        return reported_conformance(directory)
     document = load_document(directory)
     return _survey(directory) if document.strategy == SURVEYED else _run(directory, document)
 
@@ -135,6 +153,7 @@ def _run(directory: RunDirectory, document: RunDocument) -> Reported:
             "--csv": ("findings.csv", lambda: csv_table(document).encode()),
             "--summary": ("summary.md", lambda: summary(document).encode()),
         },
+        "a search or a replay",
     )
 
 

@@ -1,10 +1,11 @@
-"""What `edgeflare report` shows and writes, of a run, a survey or a repair."""
+"""What `edgeflare report` shows and writes, of a run of any kind or a repair."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from edgeflare.cli.console import Console
@@ -19,12 +20,28 @@ class Reported:
         document: returns it as plain JSON values.
         show: prints it.
         files: by the switch: the name of a file, and what returns its content.
+        what: it is, in words.
 
     """
 
     document: Callable[[], Any]
     show: Callable[[Console], None]
     files: Mapping[str, tuple[str, Callable[[], bytes]]]
+    what: str
+
+    def require(self, switch: str, path: Path) -> None:
+        """Refuse a switch that writes what there is none of here.
+
+        Raises:
+            UserError: it is so.
+
+        """
+        if switch not in self.files:
+            *first, last = self.files
+            instead = f"{', '.join(first)} or {last}"
+            raise UserError(
+                f"{switch} has nothing to write of {self.what}, as {path} is: say {instead}"
+            )
 
 
 @contextmanager

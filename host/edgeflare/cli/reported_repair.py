@@ -36,6 +36,7 @@ def reported_repair(directory: RunDirectory) -> Reported:
             "--html": ("repair.html", lambda: _page(document, directory)),
             "--summary": ("summary.md", lambda: repair_summary(document).encode()),
         },
+        "a repair",
     )
 
 

@@ -39,6 +39,7 @@ def reported_survey(directory: RunDirectory) -> Reported:
             "--csv": ("survey.csv", lambda: survey_csv(document).encode()),
             "--summary": ("summary.md", lambda: survey_summary(document).encode()),
         },
+        "a survey",
     )
 
 

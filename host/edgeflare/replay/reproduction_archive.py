@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path, PurePath
@@ -54,10 +55,10 @@ _OUTPUTS_BY_TASK = {
     "transcript": "text_outputs.py",
 }
 
-_SCRIPTS = Path(__file__).with_name("reproduction_scripts")
+SCRIPTS = Path(__file__).with_name("reproduction_scripts")
 """Scripts for the archive, which nothing here imports."""
 
-_OP_RESOLVERS: dict[str, str] = {
+OP_RESOLVERS: dict[str, str] = {
     "xnnpack": "AUTO",
     "builtin": "BUILTIN_WITHOUT_DEFAULT_DELEGATES",
     "reference": "BUILTIN_REF",
@@ -153,7 +154,7 @@ def export(
         "run": _run(past),
     }
     files["finding.json"] = json.dumps(whole, indent=1, ensure_ascii=False).encode()
-    write_atomically(path, _zipped(files))
+    write_atomically(path, zipped(files))
     return Reproduction(files, operator)
 
 
@@ -209,9 +210,9 @@ class _GivenInputs:
 def _scripts(task: str, *, simple: bool) -> dict[str, bytes]:
     """Return the scripts that show the deviation, by their names in the archive."""
     if simple:
-        return {SCRIPT: (_SCRIPTS / SCRIPT).read_bytes()}
+        return {SCRIPT: (SCRIPTS / SCRIPT).read_bytes()}
     names = {SCRIPT: TENSORS_SCRIPT, OUTPUTS: _OUTPUTS_BY_TASK[task]}
-    return {name: (_SCRIPTS / stored).read_bytes() for name, stored in names.items()}
+    return {name: (SCRIPTS / stored).read_bytes() for name, stored in names.items()}
 
 
 def _given(past: PastRun, pair: Pair, entry: Finding) -> dict[str, _GivenInputs]:
@@ -294,7 +295,7 @@ def _original(past: PastRun, pair: Pair, entry: Finding) -> dict[str, Any]:
         "model": "original.tflite" if runs else None,
         "input": "original_input.npy",
         "kernels": "xnnpack",
-        "op_resolver": _OP_RESOLVERS["xnnpack"],
+        "op_resolver": OP_RESOLVERS["xnnpack"],
         "threads": 1,
         "delegate": None,
         "ran_on": _host(past, "original_runtime"),
@@ -311,7 +312,7 @@ def _compressed(past: PastRun, entry: Finding, arm: str) -> dict[str, Any]:
         "model": "compressed.tflite",
         "input": "compressed_input.npy",
         "kernels": kernels,
-        "op_resolver": _OP_RESOLVERS[kernels],
+        "op_resolver": OP_RESOLVERS[kernels],
         "threads": described["threads"] if on_device else 1,
         "delegate": described.get("delegate") if on_device else None,
         "ran_on": _place(device) if on_device else _host(past, "runtime", "runtime_version"),
@@ -350,7 +351,8 @@ def _explanation(explanations: Explained | None, entry: Finding) -> dict[str, An
     return found if found is not None and found["sha256"] == entry.sha256 else None
 
 
-def _zipped(files: dict[str, bytes]) -> bytes:
+def zipped(files: Mapping[str, bytes]) -> bytes:
+    """Return files as a zip, which is the same for the same files."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in sorted(files):

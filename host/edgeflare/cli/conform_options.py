@@ -1,0 +1,140 @@
+"""Command-line options of a conformance run: which operators, how many models, how long."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from edgeflare.cli.completion import complete_device
+from edgeflare.errors import UserError
+from edgeflare.run.json_file import MOST
+
+_WHAT: Final = "What is tried"
+_HOW_LONG: Final = "How long"
+_JUDGED: Final = "What is judged"
+
+DEFAULT_SECONDS: Final = 600.0
+"""Of a run for which neither a time nor a number of models is given."""
+
+
+class Drawing(str, Enum):
+    """How models are drawn."""
+
+    UNIFORM = "uniform"
+    MEMO = "memo"
+
+
+Device = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="A profile (`edgeflare devices list`), adb://[SERIAL], ssh://[USER@]HOST, or "
+        "grpc://HOST:PORT of a running agent.",
+        autocompletion=complete_device,
+    ),
+]
+Ops = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAMES",
+        help="Operators, separated by commas: CONV_2D,ADD. By default all; --list says which.",
+        rich_help_panel=_WHAT,
+    ),
+]
+Dtype = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TYPES",
+        help="Types of operators, separated by commas: float32,int8,uint8,int16x8,dynamic. By "
+        "default all.",
+        rich_help_panel=_WHAT,
+    ),
+]
+From = Annotated[
+    Path | None,
+    typer.Option(
+        "--from",
+        metavar="MODEL.tflite",
+        help="Begin with the operators of this model as they stand, their shapes, parameters, "
+        "weights and scales; then what is near them. Only its operators are tried.",
+        rich_help_panel=_WHAT,
+    ),
+]
+Pairs = Annotated[
+    bool,
+    typer.Option(
+        "--pairs",
+        help="Also try ordered pairs of operators, which a delegate may fuse.",
+        rich_help_panel=_WHAT,
+    ),
+]
+Draw = Annotated[
+    Drawing,
+    typer.Option(
+        help="How models are drawn: uniform, evenly over operators and types; memo, by the loop of "
+        "MEMO over graphs of up to eight operators.",
+        rich_help_panel=_WHAT,
+    ),
+]
+TimeLimit = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME",
+        help="How long at most, shrinking included: 90s, 10m, 1h.",
+        show_default="10m, unless --models is given",
+        rich_help_panel=_HOW_LONG,
+    ),
+]
+Models = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=MOST,
+        metavar="N",
+        help="Draw N models. With this alone the findings depend on nothing but the run seed.",
+        rich_help_panel=_HOW_LONG,
+    ),
+]
+RngSeed = Annotated[
+    int,
+    typer.Option(min=0, max=MOST, metavar="N", help="The run seed.", rich_help_panel=_HOW_LONG),
+]
+Known = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="known.toml",
+        help="Findings that are known: they are listed, and do not count for the exit code. "
+        "`edgeflare report RUN --known` writes those of a run to RUN/known.toml.",
+        rich_help_panel=_JUDGED,
+    ),
+]
+List = Annotated[
+    bool,
+    typer.Option(
+        "--list",
+        help="List operators, their types and parameters, and try nothing.",
+    ),
+]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print conform.json, or with --list the list as JSON.")
+]
+
+_TIME: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h|)")
+_UNITS: Final = {"s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def read_time(option: str, text: str) -> float:
+    """Return a time in seconds.
+
+    Raises:
+        UserError: it is none, or 0.
+
+    """
+    found = _TIME.fullmatch(text.strip())
+    if found is None or not float(found[1]):
+        raise UserError(f"{option} {text!r}: expected a time above 0, as in 90s, 10m or 1h")
+    return float(found[1]) * _UNITS[found[2]]

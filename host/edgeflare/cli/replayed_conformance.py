@@ -1,0 +1,89 @@
+"""`edgeflare replay` of a conformance run: the models of its findings, tried again on a device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from datetime import datetime
+from pathlib import Path
+
+import typer
+from rich.markup import escape
+
+from edgeflare.cli.console import Console
+from edgeflare.cli.quiet import result
+from edgeflare.conform.conform_replay import replay_findings, stored_models
+from edgeflare.conform.opened_conformance import open_conformance
+from edgeflare.conform.record.conform_file import read_conformance
+from edgeflare.conform.retried_findings import RetriedFinding
+from edgeflare.conform.shown.retry_terminal import RetryLine, print_retry
+from edgeflare.devices.profile import Profile
+from edgeflare.devices.profile_lookup import find_profiles, find_run_profiles
+from edgeflare.errors import UserError
+from edgeflare.run.run_directory import RunDirectory
+from edgeflare.trust.trust import Trust
+from edgeflare.untrusted_text import printable
+
+
+def replay_conformance(
+    directory: RunDirectory,
+    device: Sequence[str] | None,
+    trust: Trust,
+    out: Path | None,
+    *,
+    overwrite: bool,
+) -> int:
+    """Try the findings of a conformance run again, print what became of them, keep what fails.
+
+    Args:
+        directory: of the run.
+        device: the one to try them on; None for the run's own, if that is a shipped emulated one.
+        trust: the user's decision on its profile.
+        out: where to write what fails; None for a new folder in runs/.
+        overwrite: replace the run that is there.
+
+    Returns:
+        The exit code: 1 if one fails that counts.
+
+    Raises:
+        UserError: the run cannot be read or found nothing, or there is no such device.
+        InfrastructureError: the device does not come up, or is lost for good.
+
+    """
+    document = read_conformance(directory)
+    models = stored_models(directory, document)
+    profile = _profile(device, document["device"]["name"], trust)
+    name = f"replay-{directory.path.resolve().name}-{datetime.now():%Y%m%d-%H%M%S}"
+    path = out or Path("runs") / name
+    if path.exists() and path.samefile(directory.path):
+        raise UserError(f"{path} is what is replayed: name another --out")
+    RunDirectory.check(path, overwrite=overwrite)
+    console = Console(stderr=True)
+    with ExitStack() as stack:
+        said = escape(printable(profile.name))
+        stack.enter_context(console.status(f"trying {len(models)} findings on {said}"))
+        opened = open_conformance(profile, stack, lambda: False)
+        claimed = RunDirectory.claim(path, overwrite=overwrite)
+        found = replay_findings(document, models, opened, claimed)
+    print_retry(Console(), profile.name, list(map(_line, found)))
+    typer.echo(f"What fails is kept in {path}")
+    result(path)
+    return int(any(one.counts for one in found))
+
+
+def _profile(device: Sequence[str] | None, own: str, trust: Trust) -> Profile:
+    if device is None:
+        return find_run_profiles([own])[0]
+    if len(device) > 1:
+        raise UserError(
+            f"a conformance run is replayed on one device, not on {len(device)}: give --device once"
+        )
+    return find_profiles(device, trust)[0]
+
+
+def _line(one: RetriedFinding) -> RetryLine:
+    now = one.judgement
+    detail = now.detail
+    if one.outcome == "otherwise":
+        detail = f"now {now.verdict}, {now.symptom}: {now.detail}"
+    return RetryLine(one.finding, one.outcome, detail)

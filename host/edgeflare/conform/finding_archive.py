@@ -1,0 +1,187 @@
+"""A finding of a conformance run as one zip: what a vendor's bug tracker asks for."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.conform.graphs.operator_graph import Values
+from edgeflare.conform.operators.known_operators import known_operators
+from edgeflare.conform.record.stored_model import StoredModel, stored_model
+from edgeflare.conform.verdict.arm_comparison import DEVICE
+from edgeflare.conform.verdict.arm_errors import Ruler
+from edgeflare.conform.verdict.judging import ruler
+from edgeflare.conform.verdict.mean_error import MeanLimits, MeanSide
+from edgeflare.errors import UserError
+from edgeflare.replay.failing_operator import saved_together
+from edgeflare.replay.reproduction_archive import SCRIPT, SCRIPTS, zipped
+from edgeflare.run.run_directory import RunDirectory, write_atomically
+from edgeflare.untrusted_text import printable
+
+SCHEMA: Final = "edgeflare.operator-reproduction/v1"
+
+_SCRIPT_OF_OPERATORS: Final = "reproduce_operator.py"
+"""Beside the scripts of other findings; in the archive it has the name of all of them."""
+
+_BESIDE_OTHERS: Final = ("neighbours", "corrupts")
+"""Symptoms that no model shows alone."""
+
+
+def export_finding(
+    directory: RunDirectory, document: Mapping[str, Any], number: int, path: Path
+) -> dict[str, bytes]:
+    """Write a finding as a zip, and return the files in it.
+
+    Args:
+        directory: of the run.
+        document: as `read_conformance` returns it.
+        number: of the finding.
+        path: the zip; replaced if it is there.
+
+    Raises:
+        UserError: the run has no such finding, no script can show it, or a file is gone or damaged.
+        OSError: the zip cannot be written.
+
+    """
+    finding = numbered(directory, document, number)
+    _require_scriptable(finding, number, directory)
+    stored = stored_model(directory, finding)
+    arm = DEVICE if finding["verdict"] != "host" else finding["wrong"][0]
+    right, results = _what_is_right(stored, arm)
+    told = {
+        "schema": SCHEMA,
+        "sha256": hashlib.sha256(stored.files.model).hexdigest(),
+        "finding": finding,
+        "found": _found(document, arm),
+        "results": results,
+        "run": {key: document[key] for key in ("edgeflare", "device", "host")},
+    }
+    files = {
+        SCRIPT: (SCRIPTS / _SCRIPT_OF_OPERATORS).read_bytes(),
+        "model.tflite": stored.files.model,
+        "values.npz": saved_together({**stored.files.arrays, **right}),
+        "finding.json": json.dumps(told, indent=1, ensure_ascii=False).encode(),
+    }
+    write_atomically(path, zipped(files))
+    return files
+
+
+def numbered(directory: RunDirectory, document: Mapping[str, Any], number: int) -> dict[str, Any]:
+    """Return a finding of a run.
+
+    Raises:
+        UserError: it has none of that number.
+
+    """
+    for one in document["findings"]:
+        if one["number"] == number:
+            return dict(one)
+    numbers = [str(one["number"]) for one in document["findings"]]
+    known = f"it has those from {numbers[0]} to {numbers[-1]}" if numbers else "it found nothing"
+    raise UserError(f"{directory.path} has no finding {number}: {known}")
+
+
+def _require_scriptable(finding: Mapping[str, Any], number: int, directory: RunDirectory) -> None:
+    """Refuse a finding that one model of one operator does not show.
+
+    Raises:
+        UserError: it is so.
+
+    """
+    why = None
+    if finding["symptom"] in _BESIDE_OTHERS:
+        why = "beside other models in the same process"
+    if len(finding["smallest"]["operators"]) > 1:
+        why = "where a device joins operators"
+    if why is not None:
+        raise UserError(
+            f"finding {number} shows only {why}, which no script of one model does: pass on"
+            f" {directory.path}, and try it by `edgeflare replay`"
+        )
+
+
+def _found(document: Mapping[str, Any], arm: str) -> dict[str, Any]:
+    """Return where and how a finding was seen, as the script runs it again."""
+    if arm != DEVICE:
+        return {
+            "arm": arm,
+            "kernels": arm,
+            "threads": 1,
+            "ran_on": printable(f"the host: {document['host']['runtime']}, {arm} kernels"),
+        }
+    device = document["device"]
+    place = (
+        f"{device['name']}: {device['machine']}, {device['runtime']} {device['runtime_version']},"
+        f" {device['kernels']} kernels"
+    )
+    if device.get("delegate"):
+        place += f", delegate {device['delegate']}, which this script does not load"
+    return {
+        "arm": arm,
+        "kernels": device["kernels"],
+        "threads": device.get("threads") or 1,
+        "ran_on": printable(place),
+    }
+
+
+def _what_is_right(stored: StoredModel, arm: str) -> tuple[dict[str, Values], list[dict[str, Any]]]:
+    """Return for each result what may be answered, as arrays, and how the script holds it to that.
+
+    Nothing of a model that crashes or hangs, whose answers say nothing.
+    """
+    finding, (node,), (graph,) = stored.finding, stored.draft.nodes, stored.model.alone
+    if finding["symptom"] in ("crash", "hang"):
+        return {}, []
+    rows, operands = finding["smallest"]["rows"], stored.files.operands
+    by = ruler(known_operators()[node.operator], node.type, graph, operands, rows)
+    apart = finding["verdict"] == "undefined"
+    arrays: dict[str, Values] = {}
+    results = []
+    for n, (one, counted) in enumerate(zip(by.results, _by_result(by), strict=True)):
+        low, high = one.allowed_range()
+        arrays |= {f"lowest {n}": low, f"highest {n}": high}
+        arrays[f"counts {n}"] = ~counted if apart else counted
+        side = _biased_side(by.limits[n], stored, arm, n) if _is_biased(finding) else None
+        if side is not None:
+            arrays |= side[0]
+        results.append({"unit": one.unit, "bias": None if side is None else side[1]})
+    return arrays, results
+
+
+def _is_biased(finding: Mapping[str, Any]) -> bool:
+    return bool(finding["symptom"] == "biased")
+
+
+def _by_result(by: Ruler) -> list[NDArray[np.bool_]]:
+    """Return which values of each result count: (rows, *shape)."""
+    sizes = np.cumsum([one.exact.values.size for one in by.results])[:-1]
+    parts = np.split(by.judged, sizes)
+    return [
+        part.reshape(one.exact.values.shape) for part, one in zip(parts, by.results, strict=True)
+    ]
+
+
+def _biased_side(
+    limits: MeanLimits | None, stored: StoredModel, arm: str, n: int
+) -> tuple[dict[str, Values], float] | None:
+    """Return the side to which a result was off on average, and by how many steps."""
+    answers = stored.files.answers(arm)
+    if limits is None or n >= len(answers):
+        return None
+    errors = answers[n].ravel()[limits.chosen] - limits.nearest
+
+    def size(side: MeanSide) -> float:
+        return abs(side.mean(errors))
+
+    worst = max(limits.sides, key=size)
+    if not size(worst):
+        return None
+    signs = {"chosen": limits.chosen, "nearest": limits.nearest, "signs": worst.signs}
+    arrays = {f"{name} {n}": values for name, values in signs.items()}
+    return arrays, float(np.mean(errors * worst.signs))

@@ -1,0 +1,142 @@
+"""Findings of a conformance run, tried again: the stored models, on other kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from edgeflare.conform.execution.kernel_arm import KernelArm, ModelAnswer, PosedModel
+from edgeflare.conform.operators.known_operators import known_operators
+from edgeflare.conform.record.stored_model import StoredModel
+from edgeflare.conform.rounds.conformance import is_finding
+from edgeflare.conform.rounds.judged_draft import DEVICE, JudgedDraft, judge_packed
+from edgeflare.conform.rounds.posed_draft import PosedDraft
+from edgeflare.conform.verdict.joined_operators import judged_whole
+from edgeflare.conform.verdict.judging import judged
+from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
+
+RetryOutcome = Literal["still", "otherwise", "refused", "mended"]
+"""What became of a finding: it fails as it did; it fails in another way; the device refuses its
+model; it does not fail."""
+
+_COPIES: Final = 8
+"""Of a model that fails beside others, run in one file with it: there may be no other finding."""
+
+_BESIDE_OTHERS: Final = ("neighbours", "corrupts")
+
+
+@dataclass(frozen=True, slots=True)
+class RetriedFinding:
+    """A finding that was tried again.
+
+    Attributes:
+        stored: its model.
+        judged: what was said of it now.
+        answers: of each arm, to the whole model.
+
+    """
+
+    stored: StoredModel
+    judged: JudgedDraft
+    answers: Mapping[str, ModelAnswer]
+
+    @property
+    def finding(self) -> Mapping[str, Any]:
+        """What it was."""
+        return self.stored.finding
+
+    @property
+    def judgement(self) -> KernelJudgement:
+        """What is said of the whole model; of one that gives up half-way, of that operator."""
+        if self.judged.whole is not None:
+            return self.judged.whole
+        return [one for one in self.judged.nodes if one is not None][-1]
+
+    @property
+    def outcome(self) -> RetryOutcome:
+        """What became of it."""
+        now = self.judgement
+        if now.verdict == "refused":
+            return "refused"
+        was = (self.finding["verdict"], self.finding["symptom"])
+        if (now.verdict, now.symptom) == was:
+            return "still"
+        # That the host's kernels are wrong says that this device, on which it is tried, is right.
+        return "otherwise" if is_finding(now) and now.verdict != "host" else "mended"
+
+    @property
+    def counts(self) -> bool:
+        """Whether it counts for the exit code."""
+        fails = self.outcome in ("still", "otherwise")
+        return fails and self.judgement.counted and self.finding["known"] is None
+
+
+def retried_findings(
+    several: Sequence[StoredModel], arms: Sequence[KernelArm]
+) -> list[RetriedFinding]:
+    """Try findings again, in their order.
+
+    Args:
+        several: their models.
+        arms: the device first, then the host's kernel sets.
+
+    Raises:
+        InfrastructureError: an arm is lost.
+
+    """
+    alone = [one for one in several if len(one.draft.nodes) == 1]
+    found = {id(one.stored): one for one in _of_one_operator(alone, arms)}
+    return [found[id(one)] if id(one) in found else _joined(one, arms) for one in several]
+
+
+def _of_one_operator(
+    several: Sequence[StoredModel], arms: Sequence[KernelArm]
+) -> list[RetriedFinding]:
+    beside = [one for one in several if one.finding["symptom"] in _BESIDE_OTHERS]
+    models = [*several, *beside * _COPIES]
+    said = judge_packed(
+        [one.draft.nodes[0] for one in models], [_model(one) for one in models], arms
+    )
+    checked = [_alone(one, *now, arms[0]) for one, now in zip(several, said, strict=False)]
+    return [
+        RetriedFinding(one, JudgedDraft(one.draft, (judgement,)), answers)
+        for one, (judgement, answers) in zip(several, checked, strict=True)
+    ]
+
+
+def _alone(
+    one: StoredModel,
+    judgement: KernelJudgement,
+    answers: Mapping[str, ModelAnswer],
+    device: KernelArm,
+) -> tuple[KernelJudgement, Mapping[str, ModelAnswer]]:
+    """Run what deviates again by itself, so that an answer that depends on neighbours is known."""
+    if judgement.verdict != "device":
+        return judgement, answers
+    model, (node,) = _model(one), one.draft.nodes
+    (again,) = device.run_alone([model], [answers[DEVICE]])
+    now = {**answers, DEVICE: again}
+    specification = known_operators()[node.operator]
+    return judged(specification, node.type, model.graph, model.operands, now), now
+
+
+def _joined(one: StoredModel, arms: Sequence[KernelArm]) -> RetriedFinding:
+    """Try a graph of several operators: each of them, and then all of it."""
+    posed = PosedDraft(one.draft, one.model, one.operands)
+    answers: list[ModelAnswer | None] = []
+    nodes: list[KernelJudgement | None] = []
+    for at, node in enumerate(one.draft.nodes):
+        model = posed.alone(at, answers)
+        said = judge_packed([node], [model], arms) if model is not None else []
+        nodes.append(said[0][0] if said else None)
+        answers.append(said[0][1][DEVICE] if said else None)
+    whole, expected = posed.whole, posed.results(answers)
+    by_arm = {arm.name: arm.run([whole])[0] for arm in arms}
+    judgement = None if expected is None else judged_whole(whole, by_arm[DEVICE], expected)
+    return RetriedFinding(one, JudgedDraft(one.draft, tuple(nodes), judgement), by_arm)
+
+
+def _model(one: StoredModel) -> PosedModel:
+    rows = one.finding["smallest"]["rows"]
+    return PosedModel(one.model.graph, one.files.operands, rows)

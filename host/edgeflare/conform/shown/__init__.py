@@ -1,0 +1,1 @@
+"""A conformance run, shown; nothing is run here."""

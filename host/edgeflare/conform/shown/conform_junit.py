@@ -1,0 +1,99 @@
+"""A conformance run as JUnit XML: a case for each operator and type, for CI servers.
+
+It keeps to what `report/junit_xml.py` says of readers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from edgeflare.conform.shown.conform_words import (
+    coverage_sentence,
+    ending_sentence,
+    finding_sentence,
+    headline,
+    is_new,
+    witness_sentence,
+)
+from edgeflare.report.arm_lines import details
+from edgeflare.untrusted_text import for_xml
+
+
+def conform_junit(document: Mapping[str, Any]) -> bytes:
+    """Return a conformance run as JUnit XML, in UTF-8.
+
+    An operator fails in a type if a finding of it counts for the exit code. It is skipped if no
+    model of it was tried, or the device refuses all.
+
+    Args:
+        document: as `read_conformance` returns it.
+
+    """
+    name = for_xml(document["device"]["name"])
+    suite = Element("testsuite", name=f"edgeflare conform {name}")
+    _add_properties(suite, document)
+    verdicts = {(one["operator"], one["type"]): one["verdicts"] for one in document["cells"]}
+    failing = _failing(document)
+    names = list(dict.fromkeys([*map(tuple, document["request"]["cells"]), *failing]))
+    for cell in names:
+        case = SubElement(suite, "testcase", classname=f"edgeflare.conform.{name}", time="0")
+        case.set("name", for_xml(" ".join(cell)))
+        if cell in failing:
+            _add_failure(case, failing[cell])
+        elif set(verdicts.get(cell, {})) <= {"refused"}:
+            why = "the device refused all models" if cell in verdicts else "no model was tried"
+            SubElement(case, "skipped", message=why)
+    suite.attrib |= {
+        "tests": str(len(names)),
+        "failures": str(len(failing)),
+        "errors": "0",
+        "skipped": str(len(suite.findall("testcase/skipped"))),
+        "time": f"{document['seconds']:.3f}",
+    }
+    root = Element("testsuites", name="edgeflare")
+    root.append(suite)
+    indent(root)
+    return bytes(tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
+
+
+def _failing(document: Mapping[str, Any]) -> dict[tuple[str, str], list[Mapping[str, Any]]]:
+    """Return the findings that count, by operator and type."""
+    found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for one in filter(is_new, document["findings"]):
+        found.setdefault((one["operator"], one["type"]), []).append(one)
+    return found
+
+
+def _add_failure(case: Element, findings: Sequence[Mapping[str, Any]]) -> None:
+    first = findings[0]
+    rest = f", and {len(findings) - 1} more" if len(findings) > 1 else ""
+    title = for_xml(f"{finding_sentence(first)}{rest}")
+    failure = SubElement(case, "failure", message=title, type=first["verdict"])
+    failure.text = for_xml("\n".join(map(_line, findings)))
+
+
+def _line(finding: Mapping[str, Any]) -> str:
+    said = (
+        f"{finding['number']}. {finding_sentence(finding)}",
+        witness_sentence(finding),
+        finding["detail"],
+        f"smallest model: {finding['smallest']['file']}",
+    )
+    return "; ".join(part for part in said if part)
+
+
+def _add_properties(suite: Element, document: Mapping[str, Any]) -> None:
+    known = {
+        "edgeflare": document["edgeflare"],
+        "conformance": headline(document),
+        "coverage": coverage_sentence(document),
+        "ended": ending_sentence(document),
+        "asked": {key: value for key, value in document["request"].items() if key != "cells"},
+        "host": document["host"],
+        "device": document["device"],
+    }
+    properties = SubElement(suite, "properties")
+    for name, value in details(known):
+        SubElement(properties, "property", name=for_xml(name), value=for_xml(value))

@@ -1,0 +1,49 @@
+"""What a conformance run would do, said without doing it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from edgeflare.untrusted_text import printable
+
+
+def look_lines(
+    header: Mapping[str, Any], model: Mapping[str, Any] | None, path: Path
+) -> Iterator[str]:
+    """Yield what a run would do.
+
+    Args:
+        header: what run it would be, as plain JSON values.
+        model: what is known of the model that the user named; None for none.
+        path: of the run directory.
+
+    """
+    request, device = header["request"], header["device"]
+    yield printable(
+        f"{device['name']}: {device['runtime']} {device['runtime_version']},"
+        f" {device['kernels']} kernels, beside {header['host']} on the host"
+    )
+    operators = {operator for operator, _ in request["cells"]}
+    types = Counter(type_ for _, type_ in request["cells"])
+    told = ", ".join(f"{count} in {type_}" for type_, count in types.most_common())
+    yield f"{len(operators)} operators, {len(request['cells'])} operators and types: {told}"
+    if model is not None:
+        yield printable(
+            f"first the {model['tried']} distinct operators of {model['file']} as they stand, then"
+            " models near them"
+        )
+        for one in model["unknown"]:
+            yield printable(f"  not known: {one['operator']} ({one['why']})")
+    ends = []
+    if request["models"] is not None:
+        ends.append(f"after {request['models']:,} models")
+    if request["seconds"] is not None:
+        ends.append(f"after {request['seconds']:g} seconds")
+    pairs = ", and ordered pairs" if request["pairs"] else ""
+    yield f"drawn: {request['drawing']}{pairs}, run seed {request['rng_seed']};" + (
+        f" ends {' or '.join(ends)}"
+    )
+    yield printable(f"the run directory would be {path}; nothing was written")

@@ -1,0 +1,79 @@
+"""A conformance run as Markdown for the summary of a CI job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from edgeflare.conform.shown.conform_words import (
+    FindingSection,
+    condition_words,
+    coverage_sentence,
+    ending_sentence,
+    finding_sections,
+    headline,
+    is_new,
+    refused_sentence,
+    title_of,
+    worst_words,
+    wrong_words,
+)
+from edgeflare.report.markdown_summary import markdown_table
+from edgeflare.untrusted_text import for_markdown
+
+ROWS = 30
+"""Findings that a table lists; GitHub cuts off a summary of more than 1 MiB."""
+
+_COLUMNS = ("", "operator", "how", "when", "worst", "wrong", "models")
+
+
+def conform_summary(document: Mapping[str, Any]) -> str:
+    """Return a conformance run as Markdown (GitHub's flavour).
+
+    Args:
+        document: as `read_conformance` returns it.
+
+    """
+    return "\n\n".join(_parts(document)) + "\n"
+
+
+def _parts(document: Mapping[str, Any]) -> Iterator[str]:
+    yield f"## EdgeFlare kernel conformance: {for_markdown(document['device']['name'])}"
+    yield f"{_mark(document)} {for_markdown(headline(document))}."
+    if _cut_off(document):
+        said = f"This is not the whole run. {ending_sentence(document)}"
+        yield f"> [!WARNING]\n> {for_markdown(said)}"
+    yield from (f"> [!WARNING]\n> {for_markdown(one)}" for one in document["warnings"])
+    for section in finding_sections(document):
+        yield f"### {section.title}"
+        yield _table(section)
+    yield "### What was covered"
+    yield for_markdown(" ".join([coverage_sentence(document), *refused_sentence(document)]))
+
+
+def _mark(document: Mapping[str, Any]) -> str:
+    if any(map(is_new, document["findings"])):
+        return "❌"
+    return "⚠️" if _cut_off(document) else "✅"
+
+
+def _cut_off(document: Mapping[str, Any]) -> bool:
+    return bool(document["stopped_by"] == "interrupt")
+
+
+def _table(section: FindingSection) -> str:
+    rows = [[for_markdown(cell) for cell in _cells(one)] for one in section.findings[:ROWS]]
+    table, rest = markdown_table(_COLUMNS, rows), len(section.findings) - ROWS
+    return f"{table}\n\nand {rest:,} more" if rest > 0 else table
+
+
+def _cells(one: Mapping[str, Any]) -> tuple[str, ...]:
+    return (
+        str(one["number"]),
+        title_of(one),
+        one["symptom"],
+        condition_words(one),
+        worst_words(one) or "–",
+        wrong_words(one) or "–",
+        f"{one['failing']:,}",
+    )

@@ -1,0 +1,192 @@
+"""A conformance run in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+def headline(document: Mapping[str, Any]) -> str:
+    """Return what the run comes to, in one line."""
+    device = document["device"]
+    new = [one for one in document["findings"] if is_new(one)]
+    known = sum(one["counted"] and one["known"] is not None for one in document["findings"])
+    operators = len({one["operator"] for one in new})
+    said = (
+        f"{_count(len(new), 'fault')} in {_count(operators, 'operator')}"
+        if new
+        else "no fault that is not known"
+        if known
+        else "no fault"
+    )
+    besides = f", {known} known" if known else ""
+    runtime = f"{device['runtime']} {device['runtime_version']}, {device['kernels']}"
+    models = _count(document["models"], "model")
+    cells = _cells(document["coverage"]["cells"]["covered"])
+    return f"{device['name']} ({runtime}): {said}{besides}, in {models} of {cells}"
+
+
+def is_new(finding: Mapping[str, Any]) -> bool:
+    """Return whether a finding counts for the exit code."""
+    return bool(finding["counted"]) and finding["known"] is None
+
+
+@dataclass(frozen=True, slots=True)
+class FindingSection:
+    """Findings that are shown together.
+
+    Attributes:
+        id: of the section in a page.
+        title: of it.
+        findings: at least one.
+
+    """
+
+    id: str
+    title: str
+    findings: Sequence[Mapping[str, Any]]
+
+
+def finding_sections(document: Mapping[str, Any]) -> list[FindingSection]:
+    """Return the findings in sections, those that count for the exit code first."""
+    findings = document["findings"]
+    counted = [one for one in findings if one["counted"]]
+    rest = [one for one in findings if not one["counted"]]
+    sections = (
+        FindingSection("new", "The device fails", [one for one in counted if is_new(one)]),
+        FindingSection(
+            "known", "The device fails, as is known", [x for x in counted if not is_new(x)]
+        ),
+        FindingSection(
+            "shared", "Device and twin fail alike", [x for x in rest if x["verdict"] == "shared"]
+        ),
+        FindingSection(
+            "undefined",
+            "NaN, infinities and empty tensors",
+            [x for x in rest if x["verdict"] not in ("shared", "host")],
+        ),
+        FindingSection("host", "The host fails", [x for x in rest if x["verdict"] == "host"]),
+    )
+    return [one for one in sections if one.findings]
+
+
+def ending_sentence(document: Mapping[str, Any]) -> str:
+    """Return why the run ended."""
+    reasons = {
+        "models": "all models that were asked for were drawn",
+        "time": "its time was up",
+        "interrupt": "it was stopped by Ctrl-C",
+        "nothing left": "there was nothing left to draw",
+    }
+    return f"It ended when {reasons[document['stopped_by']]}."
+
+
+_VERDICTS = {
+    "device": "The device is wrong by exact arithmetic, where a kernel set of the host is right.",
+    "host": "The device is right by exact arithmetic, and a kernel set of the host is wrong.",
+    "shared": "The device is wrong by exact arithmetic, and the twin answers alike or as wrongly.",
+    "undefined": "Device and exact answer differ where NaN, infinities or empty tensors are read.",
+    "crash": "The process that runs the model dies.",
+    "hang": "The model does not answer in time.",
+}
+
+
+def verdict_words(finding: Mapping[str, Any]) -> str:
+    """Return what a finding's verdict means."""
+    return _VERDICTS[finding["verdict"]]
+
+
+def settings_words(node: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the settings of an operator, by name."""
+    return [(name, _setting(value)) for name, value in node["settings"].items()]
+
+
+def _setting(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return " × ".join(map(str, value)) or "scalar"
+    return f"{value:.8g}" if isinstance(value, float) else str(value)
+
+
+def title_of(finding: Mapping[str, Any]) -> str:
+    """Return the operator and the type of a finding."""
+    return f"{finding['operator']} {finding['type']}"
+
+
+def condition_words(finding: Mapping[str, Any]) -> str:
+    """Return when a finding shows."""
+    return ", ".join(finding["condition"]) or "always"
+
+
+def worst_words(finding: Mapping[str, Any]) -> str:
+    """Return how wrong a finding is at its worst."""
+    if finding["symptom"] in ("crash", "hang", "corrupts", "neighbours"):
+        return ""
+    worst = finding["worst"]
+    if worst is None or (finding["symptom"] == "not finite" and not worst):
+        return "not finite"
+    if not finding["unit"]:
+        return f"{worst:.0%} of the values"
+    return f"{worst:,.3g} {finding['unit']}"
+
+
+def wrong_words(finding: Mapping[str, Any]) -> str:
+    """Return which arms are wrong."""
+    return ", ".join(finding["wrong"])
+
+
+def finding_sentence(finding: Mapping[str, Any]) -> str:
+    """Return what fails, how and when, in one line."""
+    condition = finding["condition"]
+    when = f"when {', '.join(condition)}" if condition else "always"
+    return f"{title_of(finding)}: {finding['symptom']} {when}"
+
+
+def witness_sentence(finding: Mapping[str, Any]) -> str:
+    """Return how wrong a finding is, which arms are, and how many models show it."""
+    worst, wrong = worst_words(finding), wrong_words(finding)
+    parts = (
+        f"by up to {worst}" if finding["unit"] and worst != "not finite" else worst,
+        f"wrong: {wrong}" if wrong else "",
+        _count(finding["failing"], "model"),
+        f"known: {finding['known']}" if finding["known"] is not None else "",
+    )
+    return "; ".join(part for part in parts if part)
+
+
+def coverage_sentence(document: Mapping[str, Any]) -> str:
+    """Return what was covered."""
+    coverage = document["coverage"]
+    names = {"cells": "operators and types", "buckets": "ranges of parameters"}
+    if coverage["pairs"]["of"]:
+        names["pairs"] = "pairs of operators"
+    parts = (f"{_share(coverage[key])} of {words}" for key, words in names.items())
+    return f"Covered, of what the device takes: {', '.join(parts)}."
+
+
+def refused_sentence(document: Mapping[str, Any]) -> list[str]:
+    """Return what the device refused, in one sentence; none if it refused nothing."""
+    cells = {(one["operator"], one["type"]) for one in document["refused"]}
+    always = {(one["operator"], one["type"]) for one in document["refused"] if one["always"]}
+    if not cells:
+        return []
+    return [
+        f"The device refused models of {len(cells)} of the operators and types, of"
+        f" {len(always)} all models."
+    ]
+
+
+def _share(figure: Mapping[str, Any]) -> str:
+    covered, of = figure["covered"], figure["of"]
+    percent = f"{100 * covered / of:.1f} %" if of else "all"
+    return f"{percent} ({covered:,} of {of:,})"
+
+
+def _cells(number: int) -> str:
+    return "1 operator and type" if number == 1 else f"{number:,} operators and types"
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"

@@ -1,0 +1,1 @@
+"""A conformance run as a page."""

@@ -1,0 +1,122 @@
+"""Show what an operator does wrong, with nothing but numpy and a TFLite runtime.
+
+python reproduce.py [KERNELS], of xnnpack, builtin and reference; those of the finding by default.
+Exit codes: 0 it shows here, 1 it does not, 2 the command has to be corrected.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+
+try:
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+except ImportError:
+    from tflite_runtime.interpreter import Interpreter, OpResolverType
+
+KERNELS = {
+    "xnnpack": "AUTO",
+    "builtin": "BUILTIN_WITHOUT_DEFAULT_DELEGATES",
+    "reference": "BUILTIN_REF",
+}
+HANG_SECONDS = 60
+ANSWERS = "answers_here.npz"
+
+
+def run(told: Any, kernels: str) -> None:
+    """Run the model on each row of its inputs, and store what it answers."""
+    stored, ops = np.load("values.npz"), OpResolverType[KERNELS[kernels]]
+    try:
+        model = Interpreter(
+            "model.tflite", experimental_op_resolver_type=ops, num_threads=told["found"]["threads"]
+        )
+        model.allocate_tensors()
+    except (RuntimeError, ValueError) as error:
+        sys.exit(f"The runtime here refuses the model: {error}")
+    rows = []
+    for row in range(told["finding"]["smallest"]["rows"]):
+        for n, tensor in enumerate(model.get_input_details()):
+            model.set_tensor(tensor["index"], stored[f"input {n}"][row])
+        model.invoke()
+        rows.append([model.get_tensor(one["index"]).copy() for one in model.get_output_details()])
+    results = range(len(rows[0]))
+    arrays: Any = {f"output {n}": np.stack([row[n] for row in rows]) for n in results}
+    np.savez(ANSWERS, **arrays)
+
+
+def ended(kernels: str) -> str:
+    """Run the model in a process of its own, since it may crash or hang; return how that ended."""
+    command = [sys.executable, os.path.abspath(__file__), kernels, "--run"]
+    try:
+        done = subprocess.run(command, timeout=HANG_SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        return "hang"
+    if done.returncode < 0:
+        print(f"The process dies of {signal.Signals(-done.returncode).name}.")
+        return "crash"
+    return "refused" if done.returncode else "answered"
+
+
+def wrong(values: Any, stored: Any, n: int) -> Any:
+    """Return which of the values that count lie outside of what is right."""
+    low, high = stored[f"lowest {n}"], stored[f"highest {n}"]
+    if values.shape != low.shape:
+        return stored[f"counts {n}"]
+    if values.dtype == low.dtype == high.dtype and values.dtype.kind != "f":
+        outside = values != low
+    else:
+        outside = ~((values >= low) & (values <= high)) & ~(np.isnan(values) & np.isnan(low))
+        outside |= (
+            (values == 0) & (low == 0) & (high == 0) & (np.signbit(values) != np.signbit(low))
+        )
+    return outside & stored[f"counts {n}"]
+
+
+def bias(values: Any, stored: Any, n: int) -> Any:
+    """Return how far values are off on average, in steps to the side on which they were."""
+    errors = values.ravel()[stored[f"chosen {n}"]] - stored[f"nearest {n}"]
+    return float(np.mean(errors * stored[f"signs {n}"]))
+
+
+def compare(told: Any) -> bool:
+    """Say what is wrong with the answers here; return whether it is what was found."""
+    stored, here = np.load("values.npz"), np.load(ANSWERS)
+    shows, arm = False, told["found"]["arm"]
+    for n, result in enumerate(told["results"]):
+        values = here[f"output {n}"]
+        if result["bias"] is not None:
+            mean, before = bias(values, stored, n), result["bias"]
+            print(f"result {n}: off by {mean:.3f} steps on average, {before:.3f} when found")
+            shows |= mean * before > 0 and abs(mean) > abs(before) / 2
+        elif told["finding"]["symptom"] != "biased":
+            count, of = wrong(values, stored, n).sum(), stored[f"counts {n}"].sum()
+            print(f"result {n}: {count} of {of} values are wrong here", end="")
+            known = f"{arm} {n}" in stored
+            before = wrong(stored[f"{arm} {n}"], stored, n).sum() if known else "none known"
+            print(f", {before} when it was found")
+            shows |= count > 0
+    return bool(shows)
+
+
+os.chdir(os.path.dirname(os.path.abspath(__file__)))
+with open("finding.json", encoding="utf-8") as file:
+    told = json.load(file)
+arguments = [one for one in sys.argv[1:] if one != "--run"]
+kernels = arguments[0] if arguments else told["found"]["kernels"]
+if len(arguments) > 1 or kernels not in KERNELS:
+    print(f"usage: python reproduce.py [{'|'.join(KERNELS)}]", file=sys.stderr)
+    sys.exit(2)
+if "--run" in sys.argv:
+    run(told, kernels)
+    sys.exit(0)
+finding = told["finding"]
+print(f"{finding['operator']} {finding['type']}: {finding['symptom']}", end="")
+print(f" ({told['found']['ran_on']}); here with {kernels} kernels")
+end = ended(kernels)
+shows = compare(told) if end == "answered" and told["results"] else end == finding["symptom"]
+print("It shows here too." if shows else "It does not show here.")
+sys.exit(0 if shows else 1)

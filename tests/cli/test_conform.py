@@ -1,0 +1,249 @@
+"""`edgeflare conform` on real kernels: what it finds, says, writes, and goes on with."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from called_commands import Said, call_here
+from edgeflare.conform.record.conform_file import read_conformance
+from edgeflare.conform.record.finding_files import load_finding
+from edgeflare.run.run_directory import RunDirectory
+from interrupted_commands import started
+from made_once import made_once
+from reproductions import reproduce, unpacked
+
+pytestmark = pytest.mark.slow
+
+Call = Callable[..., Said]
+
+WRAPPING = ("conform", "--ops", "ADD", "--dtype", "uint8", "--models", "64")
+"""The built-in kernels of ai-edge-litert 2.3 wrap where an ADD of uint8 should saturate."""
+
+SOUND = ("conform", "--ops", "FLOOR", "--models", "1024")
+"""Four rounds of an operator that the built-in kernels get right."""
+
+DEADLINE_SECONDS = 300.0
+
+
+def untimed(run: Path) -> dict[str, Any]:
+    document = read_conformance(RunDirectory(run))
+    return {key: value for key, value in document.items() if key != "seconds"}
+
+
+@pytest.fixture(scope="session")
+def wrapped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run on `emulated-builtin` that found what its kernels wrap, and what it said."""
+
+    def make(folder: Path) -> None:
+        said = call_here(*WRAPPING, "--out", folder / "run")
+        (folder / "said.json").write_text(json.dumps([said.code, said.out, said.err]))
+
+    return made_once(tmp_path_factory, "conformed", make)
+
+
+@pytest.fixture(scope="session")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that found nothing."""
+
+    def make(folder: Path) -> None:
+        said = call_here(*SOUND, "--out", folder / "run")
+        assert (said.code, "no fault" in said.out) == (0, True), said
+
+    return made_once(tmp_path_factory, "sound_conformance", make) / "run"
+
+
+def test_a_fault_of_the_device_is_found_and_named(wrapped: Path) -> None:
+    code, out, err = json.loads((wrapped / "said.json").read_bytes())
+    assert code == 1, err
+    assert "1 fault in 1 operator" in out
+    assert "1 ADD uint8: wrong values when " in out
+    assert f"edgeflare report {wrapped / 'run'} --html" in out
+    document = read_conformance(RunDirectory(wrapped / "run"))
+    first = document["findings"][0]
+    assert (first["verdict"], first["counted"], first["unit"]) == ("device", True, "steps")
+    assert first["worst"] > 100
+    assert {"device", "builtin"} <= set(first["wrong"])
+    assert document["coverage"]["cells"] == {"covered": 1, "of": 1, "refused": 0}
+
+
+def test_its_smallest_model_lies_beside_with_all_answers(wrapped: Path) -> None:
+    directory = RunDirectory(wrapped / "run")
+    for finding in read_conformance(directory)["findings"]:
+        files = load_finding(directory, finding["smallest"]["file"])
+        for arm in ("device", "xnnpack", "builtin", "reference", "exact"):
+            assert len(files.answers(arm)) == 1
+        assert sum(one[0].size for one in files.operands) == finding["smallest"]["elements"]
+
+
+def test_its_findings_are_exported_and_replayed(wrapped: Path, call: Call, tmp_path: Path) -> None:
+    run = wrapped / "run"
+    for finding in read_conformance(RunDirectory(run))["findings"]:
+        path = tmp_path / f"{finding['number']}.zip"
+        assert call("export", run, str(finding["number"]), "--out", path).code == 0
+        shown = reproduce(unpacked(path, path.with_suffix("")))
+        assert shown.returncode == 0, shown
+    said = call("replay", run, "--out", tmp_path / "again")
+    assert (said.code, "mended: 0" in said.out) == (1, True), said
+
+
+def test_known_findings_do_not_count(wrapped: Path, call: Call, tmp_path: Path) -> None:
+    run = shutil.copytree(wrapped / "run", tmp_path / "run")
+    assert call("report", run, "--known").code == 0
+    known = run / "known.toml"
+    again = call(*WRAPPING, "--known", known, "--out", run, "--resume")
+    assert again.code == 0, again.out
+    assert "no fault that is not known, 1 known" in " ".join(again.out.split())
+    (first, *_) = read_conformance(RunDirectory(run))["findings"]
+    assert first["known"].startswith("found on emulated-builtin ai-edge-litert")
+
+
+def test_json_and_quiet_print_nothing_else(sound: Path, call: Call) -> None:
+    resumed = ("--out", sound, "--resume")
+    said = call(*SOUND, *resumed, "--json")
+    assert said.code == 0
+    assert json.loads(said.out) == json.loads((sound / "conform.json").read_bytes())
+    said = call(*SOUND, *resumed, "--quiet")
+    assert (said.code, said.out, said.err) == (0, f"{sound}\n", "")
+
+
+def test_a_run_that_has_ended_is_resumed_as_it_was(sound: Path, call: Call) -> None:
+    before = untimed(sound)
+    began = time.monotonic()
+    assert call(*SOUND, "--out", sound, "--resume").code == 0
+    assert untimed(sound) == before
+    assert time.monotonic() - began < DEADLINE_SECONDS
+
+
+def test_a_dry_run_writes_nothing(call: Call, tmp_path: Path, example: Path) -> None:
+    out = ("--out", tmp_path / "run")
+    said = call(*WRAPPING, *out, "--dry-run")
+    assert said.code == 0, said.err
+    assert "emulated-builtin: ai-edge-litert" in said.out
+    assert "1 operators, 1 operators and types: 1 in uint8" in said.out
+    assert "ends after 64 models" in said.out
+    said = call("conform", "--from", example / "compressed.tflite", *out, "--dry-run")
+    assert "distinct operators of compressed.tflite as they stand" in said.out
+    assert "ends after 600 seconds" in said.out
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_model_is_begun_with(call: Call, tmp_path: Path, example: Path) -> None:
+    model = example / "compressed.tflite"
+    asked = ("conform", "--from", model, "--ops", "CONV_2D", "--models", "8")
+    said = call(*asked, "--out", tmp_path)
+    assert said.code in (0, 1), said.err
+    document = read_conformance(RunDirectory(tmp_path))
+    assert document["model"]["file"] == "compressed.tflite"
+    assert document["request"]["cells"] == [["CONV_2D", "int8"]]
+    assert document["cells"][0]["operator"] == "CONV_2D"
+
+
+def await_rounds(out: Path, count: int = 1) -> None:
+    """Wait until a run has kept so many rounds."""
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while time.monotonic() < deadline:
+        if (out / "conform.db").exists():
+            try:
+                with closing(sqlite3.connect(out / "conform.db")) as db:
+                    if db.execute("SELECT count(*) FROM rounds").fetchone()[0] >= count:
+                        return
+            except sqlite3.OperationalError:
+                pass  # its tables are not there yet
+        time.sleep(0.02)
+    pytest.fail("no round was kept")
+
+
+def test_ctrl_c_leaves_a_run_that_goes_on_as_if_nothing_had_happened(
+    sound: Path, call: Call, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    with started(*SOUND, "--out", str(out)) as process:
+        await_rounds(out)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=DEADLINE_SECONDS)
+    assert process.returncode == 130, err
+    assert "Traceback" not in err
+    assert f"the same command with --out {out} --resume goes on" in err
+    document = read_conformance(RunDirectory(out))
+    assert document["stopped_by"] == "interrupt"
+    assert 0 < document["models"] < 1024
+    assert call("report", out).code == 0
+
+    assert call(*SOUND, "--out", out, "--resume").code == 0
+    assert untimed(out) == untimed(sound)
+
+
+def test_a_killed_run_cannot_be_shown_and_goes_on(sound: Path, call: Call, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    with started(*SOUND, "--out", str(out)) as process:
+        await_rounds(out, 2)
+        process.kill()
+        process.wait()
+    said = call("report", out)
+    assert (said.code, f"--out {out} --resume" in said.complaint()) == (2, True)
+    assert call(*SOUND, "--out", out, "--resume").code == 0
+    assert untimed(out) == untimed(sound)
+
+
+def test_a_lost_device_is_exit_code_3_and_goes_on(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("edgeflare.devices.device.REOPEN_PAUSES_SECONDS", (0.0, 0.1))
+    out = tmp_path / "run"
+    with running_agent(tmp_path) as (agent, port):
+
+        def kill() -> None:
+            await_rounds(out)
+            agent.kill()
+
+        command = (*SOUND, "--device", f"grpc://127.0.0.1:{port}", "--out", out)
+        thread = threading.Thread(target=kill)
+        thread.start()
+        said = call(*command)
+        thread.join()
+    assert said.code == 3, said
+    assert f"the same command with --out {out} --resume goes on" in said.err.splitlines()[-1]
+    assert not (out / "conform.json").exists()
+
+    with running_agent(tmp_path, "--port", str(port)):
+        said = call(*command, "--resume")
+    assert said.code == 0, said.err
+    assert "no fault, in 1,024 models" in " ".join(said.out.split())
+
+
+@contextmanager
+def running_agent(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """Start an agent, as somebody does on a device; yield its process and port."""
+    command = [sys.executable, "-m", "edgeflare_agent", "--store", str(folder / "store"), *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            yield process, json.loads(process.stdout.readline())["port"]
+        finally:
+            process.kill()
+
+
+def test_the_list_has_all_operators_and_one_operators_parameters(call: Call) -> None:
+    whole = call("conform", "--list")
+    assert (whole.code, "CONV_2D" in whole.out) == (0, True)
+    listed = json.loads(call("conform", "--list", "--json").out)
+    assert len(listed) >= 60
+    assert sum(len(one["types"]) for one in listed) >= 200
+    one = call("conform", "--list", "--ops", "conv_2d")
+    assert one.out.startswith("CONV_2D: float32")
+    assert "stride_w" in one.out
+    int8 = json.loads(call("conform", "--list", "--dtype", "int8", "--json").out)
+    assert {tuple(one["types"]) for one in int8} == {("int8",)}

@@ -1,0 +1,190 @@
+"""Tests of edgeflare.conform.finding_archive: a zip whose script shows the fault by itself."""
+
+from __future__ import annotations
+
+import ast
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from conformed_runs import conformed_run, constructed_conformance, finding_entry
+from edgeflare.conform.finding_archive import export_finding
+from edgeflare.conform.record.conform_file import read_conformance
+from edgeflare.run.run_directory import RunDirectory
+from reproductions import reproduce, unpacked
+
+pytestmark = pytest.mark.slow
+
+MOST_LINES = 130
+"""Of the script: what somebody who gets it from a stranger reads before running it."""
+
+
+def exported(run: Path, number: int, folder: Path, **changed: Any) -> Path:
+    """Export a finding, of which something may be changed before, and unpack it."""
+    directory = RunDirectory(run)
+    document = read_conformance(directory)
+    document["findings"][number - 1] |= changed
+    export_finding(directory, document, number, folder / "one.zip")
+    return unpacked(folder / "one.zip", folder / "one")
+
+
+def last(folder: Path, *, code: int) -> str:
+    shown = reproduce(folder)
+    assert shown.returncode == code, shown
+    return shown.stdout.splitlines()[-1]
+
+
+def test_a_fault_shows_by_the_script_alone(run_of_findings: Path, tmp_path: Path) -> None:
+    folder = exported(run_of_findings, 1, tmp_path)
+    shown = reproduce(folder)
+    assert shown.returncode == 0, shown.stderr
+    first, count, end = shown.stdout.splitlines()
+    assert first.startswith("ADD uint8: wrong values (emulated-builtin: x86_64, ai-edge-litert")
+    assert first.endswith("; here with builtin kernels")
+    here, found = (int(part.split()[0]) for part in count.removeprefix("result 0: ").split(", "))
+    assert here == found > 0
+    assert end == "It shows here too."
+    told = json.loads((folder / "finding.json").read_bytes())
+    assert told["schema"] == "edgeflare.operator-reproduction/v1"
+    assert told["finding"]["condition"] == ["size ≥ 8", "sum_ratio_log2 ≥ 7"]
+    names = set(np.load(folder / "values.npz"))
+    assert names >= {"input 0", "device 0", "xnnpack 0", "builtin 0", "reference 0", "exact 0"}
+    assert str(run_of_findings) not in json.dumps(told)
+
+
+def test_right_kernels_do_not_show_it(run_of_findings: Path, tmp_path: Path) -> None:
+    folder = exported(run_of_findings, 1, tmp_path)
+    told = json.loads((folder / "finding.json").read_bytes())
+    told["found"]["kernels"] = "reference"
+    (folder / "finding.json").write_text(json.dumps(told))
+    assert last(folder, code=1) == "It does not show here."
+
+
+def test_a_crash_that_does_not_happen_does_not_show(run_of_findings: Path, tmp_path: Path) -> None:
+    assert last(exported(run_of_findings, 2, tmp_path), code=1) == "It does not show here."
+
+
+@pytest.mark.parametrize(
+    ("ending", "symptom", "said"),
+    [
+        ("os.kill(os.getpid(), signal.SIGSEGV)", "crash", "The process dies of SIGSEGV."),
+        ("__import__('time').sleep(60)", "hang", "here with builtin kernels"),
+    ],
+)
+def test_what_kills_the_process_shows(
+    run_of_findings: Path, tmp_path: Path, ending: str, symptom: str, said: str
+) -> None:
+    folder = exported(run_of_findings, 2, tmp_path, symptom=symptom, verdict=symptom)
+    script = folder / "reproduce.py"
+    text = script.read_text().replace("HANG_SECONDS = 60", "HANG_SECONDS = 5")
+    script.write_text(text.replace("        model.invoke()", f"        {ending}"))
+    shown = reproduce(folder)
+    assert shown.returncode == 0, shown
+    assert said in shown.stdout
+
+
+def test_a_bias_is_held_to_its_own_side(run_of_findings: Path, tmp_path: Path) -> None:
+    """An answer that is wrong, but not off on average, is not the bias that was found."""
+    folder = exported(run_of_findings, 1, tmp_path, symptom="biased")
+    arrays: dict[str, Any] = dict(np.load(folder / "values.npz"))
+    told = json.loads((folder / "finding.json").read_bytes())
+    (result,) = told["results"]
+    chosen = np.flatnonzero(arrays["counts 0"].ravel())
+    nearest = arrays["builtin 0"].ravel()[chosen].astype(float)
+    arrays |= {"chosen 0": chosen, "signs 0": np.ones(chosen.size)}
+    for below, code in ((0.5, 0), (0.0, 1), (-0.5, 1)):
+        np.savez(folder / "values.npz", **{**arrays, "nearest 0": nearest - below})
+        told["results"] = [{**result, "bias": 0.5}]
+        (folder / "finding.json").write_text(json.dumps(told))
+        last(folder, code=code)
+
+
+def test_the_script_refuses_kernels_that_there_are_not(
+    run_of_findings: Path, tmp_path: Path
+) -> None:
+    folder = exported(run_of_findings, 1, tmp_path)
+    told = json.loads((folder / "finding.json").read_bytes())
+    told["found"]["kernels"] = "tpu"
+    (folder / "finding.json").write_text(json.dumps(told))
+    shown = reproduce(folder)
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert "xnnpack|builtin|reference" in shown.stderr
+
+
+@pytest.mark.old_board
+def test_it_runs_on_an_old_runtime_too(
+    run_of_findings: Path, tmp_path: Path, old_board_python: Path
+) -> None:
+    folder = exported(run_of_findings, 1, tmp_path)
+    shown = reproduce(folder, old_board_python)
+    assert shown.returncode in (0, 1), shown.stderr
+    assert "values are wrong here" in shown.stdout
+
+
+def test_the_script_is_short_and_needs_nothing_but_numpy_and_a_runtime(
+    run_of_findings: Path, tmp_path: Path
+) -> None:
+    script = (exported(run_of_findings, 1, tmp_path) / "reproduce.py").read_text()
+    assert len(script.splitlines()) < MOST_LINES
+    program = ast.parse(script)
+    imported = {
+        name.split(".")[0]
+        for node in ast.walk(program)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in (
+            [str(node.module)]
+            if isinstance(node, ast.ImportFrom)
+            else [alias.name for alias in node.names]
+        )
+    }
+    ours = {"numpy", "ai_edge_litert", "tflite_runtime"}
+    assert imported - sys.stdlib_module_names <= ours
+
+
+def test_the_same_finding_is_the_same_file(run_of_findings: Path, tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        exported(run_of_findings, 1, tmp_path / name)
+    one, other = (tmp_path / name / "one.zip" for name in ("one", "other"))
+    assert one.read_bytes() == other.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("finding", "said"),
+    [
+        (finding_entry(symptom="neighbours"), "finding 1 shows only beside other models"),
+        (finding_entry(verdict="crash", symptom="corrupts"), "try it by `edgeflare replay`"),
+        (finding_entry(7), "has no finding 1: it has those from 7 to 7"),
+        (None, "has no finding 1: it found nothing"),
+    ],
+)
+def test_what_no_script_can_show_is_refused(
+    tmp_path: Path, refusal: Callable[..., str], finding: dict[str, Any] | None, said: str
+) -> None:
+    document = constructed_conformance([] if finding is None else [finding])
+    directory = conformed_run(tmp_path / "run", document)
+    assert said in refusal(export_finding, directory, document, 1, tmp_path / "one.zip")
+    joined = finding_entry()
+    joined["smallest"]["operators"] *= 2
+    document = constructed_conformance([joined])
+    told = refusal(export_finding, directory, document, 1, tmp_path / "one.zip")
+    assert "where a device joins operators" in told
+    assert not (tmp_path / "one.zip").exists()
+
+
+def test_a_finding_of_the_host_is_shown_by_its_kernels(
+    run_of_findings: Path, tmp_path: Path
+) -> None:
+    host = {"verdict": "host", "wrong": ["xnnpack"], "counted": False}
+    folder = exported(run_of_findings, 1, tmp_path, **host)
+    shown = reproduce(folder)
+    assert "(the host: ai-edge-litert 2.3.0, xnnpack kernels)" in shown.stdout
+    assert "0 of" in shown.stdout
+    assert shown.returncode == 1
+    shutil.rmtree(folder)
