@@ -17,6 +17,7 @@ from pathlib import Path
 import fault_injection
 from edgeflare.models.pair import load_pair
 from fault_catalogue import OTHER_RUNTIME, Fault
+from faulty_agent import DOUBLE, faulty_agent
 
 OLD_BOARD = Path(__file__).resolve().parents[2] / ".venv-old-board" / "bin" / "python"
 """The Python of the environment with tflite-runtime 2.14; it may be absent."""
@@ -166,36 +167,13 @@ def _device(fault: Fault, folder: Path) -> Iterator[str]:
         return
     if fault.planted.fault == OTHER_RUNTIME:
         text = f'transport = "emulated"\npython = "{OLD_BOARD}"\n'
-        (profiles / "double.toml").write_text(text)
-        yield "double"
+        (profiles / f"{DOUBLE}.toml").write_text(text)
+        yield DOUBLE
         return
     (folder / "spec.json").write_text(json.dumps(asdict(fault.planted)))
-    launcher = f"{sys.executable} {fault_injection.__file__} {folder}/spec.json"
-    command = [
-        *(sys.executable, "-m", "edgeflare_agent", "--port", "0", "--exit-with-stdin"),
-        *("--store", str(folder / "store"), "--launcher", launcher),
-    ]
-    with (
-        open(folder / "ready", "w+") as ready,
-        subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=ready, stderr=subprocess.DEVNULL
-        ) as agent,
-    ):
-        # Leaving the block closes its stdin, which ends it.
-        (profiles / "double.toml").write_text(
-            f'transport = "address"\naddress = "127.0.0.1:{_port(agent, folder / "ready")}"\n'
-            f"threads = {fault.planted.threads}\n"
-        )
-        yield "double"
-
-
-def _port(agent: subprocess.Popen[bytes], ready: Path) -> int:
-    """Wait until an agent is ready, and return its port."""
-    while not ready.read_text().endswith("\n"):
-        if agent.poll() is not None:
-            raise OSError(f"the agent ended with {agent.returncode}")
-        time.sleep(0.1)
-    return int(json.loads(ready.read_text())["port"])
+    launcher = [sys.executable, fault_injection.__file__, f"{folder}/spec.json"]
+    with faulty_agent(folder, launcher, f"threads = {fault.planted.threads}") as device:
+        yield device
 
 
 def _explain(judged: Judged, folder: Path, device: str, seeds: int) -> None:
