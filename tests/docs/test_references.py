@@ -17,6 +17,7 @@ from typer.main import get_command
 
 from edgeflare.cli.app import LazyCommand, app
 from edgeflare.conditions.condition_registry import own_conditions
+from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.devices.profile_keys import COMMON_KEYS
 from edgeflare.devices.provenance import Provenance
 from edgeflare.devices.transports.transport_registry import transports
@@ -156,6 +157,23 @@ def test_every_key_of_a_repair_is_told(folder: str) -> None:
     keys = set(_keys(json.loads(schema.read_text())))
     assert len(keys) > 50
     assert keys <= words("repair.md") | words("shifts.md")
+
+
+def test_every_key_and_value_of_a_conformance_run_is_told() -> None:
+    schema = json.loads((ROOT / "host/edgeflare/conform/record/conform.schema.json").read_text())
+    keys = set(_keys(schema))
+    assert len(keys) > 50
+    assert keys | set(_choices(schema)) - {""} <= words("conform.md")
+
+
+def test_the_numbers_of_operators_are_told() -> None:
+    known = known_operators()
+    cells = sum(len(one.types) for one in known.values())
+    page = (DOCS / "conform.md").read_text(encoding="utf-8")
+    assert f"{len(known)} operators have {cells} cells" in " ".join(page.split())
+    for name in ("README.md", "CHANGELOG.md"):
+        said = " ".join((ROOT / name).read_text(encoding="utf-8").split())
+        assert f"models of {len(known)} operators" in said
 
 
 def test_every_strategy_and_operator_is_told() -> None:
