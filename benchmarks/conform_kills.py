@@ -4,7 +4,9 @@
 
 One run is left in peace. Others, as many as there are kills, are killed with SIGKILL at a moment
 drawn between their begin and their end, the host and all its processes at once, and resumed. Their
-documents have to be equal to the first one's, but for the seconds.
+documents have to be equal to the first one's, but for the seconds, and for the smallest models of
+findings that do not count: some kernels leave a result without values unwritten, and what is in
+memory there differs from process to process.
 """
 
 from __future__ import annotations
@@ -90,6 +92,9 @@ def _command(run: Path, asked: Sequence[str]) -> list[str]:
 
 def _document(run: Path) -> dict[str, Any]:
     known = json.loads((run / "conform.json").read_bytes())
+    for finding in known["findings"]:
+        if not finding["counted"]:
+            del finding["smallest"]
     return {key: value for key, value in known.items() if key not in _TIMED}
 
 
