@@ -150,7 +150,7 @@ def _sources(
     request: ConformRequest, reading: ModelReading | None, coverage: Coverage
 ) -> list[DraftSource]:
     """Return what draws models, each in its turn, with a generator of its own."""
-    first, second = np.random.default_rng(request.rng_seed).spawn(2)
+    first, second, third = np.random.default_rng(request.rng_seed).spawn(3)
     sources: list[DraftSource] = []
     if reading is not None:
         sources.append(NearDrawing(reading.distinct, coverage, first))
@@ -159,7 +159,7 @@ def _sources(
     elif reading is None:
         sources.append(UniformDrawing(coverage, first))
     if request.pairs:
-        sources.append(PairDrawing(coverage, second))
+        sources.append(PairDrawing(coverage, third))
     return sources
 
 
