@@ -137,7 +137,19 @@ def test_an_agent_that_may_not_listen_says_why(start: Callable[..., Any]) -> Non
     assert "--tls-cert" in line
 
 
-@pytest.mark.parametrize("command", ["explain", "replay", "repair"])
-def test_the_help_of_what_takes_runs_names_surveys(command: str, call: Callable[..., Any]) -> None:
+_SEARCH_OR_SURVEY = "directory of a search or a survey"
+
+
+@pytest.mark.parametrize(
+    ("command", "takes"),
+    [
+        ("explain", _SEARCH_OR_SURVEY),
+        ("replay", "directory of a search, a survey or a conformance run"),
+        ("repair", _SEARCH_OR_SURVEY),
+    ],
+)
+def test_the_help_of_what_takes_runs_names_them(
+    command: str, takes: str, call: Callable[..., Any]
+) -> None:
     text = " ".join(call(command, "--help").out.replace("│", " ").split())
-    assert "directory of a search or a survey" in text
+    assert takes in text
