@@ -15,11 +15,13 @@ import argparse
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -74,10 +76,17 @@ def _killed(run: Path, asked: Sequence[str], moment: float) -> bool:
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-        begun = (run / "conform.db").is_file()
-        _finish(run, [*asked, "--resume"] if begun else [*asked, "--overwrite"])
+        _finish(run, [*asked, "--resume"] if _has_begun(run) else [*asked, "--overwrite"])
         return True
     return False
+
+
+def _has_begun(run: Path) -> bool:
+    """Return whether there is a journal to go on with."""
+    if not (run / "conform.db").exists():
+        return False
+    with closing(sqlite3.connect(run / "conform.db")) as db:
+        return bool(db.execute("PRAGMA user_version").fetchone()[0])
 
 
 def _finish(run: Path, asked: Sequence[str]) -> None:
