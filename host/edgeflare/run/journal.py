@@ -17,7 +17,12 @@ from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from edgeflare.run.journal_database import connect_journal, open_database
+from edgeflare.run.journal_database import (
+    connect_journal,
+    note_about,
+    open_database,
+    read_about,
+)
 from edgeflare.run.journal_rows import (
     AnswerRow,
     ChainRow,
@@ -188,11 +193,11 @@ class Journal:
 
     def about(self) -> dict[str, Any]:
         """Return what the run is, as plain JSON values."""
-        return {key: json.loads(value) for key, value in self._db.execute("SELECT * FROM about")}
+        return read_about(self._db)
 
     def note(self, key: str, value: Any) -> None:
         """Add to what the run is."""
-        self._db.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (key, json.dumps(value)))
+        note_about(self._db, key, value)
 
     # What is written while it runs.
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from edgeflare.errors import UserError
+from edgeflare.run.run_directory import CONFORM_DOCUMENT, CONFORM_JOURNAL, DOCUMENT, JOURNAL
 from edgeflare.suggestion import path_suggestion
 
 _CHECKPOINT_PAGES: Final = 2500
@@ -82,6 +84,16 @@ def connect_journal(path: Path) -> sqlite3.Connection:
     return db
 
 
+def read_about(db: sqlite3.Connection) -> dict[str, Any]:
+    """Return what a journal says of its run, as plain JSON values by their keys."""
+    return {key: json.loads(value) for key, value in db.execute("SELECT * FROM about")}
+
+
+def note_about(db: sqlite3.Connection, key: str, value: Any) -> None:
+    """Keep a plain JSON value under a key, in the place of what a journal says there."""
+    db.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (key, json.dumps(value)))
+
+
 @contextmanager
 def reporting_damage(path: Path) -> Iterator[None]:
     """Tell of a journal as damaged where what it holds cannot be worked with inside.
@@ -128,19 +140,19 @@ def check_journal_files(path: Path) -> None:
 
 def _refuse_other_runs(path: Path) -> None:
     """Refuse the folder of a run of another kind, which has another journal than is asked for."""
-    known = ("conform.db", "conform.json", "run.db", "run.json")
+    known = (CONFORM_JOURNAL, CONFORM_DOCUMENT, JOURNAL, DOCUMENT)
     holds = {name for name in known if (path.parent / name).is_file()}
-    if path.name == "conform.db" and "conform.json" in holds:
+    if path.name == CONFORM_JOURNAL and CONFORM_DOCUMENT in holds:
         raise UserError(
             f"{path.parent} holds a replay of a conformance run, which has no journal to go on by:"
             " leave out --resume, and give --overwrite or another --out"
         )
-    if holds & {"conform.db", "conform.json"}:
+    if holds & {CONFORM_JOURNAL, CONFORM_DOCUMENT}:
         raise UserError(
             f"{path.parent} holds a conformance run: type `edgeflare report {path.parent}` to see"
             " it; `edgeflare export` and `edgeflare replay` take it too"
         )
-    if path.name == "conform.db" and holds & {"run.db", "run.json"}:
+    if path.name == CONFORM_JOURNAL and holds & {JOURNAL, DOCUMENT}:
         raise UserError(
             f"{path.parent} holds no conformance run, but a search, a survey or a replay: name"
             " another folder with --out, and leave out --resume to begin one"

@@ -11,7 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from edgeflare.run.journal_database import connect_journal, damaged_journal, open_database
+from edgeflare.run.journal_database import (
+    connect_journal,
+    damaged_journal,
+    note_about,
+    open_database,
+    read_about,
+)
 from edgeflare.run.run_lock import lock_run
 
 _VERSION: Final = 1
@@ -50,11 +56,10 @@ class ConformJournal:
         db = connect_journal(path)
         # In one transaction, so that a host that is killed here leaves no half of a journal.
         db.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {_VERSION};")
-        journal = cls(path, db, lock)
         for key, value in about.items():
-            journal.note(key, value)
+            note_about(db, key, value)
         db.execute("COMMIT")
-        return journal
+        return cls(path, db, lock)
 
     @classmethod
     def open(cls, path: Path) -> ConformJournal:
@@ -76,13 +81,8 @@ class ConformJournal:
         self._lock = lock_run(self.path.parent)
 
     def about(self) -> dict[str, Any]:
-        """Return what run it is, and what was noted since."""
-        rows = self._db.execute("SELECT key, value FROM about").fetchall()
-        return {key: json.loads(value) for key, value in rows}
-
-    def note(self, key: str, value: Any) -> None:
-        """Keep a plain JSON value under a key, in the place of what is there."""
-        self._db.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (key, json.dumps(value)))
+        """Return what run it is, as plain JSON values."""
+        return read_about(self._db)
 
     def keep(self, number: int, digest: str, outcomes: Any, seconds: float) -> None:
         """Keep a round, in one transaction.
