@@ -1,4 +1,7 @@
-"""Which findings get more models, and how many, so that their conditions become certain."""
+"""Which findings get more models, and how many, so that their conditions become certain.
+
+Those that count alone: the condition of another one is what the models that are drawn show of it.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +28,8 @@ _ROUND: Final = 192
 _EACH: Final = 48
 """Of these at most for one finding."""
 
-_ENOUGH: Final = {True: 300, False: 0}
-"""Models after which a key's findings are refined no more: if they count, and if they do not."""
+_ENOUGH: Final = 300
+"""Models after which a key's findings are refined no more."""
 
 _DEAR: Final = {"hang": (4, 16), "crash": (12, 60), "corrupts": (4, 16)}
 """Failures that cost worker processes, or the time limit of an input: models of one refining round;
@@ -35,7 +38,7 @@ and failing models after which none that meets the condition is drawn any more."
 
 @dataclass(slots=True)
 class Refinement:
-    """Shares models out over findings, those that count first.
+    """Shares models out over the findings that count.
 
     Attributes:
         asked: models that were run so far for the findings of a key.
@@ -62,8 +65,8 @@ class Refinement:
         """
         drafts: list[Draft] = []
         graphs = NodeGraphs(given)
-        for at, group in enumerate(sorted(groups, key=lambda one: not state.counts(one))):
-            count = min(self._wanted(group, state), _ROUND - len(drafts))
+        for at, group in enumerate(filter(state.counts, groups)):
+            count = min(self._wanted(group), _ROUND - len(drafts))
             if count <= 0:
                 continue
             key, rng = group.key, np.random.default_rng([*seed, at])
@@ -83,9 +86,9 @@ class Refinement:
             return False
         return group.condition.holds(settings_of(node))
 
-    def _wanted(self, group: FindingGroup, state: Conformance) -> int:
+    def _wanted(self, group: FindingGroup) -> int:
         """Return how many models a finding may have in this round."""
-        left = _ENOUGH[state.counts(group)] - self.asked[group.key]
+        left = _ENOUGH - self.asked[group.key]
         dear = _DEAR.get(group.key.symptom)
         if dear is not None:
             left = min(left, dear[0], dear[1] - len(group.failing))
