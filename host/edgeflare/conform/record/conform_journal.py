@@ -99,6 +99,11 @@ class ConformJournal:
             "INSERT INTO rounds VALUES (?, ?, ?, ?)", (number, digest, packed, seconds)
         )
 
+    def has(self, number: int) -> bool:
+        """Return whether a round has ended."""
+        found = self._db.execute("SELECT 1 FROM rounds WHERE number = ?", (number,)).fetchone()
+        return found is not None
+
     def kept(self, number: int) -> tuple[str, Any] | None:
         """Return the digest and the outcomes of a round; None where it has not ended.
 

@@ -80,7 +80,7 @@ class ConformRounds:
     @property
     def kept(self) -> bool:
         """Whether the journal has the next round."""
-        return self.journal.kept(self._number) is not None
+        return self.journal.has(self._number)
 
     @property
     def groups(self) -> list[FindingGroup]:
@@ -103,10 +103,13 @@ class ConformRounds:
         asked = source.ask(count)
         if not asked:
             return 0
-        drafts = [draft for draft in asked if not any(map(self._is_dear, draft.nodes))]
+        dear = [any(map(self._is_dear, draft.nodes)) for draft in asked]
+        drafts = [draft for draft, left_out in zip(asked, dear, strict=True) if not left_out]
         judged = iter(self._round(drafts))
-        run = {id(draft) for draft in drafts}
-        outcomes = [next(judged).outcome if id(draft) in run else taken(draft) for draft in asked]
+        outcomes = [
+            taken(draft) if left_out else next(judged).outcome
+            for draft, left_out in zip(asked, dear, strict=True)
+        ]
         source.tell(asked, outcomes)
         self._show()
         return len(asked)
