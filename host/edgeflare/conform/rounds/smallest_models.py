@@ -102,11 +102,17 @@ def found_findings(
 
     """
     groups = sorted(rounds.groups, key=lambda one: (not rounds.state.counts(one), one.key))
-    shrunk = [_begun(group, rounds) for group in groups]
-    counted = [one for one in shrunk if rounds.state.counts(one.group)]
-    rest = [one for one in shrunk if not rounds.state.counts(one.group)]
-    for several in filter(None, (counted, rest)):
-        _shrink_all(several, rounds, observer, over)
+    graphs = NodeGraphs(rounds.given)
+    shrunk = [_begun(group, rounds, graphs) for group in groups]
+
+    def show() -> None:
+        observer.shrunk(sum(one.asking is None for one in shrunk), len(shrunk))
+
+    for counted in (True, False):
+        several = [one for one in shrunk if rounds.state.counts(one.group) == counted]
+        _shrink_all(several, rounds, show, over)
+    if shrunk:
+        observer.shrunk(len(shrunk), len(shrunk))
     judged = judge_packed(
         [one.best.draft.nodes[0] for one in shrunk],
         [one.best.posed(rounds.given) for one in shrunk],
@@ -123,9 +129,8 @@ def found_findings(
     ]
 
 
-def _begun(group: FindingGroup, rounds: ConformRounds) -> _Shrunk:
+def _begun(group: FindingGroup, rounds: ConformRounds, graphs: NodeGraphs) -> _Shrunk:
     """Begin with the smallest of the failing models."""
-    graphs = NodeGraphs(rounds.given)
     nodes = rounds.state.nodes[group.key.operator, group.key.type]
     sizes = {at: sum(value.size for value in graphs.operands(nodes[at])) for at in group.failing}
     smallest = min(group.failing, key=lambda at: (sizes[at], at))
@@ -144,12 +149,12 @@ def _begun(group: FindingGroup, rounds: ConformRounds) -> _Shrunk:
 def _shrink_all(
     shrunk: Sequence[_Shrunk],
     rounds: ConformRounds,
-    observer: ShrinkObserver,
+    show: Callable[[], None],
     over: Callable[[], bool],
 ) -> None:
     """Shrink findings side by side, until all are done or there is no time left."""
     while (open_ := [one for one in shrunk if one.asking is not None]) and not over():
-        observer.shrunk(len(shrunk) - len(open_), len(shrunk))
+        show()
         trials = [made for one in open_ for made in one.trials]
         # Beside each other alone: a model whose answer depends on neighbours has them here too.
         judged = judge_packed(
@@ -161,7 +166,6 @@ def _shrink_all(
         for one in open_:
             key = one.group.key
             one.tell([_fails_alike(next(verdicts)[0], key) for _ in one.trials])
-    observer.shrunk(len(shrunk), len(shrunk))
 
 
 def _fails_alike(judgement: KernelJudgement, key: FindingKey) -> bool:
