@@ -10,8 +10,9 @@ from edgeflare.conform.execution.kernel_arm import KernelArm, ModelAnswer, Posed
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.record.stored_model import StoredModel
 from edgeflare.conform.rounds.conformance import is_finding
-from edgeflare.conform.rounds.judged_draft import DEVICE, JudgedDraft, judge_packed
+from edgeflare.conform.rounds.judged_draft import JudgedDraft, judge_packed
 from edgeflare.conform.rounds.posed_draft import PosedDraft
+from edgeflare.conform.verdict.arm_comparison import DEVICE
 from edgeflare.conform.verdict.joined_operators import judged_whole
 from edgeflare.conform.verdict.judging import judged
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from edgeflare.conform.drafts.cells import Cell
+
 DrawingName = Literal["uniform", "memo"]
 """How models are drawn: evenly over operators and types, or by MEMO's loop."""
-
-Cell = tuple[str, str]
-"""An operator and one of its types."""
 
 
 @dataclass(frozen=True, slots=True)

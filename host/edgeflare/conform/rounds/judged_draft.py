@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from edgeflare.conform.drafts.cells import Cell
 from edgeflare.conform.drafts.draft import Draft, DraftNode
 from edgeflare.conform.drafts.draft_source import DraftOutcome
 from edgeflare.conform.execution.kernel_arm import KernelArm, ModelAnswer, PosedModel
@@ -16,12 +17,10 @@ from edgeflare.conform.execution.packing_arm import run_on_all
 from edgeflare.conform.graphs.operator_graph import OperatorGraph
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.rounds.posed_draft import PosedDraft, posed
+from edgeflare.conform.verdict.arm_comparison import DEVICE
 from edgeflare.conform.verdict.joined_operators import judged_whole
 from edgeflare.conform.verdict.judging import judged
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
-
-DEVICE: Final = "device"
-"""The name of the arm that is judged."""
 
 _AGAIN: Final = 2
 """Models of one operator and type that are run again alone, of those that deviate in one round. It
@@ -182,11 +181,11 @@ def _judged(
 
 def _first_of_each(places: Sequence[int], nodes: Sequence[DraftNode]) -> list[int]:
     """Return the first places of each operator and type."""
-    taken: Counter[tuple[str, str]] = Counter()
+    times: Counter[Cell] = Counter()
     found = []
     for at in places:
-        taken[nodes[at].cell] += 1
-        if taken[nodes[at].cell] <= _AGAIN:
+        times[nodes[at].cell] += 1
+        if times[nodes[at].cell] <= _AGAIN:
             found.append(at)
     return found
 

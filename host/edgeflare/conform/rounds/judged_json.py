@@ -40,9 +40,8 @@ def judged_from_json(
 def _judgement(one: KernelJudgement | None) -> list[Any] | None:
     if one is None:
         return None
-    if one == KernelJudgement(
-        "right", telling=one.telling
-    ):  # as most models are, and there are many
+    # Most models are right, and there are many.
+    if one == KernelJudgement("right", telling=one.telling):
         return [one.telling]
     said = [one.verdict, one.symptom, one.counted, one.worst, one.unit, list(one.wrong), one.detail]
     return [*said, one.telling]
