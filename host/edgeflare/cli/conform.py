@@ -21,16 +21,12 @@ from edgeflare.cli.option_groups import with_option_groups
 from edgeflare.cli.option_values import read_parts
 from edgeflare.cli.progress import observe
 from edgeflare.cli.quiet import Quiet, result
-from edgeflare.conform.conform_run import (
-    ConformanceRun,
-    begin_journal,
-    resume_journal,
-    run_conformance,
-)
+from edgeflare.conform.conform_run import ConformanceRun, run_conformance
 from edgeflare.conform.drafts.cells import Cell, chosen_cells
 from edgeflare.conform.drafts.model_reading import ModelReading, read_operators
 from edgeflare.conform.findings.known_findings import read_known
 from edgeflare.conform.opened_conformance import OpenedConformance, open_conformance
+from edgeflare.conform.record.begun_journal import begin_journal, resume_journal
 from edgeflare.conform.record.conform_header import ConformHeader, specification_digest
 from edgeflare.conform.record.conform_request import ConformRequest
 from edgeflare.conform.shown.conform_look import look_lines

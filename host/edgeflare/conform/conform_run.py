@@ -6,23 +6,12 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
-from pathlib import Path
 from typing import Any, Final, Protocol
-
-import numpy as np
 
 from edgeflare.conform.drafts.cell_pairs import allowed_pairs
 from edgeflare.conform.drafts.coverage import Coverage
-from edgeflare.conform.drafts.draft_mutation import MutationContext
 from edgeflare.conform.drafts.draft_source import DraftSource
-from edgeflare.conform.drafts.memo_drawing import MemoDrawing
 from edgeflare.conform.drafts.model_reading import ModelReading
-from edgeflare.conform.drafts.near_drawing import NearDrawing
-from edgeflare.conform.drafts.node_graphs import NodeGraphs
-from edgeflare.conform.drafts.pair_drawing import PairDrawing
-from edgeflare.conform.drafts.seed_models import DRAWN_SEEDS, drawn_seeds, model_seeds
-from edgeflare.conform.drafts.seed_reduction import reduced
-from edgeflare.conform.drafts.uniform_drawing import UniformDrawing
 from edgeflare.conform.findings.known_findings import KnownFinding
 from edgeflare.conform.opened_conformance import OpenedConformance
 from edgeflare.conform.record.conform_header import ConformHeader
@@ -30,14 +19,9 @@ from edgeflare.conform.record.conform_journal import ConformJournal
 from edgeflare.conform.record.conform_request import ConformRequest
 from edgeflare.conform.rounds.conform_document import StoppedBy, conform_document
 from edgeflare.conform.rounds.conform_rounds import ROUND_MODELS, ConformRounds, RoundObserver
+from edgeflare.conform.rounds.draft_sources import draft_sources
 from edgeflare.conform.rounds.smallest_models import ShrinkObserver, found_findings
-from edgeflare.run.journal_database import reporting_damage
-from edgeflare.run.run_directory import (
-    CONFORM_DOCUMENT,
-    CONFORM_JOURNAL,
-    RunDirectory,
-    write_atomically,
-)
+from edgeflare.run.run_directory import CONFORM_DOCUMENT, RunDirectory, write_atomically
 
 _SHRINKING_SHARE: Final = 0.4
 """Of a short time: what is left for shrinking what was found."""
@@ -75,38 +59,6 @@ class ConformanceRun:
     known: Sequence[KnownFinding]
 
 
-def begin_journal(path: Path, header: ConformHeader, *, overwrite: bool) -> ConformJournal:
-    """Begin a run.
-
-    Raises:
-        UserError: there is something at the path that must not be written over.
-
-    """
-    directory = RunDirectory.claim(path, overwrite=overwrite)
-    return ConformJournal.create(directory.path / CONFORM_JOURNAL, header.to_json())
-
-
-def resume_journal(path: Path, header: ConformHeader) -> ConformJournal:
-    """Go on with a run; one that is refused stays as it was.
-
-    Raises:
-        UserError: there is no run, it is another than `header` says, or another process works on
-            it.
-
-    """
-    journal = ConformJournal.open(path / CONFORM_JOURNAL)
-    try:
-        journal.lock()
-        with reporting_damage(journal.path):
-            begun = ConformHeader.from_json(journal.about())
-        begun.require_same(header, str(path))
-    except BaseException:
-        journal.close()
-        raise
-    (path / CONFORM_DOCUMENT).unlink(missing_ok=True)
-    return journal
-
-
 def run_conformance(
     run: ConformanceRun,
     opened: OpenedConformance,
@@ -130,7 +82,7 @@ def run_conformance(
     coverage = Coverage(request.cells, allowed_pairs(request.cells) if request.pairs else ())
     given = {} if run.reading is None else run.reading.given
     rounds = ConformRounds(opened.arms, coverage, run.journal, given, request.rng_seed, observer)
-    stopped_by = _draw(rounds, _sources(request, run.reading, coverage), request, interrupted)
+    stopped_by = _draw(rounds, draft_sources(request, run.reading, coverage), request, interrupted)
     rounds.regroup()
     findings = found_findings(
         rounds,
@@ -144,33 +96,6 @@ def run_conformance(
     )
     write_atomically(run.directory.path / CONFORM_DOCUMENT, json.dumps(document, indent=1).encode())
     return document
-
-
-def _sources(
-    request: ConformRequest, reading: ModelReading | None, coverage: Coverage
-) -> list[DraftSource]:
-    """Return what draws models, each in its turn, with a generator of its own."""
-    first, second, third = np.random.default_rng(request.rng_seed).spawn(3)
-    sources: list[DraftSource] = []
-    if reading is not None:
-        sources.append(NearDrawing(reading.distinct, coverage, first))
-    if request.drawing == "memo":
-        sources.append(_memo(coverage, reading, second))
-    elif reading is None:
-        sources.append(UniformDrawing(coverage, first))
-    if request.pairs:
-        sources.append(PairDrawing(coverage, third))
-    return sources
-
-
-def _memo(
-    coverage: Coverage, reading: ModelReading | None, rng: np.random.Generator
-) -> MemoDrawing:
-    """Return MEMO's loop over reduced models: parts of the user's, or models that are drawn."""
-    graphs = NodeGraphs({} if reading is None else reading.given)
-    context = MutationContext(coverage, graphs, rng)
-    seeds = drawn_seeds(DRAWN_SEEDS, context) if reading is None else model_seeds(reading.draft)
-    return MemoDrawing([reduced(one, graphs) for one in seeds], coverage, graphs, rng)
 
 
 def _draw(
