@@ -17,7 +17,7 @@ import edgeflare
 import edgeflare_agent
 from edgeflare_agent.__main__ import _default_store as default_store
 from edgeflare_protos import PROTOCOL_MAJOR, PROTOCOL_MINOR, agent_pb2, crc32
-from processes import children
+from processes import workers
 
 AGENT = [sys.executable, "-m", "edgeflare_agent"]
 
@@ -42,10 +42,6 @@ def wait_until(condition: Callable[[], bool]) -> bool:
             return True
         time.sleep(0.05)
     return False
-
-
-def workers(agent_pid: int) -> list[int]:
-    return children(agent_pid)
 
 
 def test_the_agent_and_the_host_are_one_release() -> None:

@@ -17,7 +17,7 @@ from edgeflare_agent import __version__
 from edgeflare_agent.runtime import Kernels, runtime_info
 from edgeflare_protos import PROTOCOL_MAJOR, PROTOCOL_MINOR, agent_pb2, crc32
 from edgeflare_protos.limits import CHUNK_BYTES, MOST_INPUTS, PAYLOAD_LIMIT_BYTES
-from processes import children
+from processes import workers
 
 Inputs = Callable[..., NDArray[np.int8]]
 Reference = Callable[[Path, Kernels, NDArray[np.generic]], bytes]
@@ -361,7 +361,7 @@ def test_a_worker_killed_from_outside_costs_a_restart_only(
     inputs = harmless_inputs(50)
     right = reference(int8_model, "builtin", inputs)
     for _ in range(3):
-        for pid in children(agent.pid):
+        for pid in workers(agent.pid):
             os.kill(pid, signal.SIGKILL)
         reply = client.stub.Infer(request(session.session_id, inputs), timeout=200)
         assert (reply.outputs, list(reply.failures)) == (right, [])

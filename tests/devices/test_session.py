@@ -24,7 +24,7 @@ from edgeflare.models.evaluator import Signature
 from edgeflare.models.invocation import Invocation
 from edgeflare.models.tflite import open_tflite
 from graph_writer import write_state_model
-from processes import children
+from processes import workers
 
 
 @pytest.fixture(scope="module")
@@ -222,7 +222,7 @@ def test_a_model_damaged_while_it_is_open_costs_a_reopening(
         before = stored.stat()
         damage(stored)
         os.utime(stored, ns=(before.st_atime_ns, before.st_mtime_ns))
-        for pid in children(agent.process.pid):
+        for pid in workers(agent.process.pid):
             os.kill(pid, signal.SIGKILL)
         with pytest.raises(DeviceLost, match="damaged in the store"):
             session.submit(images).result(200)

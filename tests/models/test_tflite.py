@@ -11,6 +11,7 @@ from ai_edge_litert.interpreter import Interpreter
 
 from edgeflare.models.tflite import open_tflite
 from edgeflare_agent.runtime import Kernels
+from processes import workers
 
 
 @pytest.mark.parametrize("kernels", ["xnnpack", "builtin", "reference"])
@@ -98,21 +99,10 @@ def test_a_worker_killed_from_outside_costs_no_answer(build_tflite: Callable[...
     model = open_tflite(build_tflite())
     try:
         before = model.submit(images).result().outputs
-        for pid in workers():
-            os.kill(pid, signal.SIGKILL)
+        (worker,) = workers(os.getpid())
+        os.kill(worker, signal.SIGKILL)
         after = model.submit(images).result()
     finally:
         model.close()
     np.testing.assert_array_equal(after.outputs, before)
     assert not after.failures
-
-
-def workers() -> list[int]:
-    """Process ids of the worker processes that are this process's children."""
-    children = Path(f"/proc/self/task/{os.getpid()}/children")
-    if not children.exists():
-        pytest.skip("this kernel does not list a process's children")
-    pids = [int(pid) for pid in children.read_text().split()]
-    found = [pid for pid in pids if b"edgeflare_agent" in Path(f"/proc/{pid}/cmdline").read_bytes()]
-    assert found
-    return found

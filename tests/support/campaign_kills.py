@@ -29,8 +29,11 @@ SEARCH = (
 )
 """About five seconds, and some twenty findings: a strategy that needs longer to be killed in."""
 
-Role = Literal["host", "agent", "host's worker", "device's worker"]
+Role = Literal["host", "agent", "fork server", "host's worker", "device's worker"]
 Victim = Literal["host", "agent", "worker"]
+
+_FORK_SERVER = b"edgeflare_agent.runtime.fork_server"
+"""An argument of it, and so of the workers that it forks."""
 
 ROLES: dict[Victim, tuple[Role, ...]] = {
     "host": ("host",),
@@ -258,9 +261,13 @@ def _role(marked: dict[int, _Status], pid: int) -> Role:
     arguments = marked[pid].arguments
     if b"edgeflare_agent" in arguments:
         return "agent"
-    if b"edgeflare_agent.runtime.worker" not in arguments:
-        return "host"
     parent = marked.get(marked[pid].parent)
+    if _FORK_SERVER in arguments and parent is not None and _FORK_SERVER in parent.arguments:
+        parent = marked.get(parent.parent)
+    elif _FORK_SERVER in arguments:
+        return "fork server"
+    elif b"edgeflare_agent.runtime.worker" not in arguments:
+        return "host"
     if parent is not None and b"edgeflare_agent" in parent.arguments:
         return "device's worker"
     return "host's worker"

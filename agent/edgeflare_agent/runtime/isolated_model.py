@@ -21,10 +21,11 @@ from edgeflare_agent.runtime.answers import (
     TensorSpec,
     WorkerLost,
 )
+from edgeflare_agent.runtime.launcher import default_launcher
 from edgeflare_agent.runtime.loading import DiedLoading, load, loading_order
 from edgeflare_agent.runtime.session_options import Options
 from edgeflare_agent.runtime.shared_memory import NOWHERE, SharedBatch
-from edgeflare_agent.runtime.worker_process import Death, WorkerProcess, default_launcher
+from edgeflare_agent.runtime.worker_process import Death, WorkerProcess
 
 # From the command to the first input; only a machine that is out of breath needs longer.
 _BEGIN_SECONDS = 30.0

@@ -4,39 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shlex
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import IO, Any, cast
+from typing import Any
 
 from edgeflare_agent.runtime.answers import WorkerLost
 from edgeflare_agent.runtime.channel import Channel
-
-LAUNCHER_VARIABLE = "EDGEFLARE_AGENT_LAUNCHER"
+from edgeflare_agent.runtime.fork_server_process import ForkedProcess
+from edgeflare_agent.runtime.forked_workers import end_fork_servers, forked_worker
+from edgeflare_agent.runtime.launcher import python_command
 
 # A worker that was told to end, or killed, is gone at once; longer means that it hangs.
 _END_SECONDS = 5.0
-
-RUN_MODULE = (
-    "import sys; sys.path[:] = [folder for folder in sys.path if folder]; "
-    "import runpy; runpy.run_module(sys.argv.pop(1), run_name='__main__')"
-)
-"""For `python -c`, followed by a module: what `-m` does, but for the working directory, which `-m`
-would import modules from: it may be a stranger's. Python 3.11 has `-P` for that."""
-
-
-def default_launcher() -> list[str]:
-    """Return the command that starts Python: $EDGEFLARE_AGENT_LAUNCHER, else this interpreter.
-
-    In a bundle that runs through its own dynamic loader `sys.executable` cannot be executed.
-    """
-    return shlex.split(os.environ.get(LAUNCHER_VARIABLE, "")) or [sys.executable]
 
 
 @dataclass(frozen=True)
@@ -93,6 +77,7 @@ def end_all_workers(seconds: float) -> None:
     for worker in workers:
         worker.kill()
     deadline = time.monotonic() + seconds
+    end_fork_servers()
     for worker in workers:
         worker.wait(max(0.0, deadline - time.monotonic()))
 
@@ -106,32 +91,19 @@ class WorkerProcess:
     """
 
     def __init__(self, launcher: Sequence[str], shared_fd: int) -> None:
-        if _ending.is_set():
-            raise WorkerLost("this process is ending")
-        command = [*launcher, "-c", RUN_MODULE, "edgeflare_agent.runtime.worker", str(shared_fd)]
+        theirs, ours = _pipes()
         try:
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                pass_fds=(shared_fd,),
-                bufsize=0,
-                # Ctrl-C in the parent's terminal is the parent's to handle.
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise WorkerLost(f"cannot start {command[0]}: {error.strerror}") from error
+            self._process = _started(launcher, theirs, shared_fd)
+        except BaseException:
+            _close(ours)
+            raise
+        finally:
+            _close(theirs)
         self.pid = self._process.pid
         _living.add(self)
         if _ending.is_set():
             self.kill()
-        process = self._process
-        # Popen makes the three that it was asked for.
-        self._streams = cast(
-            "tuple[IO[bytes], ...]", (process.stdin, process.stdout, process.stderr)
-        )
-        commands, answers, words = (stream.fileno() for stream in self._streams)
+        commands, answers, words = self._pipes = ours
         self._channel = Channel(answers, commands)
         self._last_words: deque[str] = deque(maxlen=20)
         self._listener = threading.Thread(target=self._listen, args=(words,), daemon=True)
@@ -156,8 +128,10 @@ class WorkerProcess:
     def kill(self) -> None:
         """Kill the process, and what it has started, if it still runs."""
         if self._process.poll() is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.pid, signal.SIGKILL)
+            # Before it has made a session of its own it has started nothing.
+            for kill in (os.killpg, os.kill):
+                with contextlib.suppress(ProcessLookupError):
+                    kill(self.pid, signal.SIGKILL)
 
     def wait(self, seconds: float) -> None:
         """Wait until the process is gone, but no longer than that."""
@@ -168,12 +142,51 @@ class WorkerProcess:
         """Wait for a dying process, kill it if it goes on, and release all that it had."""
         process = self._process
         try:
-            process.wait(_END_SECONDS)
+            code = process.wait(_END_SECONDS)
         except subprocess.TimeoutExpired:
             self.kill()
-            process.wait()
+            code = process.wait()
         _living.discard(self)
         self._listener.join(_END_SECONDS)
-        for stream in self._streams:
-            stream.close()
-        return Death(process.returncode, tuple(self._last_words))
+        _close(self._pipes)
+        return Death(code, tuple(self._last_words))
+
+
+def _pipes() -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return a worker's stdin, stdout and stderr, and the other ends of them."""
+    pipes = os.pipe(), os.pipe(), os.pipe()
+    commands, answers, words = pipes
+    return (commands[0], answers[1], words[1]), (commands[1], answers[0], words[0])
+
+
+def _close(descriptors: Sequence[int]) -> None:
+    for one in descriptors:
+        os.close(one)
+
+
+def _started(
+    launcher: Sequence[str], streams: Sequence[int], shared_fd: int
+) -> ForkedProcess | subprocess.Popen[bytes]:
+    """Start a worker: forked where that can be, else by itself, which also says why it cannot."""
+    _refuse_at_the_end()
+    if (forked := forked_worker(launcher, (*streams, shared_fd))) is not None:
+        return forked
+    _refuse_at_the_end()
+    stdin, stdout, stderr = streams
+    try:
+        return subprocess.Popen(
+            [*python_command(launcher, "edgeflare_agent.runtime.worker"), str(shared_fd)],
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            pass_fds=(shared_fd,),
+            # Ctrl-C in the parent's terminal is the parent's to handle.
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise WorkerLost(f"cannot start {launcher[0]}: {error.strerror}") from error
+
+
+def _refuse_at_the_end() -> None:
+    if _ending.is_set():
+        raise WorkerLost("this process is ending")

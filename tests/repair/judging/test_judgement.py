@@ -25,7 +25,7 @@ from edgeflare.repair.judging.judgement import (
     judged,
     score,
 )
-from edgeflare_agent.runtime.worker_process import LAUNCHER_VARIABLE
+from edgeflare_agent.runtime.launcher import LAUNCHER_VARIABLE
 from operator_chain import Step, write_tflite
 from tampering import EXAMPLE
 from tflite_weights import Weights, mutated

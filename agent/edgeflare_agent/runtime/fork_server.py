@@ -1,0 +1,119 @@
+"""The process that forks workers: started by `fork_server_process.py`, with FD as its argument.
+
+To start Python and import numpy and a runtime takes far longer than to load a small model. This
+process does that once. FD is a stream socket; a byte with the descriptors of a worker's stdin,
+stdout, stderr, shared file and *fate* asks for a worker. To the fate are written its process id
+and, when it has ended, its exit code or minus the signal, as integers of 32 bits.
+
+It makes no interpreter, so what a kernel or a delegate does is in the worker alone. It ends when
+nobody can ask any more and its last worker has ended.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import sys
+import traceback
+from typing import NoReturn
+
+from edgeflare_agent.runtime import worker
+from edgeflare_agent.runtime.fork_server_process import FATE
+from edgeflare_agent.runtime.runtime_packages import interpreter_module
+
+_DESCRIPTORS = 5
+"""That come with a request."""
+
+
+def main(socket_fd: int) -> None:
+    """Fork workers until nobody asks for more."""
+    with contextlib.suppress(Exception):  # each worker tries again, and says what is wrong
+        interpreter_module()
+    requests = socket.socket(fileno=socket_fd)
+    woken, wakes = _wake_on_deaths()
+    fates: dict[int, int] = {}
+    poll = select.poll()
+    poll.register(requests, select.POLLIN)
+    poll.register(woken, select.POLLIN)
+    asked = True
+    while asked or fates:
+        for ready, _ in poll.poll():
+            if ready == woken:
+                os.read(woken, 4096)
+                _tell_fates(fates)
+            elif (descriptors := _request(requests)) is None:
+                poll.unregister(requests)
+                asked = False
+            else:
+                _fork(descriptors, [socket_fd, woken, wakes, *fates.values()], fates)
+
+
+def _wake_on_deaths() -> tuple[int, int]:
+    """Return a descriptor that can be read when a worker has ended, and where that is written."""
+    woken, wakes = os.pipe()
+    os.set_blocking(wakes, False)
+    signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    return woken, wakes
+
+
+def _request(requests: socket.socket) -> list[int] | None:
+    """Return the descriptors of the next request, None if none will come any more."""
+    try:
+        content, descriptors, _, _ = socket.recv_fds(requests, 1, _DESCRIPTORS)
+    except ConnectionError:
+        return None
+    return descriptors if content else None
+
+
+def _fork(descriptors: list[int], own: list[int], fates: dict[int, int]) -> None:
+    *given, fate = descriptors
+    if (pid := os.fork()) == 0:
+        for one in (*own, fate):
+            os.close(one)
+        _work(given)
+    for one in given:
+        os.close(one)
+    _tell(fate, pid)
+    fates[pid] = fate
+
+
+def _work(given: list[int]) -> NoReturn:
+    """Be a worker, as the one that is started by itself is."""
+    code = 1
+    try:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        os.setsid()
+        *streams, shared = given
+        for at, one in enumerate(streams):
+            os.dup2(one, at)
+            os.close(one)
+        worker.main(shared)
+        code = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _tell_fates(fates: dict[int, int]) -> None:
+    for pid in list(fates):
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            fate = fates.pop(pid)
+            _tell(fate, os.waitstatus_to_exitcode(status))
+            os.close(fate)
+
+
+def _tell(fate: int, number: int) -> None:
+    with contextlib.suppress(BrokenPipeError):  # the parent is gone; its workers end, too
+        os.write(fate, FATE.pack(number))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

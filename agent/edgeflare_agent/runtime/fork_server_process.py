@@ -1,0 +1,163 @@
+"""A fork server as seen from its parent: workers asked of it, and what becomes of them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Sequence
+from struct import Struct
+
+FATE = Struct("<i")
+"""What a server writes to the pipe of a worker's fate, twice."""
+
+_START_SECONDS = 180.0
+"""From the start of a server to its first worker: what a worker has that is started by itself."""
+
+_LOOK_SECONDS = 0.05
+"""How often to look for the end of a process whose server is lost."""
+
+
+class ForkedProcess:
+    """A process that a server has forked; has what is used of `subprocess.Popen`.
+
+    Attributes:
+        pid: its process id.
+        returncode: its exit code or minus the signal, None while it runs; where its server was
+            killed, so that nobody knows, SIGKILL.
+
+    """
+
+    def __init__(self, pid: int, fate: int) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+        self._fate = fate
+        self._lock = threading.Lock()
+
+    def poll(self) -> int | None:
+        """Return the exit code, None while it runs."""
+        return self._look(0.0)
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Return the exit code.
+
+        Raises:
+            TimeoutExpired: it runs for longer than that.
+
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while (code := self._look(_LOOK_SECONDS)) is None:
+            if deadline is not None and time.monotonic() >= deadline:
+                raise subprocess.TimeoutExpired(str(self.pid), timeout or 0.0)
+        return code
+
+    def _look(self, seconds: float) -> int | None:
+        with self._lock:
+            if self.returncode is None and _readable(self._fate, seconds):
+                told = os.read(self._fate, FATE.size)
+                if told:
+                    self.returncode = FATE.unpack(told)[0]
+                elif not _exists(self.pid):
+                    self.returncode = -signal.SIGKILL
+                else:
+                    time.sleep(seconds)
+                if self.returncode is not None:
+                    os.close(self._fate)
+            return self.returncode
+
+
+class ForkServerProcess:
+    """A running fork server.
+
+    Attributes:
+        surroundings: environment and folder, which its workers have from it.
+        forked: whether it has ever forked a worker.
+
+    """
+
+    def __init__(self, command: Sequence[str]) -> None:
+        """Start a server.
+
+        Args:
+            command: what starts it, but for the number of its socket.
+
+        Raises:
+            OSError: it cannot be started.
+
+        """
+        self.surroundings = surroundings()
+        self.forked = False
+        self._socket, theirs = socket.socketpair()
+        with theirs:
+            try:
+                self._process = subprocess.Popen(
+                    [*command, str(theirs.fileno())],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    pass_fds=(theirs.fileno(),),
+                    # Fewer threads, which a process that forks should not have. Workers need none.
+                    env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+                    start_new_session=True,
+                )
+            except OSError:
+                self._socket.close()
+                raise
+
+    def fork(self, descriptors: Sequence[int]) -> ForkedProcess | None:
+        """Return a new worker, None if the server is gone or does not answer.
+
+        Args:
+            descriptors: its stdin, stdout, stderr and shared file.
+
+        """
+        fate, told = os.pipe()
+        try:
+            socket.send_fds(self._socket, [b"f"], [*descriptors, told])
+        except OSError:
+            os.close(told)
+            os.close(fate)
+            return None
+        os.close(told)
+        # The last end of the pipe is the server's, so its death is the end of the pipe.
+        answer = os.read(fate, FATE.size) if _readable(fate, _START_SECONDS) else b""
+        if len(answer) == FATE.size:
+            return ForkedProcess(FATE.unpack(answer)[0], fate)
+        os.close(fate)
+        return None
+
+    def retire(self) -> None:
+        """Ask for no more workers: the server ends with the last one that it has."""
+        self._socket.close()
+
+    def kill(self) -> None:
+        """Kill the server, but not its workers, if it still runs."""
+        self._socket.close()
+        if self._process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+
+
+def surroundings() -> tuple[dict[str, str], str]:
+    """Return environment and folder of this process."""
+    return dict(os.environ), os.getcwd()
+
+
+def _readable(descriptor: int, seconds: float) -> bool:
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(seconds * 1000))
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except OSError:
+        return False
+    return True
