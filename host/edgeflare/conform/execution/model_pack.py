@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel, RunFailure
-from edgeflare.conform.graphs.graph_file import graph_file
+from edgeflare.conform.execution.pack_file import pack_file
 from edgeflare.conform.graphs.operator_graph import (
     GraphValue,
     OperatorGraph,
     Values,
-    side_by_side,
 )
 from edgeflare.core.tensor import Tensor
 from edgeflare.core.tensor_rows import pack_rows, tensor_bytes
@@ -38,21 +37,24 @@ class ModelPack:
 
     Attributes:
         models: in the order in which they run.
-        content: the file.
 
     """
 
     def __init__(self, models: Sequence[PosedModel]) -> None:
         self.models = tuple(models)
-        self._graph = side_by_side([one.graph for one in models])
+        self._graphs = [one.graph for one in models]
         self._operands: list[Values] = [one for model in models for one in model.operands]
-        given = any(self._graph.values[at].size for at in self._graph.inputs)
-        answered = any(self._graph.values[at].size for at in self._graph.outputs)
+        given = any(one.values[at].size for one in self._graphs for at in one.inputs)
+        answered = any(one.values[at].size for one in self._graphs for at in one.outputs)
         if not (given and answered):
-            self._graph = side_by_side([self._graph, _ECHO])
+            self._graphs.append(_ECHO)
             rows = max(one.rows for one in models)
             self._operands.append(np.zeros((rows, 2), np.uint8))
-        self.content = graph_file(self._graph)
+
+    @property
+    def content(self) -> bytes:
+        """The file."""
+        return pack_file(self._graphs)
 
     def rows(self, signature: Signature) -> NDArray[np.generic]:
         """Return the operands of all models: (rows, *row), see `pack_rows`."""
@@ -81,7 +83,7 @@ class ModelPack:
         """
         if found := _FAILED_NODE.search(failure.detail):
             number, operator = int(found.group(1)), found.group(2)
-            nodes = self._graph.nodes
+            nodes = [node for one in self._graphs for node in one.nodes]
             if number < len(nodes) and nodes[number].operator == operator:
                 return _owner([len(one.graph.nodes) for one in self.models], number)
         if missing := missing_operator(failure):
