@@ -23,7 +23,7 @@ from edgeflare.conform.rounds.draft_sources import draft_sources
 from edgeflare.conform.rounds.smallest_models import ShrinkObserver, found_findings
 from edgeflare.run.run_directory import CONFORM_DOCUMENT, RunDirectory, write_atomically
 
-_SHRINKING_SHARE: Final = 0.4
+_SHRINKING_SHARE: Final = 0.25
 """Of a short time: what is left for shrinking what was found."""
 
 _SHRINKING_SECONDS: Final = 300.0
@@ -83,7 +83,6 @@ def run_conformance(
     given = {} if run.reading is None else run.reading.given
     rounds = ConformRounds(opened.arms, coverage, run.journal, given, request.rng_seed, observer)
     stopped_by = _draw(rounds, draft_sources(request, run.reading, coverage), request, interrupted)
-    rounds.regroup()
     findings = found_findings(
         rounds,
         run.directory,

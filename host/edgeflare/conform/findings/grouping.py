@@ -98,11 +98,17 @@ def grouped(
 
     """
     keys = sorted({key for one in observations if (key := finding_key(one)) is not None})
-    groups: list[FindingGroup] = []
-    for key in keys:
-        failing = [at for at, one in enumerate(observations) if finding_key(one) == key]
-        groups += _groups(key, observations, failing, specifications[key.operator])
-    return groups
+    return [
+        one for key in keys for one in grouped_as(key, observations, specifications[key.operator])
+    ]
+
+
+def grouped_as(
+    key: FindingKey, observations: Sequence[Observation], specification: OperatorSpecification
+) -> list[FindingGroup]:
+    """Return the findings of one key, at least one model of which is among the observations."""
+    failing = [at for at, one in enumerate(observations) if finding_key(one) == key]
+    return _groups(key, observations, failing, specification)
 
 
 def evidence_for(

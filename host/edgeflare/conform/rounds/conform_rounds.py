@@ -12,14 +12,20 @@ from edgeflare.conform.drafts.coverage import Coverage
 from edgeflare.conform.drafts.draft import Draft, DraftNode
 from edgeflare.conform.drafts.draft_source import DraftSource
 from edgeflare.conform.execution.kernel_arm import KernelArm
-from edgeflare.conform.findings.grouping import FindingGroup, grouped
+from edgeflare.conform.findings.grouping import (
+    FindingGroup,
+    finding_key,
+    grouped,
+    grouped_as,
+)
+from edgeflare.conform.findings.observation import Observation
 from edgeflare.conform.graphs.operator_graph import OperatorGraph
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.record.conform_journal import ConformJournal
-from edgeflare.conform.rounds.conformance import Conformance, is_finding
+from edgeflare.conform.rounds.conformance import Conformance
 from edgeflare.conform.rounds.judged_draft import JudgedDraft, judge_drafts, taken
 from edgeflare.conform.rounds.judged_json import drafts_digest, judged_from_json, judged_to_json
-from edgeflare.conform.rounds.refinement import Refinement, with_failing
+from edgeflare.conform.rounds.refinement import Refinement, steers, with_failing
 from edgeflare.errors import UserError
 from edgeflare.run.journal_database import reporting_damage
 
@@ -84,13 +90,16 @@ class ConformRounds:
 
     @property
     def groups(self) -> list[FindingGroup]:
-        """The findings so far, in the order of their keys."""
+        """The findings so far, in the order of their keys.
+
+        While models are drawn, those that steer it: that count, or whose models cost much.
+        """
         return [group for cell in sorted(self._groups) for group in self._groups[cell]]
 
     def regroup(self) -> None:
         """Tell all findings apart anew, with all models that were run."""
-        for cell in self._groups:
-            self._groups[cell] = grouped(self.state.observations[cell], known_operators())
+        for cell, observations in self.state.observations.items():
+            self._groups[cell] = grouped(observations, known_operators())
 
     def draw(self, source: DraftSource, count: int) -> int:
         """Run a round of models that a source draws; return how many there were.
@@ -155,20 +164,20 @@ class ConformRounds:
         return judged
 
     def _regroup(self, judged: Sequence[JudgedDraft]) -> None:
-        """Tell findings apart anew where models failed that no finding has, or many were added."""
+        """Tell findings that steer apart anew where models failed that none has, or many came."""
         for cell in sorted({node.cell for one in judged for node in one.draft.nodes}):
             observations = self.state.observations[cell]
             groups = self._groups.get(cell, [])
             looked = self._looked.get(cell, 0)
             added = range(looked, len(observations))
-            failing = [at for at in added if is_finding(observations[at].judgement)]
+            failing = [at for at in added if steers(observations[at].judgement)]
             self._looked[cell] = len(observations)
             extended = with_failing(groups, observations, failing)
             grown = bool(groups) and len(observations) > _GROWN * self._grouped[cell]
             if extended is not None and not grown:
                 self._groups[cell] = extended
                 continue
-            self._groups[cell] = grouped(observations, known_operators())
+            self._groups[cell] = _steering(observations)
             self._grouped[cell] = len(observations)
 
     def _show(self) -> None:
@@ -177,3 +186,14 @@ class ConformRounds:
         self.observer.conformed(
             self.state.models, (figure.covered, figure.known - figure.refused), failing
         )
+
+
+def _steering(observations: Sequence[Observation]) -> list[FindingGroup]:
+    """Return the findings of a cell that steer what is drawn."""
+    found = (finding_key(one) for one in observations if steers(one.judgement))
+    keys = sorted({key for key in found if key is not None})
+    return [
+        group
+        for key in keys
+        for group in grouped_as(key, observations, known_operators()[key.operator])
+    ]

@@ -21,6 +21,7 @@ from edgeflare.conform.findings.refining import proposals
 from edgeflare.conform.graphs.operator_graph import OperatorGraph
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.rounds.conformance import Conformance, settings_of
+from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
 
 _ROUND: Final = 192
 """Models of a refining round, of all findings together."""
@@ -93,6 +94,11 @@ class Refinement:
         if dear is not None:
             left = min(left, dear[0], dear[1] - len(group.failing))
         return min(left, _EACH)
+
+
+def steers(judgement: KernelJudgement) -> bool:
+    """Return whether a finding with such a model steers what is drawn."""
+    return judgement.counted or judgement.symptom in _DEAR
 
 
 def with_failing(

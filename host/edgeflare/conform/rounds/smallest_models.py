@@ -85,7 +85,7 @@ def found_findings(
     observer: ShrinkObserver,
     over: Callable[[], bool],
 ) -> list[ConformFinding]:
-    """Shrink the findings of a run, store their smallest models, and return them.
+    """Tell the findings of a run apart, shrink them, store their smallest models; return them.
 
     Args:
         rounds: that have ended.
@@ -101,6 +101,7 @@ def found_findings(
         InfrastructureError: an arm is lost.
 
     """
+    rounds.regroup()
     groups = sorted(rounds.groups, key=lambda one: (not rounds.state.counts(one), one.key))
     graphs = NodeGraphs(rounds.given)
     shrunk = [_begun(group, rounds, graphs) for group in groups]
