@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drafting import check_sound, few_cells, few_covered, refused, taken
-from edgeflare.conform.drafts.cells import cell_buckets, drawn_configuration
+from edgeflare.conform.drafts.cells import cell_buckets, cell_parameters, drawn_configuration
 from edgeflare.conform.drafts.coverage import Coverage
 from edgeflare.conform.drafts.draft import Draft, DraftNode
 from edgeflare.conform.drafts.uniform_drawing import UniformDrawing, configuration_with
@@ -24,8 +25,18 @@ def test_models_are_sound_and_even_over_cells(seed: int) -> None:
     )
     for draft in drafts:
         check_sound(draft)
+    cells = [draft.nodes[0].cell for draft in drafts]
+    assert set(cells[: len(few_cells())]) == set(few_cells())
+
+
+def test_cells_with_more_buckets_are_drawn_more_often() -> None:
+    cells = (("CONV_2D", "int8"), ("RELU", "int8"))
+    drafts = UniformDrawing(Coverage(cells), _rng()).ask(60)
     counts = Counter(draft.nodes[0].cell for draft in drafts)
-    assert counts == dict.fromkeys(few_cells(), rounds)
+    buckets = {cell: sum(len(one.buckets) for one in cell_parameters(cell)) for cell in cells}
+    assert counts[cells[0]] / counts[cells[1]] == pytest.approx(
+        buckets[cells[0]] / buckets[cells[1]], rel=0.3
+    )
 
 
 def test_the_same_generator_and_outcomes_draw_the_same() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from edgeflare.conform.drafts.bucket_combinations import BucketCombinations
 from edgeflare.conform.drafts.cell_pairs import CellPair
 from edgeflare.conform.drafts.cells import Cell, cell_buckets, cell_parameters
 from edgeflare.conform.drafts.criterion import CoverageFigure, Criterion
@@ -39,6 +40,7 @@ class Coverage:
         self._of_pairs = Criterion[CellPair](pairs)
         self._buckets = {cell: tuple(_known_buckets(cell)) for cell in self.cells}
         self._of_buckets = Criterion[Bucket](one for some in self._buckets.values() for one in some)
+        self._combinations = BucketCombinations()
 
     def diverse(self, draft: Draft) -> int:
         """Return how many items a draft would add to those covered (Equation 1).
@@ -53,9 +55,14 @@ class Coverage:
             + sum(map(self._of_pairs.is_new, set(draft_pairs(draft))))
         )
 
+    def new_combinations(self, node: DraftNode) -> int:
+        """Return how many combinations of two buckets no node had that was expected."""
+        return self._combinations.new(node)
+
     def expect(self, draft: Draft) -> None:
         """Count a draft as covered until `settle` says what became of it."""
         for node in draft.nodes:
+            self._combinations.add(node)
             self._of_cells.expect([node.cell])
             self._of_buckets.expect(node_buckets(node))
         self._of_pairs.expect(draft_pairs(draft))

@@ -1,4 +1,4 @@
-"""Models of one operator each, drawn evenly over all cells."""
+"""Models of one operator each, drawn evenly over the buckets of all cells."""
 
 from __future__ import annotations
 
@@ -21,8 +21,12 @@ from edgeflare.conform.drafts.node_graphs import NodeGraphs
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.specification.settings import Configuration, Setting
 
-_CHOICES = 3
-"""Valid configurations of which the one is taken that covers most, while any bucket is new."""
+_CHOICES = 4
+"""Valid configurations of which the one is taken that covers most."""
+
+_BUCKETS = 20
+"""Of a cell, for which it is drawn once in each round of all cells: what half of them have at most.
+CONV_2D has five times as many in int8, and as many more ways to be wrong."""
 
 _MOST_TRIES = 8
 """Draws of a configuration that has some bucket; it may be that none can have it."""
@@ -34,8 +38,10 @@ _MOST_SETTINGS = 64
 class UniformDrawing:
     """Draws one cell after the other, in an order that changes with each round of all cells.
 
-    While buckets of a cell are new, of a few configurations the one is taken that covers most. A
-    cell that the device has only ever refused is drawn no more.
+    After each round, cells with many buckets come once more, or several times. Of a few
+    configurations the one is taken that covers most, and of these the one with most new
+    combinations of two buckets.
+    A cell that the device has only ever refused is drawn no more.
     """
 
     def __init__(self, coverage: Coverage, rng: np.random.Generator) -> None:
@@ -69,11 +75,27 @@ class UniformDrawing:
 
     def _next(self) -> DraftNode | None:
         if not self._waiting:
-            cells = [one for one in self._coverage.cells if not self._coverage.is_refused(one)]
-            self._waiting = [cells[at] for at in self._rng.permutation(len(cells))]
+            self._waiting = self._round()[::-1]
         if not self._waiting:
             return None
         return drawn_node(self._waiting.pop(), self._coverage, self._graphs, self._rng)
+
+    def _round(self) -> list[Cell]:
+        """Return the cells of a round, those that come once more after all."""
+        cells = [one for one in self._coverage.cells if not self._coverage.is_refused(one)]
+        found: list[Cell] = []
+        times = 0
+        while cells:
+            found += [cells[at] for at in self._rng.permutation(len(cells))]
+            times += 1
+            cells = [cell for cell in cells if _times(cell) > times]
+        return found
+
+
+def _times(cell: Cell) -> int:
+    """Return how often a cell is drawn in each round."""
+    buckets = sum(len(parameter.buckets) for parameter in cell_parameters(cell))
+    return max(1, round(buckets / _BUCKETS))
 
 
 def drawn_node(
@@ -83,16 +105,23 @@ def drawn_node(
     first = drawn_configuration(cell, rng)
     if first is None:
         return None
-    configurations = [first]
     wanted = coverage.new_buckets(cell)
-    for _ in range(_CHOICES - 1 if wanted else 0):
-        other = configuration_with(wanted[int(rng.integers(len(wanted)))], rng)
-        if other is not None:
-            configurations.append(other)
+    others = [_configuration(cell, wanted, rng) for _ in range(_CHOICES - 1)]
     seed = drawn_seed(rng)
-    nodes = [DraftNode(*cell, one, seed, ()) for one in configurations]
-    best = max(nodes, key=lambda one: coverage.diverse(Draft((one,))))
+    nodes = [DraftNode(*cell, one, seed, ()) for one in (first, *others) if one is not None]
+    best = max(
+        nodes, key=lambda one: (coverage.diverse(Draft((one,))), coverage.new_combinations(one))
+    )
     return replace(best, sources=(FRESH,) * len(graphs.operands(best)))
+
+
+def _configuration(
+    cell: Cell, wanted: Sequence[Bucket], rng: np.random.Generator
+) -> Configuration | None:
+    """Return a configuration that has one of the buckets that are wanted, if any are."""
+    if not wanted:
+        return drawn_configuration(cell, rng)
+    return configuration_with(wanted[int(rng.integers(len(wanted)))], rng)
 
 
 def configuration_with(bucket: Bucket, rng: np.random.Generator) -> Configuration | None:
