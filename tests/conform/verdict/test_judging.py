@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, RunFailure, RunFailureKind
 from edgeflare.conform.specification.operand_values import OPERAND_STYLES, operand_values
-from scaling_operator import Scaling, scaling
+from scaling_operator import FACTOR, Scaling, scaling
 
 Answer = NDArray[Any]
 
@@ -282,3 +282,15 @@ def test_a_model_that_makes_others_die_or_depends_on_them() -> None:
     assert (said.verdict, said.symptom, said.counted) == ("device", "neighbours", True)
     said = model.judged(inputs, device=beside, xnnpack=beside)
     assert (said.verdict, said.counted) == ("shared", False)
+
+
+@pytest.mark.parametrize(
+    ("by", "tells"), [(0, True), (1, False)], ids=["right to the bit", "one step off"]
+)
+def test_an_answer_that_is_only_just_right_says_nothing_of_a_fault(by: int, tells: bool) -> None:
+    model = scaling("int8", (3,), 0.1 * FACTOR)  # every exact answer is a whole step
+    inputs = np.array([[-7, 3, 11]] * 4, np.int8)
+    right = model.right(inputs)
+    said = model.judged(inputs, device=off(by)(model, inputs), xnnpack=right)
+    assert said.verdict in ("right", "rounding")
+    assert bool(said.telling) == tells

@@ -15,6 +15,9 @@ from edgeflare.conform.verdict.arm_errors import ArmErrors, Ruler
 DEVICE, TWIN = "device", "xnnpack"
 """Names of arms: what is judged, and the host's default kernels."""
 
+_NEARLY_WRONG = 0.8
+"""Of what is allowed; sound kernels of 8 bits mostly stay within .75 of a step."""
+
 
 @dataclass(frozen=True, slots=True)
 class ArmComparison:
@@ -57,6 +60,15 @@ class ArmComparison:
     def is_wrong(self, arm: ArmErrors) -> bool:
         """Whether an arm is wrong where it counts."""
         return arm.mean != 0 or bool((arm.wrong & self.ruler.judged).any())
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether the device is right, but only just where the twin gives another answer.
+
+        A fault of one step is within what is allowed where the exact answer is a whole step.
+        """
+        near = self.device.offences > _NEARLY_WRONG
+        return bool((near & self.ruler.judged & ~self.same).any())
 
     @property
     def right(self) -> tuple[str, ...]:

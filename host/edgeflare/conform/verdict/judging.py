@@ -55,11 +55,12 @@ def judged(
     deviation = judged_deviation(compared)
     if deviation is not None and deviation.counted:
         return deviation
+    telling = 0 if compared.is_doubtful else measure.telling
     return (
         judged_undefined(compared)
         or deviation
         or judged_hosts(compared)
-        or replace(judged_agreement(compared), telling=measure.telling)
+        or replace(judged_agreement(compared), telling=telling)
     )
 
 

@@ -49,8 +49,8 @@ class KernelJudgement:
         wrong: the arms that are wrong, "device" and names of the host's kernel sets.
         detail: one line for the report.
         telling: of a model that is right, how many different values could have shown a fault: of a
-            quantized result those that are not saturated. A model that tells little passes
-            whatever the kernel does.
+            quantized result those that are not saturated, and none where a value is nearly a
+            step off. A model that tells little passes whatever the kernel does.
 
     """
 
