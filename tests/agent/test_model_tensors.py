@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from edgeflare_agent.runtime import Invocation, IsolatedModel, ModelRejected, Options
+from edgeflare_agent.runtime.model_tensors import tensor_spec
 
 # What TFLite calls a type, and what numpy does.
 TYPES = {
@@ -101,3 +102,11 @@ def test_a_shape_that_does_not_fit_is_refused(dynamic_model: Path) -> None:
     assert "there is no input 'z': its inputs are x" in refusal(
         dynamic_model, Invocation(shapes={"z": (4, 3)})
     )
+
+
+@pytest.mark.parametrize("shape", [(1 << 30, 1 << 30), (3, -7)])
+def test_a_shape_that_no_tensor_has_is_refused(shape: tuple[int, ...]) -> None:
+    """Kernels compute such shapes from memory that nothing wrote; no file has them by itself."""
+    details = {"dtype": np.float32, "shape": np.array(shape), "quantization": (0.0, 0), "index": 1}
+    with pytest.raises(ModelRejected, match=r"tensor y has shape .* which no memory holds"):
+        tensor_spec("y", details)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from edgeflare_agent.runtime.answers import ModelRejected, TensorSpec
 from edgeflare_agent.runtime.session_options import Invocation
+
+_MOST_BYTES = 1 << 32
+"""Of a tensor."""
 
 Details = dict[str, Any]
 """What the runtime tells of a tensor."""
@@ -116,7 +120,8 @@ def tensor_spec(name: str, details: Details) -> TensorSpec:
     """Return the description of a tensor.
 
     Raises:
-        ModelRejected: it holds no numbers: strings, or a resource or variant.
+        ModelRejected: it holds no numbers: strings, or a resource or variant; or it has a shape
+            that no tensor has, as where a kernel computed it from memory that nothing wrote.
 
     """
     import numpy as np  # noqa: PLC0415 - the parent process needs none
@@ -126,10 +131,13 @@ def tensor_spec(name: str, details: Details) -> TensorSpec:
         raise ModelRejected(f"tensor {name} holds strings, which are not supported")
     if dtype.kind in "OV":
         raise ModelRejected(f"tensor {name} holds a resource or variant, which are not supported")
+    shape = tuple(int(size) for size in details["shape"])
+    if min(shape, default=0) < 0 or prod(shape) * dtype.itemsize > _MOST_BYTES:
+        raise ModelRejected(f"tensor {name} has shape {shape}, which no memory holds")
     scale, zero_point = details["quantization"]
     return TensorSpec(
         name=name,
-        shape=tuple(int(size) for size in details["shape"]),
+        shape=shape,
         dtype=dtype.name,
         scale=float(scale),
         zero_point=int(zero_point),

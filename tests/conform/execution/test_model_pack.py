@@ -21,6 +21,7 @@ MODELS = [posed(addition()), posed(unary("ABS")), posed(of_constants()), posed(u
         ("output t2 has shape (3,), declared (4,)", 0),
         ("output t3 has shape (3,), declared (4,)", 1),
         ("output t8 has shape (3,), declared (4,)", 3),
+        ("tensor t3 has shape (1073741824, 7), which no memory holds", 1),
         ("output t9 has shape (3,), declared (4,)", None),
         ("some runtime 1.2 has no operator NEG version 1: convert the model", 3),
         ("some runtime 1.2 has no operator NEG version 2: convert the model", None),

@@ -25,7 +25,7 @@ _ECHO = OperatorGraph((GraphValue("uint8", (2,)),), (), (0,), (0,))
 """No operator, and a tensor that is given and answered: a row needs a byte each way."""
 
 _FAILED_NODE = re.compile(r"Node number (\d+) \((\w+)\) failed to")
-_FAILED_RESULT = re.compile(r"output t(\d+) has shape")
+_FAILED_RESULT = re.compile(r"(?:output|tensor) t(\d+) has shape")
 
 
 _MISSING = re.compile(r" has no operator (\w+) version (\d+)")
