@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from edgeflare.conform.findings import grouping
-from edgeflare.conform.findings.grouping import FindingKey, finding_key, grouped, passes
+from edgeflare.conform.findings.grouping import (
+    FindingKey,
+    evidence_for,
+    finding_key,
+    grouped,
+    passes,
+)
 from edgeflare.conform.findings.observation import Observation
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.specification.settings import number
@@ -85,7 +91,7 @@ def test_failing_models_beyond_those_that_are_looked_at_stay_in_a_finding(
 def test_refused_models_are_neither_failing_nor_passing() -> None:
     refused = replace(seen([], 1)[0], judgement=KernelJudgement("refused", "refused"))
     assert finding_key(refused) is None
-    assert not passes(FindingKey(*CELL, "device", "wrong values"), refused)
+    assert not passes(FindingKey(*CELL, "device", "wrong values"), refused, 0)
     assert grouped([refused], known_operators()) == []
 
 
@@ -93,6 +99,22 @@ def test_a_model_that_another_arm_gets_wrong_passes_on_the_device() -> None:
     host = replace(
         seen([], 1)[0], judgement=KernelJudgement("host", "wrong values", wrong=("reference",))
     )
-    assert passes(FindingKey(*CELL, "device", "wrong values"), host)
-    assert passes(FindingKey(*CELL, "host", "wrong values", ("builtin",)), host)
-    assert not passes(FindingKey(*CELL, "host", "biased", ("reference",)), host)
+    assert passes(FindingKey(*CELL, "device", "wrong values"), host, 0)
+    assert passes(FindingKey(*CELL, "host", "wrong values", ("builtin",)), host, 0)
+    assert not passes(FindingKey(*CELL, "host", "biased", ("reference",)), host, 0)
+
+
+@pytest.mark.parametrize(("mean", "telling"), [(0.5, 60), (0.25, 132)])
+def test_the_smaller_a_bias_the_more_values_say_that_there_is_none(
+    mean: float, telling: int
+) -> None:
+    right = seen([], 6)
+    passing = [
+        replace(one, judgement=KernelJudgement("right", telling=telling + more))
+        for one, more in zip(right, (-1, 0, 1, -30, 0), strict=False)
+    ]
+    biased = KernelJudgement("device", "biased", counted=True, worst=mean, unit="steps")
+    observations = [*passing, replace(right[-1], judgement=biased)]
+    key = FindingKey(*CELL, "device", "biased")
+    evidence = evidence_for(key, observations, [5], known_operators()[CELL[0]])
+    assert evidence.passing.shape[1] == 3

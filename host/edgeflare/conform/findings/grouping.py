@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,8 +35,17 @@ MOST_FAILING, MOST_PASSING = 600, 3000
 _SPLITS_TRIED = 5
 
 _TELLING: Mapping[Symptom, int] = {"biased": 60, "wrong values": 4}
-"""Different values that a right answer needs at least to say that a fault does not show: the mean
-of fewer is never taken for a bias, and what is saturated everywhere is right by any kernel."""
+"""Different values that a right answer needs at least to say that a fault does not show: what is
+saturated everywhere is right by any kernel."""
+
+_MOST_TELLING = 400
+"""The most that is ever needed."""
+
+_NO_BIAS = 0.1
+_NOISE = 4 * 0.43
+"""The mean error that is no bias, and by how much one of n values has to exceed it times √n: four
+deviations of an error that is a step in one of four values."""
+
 _SPLIT_HEADS = 60
 """Predicates that a second one is looked for, to tell failing models from others."""
 
@@ -121,27 +131,46 @@ def evidence_for(
 
     Models that fail in another way say nothing about this one, and are left out.
     """
-    passing = [at for at, one in enumerate(observations) if passes(key, one)][-MOST_PASSING:]
     kept = list(failing)[-MOST_FAILING:]
+    least = _least_telling(key.symptom, [observations[at].judgement.worst for at in kept])
+    passing = [at for at, one in enumerate(observations) if passes(key, one, least)]
+    passing = passing[-MOST_PASSING:]
     table = SettingsTable([observations[at].settings for at in (*kept, *passing)])
     known = vocabulary(specification.parameters(key.type), table)
     held = known.held(table)
     return ModelEvidence(known, held[:, : len(kept)], held[:, len(kept) :])
 
 
-def passes(key: FindingKey, observation: Observation) -> bool:
+def passes(key: FindingKey, observation: Observation, least_telling: int) -> bool:
     """Return whether a model shows that a finding's fault is not in it, or did not show.
 
-    One that could not have shown it says nothing.
+    Args:
+        key: of the finding.
+        observation: a model.
+        least_telling: values that a right answer needs, so that it could have shown the fault.
+
     """
     if (observation.operator, observation.type) != (key.operator, key.type):
         return False
     judged = observation.judgement
     if judged.verdict == "host":
         return not set(key.wrong) & set(judged.wrong)
-    return judged.verdict in ("right", "rounding") and judged.telling >= _TELLING.get(
-        key.symptom, 0
-    )
+    return judged.verdict in ("right", "rounding") and judged.telling >= least_telling
+
+
+def _least_telling(symptom: Symptom, worst: Sequence[float]) -> int:
+    """Return how many different values could have shown a fault.
+
+    Args:
+        symptom: of the fault.
+        worst: the largest errors of models that fail; of "biased" their means.
+
+    """
+    least = _TELLING.get(symptom, 0)
+    if symptom != "biased":
+        return least
+    above = max(float(np.median(worst)) - _NO_BIAS, _NOISE / sqrt(_MOST_TELLING))
+    return max(least, ceil((_NOISE / above) ** 2))
 
 
 def _groups(
