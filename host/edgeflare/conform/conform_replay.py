@@ -11,6 +11,7 @@ import edgeflare
 from edgeflare.conform.drafts.coverage import Coverage
 from edgeflare.conform.opened_conformance import OpenedConformance
 from edgeflare.conform.operators.known_operators import known_operators
+from edgeflare.conform.record.conform_finding import finite_worst
 from edgeflare.conform.record.conform_header import ConformHeader, specification_digest
 from edgeflare.conform.record.conform_request import ConformRequest
 from edgeflare.conform.record.finding_files import store_finding
@@ -91,7 +92,7 @@ def replay_findings(
 def _kept(one: RetriedFinding, out: RunDirectory) -> dict[str, Any]:
     """Store the files of a finding that fails, and return what the document says of it."""
     was, now = one.finding, one.judgement
-    worst = float(now.worst) if abs(now.worst) < float("inf") else None
+    worst = finite_worst(now)
     whole = PosedDraft(one.stored.draft, one.stored.model, one.stored.operands).whole
     name = store_finding(out, was["number"], whole, one.answers, _exact(one.stored))
     return {

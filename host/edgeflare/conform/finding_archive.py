@@ -17,6 +17,7 @@ from edgeflare.conform.record.stored_model import StoredModel, stored_model
 from edgeflare.conform.verdict.arm_comparison import DEVICE
 from edgeflare.conform.verdict.arm_errors import Ruler
 from edgeflare.conform.verdict.judging import ruler
+from edgeflare.conform.verdict.kernel_judgement import BESIDE_OTHERS
 from edgeflare.conform.verdict.mean_error import MeanLimits, MeanSide
 from edgeflare.errors import UserError
 from edgeflare.replay.failing_operator import saved_together
@@ -28,9 +29,6 @@ SCHEMA: Final = "edgeflare.operator-reproduction/v1"
 
 _SCRIPT_OF_OPERATORS: Final = "reproduce_operator.py"
 """Beside the scripts of other findings; in the archive it has the name of all of them."""
-
-_BESIDE_OTHERS: Final = ("neighbours", "corrupts")
-"""Symptoms that no model shows alone."""
 
 
 def export_finding(
@@ -95,7 +93,7 @@ def _require_scriptable(finding: Mapping[str, Any], number: int, directory: RunD
 
     """
     why = None
-    if finding["symptom"] in _BESIDE_OTHERS:
+    if finding["symptom"] in BESIDE_OTHERS:
         why = "beside other models in the same process"
     if len(finding["smallest"]["operators"]) > 1:
         why = "where a device joins operators"

@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from edgeflare.conform.execution.device_opener import DeviceOpener
-from edgeflare.conform.execution.host_opener import HostOpener
+from edgeflare.conform.execution.host_opener import HOST_KERNELS, HostOpener
 from edgeflare.conform.execution.kernel_arm import KernelArm
 from edgeflare.conform.execution.model_opener import ModelOpener
 from edgeflare.conform.execution.packing_arm import PackingArm
-from edgeflare.conform.rounds.conform_document import HOST_KERNELS
 from edgeflare.devices.device import Device, connect
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import InfrastructureError, UserError

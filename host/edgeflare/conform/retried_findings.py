@@ -9,13 +9,12 @@ from typing import Any, Final, Literal
 from edgeflare.conform.execution.kernel_arm import KernelArm, ModelAnswer, PosedModel
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.record.stored_model import StoredModel
-from edgeflare.conform.rounds.conformance import is_finding
 from edgeflare.conform.rounds.judged_draft import JudgedDraft, judge_packed
 from edgeflare.conform.rounds.posed_draft import PosedDraft
 from edgeflare.conform.verdict.arm_comparison import DEVICE
 from edgeflare.conform.verdict.joined_operators import judged_whole
 from edgeflare.conform.verdict.judging import judged
-from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
+from edgeflare.conform.verdict.kernel_judgement import BESIDE_OTHERS, KernelJudgement
 
 RetryOutcome = Literal["still", "otherwise", "refused", "mended"]
 """What became of a finding: it fails as it did; it fails in another way; the device refuses its
@@ -23,8 +22,6 @@ model; it does not fail."""
 
 _COPIES: Final = 8
 """Of a model that fails beside others, run in one file with it: there may be no other finding."""
-
-_BESIDE_OTHERS: Final = ("neighbours", "corrupts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +61,7 @@ class RetriedFinding:
         if (now.verdict, now.symptom) == was:
             return "still"
         # That the host's kernels are wrong says that this device, on which it is tried, is right.
-        return "otherwise" if is_finding(now) and now.verdict != "host" else "mended"
+        return "otherwise" if now.is_finding and now.verdict != "host" else "mended"
 
     @property
     def counts(self) -> bool:
@@ -94,7 +91,7 @@ def retried_findings(
 def _of_one_operator(
     several: Sequence[StoredModel], arms: Sequence[KernelArm]
 ) -> list[RetriedFinding]:
-    beside = [one for one in several if one.finding["symptom"] in _BESIDE_OTHERS]
+    beside = [one for one in several if one.finding["symptom"] in BESIDE_OTHERS]
     models = [*several, *beside * _COPIES]
     said = judge_packed(
         [one.draft.nodes[0] for one in models], [_model(one) for one in models], arms

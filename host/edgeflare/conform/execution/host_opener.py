@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from edgeflare.conform.execution.model_opener import LoadRefused
 from edgeflare.errors import InfrastructureError, UserError
@@ -12,6 +13,9 @@ from edgeflare.models.evaluator import Evaluator
 from edgeflare.models.kernels import Kernels
 from edgeflare.models.tflite import open_tflite
 from edgeflare_protos.limits import PAYLOAD_LIMIT_BYTES
+
+HOST_KERNELS: Final[tuple[Kernels, ...]] = ("xnnpack", "builtin", "reference")
+"""The host's kernel sets, the twin's own first."""
 
 
 @dataclass(frozen=True, slots=True)

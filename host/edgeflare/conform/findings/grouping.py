@@ -91,7 +91,7 @@ class FindingGroup:
 def finding_key(observation: Observation) -> FindingKey | None:
     """Return what a model's finding is, None for a model without."""
     judged = observation.judgement
-    if judged.verdict in ("right", "rounding", "refused"):
+    if not judged.is_finding:
         return None
     wrong = judged.wrong if judged.verdict == "host" else ()
     return FindingKey(observation.operator, observation.type, judged.verdict, judged.symptom, wrong)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from edgeflare.conform.drafts.draft import Draft
@@ -75,7 +76,7 @@ class ConformFinding:
             "counted": self.judgement.counted,
             "known": self.known,
             "failing": self.failing,
-            "worst": _finite(self.judgement.worst),
+            "worst": finite_worst(self.judgement),
             "unit": self.judgement.unit,
             "wrong": list(self.judgement.wrong),
             "detail": self.judgement.detail,
@@ -89,12 +90,12 @@ def _smallest(one: SmallestModel) -> dict[str, Any]:
         "elements": one.elements,
         "rows": one.rows,
         "device_runs": one.device_runs,
-        "worst": _finite(one.judgement.worst),
+        "worst": finite_worst(one.judgement),
         "detail": one.judgement.detail,
         "file": one.file,
     }
 
 
-def _finite(worst: float) -> float | None:
-    """Return a number that JSON has; None for an infinity or what is no number."""
-    return float(worst) if abs(worst) < float("inf") else None
+def finite_worst(judgement: KernelJudgement) -> float | None:
+    """Return the largest error as JSON has it: None for an infinity or what is no number."""
+    return float(judgement.worst) if abs(judgement.worst) < inf else None

@@ -10,18 +10,15 @@ from typing import Any, Final, Literal
 
 from edgeflare.conform.drafts.coverage import Coverage
 from edgeflare.conform.drafts.criterion import CoverageFigure
+from edgeflare.conform.execution.host_opener import HOST_KERNELS
 from edgeflare.conform.record.conform_file import SCHEMA
 from edgeflare.conform.record.conform_finding import ConformFinding
 from edgeflare.conform.record.conform_header import ConformHeader
 from edgeflare.conform.rounds.conformance import Conformance
-from edgeflare.models.kernels import Kernels
 
 StoppedBy = Literal["models", "time", "interrupt", "nothing left"]
 """Why a run ended: all models that were asked for were drawn; its time was up; Ctrl-C; or there
 was nothing left to draw."""
-
-HOST_KERNELS: Final[tuple[Kernels, ...]] = ("xnnpack", "builtin", "reference")
-"""The host's kernel sets, the twin's own first."""
 
 _MOST_PAIRS: Final = 1000
 """Uncovered pairs that the document lists: there are tens of thousands."""

@@ -15,9 +15,6 @@ from edgeflare.conform.rounds.judged_draft import JudgedDraft
 from edgeflare.conform.specification.settings import Setting
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement, Verdict
 
-_NOT_FINDINGS: frozenset[Verdict] = frozenset({"right", "rounding", "refused"})
-"""Verdicts that are figures of a cell; all others are grouped into findings."""
-
 
 @dataclass(slots=True)
 class CellFigures:
@@ -75,18 +72,13 @@ class Conformance:
                 Observation(node.operator, node.type, settings_of(node), judgement)
             )
             self.nodes[node.cell].append(node)
-        if judged.whole is not None and is_finding(judged.whole):
+        if judged.whole is not None and judged.whole.is_finding:
             self.joined.append(judged)
 
     def counts(self, group: FindingGroup) -> bool:
         """Return whether one of a group's models counts for the exit code."""
         observations = self.observations[group.key.operator, group.key.type]
         return any(observations[at].judgement.counted for at in group.failing)
-
-
-def is_finding(judgement: KernelJudgement) -> bool:
-    """Return whether what was said of a model makes it part of a finding."""
-    return judgement.verdict not in _NOT_FINDINGS
 
 
 def settings_of(node: DraftNode) -> Mapping[str, Setting]:

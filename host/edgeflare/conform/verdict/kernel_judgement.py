@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 Verdict = Literal[
     "right",
@@ -34,6 +34,9 @@ Symptom = Literal[
 infinity where there should be none, or none where there should be; no answer; another answer
 beside other models; other models die after it."""
 
+BESIDE_OTHERS: Final[tuple[Symptom, ...]] = ("neighbours", "corrupts")
+"""What no model shows alone."""
+
 
 @dataclass(frozen=True, slots=True)
 class KernelJudgement:
@@ -62,3 +65,8 @@ class KernelJudgement:
     wrong: tuple[str, ...] = ()
     detail: str = ""
     telling: int = 0
+
+    @property
+    def is_finding(self) -> bool:
+        """Whether it makes a model part of a finding; else it is a figure of a cell."""
+        return self.verdict not in ("right", "rounding", "refused")

@@ -91,11 +91,6 @@ def bias_value(
     return value.constant(drawn | 1)  # odd, so that no bias looks like one that is left out
 
 
-def without_values(bias: GraphValue) -> GraphValue:
-    """Return a bias of zeros: what converters write where there is none."""
-    return bias.constant(np.zeros(bias.shape))
-
-
 def read_type(data: GraphValue, weights: GraphValue, result: GraphValue) -> str:
     """Return the type with the dtypes of an input, of weights and of a result.
 
