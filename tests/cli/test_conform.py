@@ -83,8 +83,9 @@ def test_its_smallest_model_lies_beside_with_all_answers(wrapped: Path) -> None:
     directory = RunDirectory(wrapped / "run")
     for finding in read_conformance(directory)["findings"]:
         files = load_finding(directory, finding["smallest"]["file"])
+        lost = finding["wrong"] if finding["verdict"] in ("crash", "hang") else []
         for arm in ("device", "xnnpack", "builtin", "reference", "exact"):
-            assert len(files.answers(arm)) == 1
+            assert len(files.answers(arm)) == (arm not in lost)
         assert sum(one[0].size for one in files.operands) == finding["smallest"]["elements"]
 
 

@@ -99,7 +99,7 @@ def test_the_agent_ends_with_a_host_that_is_killed(tmp_path: Path) -> None:
 
 def test_ctrl_c_does_not_reach_the_agent() -> None:
     with EmulatedTransport(profile()):
-        (agent,) = (pid for pid in descendants(os.getpid()) if b"edgeflare_agent" in command(pid))
+        (agent,) = agents()
         assert os.getsid(agent) != os.getsid(0)
 
 
@@ -155,7 +155,7 @@ def test_last_words_tell_how_the_agent_ended() -> None:
     transport = EmulatedTransport(profile())
     transport.open()
     assert transport.failure_reason() == ""
-    (agent,) = (pid for pid in descendants(os.getpid()) if b"edgeflare_agent" in command(pid))
+    (agent,) = agents()
     os.kill(agent, signal.SIGKILL)
     transport.close()
     transport.close()
@@ -184,6 +184,12 @@ def descendants(pid: int) -> list[int]:
     for child in children(pid):
         found += [child, *descendants(child)]
     return found
+
+
+def agents() -> list[int]:
+    """The agents below this process; a fork server, which may be left, runs another module."""
+    below = descendants(os.getpid())
+    return [pid for pid in below if b"edgeflare_agent" in command(pid).split(b"\0")]
 
 
 def command(pid: int) -> bytes:
