@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeflare.conform.findings.fault_condition import FaultCondition
-from edgeflare.conform.findings.grouping import FindingKey
+from edgeflare.conform.findings.finding_key import FindingKey
 from edgeflare.conform.findings.known_findings import (
     KnownFinding,
     known_reason,

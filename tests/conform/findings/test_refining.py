@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from edgeflare.conform.findings.fault_condition import FaultCondition
-from edgeflare.conform.findings.grouping import FindingGroup, FindingKey, grouped
+from edgeflare.conform.findings.finding_key import FindingKey
+from edgeflare.conform.findings.grouping import FindingGroup, grouped
 from edgeflare.conform.findings.observation import Observation
 from edgeflare.conform.findings.refining import proposals
 from edgeflare.conform.operators.known_operators import known_operators

@@ -13,7 +13,8 @@ from conforming import ADD, SUM, an_addition
 from edgeflare.conform.drafts.cells import Cell, drawn_configuration
 from edgeflare.conform.drafts.draft import Draft, DraftNode
 from edgeflare.conform.findings.fault_condition import FaultCondition
-from edgeflare.conform.findings.grouping import FindingGroup, FindingKey, grouped
+from edgeflare.conform.findings.finding_key import FindingKey
+from edgeflare.conform.findings.grouping import FindingGroup, grouped
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.rounds.conformance import Conformance
 from edgeflare.conform.rounds.judged_draft import JudgedDraft

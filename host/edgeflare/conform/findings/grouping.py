@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +16,10 @@ from edgeflare.conform.findings.condition_learning import (
     surprise_of,
 )
 from edgeflare.conform.findings.fault_condition import FaultCondition
+from edgeflare.conform.findings.finding_evidence import evidence_for
+from edgeflare.conform.findings.finding_key import STRONGER, FindingKey, finding_key, stronger
 from edgeflare.conform.findings.observation import Observation
-from edgeflare.conform.findings.settings_table import SettingsTable
-from edgeflare.conform.findings.vocabulary import vocabulary
 from edgeflare.conform.specification.operator_specification import OperatorSpecification
-from edgeflare.conform.verdict.kernel_judgement import Symptom, Verdict
 
 MOST_CONDITIONS = 3
 """Of one symptom of one operator and type."""
@@ -29,47 +27,12 @@ MOST_CONDITIONS = 3
 SPLIT_COST = 6.0
 """Nats that two conditions have to explain better than one, besides what their predicates cost."""
 
-MOST_FAILING, MOST_PASSING = 600, 3000
-"""Models that are looked at, the latest of each: those were asked for to tell conditions apart."""
-
 _SPLITS_TRIED = 5
-
-_TELLING: Mapping[Symptom, int] = {"biased": 60, "wrong values": 4}
-"""Different values that a right answer needs at least to say that a fault does not show: what is
-saturated everywhere is right by any kernel."""
-
-_MOST_TELLING = 400
-"""The most that is ever needed."""
-
-_NO_BIAS = 0.1
-_NOISE = 4 * 0.43
-"""The mean error that is no bias, and by how much one of n values has to exceed it times √n: four
-deviations of an error that is a step in one of four values."""
 
 _SPLIT_HEADS = 60
 """Predicates that a second one is looked for, to tell failing models from others."""
 
 Indexes = NDArray[np.intp]
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class FindingKey:
-    """What all models of a finding share besides the condition.
-
-    Attributes:
-        operator: its name in the schema.
-        type: of the operator.
-        verdict: on all of them.
-        symptom: of all of them.
-        wrong: for the verdict "host" the kernel sets that are wrong; otherwise ().
-
-    """
-
-    operator: str
-    type: str
-    verdict: Verdict
-    symptom: Symptom
-    wrong: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,15 +51,6 @@ class FindingGroup:
     failing: tuple[int, ...]
 
 
-def finding_key(observation: Observation) -> FindingKey | None:
-    """Return what a model's finding is, None for a model without."""
-    judged = observation.judgement
-    if not judged.is_finding:
-        return None
-    wrong = judged.wrong if judged.verdict == "host" else ()
-    return FindingKey(observation.operator, observation.type, judged.verdict, judged.symptom, wrong)
-
-
 def grouped(
     observations: Sequence[Observation], specifications: Mapping[str, OperatorSpecification]
 ) -> list[FindingGroup]:
@@ -107,70 +61,38 @@ def grouped(
         specifications: of the operators, by name.
 
     """
-    keys = sorted({key for one in observations if (key := finding_key(one)) is not None})
-    return [
-        one for key in keys for one in grouped_as(key, observations, specifications[key.operator])
-    ]
+    keys = {key for one in observations if (key := finding_key(one)) is not None}
+    return grouped_as(keys, observations, specifications)
 
 
 def grouped_as(
-    key: FindingKey, observations: Sequence[Observation], specification: OperatorSpecification
-) -> list[FindingGroup]:
-    """Return the findings of one key, at least one model of which is among the observations."""
-    failing = [at for at, one in enumerate(observations) if finding_key(one) == key]
-    return _groups(key, observations, failing, specification)
-
-
-def evidence_for(
-    key: FindingKey,
+    keys: Collection[FindingKey],
     observations: Sequence[Observation],
-    failing: Sequence[int],
-    specification: OperatorSpecification,
-) -> ModelEvidence:
-    """Return what is known of a finding: some failing models, and those that passed.
-
-    Models that fail in another way say nothing about this one, and are left out.
-    """
-    kept = list(failing)[-MOST_FAILING:]
-    least = _least_telling(key.symptom, [observations[at].judgement.worst for at in kept])
-    passing = [at for at, one in enumerate(observations) if passes(key, one, least)]
-    passing = passing[-MOST_PASSING:]
-    table = SettingsTable([observations[at].settings for at in (*kept, *passing)])
-    known = vocabulary(specification.parameters(key.type), table)
-    held = known.held(table)
-    return ModelEvidence(known, held[:, : len(kept)], held[:, len(kept) :])
-
-
-def passes(key: FindingKey, observation: Observation, least_telling: int) -> bool:
-    """Return whether a model shows that a finding's fault is not in it, or did not show.
+    specifications: Mapping[str, OperatorSpecification],
+) -> list[FindingGroup]:
+    """Return the findings of some keys, in the order of the keys.
 
     Args:
-        key: of the finding.
-        observation: a model.
-        least_telling: values that a right answer needs, so that it could have shown the fault.
+        keys: of each at least one model is among the observations.
+        observations: of any operators.
+        specifications: of the operators, by name.
 
     """
-    if (observation.operator, observation.type) != (key.operator, key.type):
-        return False
-    judged = observation.judgement
-    if judged.verdict == "host":
-        return not set(key.wrong) & set(judged.wrong)
-    return judged.verdict in ("right", "rounding") and judged.telling >= least_telling
+    groups: dict[FindingKey, list[FindingGroup]] = {}
+    # What may be a weak sign of another symptom comes after it.
+    for key in sorted(keys, key=lambda one: (one.symptom in STRONGER, one)):
+        failing = [at for at, one in enumerate(observations) if finding_key(one) == key]
+        strong = groups.get(stronger(key), [])
+        if len(failing) < sum(len(one.failing) for one in strong):
+            failing = [at for at in failing if not meets_any(strong, observations[at])]
+        specification = specifications[key.operator]
+        groups[key] = _groups(key, observations, failing, specification) if failing else []
+    return [one for key in sorted(keys) for one in groups[key]]
 
 
-def _least_telling(symptom: Symptom, worst: Sequence[float]) -> int:
-    """Return how many different values could have shown a fault.
-
-    Args:
-        symptom: of the fault.
-        worst: the largest errors of models that fail; of "biased" their means.
-
-    """
-    least = _TELLING.get(symptom, 0)
-    if symptom != "biased":
-        return least
-    above = max(float(np.median(worst)) - _NO_BIAS, _NOISE / sqrt(_MOST_TELLING))
-    return max(least, ceil((_NOISE / above) ** 2))
+def meets_any(groups: Sequence[FindingGroup], observation: Observation) -> bool:
+    """Return whether a model meets the condition of one of some findings."""
+    return any(one.condition.holds(observation.settings) for one in groups)
 
 
 def _groups(
@@ -180,13 +102,13 @@ def _groups(
     specification: OperatorSpecification,
 ) -> list[FindingGroup]:
     evidence = evidence_for(key, observations, failing, specification)
-    kept = np.array(list(failing)[-MOST_FAILING:])
+    kept = np.array(failing[-evidence.failing.shape[1] :])
     everything = np.arange(len(kept))
     found = conditions_of(evidence, everything, MOST_CONDITIONS)
     groups = [
         FindingGroup(key, one.condition, tuple(int(at) for at in kept[mine])) for one, mine in found
     ]
-    older = tuple(list(failing)[: -len(kept)])
+    older = tuple(failing[: -len(kept)])
     return _with_older(groups, older, observations)
 
 

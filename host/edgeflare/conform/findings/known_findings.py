@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from edgeflare.conform.findings.fault_condition import FaultCondition
-from edgeflare.conform.findings.grouping import FindingKey
+from edgeflare.conform.findings.finding_key import FindingKey
 from edgeflare.conform.findings.settings_table import SettingsTable
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.specification.settings import Setting

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.conform.findings.condition_learning import Hypothesis, hypotheses
-from edgeflare.conform.findings.grouping import FindingGroup, evidence_for
+from edgeflare.conform.findings.finding_evidence import evidence_for
+from edgeflare.conform.findings.grouping import FindingGroup
 from edgeflare.conform.findings.nearby_configurations import ConfigurationSource
 from edgeflare.conform.findings.observation import Observation
 from edgeflare.conform.findings.settings_table import SettingsTable

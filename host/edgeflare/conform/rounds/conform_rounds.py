@@ -12,12 +12,8 @@ from edgeflare.conform.drafts.coverage import Coverage
 from edgeflare.conform.drafts.draft import Draft, DraftNode
 from edgeflare.conform.drafts.draft_source import DraftSource
 from edgeflare.conform.execution.kernel_arm import KernelArm
-from edgeflare.conform.findings.grouping import (
-    FindingGroup,
-    finding_key,
-    grouped,
-    grouped_as,
-)
+from edgeflare.conform.findings.finding_key import finding_key
+from edgeflare.conform.findings.grouping import FindingGroup, grouped, grouped_as
 from edgeflare.conform.findings.observation import Observation
 from edgeflare.conform.graphs.operator_graph import OperatorGraph
 from edgeflare.conform.operators.known_operators import known_operators
@@ -191,9 +187,5 @@ class ConformRounds:
 def _steering(observations: Sequence[Observation]) -> list[FindingGroup]:
     """Return the findings of a cell that steer what is drawn."""
     found = (finding_key(one) for one in observations if steers(one.judgement))
-    keys = sorted({key for key in found if key is not None})
-    return [
-        group
-        for key in keys
-        for group in grouped_as(key, observations, known_operators()[key.operator])
-    ]
+    keys = {key for key in found if key is not None}
+    return grouped_as(keys, observations, known_operators())

@@ -15,7 +15,8 @@ import numpy as np
 from edgeflare.conform.drafts.cells import drawn_seed
 from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode
 from edgeflare.conform.drafts.node_graphs import NodeGraphs
-from edgeflare.conform.findings.grouping import FindingGroup, FindingKey, finding_key
+from edgeflare.conform.findings.finding_key import FindingKey, finding_key, stronger
+from edgeflare.conform.findings.grouping import FindingGroup, meets_any
 from edgeflare.conform.findings.observation import Observation
 from edgeflare.conform.findings.refining import proposals
 from edgeflare.conform.graphs.operator_graph import OperatorGraph
@@ -124,7 +125,13 @@ def with_failing(
             for number, group in enumerate(groups)
             if group.key == key and group.condition.holds(one.settings)
         )
-        if (number := next(fitting, None)) is None:
+        if (number := next(fitting, None)) is not None:
+            places[number].append(at)
+        elif key is None or not _is_weak_sign(key, one, groups):
             return None
-        places[number].append(at)
     return [replace(group, failing=tuple(mine)) for group, mine in zip(groups, places, strict=True)]
+
+
+def _is_weak_sign(key: FindingKey, one: Observation, groups: Sequence[FindingGroup]) -> bool:
+    strong = stronger(key)
+    return strong != key and meets_any([group for group in groups if group.key == strong], one)

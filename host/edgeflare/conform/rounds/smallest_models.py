@@ -13,7 +13,8 @@ from edgeflare.conform.drafts.node_graphs import NodeGraphs
 from edgeflare.conform.execution.kernel_arm import ModelAnswer
 from edgeflare.conform.execution.packing_arm import run_on_all
 from edgeflare.conform.findings.fault_condition import FaultCondition
-from edgeflare.conform.findings.grouping import FindingGroup, FindingKey
+from edgeflare.conform.findings.finding_key import FindingKey
+from edgeflare.conform.findings.grouping import FindingGroup
 from edgeflare.conform.findings.known_findings import KnownFinding, known_reason
 from edgeflare.conform.findings.model_shrinking import Shrinking, shrinking
 from edgeflare.conform.findings.shrink_candidate import ShrinkCandidate, ShrinkContext
