@@ -104,7 +104,7 @@ def test_a_shape_that_does_not_fit_is_refused(dynamic_model: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("shape", [(1 << 30, 1 << 30), (3, -7)])
+@pytest.mark.parametrize("shape", [(1 << 30, 1 << 30), (3, -7), (0, 1 << 30, 1 << 30, 1 << 30)])
 def test_a_shape_that_no_tensor_has_is_refused(shape: tuple[int, ...]) -> None:
     """Kernels compute such shapes from memory that nothing wrote; no file has them by itself."""
     details = {"dtype": np.float32, "shape": np.array(shape), "quantization": (0.0, 0), "index": 1}

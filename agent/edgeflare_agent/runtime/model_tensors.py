@@ -132,7 +132,9 @@ def tensor_spec(name: str, details: Details) -> TensorSpec:
     if dtype.kind in "OV":
         raise ModelRejected(f"tensor {name} holds a resource or variant, which are not supported")
     shape = tuple(int(size) for size in details["shape"])
-    if min(shape, default=0) < 0 or prod(shape) * dtype.itemsize > _MOST_BYTES:
+    # numpy, too, refuses dimensions beside one of 0 that would be too many without it.
+    size = prod(max(1, one) for one in shape) * dtype.itemsize
+    if min(shape, default=0) < 0 or size > _MOST_BYTES:
         raise ModelRejected(f"tensor {name} has shape {shape}, which no memory holds")
     scale, zero_point = details["quantization"]
     return TensorSpec(
