@@ -11,7 +11,7 @@ import edgeflare
 from edgeflare.conform.drafts.coverage import Coverage
 from edgeflare.conform.opened_conformance import OpenedConformance
 from edgeflare.conform.operators.known_operators import known_operators
-from edgeflare.conform.record.conform_finding import finite_worst
+from edgeflare.conform.record.conform_finding import kept_error
 from edgeflare.conform.record.conform_header import ConformHeader, specification_digest
 from edgeflare.conform.record.conform_request import ConformRequest
 from edgeflare.conform.record.finding_files import store_finding
@@ -92,7 +92,7 @@ def replay_findings(
 def _kept(one: RetriedFinding, out: RunDirectory) -> dict[str, Any]:
     """Store the files of a finding that fails, and return what the document says of it."""
     was, now = one.finding, one.judgement
-    worst = finite_worst(now)
+    worst = kept_error(now.worst)
     whole = PosedDraft(one.stored.draft, one.stored.model, one.stored.operands).whole
     name = store_finding(out, was["number"], whole, one.answers, _exact(one.stored))
     return {

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf
 from typing import Any
 
 from edgeflare.conform.drafts.draft import Draft
 from edgeflare.conform.drafts.draft_json import draft_to_json
 from edgeflare.conform.findings.fault_condition import FaultCondition
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
+from edgeflare.run.json_file import MOST
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class ConformFinding:
             "counted": self.judgement.counted,
             "known": self.known,
             "failing": self.failing,
-            "worst": finite_worst(self.judgement),
+            "worst": kept_error(self.judgement.worst),
             "unit": self.judgement.unit,
             "wrong": list(self.judgement.wrong),
             "detail": self.judgement.detail,
@@ -90,12 +90,12 @@ def _smallest(one: SmallestModel) -> dict[str, Any]:
         "elements": one.elements,
         "rows": one.rows,
         "device_runs": one.device_runs,
-        "worst": finite_worst(one.judgement),
+        "worst": kept_error(one.judgement.worst),
         "detail": one.judgement.detail,
         "file": one.file,
     }
 
 
-def finite_worst(judgement: KernelJudgement) -> float | None:
-    """Return the largest error as JSON has it: None for an infinity or what is no number."""
-    return float(judgement.worst) if abs(judgement.worst) < inf else None
+def kept_error(error: float) -> float | None:
+    """Return an error as JSON has it: None for NaN, and for what not all its readers keep."""
+    return float(error) if abs(error) <= MOST else None

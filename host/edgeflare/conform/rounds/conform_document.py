@@ -12,7 +12,7 @@ from edgeflare.conform.drafts.coverage import Coverage
 from edgeflare.conform.drafts.criterion import CoverageFigure
 from edgeflare.conform.execution.host_opener import HOST_KERNELS
 from edgeflare.conform.record.conform_file import SCHEMA
-from edgeflare.conform.record.conform_finding import ConformFinding
+from edgeflare.conform.record.conform_finding import ConformFinding, kept_error
 from edgeflare.conform.record.conform_header import ConformHeader
 from edgeflare.conform.rounds.conformance import Conformance
 
@@ -79,7 +79,7 @@ def _cells(conformance: Conformance) -> list[dict[str, Any]]:
             "operator": operator,
             "type": type_,
             "verdicts": dict(sorted(figures.verdicts.items())),
-            "rounding": figures.rounding[0] if figures.verdicts["rounding"] else None,
+            "rounding": kept_error(figures.rounding[0]) if figures.verdicts["rounding"] else None,
             "rounding_unit": figures.rounding[1],
         }
         for (operator, type_), figures in sorted(conformance.cells.items())
