@@ -36,9 +36,9 @@ def test_most_models_are_as_long_as_may_be() -> None:
 
 
 def test_another_operand_than_the_first_is_fed_as_well() -> None:
-    drafts = PairDrawing(few_covered(), np.random.default_rng(0)).ask(100)
+    drafts = PairDrawing(few_covered(), np.random.default_rng(0)).ask(400)
     places = {draft.nodes[1].sources.index(0) for draft in drafts}
-    assert places > {0}
+    assert {0, 1} <= places
 
 
 def test_a_refused_pair_is_drawn_no_more() -> None:
