@@ -12,7 +12,7 @@ import pytest
 
 from edgeflare_agent.runtime import IsolatedModel, Options, WorkerLost
 from edgeflare_agent.runtime.forked_workers import end_fork_servers
-from processes import fork_servers, workers
+from processes import alive, fork_servers, workers
 
 OPTIONS = Options("builtin")
 DEADLINE_SECONDS = 200
@@ -79,11 +79,19 @@ def test_workers_have_the_environment_and_the_folder_of_the_moment(
         assert parent(old.worker_pid or 0) in before
         answer(old)
     # What nobody asks any more ends with its last worker.
-    wait_until(lambda: not any(map(running, before)))
+    wait_until(lambda: not any(map(alive, before)))
 
 
-def running(pid: int) -> bool:
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+def test_a_worker_starts_in_a_folder_that_was_removed(
+    int8_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "removed"
+    folder.mkdir()
+    model = int8_model.absolute()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    with IsolatedModel.open(model, OPTIONS) as opened:
+        answer(opened)
 
 
 def test_a_worker_leaves_nothing_open_that_is_the_servers(int8_model: Path) -> None:

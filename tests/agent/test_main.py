@@ -17,7 +17,7 @@ import edgeflare
 import edgeflare_agent
 from edgeflare_agent.__main__ import _default_store as default_store
 from edgeflare_protos import PROTOCOL_MAJOR, PROTOCOL_MINOR, agent_pb2, crc32
-from processes import workers
+from processes import alive, workers
 
 AGENT = [sys.executable, "-m", "edgeflare_agent"]
 
@@ -26,14 +26,6 @@ def run(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*AGENT, *arguments], capture_output=True, text=True, timeout=200, check=False, **options
     )
-
-
-def alive(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except FileNotFoundError:
-        return False
-    return state != "Z"
 
 
 def wait_until(condition: Callable[[], bool]) -> bool:

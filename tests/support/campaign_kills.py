@@ -20,6 +20,7 @@ import numpy as np
 
 from documents import Document
 from laboratory import untimed
+from processes import FORK_SERVER
 
 ROOT = Path(__file__).parents[2]
 SEARCH = (
@@ -31,9 +32,6 @@ SEARCH = (
 
 Role = Literal["host", "agent", "fork server", "host's worker", "device's worker"]
 Victim = Literal["host", "agent", "worker"]
-
-_FORK_SERVER = b"edgeflare_agent.runtime.fork_server"
-"""An argument of it, and so of the workers that it forks."""
 
 ROLES: dict[Victim, tuple[Role, ...]] = {
     "host": ("host",),
@@ -262,9 +260,9 @@ def _role(marked: dict[int, _Status], pid: int) -> Role:
     if b"edgeflare_agent" in arguments:
         return "agent"
     parent = marked.get(marked[pid].parent)
-    if _FORK_SERVER in arguments and parent is not None and _FORK_SERVER in parent.arguments:
+    if FORK_SERVER in arguments and parent is not None and FORK_SERVER in parent.arguments:
         parent = marked.get(parent.parent)
-    elif _FORK_SERVER in arguments:
+    elif FORK_SERVER in arguments:
         return "fork server"
     elif b"edgeflare_agent.runtime.worker" not in arguments:
         return "host"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
-_FORK_SERVER = b"edgeflare_agent.runtime.fork_server"
+FORK_SERVER = b"edgeflare_agent.runtime.fork_server"
+"""An argument of fork servers, and so of the workers that they fork."""
 
 
 def children(pid: int) -> list[int]:
@@ -24,7 +25,16 @@ def workers(pid: int) -> list[int]:
 
 def fork_servers(pid: int) -> list[int]:
     """Return the processes that fork workers for another one."""
-    return [one for one in children(pid) if _FORK_SERVER in _command(one)]
+    return [one for one in children(pid) if FORK_SERVER in _command(one)]
+
+
+def alive(pid: int) -> bool:
+    """Return whether a process runs; one that has ended and is not reaped does not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state != "Z"
 
 
 def _command(pid: int) -> bytes:

@@ -2,8 +2,8 @@
 
 To start Python and import numpy and a runtime takes far longer than to load a small model. This
 process does that once. FD is a stream socket; a byte with the descriptors of a worker's stdin,
-stdout, stderr, shared file and *fate* asks for a worker. To the fate are written its process id
-and, when it has ended, its exit code or minus the signal, as integers of 32 bits.
+stdout, stderr, shared file and *status pipe* asks for a worker. To the status pipe are written its
+process id and, when it has ended, its exit code or minus the signal, as integers of 32 bits.
 
 It makes no interpreter, so what a kernel or a delegate does is in the worker alone. It ends when
 nobody can ask any more and its last worker has ended.
@@ -21,7 +21,7 @@ import traceback
 from typing import NoReturn
 
 from edgeflare_agent.runtime import worker
-from edgeflare_agent.runtime.fork_server_process import FATE
+from edgeflare_agent.runtime.fork_server_process import STATUS
 from edgeflare_agent.runtime.runtime_packages import interpreter_module
 
 _DESCRIPTORS = 5
@@ -34,21 +34,21 @@ def main(socket_fd: int) -> None:
         interpreter_module()
     requests = socket.socket(fileno=socket_fd)
     woken, wakes = _wake_on_deaths()
-    fates: dict[int, int] = {}
+    status_pipes: dict[int, int] = {}
     poll = select.poll()
     poll.register(requests, select.POLLIN)
     poll.register(woken, select.POLLIN)
     asked = True
-    while asked or fates:
+    while asked or status_pipes:
         for ready, _ in poll.poll():
             if ready == woken:
                 os.read(woken, 4096)
-                _tell_fates(fates)
+                _report_ended(status_pipes)
             elif (descriptors := _request(requests)) is None:
                 poll.unregister(requests)
                 asked = False
             else:
-                _fork(descriptors, [socket_fd, woken, wakes, *fates.values()], fates)
+                _fork(descriptors, [socket_fd, woken, wakes, *status_pipes.values()], status_pipes)
 
 
 def _wake_on_deaths() -> tuple[int, int]:
@@ -69,16 +69,16 @@ def _request(requests: socket.socket) -> list[int] | None:
     return descriptors if content else None
 
 
-def _fork(descriptors: list[int], own: list[int], fates: dict[int, int]) -> None:
-    *given, fate = descriptors
+def _fork(descriptors: list[int], own: list[int], status_pipes: dict[int, int]) -> None:
+    *given, status_pipe = descriptors
     if (pid := os.fork()) == 0:
-        for one in (*own, fate):
+        for one in (*own, status_pipe):
             os.close(one)
         _work(given)
     for one in given:
         os.close(one)
-    _tell(fate, pid)
-    fates[pid] = fate
+    _report(status_pipe, pid)
+    status_pipes[pid] = status_pipe
 
 
 def _work(given: list[int]) -> NoReturn:
@@ -101,18 +101,18 @@ def _work(given: list[int]) -> NoReturn:
         os._exit(code)
 
 
-def _tell_fates(fates: dict[int, int]) -> None:
-    for pid in list(fates):
-        ended, status = os.waitpid(pid, os.WNOHANG)
+def _report_ended(status_pipes: dict[int, int]) -> None:
+    for pid in list(status_pipes):
+        ended, wait_status = os.waitpid(pid, os.WNOHANG)
         if ended:
-            fate = fates.pop(pid)
-            _tell(fate, os.waitstatus_to_exitcode(status))
-            os.close(fate)
+            status_pipe = status_pipes.pop(pid)
+            _report(status_pipe, os.waitstatus_to_exitcode(wait_status))
+            os.close(status_pipe)
 
 
-def _tell(fate: int, number: int) -> None:
+def _report(status_pipe: int, number: int) -> None:
     with contextlib.suppress(BrokenPipeError):  # the parent is gone; its workers end, too
-        os.write(fate, FATE.pack(number))
+        os.write(status_pipe, STATUS.pack(number))
 
 
 if __name__ == "__main__":

@@ -11,10 +11,11 @@ import subprocess
 import threading
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from struct import Struct
 
-FATE = Struct("<i")
-"""What a server writes to the pipe of a worker's fate, twice."""
+STATUS = Struct("<i")
+"""What a server writes to the status pipe of a worker, twice."""
 
 _START_SECONDS = 180.0
 """From the start of a server to its first worker: what a worker has that is started by itself."""
@@ -33,10 +34,10 @@ class ForkedProcess:
 
     """
 
-    def __init__(self, pid: int, fate: int) -> None:
+    def __init__(self, pid: int, status_pipe: int) -> None:
         self.pid = pid
         self.returncode: int | None = None
-        self._fate = fate
+        self._status_pipe = status_pipe
         self._lock = threading.Lock()
 
     def poll(self) -> int | None:
@@ -58,16 +59,16 @@ class ForkedProcess:
 
     def _look(self, seconds: float) -> int | None:
         with self._lock:
-            if self.returncode is None and _readable(self._fate, seconds):
-                told = os.read(self._fate, FATE.size)
+            if self.returncode is None and _readable(self._status_pipe, seconds):
+                told = os.read(self._status_pipe, STATUS.size)
                 if told:
-                    self.returncode = FATE.unpack(told)[0]
-                elif not _exists(self.pid):
+                    self.returncode = STATUS.unpack(told)[0]
+                elif not _runs(self.pid):
                     self.returncode = -signal.SIGKILL
                 else:
                     time.sleep(seconds)
                 if self.returncode is not None:
-                    os.close(self._fate)
+                    os.close(self._status_pipe)
             return self.returncode
 
 
@@ -116,19 +117,21 @@ class ForkServerProcess:
             descriptors: its stdin, stdout, stderr and shared file.
 
         """
-        fate, told = os.pipe()
+        status_pipe, told = os.pipe()
         try:
             socket.send_fds(self._socket, [b"f"], [*descriptors, told])
         except OSError:
             os.close(told)
-            os.close(fate)
+            os.close(status_pipe)
             return None
         os.close(told)
         # The last end of the pipe is the server's, so its death is the end of the pipe.
-        answer = os.read(fate, FATE.size) if _readable(fate, _START_SECONDS) else b""
-        if len(answer) == FATE.size:
-            return ForkedProcess(FATE.unpack(answer)[0], fate)
-        os.close(fate)
+        answer = (
+            os.read(status_pipe, STATUS.size) if _readable(status_pipe, _START_SECONDS) else b""
+        )
+        if len(answer) == STATUS.size:
+            return ForkedProcess(STATUS.unpack(answer)[0], status_pipe)
+        os.close(status_pipe)
         return None
 
     def retire(self) -> None:
@@ -144,9 +147,10 @@ class ForkServerProcess:
             self._process.wait()
 
 
-def surroundings() -> tuple[dict[str, str], str]:
-    """Return environment and folder of this process."""
-    return dict(os.environ), os.getcwd()
+def surroundings() -> tuple[dict[str, str], int, int]:
+    """Return environment and folder of this process, which may have no path any more."""
+    folder = os.stat(".")
+    return dict(os.environ), folder.st_dev, folder.st_ino
 
 
 def _readable(descriptor: int, seconds: float) -> bool:
@@ -155,9 +159,10 @@ def _readable(descriptor: int, seconds: float) -> bool:
     return bool(poll.poll(seconds * 1000))
 
 
-def _exists(pid: int) -> bool:
+def _runs(pid: int) -> bool:
+    """Return whether a process runs; where it ends as nobody's child, nobody may reap it."""
     try:
-        os.kill(pid, 0)
+        stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         return False
-    return True
+    return stat.rpartition(")")[2].split()[0] != "Z"

@@ -77,9 +77,9 @@ def end_all_workers(seconds: float) -> None:
     for worker in workers:
         worker.kill()
     deadline = time.monotonic() + seconds
-    end_fork_servers()
     for worker in workers:
         worker.wait(max(0.0, deadline - time.monotonic()))
+    end_fork_servers()  # which reap the workers
 
 
 class WorkerProcess:

@@ -20,7 +20,7 @@ from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.devices.transports import child_agent
 from edgeflare.devices.transports.emulated import EmulatedTransport
 from edgeflare.errors import InfrastructureError, UserError
-from processes import children
+from processes import alive, children
 
 
 def profile(python: str | None = None) -> Profile:
@@ -194,14 +194,6 @@ def agents() -> list[int]:
 
 def command(pid: int) -> bytes:
     return Path(f"/proc/{pid}/cmdline").read_bytes()
-
-
-def alive(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
-        return False
-    return state != "Z"
 
 
 def ends(pid: int) -> bool:
