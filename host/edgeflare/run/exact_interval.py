@@ -29,9 +29,9 @@ def _tail_inverse(hits: int, trials: int) -> float:
 
 def probability_at_most(hits: int, trials: int, chance: float) -> float:
     """Return the probability of so many hits or fewer, of so many trials with that chance."""
-    counts = np.arange(trials + 1, dtype=np.float64)
+    counts = np.arange(hits + 1, dtype=np.float64)
     logs = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1.0, trials + 1.0)))))
-    choose = logs[-1] - logs - logs[::-1]
-    with np.errstate(divide="ignore"):
+    choose = (logs[-1] - logs - logs[::-1])[: hits + 1]
+    with np.errstate(divide="ignore"):  # a chance may be rounded to 1
         powers = choose + counts * np.log(chance) + (trials - counts) * np.log1p(-chance)
-    return float(np.exp(powers[: hits + 1]).sum())
+    return float(np.exp(powers).sum())
