@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from edgeflare.conform.execution.kernel_arm import KernelArm, ModelAnswer, PosedModel
-from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.record.stored_model import StoredModel
-from edgeflare.conform.rounds.judged_draft import JudgedDraft, judge_packed
+from edgeflare.conform.rounds.judged_draft import JudgedDraft
+from edgeflare.conform.rounds.judged_operators import judge_alone, judge_packed
 from edgeflare.conform.rounds.posed_draft import PosedDraft
 from edgeflare.conform.verdict.arm_comparison import DEVICE
 from edgeflare.conform.verdict.joined_operators import judged_whole
-from edgeflare.conform.verdict.judging import judged
 from edgeflare.conform.verdict.kernel_judgement import BESIDE_OTHERS, KernelJudgement
 
 RetryOutcome = Literal["still", "otherwise", "refused", "mended"]
@@ -93,30 +92,14 @@ def _of_one_operator(
 ) -> list[RetriedFinding]:
     beside = [one for one in several if one.finding["symptom"] in BESIDE_OTHERS]
     models = [*several, *beside * _COPIES]
-    said = judge_packed(
-        [one.draft.nodes[0] for one in models], [_model(one) for one in models], arms
-    )
-    checked = [_alone(one, *now, arms[0]) for one, now in zip(several, said, strict=False)]
+    nodes, posed = [one.draft.nodes[0] for one in models], [_model(one) for one in models]
+    packed = judge_packed(nodes, posed, arms)
+    deviating = [at for at in range(len(several)) if packed[at][0].verdict == "device"]
+    again = judge_alone(nodes, posed, packed, arms, deviating)
     return [
         RetriedFinding(one, JudgedDraft(one.draft, (judgement,)), answers)
-        for one, (judgement, answers) in zip(several, checked, strict=True)
+        for one, (judgement, answers) in zip(several, again, strict=False)
     ]
-
-
-def _alone(
-    one: StoredModel,
-    judgement: KernelJudgement,
-    answers: Mapping[str, ModelAnswer],
-    device: KernelArm,
-) -> tuple[KernelJudgement, Mapping[str, ModelAnswer]]:
-    """Run what deviates again by itself, so that an answer that depends on neighbours is known."""
-    if judgement.verdict != "device":
-        return judgement, answers
-    model, (node,) = _model(one), one.draft.nodes
-    (again,) = device.run_alone([model], [answers[DEVICE]])
-    now = {**answers, DEVICE: again}
-    specification = known_operators()[node.operator]
-    return judged(specification, node.type, model.graph, model.operands, now), now
 
 
 def _joined(one: StoredModel, arms: Sequence[KernelArm]) -> RetriedFinding:

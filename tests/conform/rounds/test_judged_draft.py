@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from conforming import CLAMPED, an_addition, faulty_arms
 from edgeflare.conform.drafts.draft import Draft
-from edgeflare.conform.rounds.judged_draft import JudgedDraft, judge_drafts, judge_packed
-from edgeflare.conform.rounds.posed_draft import posed
+from edgeflare.conform.rounds.judged_draft import JudgedDraft, judge_drafts
 from exact_arm import PlantedFault
 
 SOUND = Draft((an_addition(),))
@@ -67,18 +64,6 @@ def test_a_fault_of_joined_operators_is_that_of_the_whole(failure: None, verdict
     assert [node and node.verdict for node in one.nodes] == ["right"] * 3
     assert one.whole is not None
     assert (one.whole.verdict, one.whole.counted) == (verdict, True)
-
-
-def test_models_of_other_numbers_of_rows_are_run_beside_each_other() -> None:
-    nodes = [an_addition(), an_addition(activation="RELU6"), an_addition()]
-    models = [posed(Draft((node,)), {}).whole for node in nodes]
-    fewer = tuple(values[:1] for values in models[1].operands)
-    models[1] = replace(models[1], operands=fewer)
-    # `ExactArm.run` refuses models of unequal rows, as a file of many models does.
-    judged = judge_packed(nodes, models, faulty_arms(CLAMPED))
-    assert [one.verdict for one, _ in judged] == ["right", "device", "right"]
-    assert [len(answers["device"].outputs[0]) for _, answers in judged] == [4, 1, 4]
-    assert judge_packed([], [], faulty_arms()) == []
 
 
 def test_some_deviating_models_are_run_again_alone() -> None:

@@ -17,7 +17,8 @@ from edgeflare.conform.findings.known_findings import KnownFinding
 from edgeflare.conform.record.conform_finding import ConformFinding
 from edgeflare.conform.record.finding_files import load_finding
 from edgeflare.conform.rounds.conform_rounds import ConformRounds
-from edgeflare.conform.rounds.judged_draft import judge_drafts, judge_packed
+from edgeflare.conform.rounds.judged_draft import judge_drafts
+from edgeflare.conform.rounds.judged_operators import judge_packed
 from edgeflare.conform.rounds.smallest_models import found_findings
 from edgeflare.run.run_directory import RunDirectory
 from exact_arm import ExactArm, PlantedFault

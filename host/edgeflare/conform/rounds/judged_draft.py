@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
-
-import numpy as np
 
 from edgeflare.conform.drafts.cells import Cell
 from edgeflare.conform.drafts.draft import Draft, DraftNode
 from edgeflare.conform.drafts.draft_source import DraftOutcome
 from edgeflare.conform.execution.kernel_arm import KernelArm, ModelAnswer, PosedModel
-from edgeflare.conform.execution.packing_arm import run_on_all
 from edgeflare.conform.graphs.operator_graph import OperatorGraph
-from edgeflare.conform.operators.known_operators import known_operators
+from edgeflare.conform.rounds.judged_operators import judge_alone, judge_packed
 from edgeflare.conform.rounds.posed_draft import PosedDraft, posed
 from edgeflare.conform.verdict.arm_comparison import DEVICE
 from edgeflare.conform.verdict.joined_operators import judged_whole
-from edgeflare.conform.verdict.judging import judged
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
 
 _AGAIN: Final = 2
@@ -111,8 +107,7 @@ def judge_operators(
 ) -> list[tuple[KernelJudgement, ModelAnswer]]:
     """Run models of one operator each, and return what is said of each and the device's answer.
 
-    What deviates on the device is run there again alone, the first of each operator and type, so
-    that an answer that depends on neighbours in the same file is known as such.
+    Of what deviates on the device the first of each operator and type are run again alone.
 
     Raises:
         InfrastructureError: an arm is lost.
@@ -120,63 +115,8 @@ def judge_operators(
     """
     judged = judge_packed(nodes, models, arms)
     deviating = [at for at, (one, _) in enumerate(judged) if one.verdict == "device"]
-    again = _first_of_each(deviating, nodes)
-    by_arm = [judged[at][1] for at in again]
-    alone = arms[0].run_alone([models[at] for at in again], [one[DEVICE] for one in by_arm])
-    for at, answers, answer in zip(again, by_arm, alone, strict=True):
-        answers[DEVICE] = answer
-        judged[at] = (_judged(nodes[at], models[at], answers), answers)
-    return [(one, answers[DEVICE]) for one, answers in judged]
-
-
-def judge_packed(
-    nodes: Sequence[DraftNode], models: Sequence[PosedModel], arms: Sequence[KernelArm]
-) -> list[tuple[KernelJudgement, dict[str, ModelAnswer]]]:
-    """Run models of one operator each beside each other; what is said, and each arm's answer.
-
-    Raises:
-        InfrastructureError: an arm is lost.
-
-    """
-    if not models:
-        return []
-    rows = [model.rows for model in models]
-    by_arm = run_on_all(arms, [_padded(model, max(rows)) for model in models])
-    answers = [
-        {name: _first_rows(several[at], count) for name, several in by_arm.items()}
-        for at, count in enumerate(rows)
-    ]
-    return [
-        (_judged(node, model, one), one)
-        for node, model, one in zip(nodes, models, answers, strict=True)
-    ]
-
-
-def _padded(model: PosedModel, rows: int) -> PosedModel:
-    """Return a model with as many rows as others have, the last one repeated."""
-    if model.rows == rows:
-        return model
-    if not model.operands:
-        return replace(model, constant_rows=rows)
-    operands = (
-        np.concatenate([one, np.repeat(one[-1:], rows - len(one), axis=0)])
-        for one in model.operands
-    )
-    return replace(model, operands=tuple(operands))
-
-
-def _first_rows(answer: ModelAnswer, rows: int) -> ModelAnswer:
-    """Return an answer to the rows that were not added."""
-    if not answer.outputs or len(answer.outputs[0]) == rows:
-        return answer
-    return replace(answer, outputs=tuple(one[:rows] for one in answer.outputs))
-
-
-def _judged(
-    node: DraftNode, model: PosedModel, answers: Mapping[str, ModelAnswer]
-) -> KernelJudgement:
-    specification = known_operators()[node.operator]
-    return judged(specification, node.type, model.graph, model.operands, answers)
+    again = judge_alone(nodes, models, judged, arms, _first_of_each(deviating, nodes))
+    return [(one, answers[DEVICE]) for one, answers in again]
 
 
 def _first_of_each(places: Sequence[int], nodes: Sequence[DraftNode]) -> list[int]:

@@ -22,7 +22,8 @@ from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.record.conform_finding import ConformFinding, SmallestModel
 from edgeflare.conform.record.finding_files import store_finding
 from edgeflare.conform.rounds.conform_rounds import ConformRounds
-from edgeflare.conform.rounds.judged_draft import JudgedDraft, judge_packed
+from edgeflare.conform.rounds.judged_draft import JudgedDraft
+from edgeflare.conform.rounds.judged_operators import judge_packed
 from edgeflare.conform.rounds.posed_draft import posed
 from edgeflare.conform.verdict.exact_rows import exact_rows
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement

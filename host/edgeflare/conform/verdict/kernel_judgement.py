@@ -34,6 +34,9 @@ Symptom = Literal[
 infinity where there should be none, or none where there should be; no answer; another answer
 beside other models; other models die after it."""
 
+LOST: Final[tuple[Verdict, ...]] = ("crash", "hang")
+"""What leaves no process that could answer."""
+
 BESIDE_OTHERS: Final[tuple[Symptom, ...]] = ("neighbours", "corrupts")
 """What no model shows alone."""
 

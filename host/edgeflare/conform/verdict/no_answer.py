@@ -7,9 +7,7 @@ from typing import Literal
 
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, RunFailure
 from edgeflare.conform.verdict.arm_comparison import DEVICE, TWIN
-from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
-
-_LOST = ("crash", "hang")
+from edgeflare.conform.verdict.kernel_judgement import LOST, KernelJudgement
 
 
 def judged_without_answer(
@@ -25,7 +23,7 @@ def judged_without_answer(
         answers: of all arms, by their names.
 
     """
-    if failure.kind not in _LOST:
+    if failure.kind not in LOST:
         return KernelJudgement("refused", "refused", wrong=(DEVICE,), detail=failure.detail)
     verdict: Literal["crash", "hang"] = "crash" if failure.kind == "crash" else "hang"
     lost = [name for name, one in answers.items() if name != DEVICE and _is_lost(one)]
@@ -37,9 +35,8 @@ def judged_without_answer(
 def judged_beside_others(answers: Mapping[str, ModelAnswer]) -> KernelJudgement:
     """Return what is said of a model whose answer depends on its neighbours in a file.
 
-    It is not counted where a kernel set of the host depends on them, too. Whoever asks has to run
-    the host's arms alone as well: a kernel that reads outside of its tensors may by chance find
-    there what it found before.
+    It is not counted where a kernel set of the host depends on them, too, which has to be run alone
+    as well to know.
     """
     hosts = [name for name, one in answers.items() if name != DEVICE and one.neighbours]
     verdict: Literal["shared", "device"] = "shared" if hosts else "device"
@@ -49,4 +46,4 @@ def judged_beside_others(answers: Mapping[str, ModelAnswer]) -> KernelJudgement:
 
 
 def _is_lost(answer: ModelAnswer) -> bool:
-    return answer.failure is not None and answer.failure.kind in _LOST
+    return answer.failure is not None and answer.failure.kind in LOST
