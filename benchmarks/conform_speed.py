@@ -1,0 +1,88 @@
+"""How many models `edgeflare conform` runs in a second, beside what link and device allow.
+
+    python benchmarks/conform_speed.py DEVICE [--models 4096] [--time-limit 5m] [--rng-seed 0]
+
+What they allow is measured first: models that a run would draw, of which those that answer are run
+once more, on the device alone: uploaded, loaded and invoked, drawn and written beforehand and not
+judged. A conformance run draws its models, has three kernel sets of the host run them besides,
+judges, learns conditions and shrinks. Both on a quiet machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+
+from edgeflare.conform.drafts.cells import chosen_cells
+from edgeflare.conform.drafts.coverage import Coverage
+from edgeflare.conform.drafts.uniform_drawing import UniformDrawing
+from edgeflare.conform.execution.kernel_arm import PosedModel
+from edgeflare.conform.opened_conformance import open_conformance
+from edgeflare.conform.rounds.conform_rounds import ROUND_MODELS
+from edgeflare.conform.rounds.judged_draft import taken
+from edgeflare.conform.rounds.posed_draft import posed
+from edgeflare.devices.profile_lookup import find_profile
+from edgeflare.trust.trust import granted
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("device")
+    parser.add_argument("--models", type=int, default=4096, help="to measure the limit by")
+    parser.add_argument("--time-limit", default="5m", help="of the conformance run (default: 5m)")
+    parser.add_argument("--rng-seed", type=int, default=0)
+    options = parser.parse_args()
+    limit = allowed_rate(options.device, drawn(options.models, options.rng_seed))
+    print(f"the device alone: {limit:.0f} models in a second", flush=True)
+    rate = rate_of_a_run(options.device, options.time_limit, options.rng_seed)
+    print(f"a conformance run: {rate:.0f} in a second, all included, {rate / limit:.0%} of these")
+
+
+def drawn(models: int, rng_seed: int) -> list[PosedModel]:
+    coverage = Coverage(chosen_cells(), ())
+    source = UniformDrawing(coverage, np.random.default_rng(rng_seed))
+    found: list[PosedModel] = []
+    while len(found) < models:
+        drafts = source.ask(min(ROUND_MODELS, models - len(found)))
+        source.tell(drafts, [taken(draft) for draft in drafts])
+        found += [posed(draft, {}).whole for draft in drafts]
+    return found
+
+
+def allowed_rate(device: str, models: list[PosedModel]) -> float:
+    """Return how many of the models that answer the device runs in a second."""
+    profile = find_profile(device, granted(trust=True))
+    with ExitStack() as stack:
+        arm = open_conformance(profile, stack, lambda: False).arms[0]
+        answered = [
+            model
+            for model, answer in zip(models, arm.run(models), strict=True)
+            if answer.failure is None
+        ]
+        begin = time.monotonic()
+        arm.run(answered)
+        return len(answered) / (time.monotonic() - begin)
+
+
+def rate_of_a_run(device: str, time_limit: str, rng_seed: int) -> float:
+    with tempfile.TemporaryDirectory(prefix="edgeflare-speed-") as name:
+        out = Path(name) / "run"
+        command = [sys.executable, "-m", "edgeflare", "conform", "--device", device, "--quiet"]
+        command += ["--trust", "--time-limit", time_limit, "--rng-seed", str(rng_seed)]
+        done = subprocess.run([*command, "--out", str(out)], check=False, capture_output=True)
+        if done.returncode not in (0, 1):
+            sys.exit(f"{' '.join(command)} ended in {done.returncode}: {done.stderr.decode()}")
+        document = json.loads((out / "conform.json").read_bytes())
+    return float(document["models"] / document["seconds"])
+
+
+if __name__ == "__main__":
+    main()
