@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 from edgeflare.conform.execution.kernel_arm import KernelArm, ModelAnswer, PosedModel
 from edgeflare.conform.record.stored_model import StoredModel
 from edgeflare.conform.rounds.judged_draft import JudgedDraft
-from edgeflare.conform.rounds.judged_operators import judge_alone, judge_packed
+from edgeflare.conform.rounds.judged_operators import judge_alone, judge_lost, judge_packed
 from edgeflare.conform.rounds.posed_draft import PosedDraft
 from edgeflare.conform.verdict.arm_comparison import DEVICE
 from edgeflare.conform.verdict.joined_operators import judged_whole
@@ -95,7 +95,8 @@ def _of_one_operator(
     nodes, posed = [one.draft.nodes[0] for one in models], [_model(one) for one in models]
     packed = judge_packed(nodes, posed, arms)
     deviating = [at for at in range(len(several)) if packed[at][0].verdict == "device"]
-    again = judge_alone(nodes, posed, packed, arms, deviating)
+    alone = judge_alone(nodes, posed, packed, arms, deviating)
+    again = judge_lost(nodes, posed, alone, arms)
     return [
         RetriedFinding(one, JudgedDraft(one.draft, (judgement,)), answers)
         for one, (judgement, answers) in zip(several, again, strict=False)

@@ -24,9 +24,9 @@ def test_a_model_that_another_arm_gets_wrong_passes_on_the_device() -> None:
     host = replace(
         right(1)[0], judgement=KernelJudgement("host", "wrong values", wrong=("reference",))
     )
-    assert passes(FindingKey(*CELL, "device", "wrong values"), host, 0)
-    assert passes(FindingKey(*CELL, "host", "wrong values", ("builtin",)), host, 0)
-    assert not passes(FindingKey(*CELL, "host", "biased", ("reference",)), host, 0)
+    assert passes(FindingKey(*CELL, "device", "wrong values", counted=True), host, 0)
+    assert passes(FindingKey(*CELL, "host", "wrong values", False, ("builtin",)), host, 0)
+    assert not passes(FindingKey(*CELL, "host", "biased", False, ("reference",)), host, 0)
 
 
 @pytest.mark.parametrize(("mean", "telling"), [(0.5, 60), (0.25, 132)])
@@ -40,6 +40,6 @@ def test_the_smaller_a_bias_the_more_values_say_that_there_is_none(
     ]
     biased = KernelJudgement("device", "biased", counted=True, worst=mean, unit="steps")
     observations = [*passing, replace(models[-1], judgement=biased)]
-    key = FindingKey(*CELL, "device", "biased")
+    key = FindingKey(*CELL, "device", "biased", counted=True)
     evidence = evidence_for(key, observations, [5], known_operators()[CELL[0]])
     assert evidence.passing.shape[1] == 3

@@ -87,7 +87,7 @@ def test_failing_models_beyond_those_that_are_looked_at_stay_in_a_finding(
 def test_refused_models_are_neither_failing_nor_passing() -> None:
     refused = replace(seen([], 1)[0], judgement=KernelJudgement("refused", "refused"))
     assert finding_key(refused) is None
-    assert not passes(FindingKey(*CELL, "device", "wrong values"), refused, 0)
+    assert not passes(FindingKey(*CELL, "device", "wrong values", counted=True), refused, 0)
     assert grouped([refused], known_operators()) == []
 
 

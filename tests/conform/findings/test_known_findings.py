@@ -19,7 +19,7 @@ from edgeflare.conform.findings.known_findings import (
 from edgeflare.conform.specification.settings import Setting
 from edgeflare.errors import UserError
 
-KEY = FindingKey("CONV_2D", "float32", "device", "wrong values")
+KEY = FindingKey("CONV_2D", "float32", "device", "wrong values", counted=True)
 WIDE = FaultCondition.parsed(["padding is SAME", "stride_w > kernel_w"])
 TABLE = known_table(KEY, WIDE, "tensorflow 61815")
 FAILING: list[Mapping[str, Setting]] = [
@@ -50,10 +50,10 @@ def test_any_reason_is_read_as_it_was_given(reason: str) -> None:
 @pytest.mark.parametrize(
     "key",
     [
-        FindingKey("DEPTHWISE_CONV_2D", "float32", "device", "wrong values"),
-        FindingKey("CONV_2D", "int8", "device", "wrong values"),
-        FindingKey("CONV_2D", "float32", "undefined", "wrong values"),
-        FindingKey("CONV_2D", "float32", "device", "biased"),
+        FindingKey("DEPTHWISE_CONV_2D", "float32", "device", "wrong values", counted=True),
+        FindingKey("CONV_2D", "int8", "device", "wrong values", counted=True),
+        FindingKey("CONV_2D", "float32", "undefined", "wrong values", counted=False),
+        FindingKey("CONV_2D", "float32", "device", "biased", counted=True),
     ],
 )
 def test_another_operator_type_verdict_or_symptom_is_new(tmp_path: Path, key: FindingKey) -> None:

@@ -83,6 +83,6 @@ def test_a_group_without_any_other_model_gets_proposals() -> None:
     rng = np.random.default_rng(0)
     always = SimulatedFault(CELLS[1], "always", lambda _: True, 1.0)
     seen = [observed([always], CELLS[1], fresh(CELLS[1], rng), rng)]
-    key = FindingKey(*CELLS[1], "device", "wrong values")
+    key = FindingKey(*CELLS[1], "device", "wrong values", counted=True)
     group = FindingGroup(key, FaultCondition(), (0,))
     assert len(proposals(known_operators()["ADD"], group, seen, rng, 10)) in range(5, 11)

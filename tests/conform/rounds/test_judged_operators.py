@@ -10,7 +10,12 @@ import pytest
 from conforming import CLAMPED, an_addition, faulty_arms
 from edgeflare.conform.drafts.draft import Draft
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel, RunFailure
-from edgeflare.conform.rounds.judged_operators import JudgedOperator, judge_alone, judge_packed
+from edgeflare.conform.rounds.judged_operators import (
+    JudgedOperator,
+    judge_alone,
+    judge_lost,
+    judge_packed,
+)
 from edgeflare.conform.rounds.posed_draft import posed
 from exact_arm import ExactArm, PlantedFault
 
@@ -42,7 +47,8 @@ def _judged(device: ExactArm, *hosts: ExactArm) -> list[JudgedOperator]:
     arms = (device, *hosts)
     packed = judge_packed(NODES, MODELS, arms)
     deviating = [at for at, (one, _) in enumerate(packed) if one.verdict == "device"]
-    return judge_alone(NODES, MODELS, packed, arms, deviating)
+    alone = judge_alone(NODES, MODELS, packed, arms, deviating)
+    return judge_lost(NODES, MODELS, alone, arms)
 
 
 def test_models_of_other_numbers_of_rows_are_run_beside_each_other() -> None:

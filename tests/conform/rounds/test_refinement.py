@@ -118,7 +118,9 @@ def test_a_dear_finding_has_few_models(judgement: KernelJudgement, each: int, mo
 
 
 def test_wrong_values_are_never_dear() -> None:
-    always = FindingGroup(FindingKey(*ADD, "device", "wrong values"), FaultCondition(), (0,) * 999)
+    always = FindingGroup(
+        FindingKey(*ADD, "device", "wrong values", counted=True), FaultCondition(), (0,) * 999
+    )
     assert not Refinement().is_dear(an_addition(), always)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import prod
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from conforming import ADD, CLAMPED, HUNG, SUM, SeenProgress, conforming, faulty_arms
 from drafting import relu_chain
 from edgeflare.conform.drafts.draft import drafted
-from edgeflare.conform.execution.kernel_arm import PosedModel
+from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel
 from edgeflare.conform.findings.known_findings import KnownFinding
 from edgeflare.conform.record.conform_finding import ConformFinding
 from edgeflare.conform.record.finding_files import load_finding
@@ -20,6 +21,7 @@ from edgeflare.conform.rounds.conform_rounds import ConformRounds
 from edgeflare.conform.rounds.judged_draft import judge_drafts
 from edgeflare.conform.rounds.judged_operators import judge_packed
 from edgeflare.conform.rounds.smallest_models import found_findings
+from edgeflare.conform.specification.settings import Configuration, dimensions
 from edgeflare.run.run_directory import RunDirectory
 from exact_arm import ExactArm, PlantedFault
 
@@ -132,3 +134,48 @@ def test_joined_operators_that_go_wrong_are_a_finding(tmp_path: Path) -> None:
     files = load_finding(RunDirectory(tmp_path), found.smallest.file)
     assert found.smallest.elements == sum(one.size for one in files.operands)
     assert not np.array_equal(files.answers("device")[0], files.answers("xnnpack")[0])
+
+
+@pytest.mark.slow
+def test_crashes_that_the_twin_shares_are_another_finding(tmp_path: Path) -> None:
+    def clamps(settings: Configuration) -> bool:
+        return settings["activation"] == "RELU6"
+
+    def is_small(settings: Configuration) -> bool:
+        return clamps(settings) and prod(dimensions(settings, "shape")) <= 8
+
+    device = ExactArm("device", (PlantedFault("ADD", clamps, failure="crash"),))
+    twin = ExactArm("xnnpack", (PlantedFault("ADD", is_small, failure="crash"),))
+    with conforming(tmp_path, (device, twin)) as (rounds, source):
+        rounds.draw(source, 64)
+        own, shared = _found(rounds, tmp_path)
+    assert (own.counts, shared.counts) == (True, False)
+    assert own.smallest.judgement.wrong == ("device",)
+    assert own.smallest.elements > 8
+    assert shared.smallest.judgement.wrong == ("device", "xnnpack")
+
+
+class BesideOthers(ExactArm):
+    """A device whose ADD is wrong beside other models, and right alone."""
+
+    def run_alone(
+        self, models: Sequence[PosedModel], packed: Sequence[ModelAnswer]
+    ) -> list[ModelAnswer]:
+        sound = [ExactArm().run([one])[0] for one in models]
+        return [
+            replace(one, neighbours=one.outputs[0].tobytes() != other.outputs[0].tobytes())
+            for one, other in zip(sound, packed, strict=True)
+        ]
+
+
+@pytest.mark.slow
+def test_what_depends_on_neighbours_is_one_finding_and_shrunk(tmp_path: Path) -> None:
+    arms = (BesideOthers("device", (PlantedFault("ADD"),)), ExactArm("xnnpack"))
+    with conforming(tmp_path, arms) as (rounds, source):
+        rounds.draw(source, 24)
+        (one,) = _found(rounds, tmp_path)
+    assert (one.judgement.symptom, one.counts) == ("neighbours", True)
+    assert one.failing == sum(seen.judgement.is_finding for seen in rounds.state.observations[ADD])
+    assert one.failing > 20
+    assert one.smallest.judgement.symptom == "neighbours"
+    assert one.smallest.elements <= 4

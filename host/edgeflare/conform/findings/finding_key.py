@@ -22,6 +22,7 @@ class FindingKey:
         type: of the operator.
         verdict: on all of them.
         symptom: of all of them.
+        counted: whether they count: of crashes some may be the twin's, too, and others not.
         wrong: for the verdict "host" the kernel sets that are wrong; otherwise ().
 
     """
@@ -30,6 +31,7 @@ class FindingKey:
     type: str
     verdict: Verdict
     symptom: Symptom
+    counted: bool
     wrong: tuple[str, ...] = ()
 
 
@@ -39,7 +41,14 @@ def finding_key(observation: Observation) -> FindingKey | None:
     if not judged.is_finding:
         return None
     wrong = judged.wrong if judged.verdict == "host" else ()
-    return FindingKey(observation.operator, observation.type, judged.verdict, judged.symptom, wrong)
+    return FindingKey(
+        observation.operator,
+        observation.type,
+        judged.verdict,
+        judged.symptom,
+        judged.counted,
+        wrong,
+    )
 
 
 def stronger(key: FindingKey) -> FindingKey:

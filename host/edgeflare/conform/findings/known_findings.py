@@ -134,7 +134,9 @@ def known_text(document: Mapping[str, Any]) -> str:
     where = " ".join(device[key] for key in ("name", "runtime", "runtime_version", "kernels"))
     return "\n".join(
         known_table(
-            FindingKey(*(one[name] for name in ("operator", "type", "verdict", "symptom"))),
+            FindingKey(
+                *(one[name] for name in ("operator", "type", "verdict", "symptom", "counted"))
+            ),
             FaultCondition.parsed(one["condition"]),
             one["known"] or f"found on {where}: {one['detail']}",
         )

@@ -178,7 +178,7 @@ class ConformRounds:
 
     def _show(self) -> None:
         figure = self.coverage.cell_figure()
-        failing = sum(self.state.counts(group) for group in self.groups)
+        failing = sum(group.key.counted for group in self.groups)
         self.observer.conformed(
             self.state.models, (figure.covered, figure.known - figure.refused), failing
         )

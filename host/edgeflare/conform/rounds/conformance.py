@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 from edgeflare.conform.drafts.cells import Cell
 from edgeflare.conform.drafts.draft import DraftNode
-from edgeflare.conform.findings.grouping import FindingGroup
 from edgeflare.conform.findings.observation import Observation
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.rounds.judged_draft import JudgedDraft
@@ -74,11 +73,6 @@ class Conformance:
             self.nodes[node.cell].append(node)
         if judged.whole is not None and judged.whole.is_finding:
             self.joined.append(judged)
-
-    def counts(self, group: FindingGroup) -> bool:
-        """Return whether one of a group's models counts for the exit code."""
-        observations = self.observations[group.key.operator, group.key.type]
-        return any(observations[at].judgement.counted for at in group.failing)
 
 
 def settings_of(node: DraftNode) -> Mapping[str, Setting]:

@@ -12,7 +12,7 @@ from edgeflare.conform.drafts.draft import Draft, DraftNode
 from edgeflare.conform.drafts.draft_source import DraftOutcome
 from edgeflare.conform.execution.kernel_arm import KernelArm, ModelAnswer, PosedModel
 from edgeflare.conform.graphs.operator_graph import OperatorGraph
-from edgeflare.conform.rounds.judged_operators import judge_alone, judge_packed
+from edgeflare.conform.rounds.judged_operators import judge_alone, judge_lost, judge_packed
 from edgeflare.conform.rounds.posed_draft import PosedDraft, posed
 from edgeflare.conform.verdict.arm_comparison import DEVICE
 from edgeflare.conform.verdict.joined_operators import judged_whole
@@ -107,16 +107,22 @@ def judge_operators(
 ) -> list[tuple[KernelJudgement, ModelAnswer]]:
     """Run models of one operator each, and return what is said of each and the device's answer.
 
-    Of what deviates on the device the first of each operator and type are run again alone.
+    Of what deviates on the device the first of each operator and type are run again alone, and the
+    others where one of these depends on its neighbours.
 
     Raises:
         InfrastructureError: an arm is lost.
 
     """
-    judged = judge_packed(nodes, models, arms)
-    deviating = [at for at, (one, _) in enumerate(judged) if one.verdict == "device"]
-    again = judge_alone(nodes, models, judged, arms, _first_of_each(deviating, nodes))
-    return [(one, answers[DEVICE]) for one, answers in again]
+    packed = judge_packed(nodes, models, arms)
+    deviating = [at for at, (one, _) in enumerate(packed) if one.verdict == "device"]
+    first = _first_of_each(deviating, nodes)
+    found = judge_alone(nodes, models, packed, arms, first)
+    depending = {nodes[at].cell for at in first if found[at][0].symptom == "neighbours"}
+    others = [at for at in deviating if at not in first and nodes[at].cell in depending]
+    found = judge_alone(nodes, models, found, arms, others)
+    found = judge_lost(nodes, models, found, arms)
+    return [(one, answers[DEVICE]) for one, answers in found]
 
 
 def _first_of_each(places: Sequence[int], nodes: Sequence[DraftNode]) -> list[int]:

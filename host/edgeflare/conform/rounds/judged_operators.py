@@ -46,41 +46,69 @@ def judge_alone(
     models: Sequence[PosedModel],
     packed: Sequence[JudgedOperator],
     arms: Sequence[KernelArm],
-    deviating: Sequence[int],
+    places: Sequence[int],
 ) -> list[JudgedOperator]:
-    """Run models again each by itself, and return what is said of all of them then.
+    """Run some models again each by itself, and return what is said of all of them then.
 
-    What would count against the device because a kernel set of the host does well beside others is
-    tried alone there, too: where a kernel reads outside of its tensors, its answer and whether it
-    dies depend on what it finds there.
+    Where a kernel reads outside of its tensors, its answer depends on what it finds there. What
+    depends on neighbours on the device is tried alone on the host, too, where it may as well.
 
     Args:
         nodes: the operators.
         models: of them.
-        packed: what `judge_packed` returned for them.
-        arms: the device first, then the host's kernel sets, the twin's first.
-        deviating: the places of those to run alone on the device.
+        packed: what was said of them beside each other.
+        arms: the device first, then the host's kernel sets.
+        places: of the models to run alone on the device.
 
     Raises:
         InfrastructureError: an arm is lost.
 
     """
-    found = list(packed)
-
-    def run_alone(arm: KernelArm, places: Sequence[int]) -> None:
-        before = [found[at][1][arm.name] for at in places]
-        alone = arm.run_alone([models[at] for at in places], before)
-        for at, answer in zip(places, alone, strict=True):
-            answers = {**found[at][1], arm.name: answer}
-            found[at] = (_judged(nodes[at], models[at], answers), answers)
-
-    device, twin, *_ = arms
-    run_alone(device, deviating)
-    depending = [at for at in deviating if found[at][0].symptom == "neighbours"]
+    found = _again(nodes, models, packed, arms[0], places)
+    depending = [at for at in places if found[at][0].symptom == "neighbours"]
     for host in arms[1:]:
-        run_alone(host, depending)
-    lost = [at for at, (one, _) in enumerate(found) if one.counted and one.verdict in LOST]
-    run_alone(twin, lost)
+        found = _again(nodes, models, found, host, depending)
+    return found
+
+
+def judge_lost(
+    nodes: Sequence[DraftNode],
+    models: Sequence[PosedModel],
+    packed: Sequence[JudgedOperator],
+    arms: Sequence[KernelArm],
+) -> list[JudgedOperator]:
+    """Run on the twin alone what the device does not survive, and return what is said then.
+
+    Beside other models the twin may survive by what lies in memory there.
+
+    Args:
+        nodes: the operators.
+        models: of them.
+        packed: what was said of them beside each other.
+        arms: the device first, then the host's kernel sets, the twin's first.
+
+    Raises:
+        InfrastructureError: the twin is lost.
+
+    """
+    lost = [at for at, (one, _) in enumerate(packed) if one.counted and one.verdict in LOST]
+    return _again(nodes, models, packed, arms[1], lost)
+
+
+def _again(
+    nodes: Sequence[DraftNode],
+    models: Sequence[PosedModel],
+    judged: Sequence[JudgedOperator],
+    arm: KernelArm,
+    places: Sequence[int],
+) -> list[JudgedOperator]:
+    """Return what is said of models, some of which are run alone on one arm."""
+    found = list(judged)
+    before = [found[at][1][arm.name] for at in places]
+    alone = arm.run_alone([models[at] for at in places], before)
+    for at, answer in zip(places, alone, strict=True):
+        answers = {**found[at][1], arm.name: answer}
+        found[at] = (_judged(nodes[at], models[at], answers), answers)
     return found
 
 

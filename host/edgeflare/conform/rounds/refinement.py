@@ -67,7 +67,7 @@ class Refinement:
         """
         drafts: list[Draft] = []
         graphs = NodeGraphs(given)
-        for at, group in enumerate(filter(state.counts, groups)):
+        for at, group in enumerate(one for one in groups if one.key.counted):
             count = min(self._wanted(group), _ROUND - len(drafts))
             if count <= 0:
                 continue

@@ -23,7 +23,12 @@ from edgeflare.conform.record.conform_finding import ConformFinding, SmallestMod
 from edgeflare.conform.record.finding_files import store_finding
 from edgeflare.conform.rounds.conform_rounds import ConformRounds
 from edgeflare.conform.rounds.judged_draft import JudgedDraft
-from edgeflare.conform.rounds.judged_operators import judge_packed
+from edgeflare.conform.rounds.judged_operators import (
+    JudgedOperator,
+    judge_alone,
+    judge_lost,
+    judge_packed,
+)
 from edgeflare.conform.rounds.posed_draft import posed
 from edgeflare.conform.verdict.exact_rows import exact_rows
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
@@ -35,7 +40,7 @@ _RUNS: Final = 300
 _UNCOUNTED_RUNS: Final = 100
 """The same of one that does not count for the exit code."""
 
-_DEAR_RUNS: Final = {"crash": 60, "hang": 12, "corrupts": 12}
+_DEAR_RUNS: Final = {"crash": 60, "hang": 12, "corrupts": 12, "neighbours": 100}
 """The same of failures that cost worker processes, or the time limit of an input."""
 
 
@@ -104,7 +109,7 @@ def found_findings(
 
     """
     rounds.regroup()
-    groups = sorted(rounds.groups, key=lambda one: (not rounds.state.counts(one), one.key))
+    groups = sorted(rounds.groups, key=lambda one: (not one.key.counted, one.key))
     graphs = NodeGraphs(rounds.given)
     shrunk = [_begun(group, rounds, graphs) for group in groups]
 
@@ -112,15 +117,11 @@ def found_findings(
         observer.shrunk(sum(one.asking is None for one in shrunk), len(shrunk))
 
     for counted in (True, False):
-        several = [one for one in shrunk if rounds.state.counts(one.group) == counted]
+        several = [one for one in shrunk if one.group.key.counted == counted]
         _shrink_all(several, rounds, show, over)
     if shrunk:
         observer.shrunk(len(shrunk), len(shrunk))
-    judged = judge_packed(
-        [one.best.draft.nodes[0] for one in shrunk],
-        [one.best.posed(rounds.given) for one in shrunk],
-        rounds.arms,
-    )
+    judged = _judged_best(shrunk, rounds)
     found = [
         _finding(number, one, said, rounds, directory, known)
         for number, (one, said) in enumerate(zip(shrunk, judged, strict=True), 1)
@@ -141,7 +142,7 @@ def _begun(group: FindingGroup, rounds: ConformRounds, graphs: NodeGraphs) -> _S
     alone = Draft((replace(node, sources=(FRESH,) * len(graphs.operands(node))),))
     model = posed(alone, rounds.given).whole
     start = ShrinkCandidate(alone, model.operands, model.rows)
-    usual = _RUNS if rounds.state.counts(group) else _UNCOUNTED_RUNS
+    usual = _RUNS if group.key.counted else _UNCOUNTED_RUNS
     runs = _DEAR_RUNS.get(group.key.symptom, usual)
     context = ShrinkContext(rounds.given, np.random.default_rng(node.constants), graphs)
     begun = _Shrunk(group, start, shrinking(start, context, runs), [])
@@ -158,21 +159,44 @@ def _shrink_all(
     """Shrink findings side by side, until all are done or there is no time left."""
     while (open_ := [one for one in shrunk if one.asking is not None]) and not over():
         show()
-        trials = [made for one in open_ for made in one.trials]
-        # Beside each other alone: a model whose answer depends on neighbours has them here too.
-        judged = judge_packed(
-            [made.draft.nodes[0] for made in trials],
-            [made.posed(rounds.given) for made in trials],
-            rounds.arms,
-        )
-        verdicts = iter(judged)
+        trials = [(one, made) for one in open_ for made in one.trials]
+        verdicts = iter(_judged_trials(trials, rounds))
         for one in open_:
             key = one.group.key
-            one.tell([_fails_alike(next(verdicts)[0], key) for _ in one.trials])
+            one.tell([_fails_alike(next(verdicts), key) for _ in one.trials])
+
+
+def _judged_trials(
+    trials: Sequence[tuple[_Shrunk, ShrinkCandidate]], rounds: ConformRounds
+) -> list[KernelJudgement]:
+    """Return what is said of models, each tried for a finding."""
+    nodes = [made.draft.nodes[0] for _, made in trials]
+    models = [made.posed(rounds.given) for _, made in trials]
+    packed = judge_packed(nodes, models, rounds.arms)
+    depending = [
+        at
+        for at, (one, _) in enumerate(trials)
+        if one.group.key.symptom == "neighbours" and packed[at][0].verdict == "device"
+    ]
+    for at in depending:
+        trials[at][0].runs += 1
+    alone = judge_alone(nodes, models, packed, rounds.arms, depending)
+    return [one for one, _ in judge_lost(nodes, models, alone, rounds.arms)]
+
+
+def _judged_best(shrunk: Sequence[_Shrunk], rounds: ConformRounds) -> list[JudgedOperator]:
+    """Return what is said of the smallest models, beside each other and alone."""
+    nodes = [one.best.draft.nodes[0] for one in shrunk]
+    models = [one.best.posed(rounds.given) for one in shrunk]
+    packed = judge_packed(nodes, models, rounds.arms)
+    deviating = [at for at, (one, _) in enumerate(packed) if one.verdict == "device"]
+    alone = judge_alone(nodes, models, packed, rounds.arms, deviating)
+    return judge_lost(nodes, models, alone, rounds.arms)
 
 
 def _fails_alike(judgement: KernelJudgement, key: FindingKey) -> bool:
-    if (judgement.verdict, judgement.symptom) != (key.verdict, key.symptom):
+    said = (judgement.verdict, judgement.symptom, judgement.counted)
+    if said != (key.verdict, key.symptom, key.counted):
         return False
     return not key.wrong or judgement.wrong == key.wrong
 
