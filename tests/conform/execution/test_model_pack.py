@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from edgeflare.conform.execution.kernel_arm import RunFailure
-from edgeflare.conform.execution.model_pack import ModelPack
+from edgeflare.conform.execution.model_pack import ModelPack, is_misshapen
 from posed_models import addition, mixed_models, of_constants, posed, unary
 
 MODELS = [posed(addition()), posed(unary("ABS")), posed(of_constants()), posed(unary("NEG"))]
@@ -30,6 +30,12 @@ MODELS = [posed(addition()), posed(unary("ABS")), posed(of_constants()), posed(u
 )
 def test_the_model_is_found_that_a_failure_names(detail: str, place: int | None) -> None:
     assert ModelPack(MODELS).suspect(RunFailure("error", detail)) == place
+
+
+def test_an_error_says_that_a_result_has_another_shape() -> None:
+    assert is_misshapen("output t2 has shape (3,), declared (4,)")
+    assert not is_misshapen("tensor t3 has shape (1073741824, 7), which no memory holds")
+    assert not is_misshapen("no reason.Node number 3 (NEG) failed to invoke.")
 
 
 def test_equal_models_make_an_equal_file() -> None:

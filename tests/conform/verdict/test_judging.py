@@ -270,6 +270,36 @@ def test_a_device_that_gives_no_answer(
     assert (said.verdict, said.counted, said.detail) == (verdict, counted, "signal 11")
 
 
+MISSHAPEN = ModelAnswer(failure=RunFailure("misshapen", "the result is int8 (1,)"))
+
+
+@pytest.mark.parametrize(
+    ("size", "twin", "verdict"),
+    [(3, None, "device"), (3, MISSHAPEN, "shared"), (0, None, "undefined")],
+)
+def test_a_device_whose_answer_has_another_shape(
+    size: int, twin: ModelAnswer | None, verdict: str
+) -> None:
+    model = scaling("int8", (size,))
+    inputs = operands(model, 1)
+    right = ModelAnswer((model.right(inputs),))
+    said = model.judged(inputs, device=MISSHAPEN, xnnpack=twin or right, builtin=right)
+    assert (said.verdict, said.symptom, said.counted) == (
+        verdict,
+        "wrong shape",
+        verdict == "device",
+    )
+    assert said.wrong == (("device",) if twin is None else ("device", "xnnpack"))
+    assert model.judged(inputs, device=MISSHAPEN, xnnpack=MISSHAPEN).counted is False
+
+
+def test_a_kernel_set_whose_answer_has_another_shape_is_wrong() -> None:
+    model = scaling("int8", (3,))
+    inputs = operands(model, 1)
+    said = model.judged(inputs, device=model.right(inputs), xnnpack=MISSHAPEN)
+    assert (said.verdict, said.symptom, said.wrong) == ("host", "wrong shape", ("xnnpack",))
+
+
 def test_a_model_that_makes_others_die_or_depends_on_them() -> None:
     model = scaling("int8", (3,))
     inputs = operands(model, 1)

@@ -8,9 +8,10 @@ from typing import Literal, Protocol
 
 from edgeflare.conform.graphs.operator_graph import OperatorGraph, Values
 
-RunFailureKind = Literal["refused", "crash", "hang", "error"]
+RunFailureKind = Literal["refused", "crash", "hang", "error", "misshapen"]
 """Why a model gave no answer: the runtime refused it on loading; its process died; it took too
-long; the runtime answered with an error."""
+long; the runtime answered with an error; the answer has another shape or type than the model
+says."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ _ECHO = OperatorGraph((GraphValue("uint8", (2,)),), (), (0,), (0,))
 
 _FAILED_NODE = re.compile(r"Node number (\d+) \((\w+)\) failed to")
 _FAILED_RESULT = re.compile(r"(?:output|tensor) t(\d+) has shape")
-
+_MISSHAPEN = re.compile(r"output t\d+ has shape .*, declared ")
 
 _MISSING = re.compile(r" has no operator (\w+) version (\d+)")
 """How the agent's runtime says that no model with such an operator can load."""
@@ -96,6 +96,11 @@ class ModelPack:
         return None
 
 
+def is_misshapen(detail: str) -> bool:
+    """Return whether a runtime's error is that a result has another shape than was declared."""
+    return _MISSHAPEN.search(detail) is not None
+
+
 def missing_operator(failure: RunFailure) -> tuple[str, int] | None:
     """Return the operator and version that the runtime lacks, if that is why it failed."""
     found = _MISSING.search(failure.detail)
@@ -128,7 +133,7 @@ def _answer(model: PosedModel, results: Sequence[tuple[Tensor, NDArray[np.uint8]
                 f"the result is {tensor.dtype} {tensor.shape}, and should be"
                 f" {declared.dtype} {declared.shape}"
             )
-            return ModelAnswer(failure=RunFailure("error", detail))
+            return ModelAnswer(failure=RunFailure("misshapen", detail))
     return ModelAnswer(
         tuple(
             np.ascontiguousarray(values[: model.rows])

@@ -13,7 +13,7 @@ import numpy as np
 
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, RunFailure, RunFailureKind
 from edgeflare.conform.execution.model_opener import LoadRefused, ModelOpener
-from edgeflare.conform.execution.model_pack import ModelPack
+from edgeflare.conform.execution.model_pack import ModelPack, is_misshapen
 from edgeflare.core.tensor import RawBatch
 from edgeflare.devices.connection import DeviceLost
 from edgeflare.errors import InfrastructureError
@@ -113,7 +113,8 @@ def _run(session: Evaluator, pack: ModelPack, seconds: float, slack_seconds: flo
         if batch.failures:
             at = min(batch.failures)
             kind = cast("RunFailureKind", batch.failures[at])
-            return RunFailure(kind, printable(batch.details.get(at, "")))
+            detail = printable(batch.details.get(at, ""))
+            return RunFailure("misshapen" if is_misshapen(detail) else kind, detail)
         outputs.append(batch.outputs)
     return pack.answers(session.signature, np.concatenate(outputs))
 

@@ -122,7 +122,7 @@ def condition_words(finding: Mapping[str, Any]) -> str:
 
 def worst_words(finding: Mapping[str, Any]) -> str:
     """Return how wrong a finding is at its worst."""
-    if finding["symptom"] in ("crash", "hang", "corrupts", "neighbours"):
+    if finding["symptom"] in ("wrong shape", "crash", "hang", "corrupts", "neighbours"):
         return ""
     worst = finding["worst"]
     if worst is None or (finding["symptom"] == "not finite" and not worst):

@@ -28,7 +28,7 @@ class ArmComparison:
         outputs: the answers, by the arms' names.
         device: its errors.
         hosts: errors of the kernel sets, by their names.
-        lost: kernel sets that crashed or hung, and which.
+        lost: kernel sets that crashed, hung or answered in another shape, and which.
         same: where the twin answers as the device does, to the bit, (values); nowhere if it
             does not answer.
 
@@ -49,7 +49,7 @@ class ArmComparison:
         lost: dict[str, RunFailureKind] = {
             name: one.failure.kind
             for name, one in answers.items()
-            if one.failure is not None and one.failure.kind in ("crash", "hang")
+            if one.failure is not None and one.failure.kind in ("crash", "hang", "misshapen")
         }
         same = np.zeros(ruler.judged.shape, np.bool_)
         if TWIN in outputs:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.conform.execution.kernel_arm import RunFailureKind
 from edgeflare.conform.verdict.arm_comparison import DEVICE, TWIN, ArmComparison
 from edgeflare.conform.verdict.arm_errors import ArmErrors
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement, Symptom
+
+_SYMPTOMS: Mapping[RunFailureKind, Symptom] = {
+    "crash": "crash",
+    "hang": "hang",
+    "misshapen": "wrong shape",
+}
 
 _FAR_WORSE = 2.0
 """By how much a device that is wrong has to be farther off than kernel sets that all are."""
@@ -102,7 +111,7 @@ def judged_undefined(compared: ArmComparison) -> KernelJudgement | None:
 def judged_hosts(compared: ArmComparison) -> KernelJudgement | None:
     """Return what is said of kernel sets of the host that are wrong where the device is right.
 
-    Those that crash or hang are, too. None if there are none.
+    Those that crash, hang or answer in another shape are, too. None if there are none.
     """
     wrong = (*compared.wrong, *compared.lost)
     if not wrong:
@@ -112,9 +121,7 @@ def judged_hosts(compared: ArmComparison) -> KernelJudgement | None:
     detail = " and ".join(names) + alone
     if not compared.wrong:
         (kind, *_) = compared.lost.values()
-        return KernelJudgement(
-            "host", kind if kind == "crash" else "hang", wrong=wrong, detail=detail
-        )
+        return KernelJudgement("host", _SYMPTOMS[kind], wrong=wrong, detail=detail)
     places = compared.ruler.judged
     errors = [compared.hosts[one] for one in compared.wrong]
     furthest = max(errors, key=lambda one: _furthest(one, places))

@@ -51,6 +51,9 @@ def judged_whole(
 
     """
     if answer.failure is not None:
+        if answer.failure.kind == "misshapen":
+            said = answer.failure.detail
+            return KernelJudgement("device", "wrong shape", True, wrong=("device",), detail=said)
         kind = "crash" if answer.failure.kind == "error" else answer.failure.kind
         counted = kind != "refused"
         return KernelJudgement(kind, kind, counted, wrong=("device",), detail=answer.failure.detail)

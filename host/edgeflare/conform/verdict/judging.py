@@ -19,7 +19,11 @@ from edgeflare.conform.verdict.blame import (
 from edgeflare.conform.verdict.exact_rows import exact_rows
 from edgeflare.conform.verdict.exceptions import allowance
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
-from edgeflare.conform.verdict.no_answer import judged_beside_others, judged_without_answer
+from edgeflare.conform.verdict.no_answer import (
+    judged_beside_others,
+    judged_misshapen,
+    judged_without_answer,
+)
 from edgeflare.conform.verdict.right_values import RightValues
 from edgeflare.conform.verdict.usual_rows import usual_rows
 
@@ -45,6 +49,9 @@ def judged(
 
     """
     failure = answers[DEVICE].failure
+    if failure is not None and failure.kind == "misshapen":
+        (node,) = graph.nodes
+        return judged_misshapen(failure, graph.results(node), answers)
     if failure is not None:
         return judged_without_answer(failure, answers)
     if answers[DEVICE].neighbours:

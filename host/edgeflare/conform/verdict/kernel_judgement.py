@@ -28,11 +28,20 @@ Verdict = Literal[
 """
 
 Symptom = Literal[
-    "wrong values", "biased", "not finite", "crash", "hang", "refused", "neighbours", "corrupts", ""
+    "wrong values",
+    "biased",
+    "not finite",
+    "wrong shape",
+    "crash",
+    "hang",
+    "refused",
+    "neighbours",
+    "corrupts",
+    "",
 ]
 """How an answer is wrong: values too far off; each near, but off to one side on average; NaN or an
-infinity where there should be none, or none where there should be; no answer; another answer
-beside other models; other models die after it."""
+infinity where there should be none, or none where there should be; another shape or type than the
+model says; no answer; another answer beside other models; other models die after it."""
 
 LOST: Final[tuple[Verdict, ...]] = ("crash", "hang")
 """What leaves no process that could answer."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, RunFailure
+from edgeflare.conform.graphs.operator_graph import GraphValue
 from edgeflare.conform.verdict.arm_comparison import DEVICE, TWIN
 from edgeflare.conform.verdict.kernel_judgement import LOST, KernelJudgement
 
@@ -30,6 +31,37 @@ def judged_without_answer(
     counted = TWIN not in lost
     symptom = "corrupts" if answers[DEVICE].corrupts else verdict
     return KernelJudgement(verdict, symptom, counted, wrong=(DEVICE, *lost), detail=failure.detail)
+
+
+def judged_misshapen(
+    failure: RunFailure, results: Sequence[GraphValue], answers: Mapping[str, ModelAnswer]
+) -> KernelJudgement:
+    """Return what is said of a model whose answer has another shape or type than it says.
+
+    Args:
+        failure: the device's.
+        results: what the model says.
+        answers: of all arms, by their names.
+
+    """
+    hosts = [
+        name
+        for name, one in answers.items()
+        if name != DEVICE and one.failure is not None and one.failure.kind == "misshapen"
+    ]
+    answered = any(one.failure is None for one in answers.values())
+    verdict: Literal["device", "shared", "undefined"] = "device"
+    if not all(one.size for one in results):
+        verdict = "undefined"
+    elif TWIN in hosts or not answered:
+        verdict = "shared"
+    return KernelJudgement(
+        verdict,
+        "wrong shape",
+        counted=verdict == "device",
+        wrong=(DEVICE, *hosts),
+        detail=failure.detail,
+    )
 
 
 def judged_beside_others(answers: Mapping[str, ModelAnswer]) -> KernelJudgement:
