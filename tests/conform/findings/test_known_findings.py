@@ -87,6 +87,18 @@ def test_a_file_without_tables_names_nothing(tmp_path: Path) -> None:
         ("wrong values", "wrong", "table 1: symptom is 'wrong': expected 'wrong values' or"),
         ('"device"', '"phone"', "table 1: verdict is 'phone': expected 'right' or"),
         ("stride_w >", "stride_w over", "table 1: condition: 'stride_w over kernel_w' is no pred"),
+        ("stride_w >", "strde_w >", "table 1: condition: 'strde_w' in 'strde_w > kernel_w' is no "),
+        (
+            "stride_w > kernel_w",
+            "rank(inputt) > 2",
+            "table 1: condition: 'inputt' in 'rank(inputt) > 2' is no setting of CONV_2D",
+        ),
+        (
+            "padding is SAME",
+            "padding ≥ 3",
+            "table 1: condition: 'padding' in 'padding ≥ 3' is no number: compare it",
+        ),
+        ('"device"', '"rounding"', "table 1: verdict is 'rounding': write one of device, host,"),
         ("reason", "because", "table 1: unknown key because"),
         ('operator = "CONV_2D"\n', "", "table 1: operator is missing: add it"),
         ('["padding is SAME", "stride_w > kernel_w"]', "3", "table 1: condition is 3: expected"),

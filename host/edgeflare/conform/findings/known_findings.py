@@ -12,6 +12,7 @@ from typing import Any
 from edgeflare.conform.findings.fault_condition import FaultCondition
 from edgeflare.conform.findings.finding_key import FindingKey
 from edgeflare.conform.findings.settings_table import SettingsTable
+from edgeflare.conform.findings.spoken_settings import condition_fault
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.specification.settings import Setting
 from edgeflare.conform.verdict.kernel_judgement import Symptom, Verdict
@@ -27,6 +28,9 @@ else:
 
 MOST_BYTES = 2**20
 """Of a file, which may be a stranger's."""
+
+_VERDICTS: tuple[Verdict, ...] = ("device", "host", "shared", "undefined", "crash", "hang")
+"""What a finding may have; models of other verdicts make none."""
 
 TABLES = "known"
 """The one key of a file: `[[known]]` begins a table."""
@@ -72,10 +76,14 @@ class KnownFinding:
             raise UserError(
                 f"type is {self.type!r}: write one that {self.operator} has: {', '.join(types)}"
             )
+        if self.verdict not in _VERDICTS:
+            raise UserError(f"verdict is {self.verdict!r}: write one of {', '.join(_VERDICTS)}")
         try:
-            FaultCondition.parsed(self.condition)
+            condition = FaultCondition.parsed(self.condition)
         except ValueError as error:
             raise UserError(f"condition: {error}") from None
+        if fault := condition_fault((self.operator, self.type), condition):
+            raise UserError(f"condition: {fault}")
 
     def explains(self, key: FindingKey, failing: Sequence[Mapping[str, Setting]]) -> bool:
         """Return whether a finding is this one.

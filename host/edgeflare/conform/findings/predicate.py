@@ -12,7 +12,7 @@ from math import log2
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.conform.findings.settings_table import SettingsTable, is_quantity
+from edgeflare.conform.findings.settings_table import SettingsTable, is_quantity, setting_names
 from edgeflare.conform.specification.settings import Setting
 
 Truths = NDArray[np.bool_]
@@ -75,9 +75,21 @@ class Predicate:
     def __str__(self) -> str:
         return f"{self.left} {self.relation} {self.right}"
 
+    @property
+    def is_numeric(self) -> bool:
+        """Whether it relates numbers."""
+        return self.relation in _NUMERIC
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the settings that it speaks of."""
+        sides = [self.left] if self.relation in ("is", "is not") else [self.left, self.right]
+        quantities = [one for one in sides if not (self.is_numeric and constant(one) is not None)]
+        return tuple(name for one in quantities for name in setting_names(one))
+
     def held(self, table: SettingsTable) -> Truths:
         """Return of which rows it holds: (rows,)."""
-        if self.relation in _NUMERIC:
+        if self.is_numeric:
             left, right = _numbers(self.left, table), _numbers(self.right, table)
             related = _NUMERIC[self.relation](left, right)
             return np.asarray(related & ~np.isnan(left) & ~np.isnan(right), np.bool_)

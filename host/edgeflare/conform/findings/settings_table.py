@@ -39,6 +39,11 @@ def is_quantity(text: str) -> bool:
     return _QUANTITY.fullmatch(text) is not None
 
 
+def setting_names(quantity: str) -> tuple[str, ...]:
+    """Return the names of the settings that a quantity is computed from."""
+    return tuple(_reader(one)[0] for one in quantity.split(" % ", maxsplit=1)[0].split(" / "))
+
+
 class SettingsTable:
     """The settings of some models, one row for each."""
 

@@ -1,0 +1,50 @@
+"""Whether a condition speaks of settings that models of an operator have."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from edgeflare.conform.drafts.cells import Cell, drawn_configuration
+from edgeflare.conform.findings.fault_condition import FaultCondition
+from edgeflare.conform.findings.predicate import Predicate
+from edgeflare.conform.findings.settings_table import SettingsTable
+from edgeflare.conform.operators.known_operators import known_operators
+from edgeflare.suggestion import suggestion
+
+_MODELS = 32
+"""Models that are drawn to see their settings: facts of some have names that others' have not."""
+
+
+def condition_fault(cell: Cell, condition: FaultCondition) -> str | None:
+    """Return why a condition can hold of no model of an operator and type; None if it may."""
+    faults = (_fault(cell, one) for one in condition.predicates)
+    return next(filter(None, faults), None)
+
+
+def _fault(cell: Cell, predicate: Predicate) -> str | None:
+    operator, type_ = cell
+    known = _settings(cell)
+    for name in predicate.names:
+        if name not in known.names():
+            like = suggestion(name, known.names())
+            return (
+                f"{name!r} in {str(predicate)!r} is no setting of {operator} in {type_}{like}: "
+                f"`edgeflare conform --list --ops {operator}` shows its parameters"
+            )
+        words = all(isinstance(one, bool | str) for one in known.settings(name))
+        if words and predicate.is_numeric:
+            return f"{name!r} in {str(predicate)!r} is no number: compare it by `is` or `is not`"
+    return None
+
+
+@cache
+def _settings(cell: Cell) -> SettingsTable:
+    """Return the settings, facts among them, of some models."""
+    operator, type_ = cell
+    specification, rng = known_operators()[operator], np.random.default_rng(0)
+    drawn = (drawn_configuration(cell, rng) for _ in range(_MODELS))
+    return SettingsTable(
+        [{**one, **specification.facts(type_, one)} for one in drawn if one is not None]
+    )
