@@ -9,10 +9,11 @@ would. EFFECTS is JSON: what happens, by the name of an operator.
     error          the runtime answers with an error that names no node
     crash beside   the process dies when the operator runs behind any other model
     read beside    the operator's answer depends on whether another model runs before it
+    write beside   the answers of all models after it are changed
     overwrite      the operator overwrites live memory of the next model of the file
     overwrite NAME … of the next model with the operator NAME
 
-For the last four the models of a file are run one after the other, each by an interpreter of its
+For the last five the models of a file are run one after the other, each by an interpreter of its
 own, all in one process.
 """
 
@@ -61,7 +62,9 @@ class PartByPart:
         for number, part in enumerate(self._parts):
             if index in part.tensors:
                 values = part.interpreter.get_tensor(part.tensors.index(index))
-                beside = number and "read beside" in self._effects_of(part)
+                before = [one for each in self._parts[:number] for one in self._effects_of(each)]
+                reads = number and "read beside" in self._effects_of(part)
+                beside = reads or "write beside" in before
                 return values + values.dtype.type(1) if beside else values
         return self._given[index]
 

@@ -175,6 +175,18 @@ def test_an_answer_that_depends_on_neighbours_is_that_alone(arm_of: ArmOf) -> No
 
 
 @pytest.mark.slow
+def test_a_model_whose_values_another_one_overwrote_depends_on_nobody(arm_of: ArmOf) -> None:
+    arm = arm_of(FLOOR="write beside")
+    victim = posed(unary("ABS", (4, 4)))
+    models = [*mixed_models(6), MARKED, victim]
+    packed = arm.run(models)
+    assert np.array_equal(packed[7].outputs[0], np.abs(victim.operands[0]) + 1)
+    (alone,) = arm.run_alone([victim], [packed[7]])
+    assert not alone.neighbours
+    np.testing.assert_array_equal(alone.outputs[0], np.abs(victim.operands[0]))
+
+
+@pytest.mark.slow
 def test_all_arms_run_the_same_models(arm_of: ArmOf) -> None:
     models = mixed_models(12)
     arms = [arm_of(kernels) for kernels in get_args(Kernels)]

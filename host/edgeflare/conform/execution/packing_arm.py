@@ -8,10 +8,19 @@ from dataclasses import replace
 
 from edgeflare.conform.execution.culprit_search import CulpritSearch
 from edgeflare.conform.execution.failure_history import FailureHistory
-from edgeflare.conform.execution.kernel_arm import KernelArm, ModelAnswer, PosedModel
+from edgeflare.conform.execution.kernel_arm import (
+    KernelArm,
+    ModelAnswer,
+    PosedModel,
+    RunFailure,
+)
 from edgeflare.conform.execution.model_opener import ModelOpener
-from edgeflare.conform.execution.pack_groups import PackLimits
+from edgeflare.conform.execution.model_pack import ModelPack
+from edgeflare.conform.execution.pack_groups import PackLimits, next_group
 from edgeflare.conform.execution.pack_runner import PackRunner
+
+_WITNESS_GROUPS = 3
+"""Packs of models that lived, beside which a model is tried whose answer depends on others."""
 
 
 class PackingArm:
@@ -52,11 +61,36 @@ class PackingArm:
     ) -> list[ModelAnswer]:
         """Run models each in a fresh process; see `KernelArm`."""
         alone = self._answers(models, replace(self._limits, models=1))
-        return [_compared(one, other) for one, other in zip(packed, alone, strict=True)]
+        compared = [_compared(one, other) for one, other in zip(packed, alone, strict=True)]
+        return [
+            replace(now, neighbours=before.neighbours or self._depends(model, now))
+            if now.neighbours and now.failure is None and before.failure is None
+            else now
+            for model, before, now in zip(models, packed, compared, strict=True)
+        ]
 
     def close(self) -> None:
         """Release what it has; closing twice is no error."""
         self._runner.close()
+
+    def _depends(self, model: PosedModel, alone: ModelAnswer) -> bool:
+        """Return whether a model answers otherwise than alone beside any others.
+
+        One that answers as alone beside some of them had its values overwritten by another. A
+        kernel that reads outside of its tensors finds something else there beside all of them.
+        """
+        witnesses = self._history.witnesses(model.rows)
+        groups = [witnesses[at::_WITNESS_GROUPS] for at in range(_WITNESS_GROUPS)]
+        return all(self._differs_beside(model, alone, group) for group in groups if group)
+
+    def _differs_beside(
+        self, model: PosedModel, alone: ModelAnswer, others: Sequence[PosedModel]
+    ) -> bool:
+        models = [model, *others]
+        first, *rest = next_group(models, range(len(models)), lambda _: 0.0, self._limits)
+        pack = ModelPack([models[at] for at in (*rest, first)])
+        outcome = self._runner.run(pack, self._patience_seconds)
+        return isinstance(outcome, RunFailure) or not _are_equal(outcome[-1], alone)
 
     def _answers(self, models: Sequence[PosedModel], limits: PackLimits) -> list[ModelAnswer]:
         search = CulpritSearch(self._runner, self._history, models, limits, self._patience_seconds)
@@ -81,9 +115,12 @@ def _compared(packed: ModelAnswer, alone: ModelAnswer) -> ModelAnswer:
     """Return the answer alone, with whether it was another one beside other models."""
     if packed.corrupts:  # alone it harms nobody
         return packed
-    if packed.failure is not None or alone.failure is not None:
-        differs = (packed.failure is None) != (alone.failure is None)
-    else:
-        pairs = zip(packed.outputs, alone.outputs, strict=True)
-        differs = any(one.tobytes() != other.tobytes() for one, other in pairs)
-    return replace(alone, neighbours=packed.neighbours or differs)
+    return replace(alone, neighbours=packed.neighbours or not _are_equal(packed, alone))
+
+
+def _are_equal(one: ModelAnswer, other: ModelAnswer) -> bool:
+    """Return whether both give the same answer, to the bit, or both none."""
+    if one.failure is not None or other.failure is not None:
+        return (one.failure is None) == (other.failure is None)
+    pairs = zip(one.outputs, other.outputs, strict=True)
+    return all(values.tobytes() == same.tobytes() for values, same in pairs)
