@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from edgeflare.conform.execution.device_opener import DeviceOpener
@@ -17,8 +17,8 @@ from edgeflare.devices.profile import Profile
 from edgeflare.errors import InfrastructureError, UserError
 
 _INPUT_SECONDS: Final = 4.0
-"""Time that a model may take for one input: none has more than some 100,000 multiplications, and
-the profile's own limit is meant for whole networks. A kernel that hangs is waited for so long."""
+"""Time that a model may take for one input besides its arithmetic: the profile's own limit is meant
+for whole networks. A kernel that hangs is waited for so long."""
 
 _NO_RUNTIME: Final = "no TFLite runtime is installed"
 """What an agent says where there is none, with what to type there."""
@@ -53,15 +53,14 @@ def open_conformance(
         InfrastructureError: the device does not come up.
 
     """
-    limit = min(profile.input_timeout_seconds, _INPUT_SECONDS)
     try:
-        device = stack.enter_context(connect(replace(profile, input_timeout_seconds=limit)))
+        device = stack.enter_context(connect(profile))
     except InfrastructureError as error:
         if _NO_RUNTIME in str(error):
             raise UserError(f"no operator can be tried: {error}") from error
         raise
     host = [HostOpener(kernels, input_seconds=_INPUT_SECONDS) for kernels in HOST_KERNELS]
-    openers: list[ModelOpener] = [DeviceOpener(device, stopped), *host]
+    openers: list[ModelOpener] = [DeviceOpener(device, stopped, _INPUT_SECONDS), *host]
     arms = tuple(PackingArm(opener) for opener in openers)
     for arm in arms:
         stack.callback(arm.close)

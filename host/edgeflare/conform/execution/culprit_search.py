@@ -10,6 +10,7 @@ from edgeflare.conform.execution.corruption_search import Blame, blamed
 from edgeflare.conform.execution.failure_history import FailureHistory
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel, RunFailure
 from edgeflare.conform.execution.model_pack import ModelPack
+from edgeflare.conform.execution.model_work import work_seconds
 from edgeflare.conform.execution.pack_groups import PackLimits, model_bytes, next_group
 from edgeflare.conform.execution.pack_runner import Outcome, PackRunner
 
@@ -44,7 +45,8 @@ class CulpritSearch:
             history: what became of earlier models; that of these is added.
             models: all with the same number of rows.
             limits: of a pack.
-            patience_seconds: time that a model alone may take for one row.
+            patience_seconds: time that a model alone may take for one row, besides its
+                arithmetic.
 
         """
         self._runner = runner
@@ -189,7 +191,8 @@ class CulpritSearch:
         elif len(models) == 1 and self._history.hung(models[0].graph):
             seconds = min(seconds, 2 * hasty)  # the last word on it, but its like had all the time
         transfer = sum(map(model_bytes, models)) / _BYTES_PER_SECOND
-        return self._runner.run(self._pack(places), seconds + transfer)
+        work = sum(map(work_seconds, models))
+        return self._runner.run(self._pack(places), seconds + transfer + work)
 
     def _pack(self, places: Sequence[int]) -> ModelPack:
         return ModelPack([self._models[at] for at in places])

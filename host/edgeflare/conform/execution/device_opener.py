@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 
 from edgeflare.conform.execution.model_opener import LoadRefused
@@ -20,11 +21,13 @@ class DeviceOpener:
     Attributes:
         device: connected; its owner closes it.
         stopped: whether the user does not want to wait for a lost device any longer.
+        most_input_seconds: what is enough for small models, where the profile allows more.
 
     """
 
     device: Device
     stopped: Callable[[], bool] = lambda: False
+    most_input_seconds: float = inf
 
     @property
     def name(self) -> str:
@@ -38,8 +41,8 @@ class DeviceOpener:
 
     @property
     def input_seconds(self) -> float:
-        """What its profile allows."""
-        return self.device.profile.input_timeout_seconds
+        """What its profile allows, or less."""
+        return min(self.device.profile.input_timeout_seconds, self.most_input_seconds)
 
     def open(self, path: Path) -> Evaluator:
         """Load a file; see `ModelOpener`."""

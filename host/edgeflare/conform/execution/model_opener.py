@@ -25,7 +25,7 @@ class ModelOpener(Protocol):
 
     @property
     def input_seconds(self) -> float:
-        """The time that a model may take for one row before it counts as a hang."""
+        """The time that a model with next to no arithmetic may take for one row; then it hangs."""
 
     def open(self, path: Path) -> Evaluator:
         """Load a file.

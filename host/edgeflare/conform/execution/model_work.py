@@ -1,0 +1,30 @@
+"""The time that a model may take for its arithmetic, on the slowest device."""
+
+from __future__ import annotations
+
+from edgeflare.conform.execution.kernel_arm import PosedModel
+from edgeflare.conform.graphs.operator_graph import GraphNode, OperatorGraph
+
+_MULTIPLICATIONS_PER_SECOND = 10e6
+"""Of plain kernels on an emulated core. Models that are drawn have some 100,000; operators of a
+user's model, as they stand, may have a thousand times as many."""
+
+
+def work_seconds(model: PosedModel) -> float:
+    """Return how many seconds one row of a model may take, for its multiplications alone."""
+    graph = model.graph
+    return sum(_multiplications(graph, node) for node in graph.nodes) / _MULTIPLICATIONS_PER_SECOND
+
+
+def _multiplications(graph: OperatorGraph, node: GraphNode) -> float:
+    """Return about how many there are, rather too many.
+
+    Each place of the result is given a product with all weights; without weights, each value one
+    with as many values as the longest dimension has.
+    """
+    operands = [one for one in graph.operands(node) if one is not None]
+    results = sum(one.size for one in graph.results(node))
+    weights = max((one.size for one in operands if one.values is not None), default=0)
+    channels = max((one.shape[-1] for one in graph.results(node) if one.shape), default=1)
+    longest = max((size for one in operands for size in one.shape), default=1)
+    return float(max(results * weights / max(channels, 1), results * longest))
