@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-
-import numpy as np
 
 from edgeflare.conform.drafts.draft import DraftNode
 from edgeflare.conform.execution.kernel_arm import KernelArm, ModelAnswer, PosedModel
-from edgeflare.conform.execution.packing_arm import run_on_all
+from edgeflare.conform.execution.padded_rows import run_padded
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.verdict.judging import judged
 from edgeflare.conform.verdict.kernel_judgement import LOST, KernelJudgement
@@ -27,14 +24,7 @@ def judge_packed(
         InfrastructureError: an arm is lost.
 
     """
-    if not models:
-        return []
-    rows = [model.rows for model in models]
-    by_arm = run_on_all(arms, [_padded(model, max(rows)) for model in models])
-    answers = [
-        {name: _first_rows(several[at], count) for name, several in by_arm.items()}
-        for at, count in enumerate(rows)
-    ]
+    answers = run_padded(arms, models)
     return [
         (_judged(node, model, one), one)
         for node, model, one in zip(nodes, models, answers, strict=True)
@@ -110,26 +100,6 @@ def _again(
         answers = {**found[at][1], arm.name: answer}
         found[at] = (_judged(nodes[at], models[at], answers), answers)
     return found
-
-
-def _padded(model: PosedModel, rows: int) -> PosedModel:
-    """Return a model with as many rows as others have, the last one repeated."""
-    if model.rows == rows:
-        return model
-    if not model.operands:
-        return replace(model, constant_rows=rows)
-    operands = (
-        np.concatenate([one, np.repeat(one[-1:], rows - len(one), axis=0)])
-        for one in model.operands
-    )
-    return replace(model, operands=tuple(operands))
-
-
-def _first_rows(answer: ModelAnswer, rows: int) -> ModelAnswer:
-    """Return an answer to the rows that were not added."""
-    if not answer.outputs or len(answer.outputs[0]) == rows:
-        return answer
-    return replace(answer, outputs=tuple(one[:rows] for one in answer.outputs))
 
 
 def _judged(
