@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from edgeflare.conform.drafts.draft import FRESH, Draft, DraftedModel, DraftNode, drafted
 from edgeflare.conform.drafts.file_operators import FileOperator, file_operators
 from edgeflare.conform.graphs.operator_graph import OperatorGraph, Values
@@ -38,11 +36,7 @@ class StoredModel:
     @property
     def operands(self) -> tuple[tuple[Values, ...], ...]:
         """For each operator what it is given alone; no values for what another one feeds."""
-        fresh = iter(self.files.operands)
-        return tuple(
-            tuple(next(fresh) if source == FRESH else np.zeros(0) for source in node.sources)
-            for node in self.draft.nodes
-        )
+        return self.draft.by_node(self.files.operands)
 
 
 def stored_model(directory: RunDirectory, finding: Mapping[str, Any]) -> StoredModel:
