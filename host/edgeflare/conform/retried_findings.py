@@ -10,9 +10,9 @@ from edgeflare.conform.execution.kernel_arm import KernelArm, ModelAnswer, Posed
 from edgeflare.conform.record.stored_model import StoredModel
 from edgeflare.conform.rounds.judged_draft import JudgedDraft
 from edgeflare.conform.rounds.judged_operators import judge_alone, judge_lost, judge_packed
+from edgeflare.conform.rounds.judged_wholes import judge_wholes
 from edgeflare.conform.rounds.posed_draft import PosedDraft
 from edgeflare.conform.verdict.arm_comparison import DEVICE
-from edgeflare.conform.verdict.joined_operators import judged_whole
 from edgeflare.conform.verdict.kernel_judgement import BESIDE_OTHERS, KernelJudgement
 
 RetryOutcome = Literal["still", "otherwise", "refused", "mended"]
@@ -113,10 +113,12 @@ def _joined(one: StoredModel, arms: Sequence[KernelArm]) -> RetriedFinding:
         said = judge_packed([node], [model], arms) if model is not None else []
         nodes.append(said[0][0] if said else None)
         answers.append(said[0][1][DEVICE] if said else None)
-    whole, expected = posed.whole, posed.results(answers)
-    by_arm = {arm.name: arm.run([whole])[0] for arm in arms}
-    judgement = None if expected is None else judged_whole(whole, by_arm[DEVICE], expected)
-    return RetriedFinding(one, JudgedDraft(one.draft, tuple(nodes), judgement), by_arm)
+    expected = posed.results(answers)
+    judged = [] if expected is None else judge_wholes([posed.whole], [expected], arms)
+    judgement, known = judged[0] if judged else (None, {})
+    others = [arm for arm in arms if arm.name not in known]
+    by_arm = {arm.name: arm.run([posed.whole])[0] for arm in others}
+    return RetriedFinding(one, JudgedDraft(one.draft, tuple(nodes), judgement), {**known, **by_arm})
 
 
 def _model(one: StoredModel) -> PosedModel:

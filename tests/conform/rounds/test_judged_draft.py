@@ -2,16 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from conforming import CLAMPED, an_addition, faulty_arms
 from edgeflare.conform.drafts.draft import Draft
+from edgeflare.conform.execution.kernel_arm import (
+    ModelAnswer,
+    PosedModel,
+    RunFailure,
+    RunFailureKind,
+)
 from edgeflare.conform.rounds.judged_draft import JudgedDraft, judge_drafts
-from exact_arm import PlantedFault
+from exact_arm import ExactArm, PlantedFault
 
 SOUND = Draft((an_addition(),))
 FAULTY = Draft((an_addition(activation="RELU6"),))
 JOINED = Draft((an_addition(), an_addition(0), an_addition(1, 0)))
+
+
+JOINED_CRASH = PlantedFault("ADD", failure="crash", joined=True)
+
+
+class DiesAlone(ExactArm):
+    """Kernels that die in a fresh process only."""
+
+    def run_alone(
+        self, models: Sequence[PosedModel], packed: Sequence[ModelAnswer]
+    ) -> list[ModelAnswer]:
+        """Answer nothing."""
+        assert len(models) == len(packed)
+        return [ModelAnswer(failure=RunFailure("crash", "SIGSEGV")) for _ in models]
 
 
 def _judged(*drafts: Draft, faults: tuple[PlantedFault, ...] = (CLAMPED,)) -> list[JudgedDraft]:
@@ -64,6 +86,62 @@ def test_a_fault_of_joined_operators_is_that_of_the_whole(failure: None, verdict
     assert [node and node.verdict for node in one.nodes] == ["right"] * 3
     assert one.whole is not None
     assert (one.whole.verdict, one.whole.counted) == (verdict, True)
+
+
+@pytest.mark.parametrize(
+    ("failure", "theirs", "verdict"),
+    [
+        (None, None, "shared"),
+        ("crash", "crash", "crash"),
+        ("crash", "hang", "crash"),
+        ("hang", "hang", "hang"),
+        ("error", "error", "crash"),
+        ("misshapen", "misshapen", "shared"),
+    ],
+)
+def test_what_the_twin_joins_alike_does_not_count(
+    failure: RunFailureKind | None, theirs: RunFailureKind | None, verdict: str
+) -> None:
+    device = ExactArm("device", (PlantedFault("ADD", failure=failure, joined=True),))
+    twin = ExactArm("xnnpack", (PlantedFault("ADD", failure=theirs, joined=True),))
+    (one,) = judge_drafts([JOINED], (device, twin), {})
+    assert one.whole is not None
+    assert (one.whole.verdict, one.whole.counted) == (verdict, False)
+    assert one.whole.wrong == ("device", "xnnpack")
+
+
+@pytest.mark.parametrize(
+    ("failure", "theirs", "verdict"),
+    [
+        (None, "crash", "device"),
+        ("crash", None, "crash"),
+        ("crash", "refused", "crash"),
+        ("crash", "misshapen", "crash"),
+        ("misshapen", None, "device"),
+    ],
+)
+def test_what_the_twin_joins_otherwise_counts(
+    failure: RunFailureKind | None, theirs: RunFailureKind | None, verdict: str
+) -> None:
+    device = ExactArm("device", (PlantedFault("ADD", failure=failure, joined=True),))
+    twin = ExactArm("xnnpack", (PlantedFault("ADD", failure=theirs, joined=True),))
+    (one,) = judge_drafts([JOINED], (device, twin), {})
+    assert one.whole is not None
+    assert (one.whole.verdict, one.whole.counted) == (verdict, True)
+
+
+def test_a_crash_that_the_twin_survives_beside_others_alone_does_not_count() -> None:
+    device, twin = ExactArm("device", (JOINED_CRASH,)), DiesAlone("xnnpack")
+    (one,) = judge_drafts([JOINED], (device, twin), {})
+    assert one.whole is not None
+    assert (one.whole.verdict, one.whole.counted) == ("crash", False)
+
+
+def test_the_twin_is_asked_for_wholes_that_would_count_alone() -> None:
+    device, twin = faulty_arms()
+    judge_drafts([JOINED, SOUND], (device, twin), {})
+    assert {len(one.graph.nodes) for one in device.models} == {1, 3}
+    assert {len(one.graph.nodes) for one in twin.models} == {1}
 
 
 def test_some_deviating_models_are_run_again_alone() -> None:

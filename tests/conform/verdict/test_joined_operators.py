@@ -149,3 +149,44 @@ def test_a_whole_without_answer(kind: RunFailureKind, verdict: str, counted: boo
     said = judged_whole(model, answer, _in_turn(model))
     assert (said.verdict, said.symptom, said.counted) == (verdict, verdict, counted)
     assert said.detail == "SIGSEGV"
+
+
+@pytest.mark.parametrize("draft", [SCALED_SUM, QUANTIZED])
+def test_the_device_is_held_to_where_the_twin_answers_otherwise(draft: Draft) -> None:
+    model = _given(draft)
+    (right,) = _in_turn(model)
+    both = right.copy()
+    both[1, 1, 2] += 5
+    device, only = both.copy(), right.copy()
+    device[0, 0, 0] += 3
+    only[0, 0, 0] += 3
+    twin = ModelAnswer((both,))
+    said = judged_whole(model, ModelAnswer((both,)), _in_turn(model), twin)
+    assert (said.verdict, said.counted, said.wrong) == ("shared", False, ("device", "xnnpack"))
+    own = judged_whole(model, ModelAnswer((device,)), _in_turn(model), twin)
+    assert (own.verdict, own.counted, own.wrong) == ("device", True, ("device",))
+    assert own.worst == _said(model, [only]).worst
+
+
+def test_moved_values_that_the_twin_moves_alike_do_not_count() -> None:
+    settings: dict[str, Setting] = {"shape": SHAPE, "perm": (1, 0)}
+    draft = Draft(
+        (
+            DraftNode("TRANSPOSE", "float32", settings, 0, (FRESH,)),
+            DraftNode("TRANSPOSE", "float32", {**settings, "shape": SHAPE[::-1]}, 0, (0,)),
+        )
+    )
+    model = _given(draft)
+    (right,) = _in_turn(model)
+    answer, other = ModelAnswer((right[:, ::-1],)), ModelAnswer((right,))
+    assert judged_whole(model, answer, (right,), answer).verdict == "shared"
+    assert judged_whole(model, answer, (right,), other).verdict == "device"
+
+
+def test_a_twin_that_answers_in_another_shape_is_no_witness() -> None:
+    model = _given(SCALED_SUM)
+    (right,) = _in_turn(model)
+    said = judged_whole(
+        model, ModelAnswer((right + 5,)), (right,), ModelAnswer((right[:, :1] + 5,))
+    )
+    assert (said.verdict, said.counted) == ("device", True)

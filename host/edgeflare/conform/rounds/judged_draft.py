@@ -13,9 +13,9 @@ from edgeflare.conform.drafts.draft_source import DraftOutcome
 from edgeflare.conform.execution.kernel_arm import KernelArm, ModelAnswer, PosedModel
 from edgeflare.conform.graphs.operator_graph import OperatorGraph
 from edgeflare.conform.rounds.judged_operators import judge_alone, judge_lost, judge_packed
+from edgeflare.conform.rounds.judged_wholes import judge_wholes
 from edgeflare.conform.rounds.posed_draft import PosedDraft, posed
 from edgeflare.conform.verdict.arm_comparison import DEVICE
-from edgeflare.conform.verdict.joined_operators import judged_whole
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
 
 _AGAIN: Final = 2
@@ -71,7 +71,7 @@ def judge_drafts(
     said: list[list[KernelJudgement | None]] = [[] for _ in several]
     for at in range(max((len(draft.nodes) for draft in drafts), default=0)):
         _judge_place(at, several, answered, said, arms)
-    whole = _judge_whole(several, answered, arms[0])
+    whole = _judge_whole(several, answered, arms)
     return [
         JudgedDraft(one.draft, tuple(nodes), whole.get(number))
         for number, (one, nodes) in enumerate(zip(several, said, strict=True))
@@ -139,7 +139,7 @@ def _first_of_each(places: Sequence[int], nodes: Sequence[DraftNode]) -> list[in
 def _judge_whole(
     several: Sequence[PosedDraft],
     answered: Sequence[Sequence[ModelAnswer | None]],
-    device: KernelArm,
+    arms: Sequence[KernelArm],
 ) -> dict[int, KernelJudgement]:
     """Run the graphs of several operators whole, where each of them answered alone."""
     expected = {
@@ -147,8 +147,6 @@ def _judge_whole(
         for number, one in enumerate(several)
         if len(one.draft.nodes) > 1 and (results := one.results(answered[number])) is not None
     }
-    answers = device.run([several[number].whole for number in expected]) if expected else []
-    return {
-        number: judged_whole(several[number].whole, answer, expected[number])
-        for number, answer in zip(expected, answers, strict=True)
-    }
+    models = [several[number].whole for number in expected]
+    judged = judge_wholes(models, list(expected.values()), arms)
+    return {number: one for number, (one, _) in zip(expected, judged, strict=True)}

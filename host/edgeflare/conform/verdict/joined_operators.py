@@ -2,18 +2,20 @@
 
 No tolerance is needed for that: each operator alone is given what the one before it answered, and
 the results agree to the bit. Where they do not, a delegate has fused operators and rounds less
-often; then the exact answer decides, with what lies between as it is and rounded to its type.
+often; then the exact answer decides, with what lies between as it is and rounded to its type. What
+the twin joins to the same bits does not count.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel
+from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel, RunFailure
 from edgeflare.conform.graphs.operator_graph import (
     ABSENT,
     GraphNode,
@@ -24,6 +26,7 @@ from edgeflare.conform.graphs.operator_graph import (
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.specification.exact_answer import EPSILON, ExactAnswer
 from edgeflare.conform.specification.operator_specification import Operand
+from edgeflare.conform.verdict.arm_comparison import DEVICE, TWIN
 from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
 from edgeflare.conform.verdict.right_values import same_bits
 from edgeflare.conform.verdict.usual_rows import usual_rows
@@ -34,13 +37,22 @@ _FLOAT_ROUNDINGS = 8
 _DIFFERENT = 4.0
 """The error of a value that had to be equal, and is not."""
 
+Errors = NDArray[np.float64]
+"""Of some rows, in steps of what is allowed."""
+
+Places = NDArray[np.bool_]
+"""Values of a result that are looked at."""
+
 _LARGEST = float(np.finfo(np.float32).max)
 _TINIEST = float(np.finfo(np.float32).tiny)
 """The least normal float32: kernels may answer zero in place of less."""
 
 
 def judged_whole(
-    model: PosedModel, answer: ModelAnswer, expected: Sequence[Values]
+    model: PosedModel,
+    answer: ModelAnswer,
+    expected: Sequence[Values],
+    twin: ModelAnswer | None = None,
 ) -> KernelJudgement:
     """Return what is said of a whole graph, each operator of which answers alone.
 
@@ -48,34 +60,78 @@ def judged_whole(
         model: the graph with the values that it is given.
         answer: the device's.
         expected: what its operators answer one after the other: (rows, *shape) for each result.
+        twin: the twin's answer to the whole graph; None where it was not asked, which it has to be
+            before anything counts.
 
     """
     if answer.failure is not None:
-        if answer.failure.kind == "misshapen":
-            said = answer.failure.detail
-            return KernelJudgement("device", "wrong shape", True, wrong=("device",), detail=said)
-        kind = "crash" if answer.failure.kind == "error" else answer.failure.kind
-        counted = kind != "refused"
-        return KernelJudgement(kind, kind, counted, wrong=("device",), detail=answer.failure.detail)
+        return _without_answer(answer.failure, twin)
     if all(map(_are_equal, answer.outputs, expected)):
         return KernelJudgement("right")
     rows = range(len(answer.outputs[0]))
-    errors = np.array([_row_error(model, answer.outputs, row) for row in rows])
+    errors = _errors(model, answer, _otherwise(answer, None), rows)
     usual = usual_rows(model.graph, model.operands, len(rows))
-    for counted, among in ((True, errors[usual]), (False, errors[~usual])):
-        worst = float(np.max(among, initial=0.0))
-        if worst > 1:
-            return KernelJudgement(
-                verdict="device" if counted else "undefined",
-                symptom="wrong values" if worst < np.inf else "not finite",
-                counted=counted,
-                worst=worst,
-                unit="steps",
-                wrong=("device",),
-                detail="the whole graph answers otherwise than its operators one after the other",
-            )
-    worst = float(np.max(errors))
+    if _worst(errors[usual]) > 1:
+        own = _errors(model, answer, _otherwise(answer, twin), np.flatnonzero(usual).tolist())
+        return _deviation(errors[usual], own)
+    if _worst(errors[~usual]) > 1:
+        return _wrong("undefined", errors[~usual])
+    worst = _worst(errors)
     return KernelJudgement("rounding", worst=worst, unit="steps", detail="operators are fused")
+
+
+def _without_answer(failure: RunFailure, twin: ModelAnswer | None) -> KernelJudgement:
+    theirs = None if twin is None or twin.failure is None else twin.failure.kind
+    if failure.kind == "misshapen":
+        alike = theirs == "misshapen"
+        verdict: Literal["device", "shared"] = "shared" if alike else "device"
+        return KernelJudgement(
+            verdict, "wrong shape", not alike, wrong=_wrong_arms(alike), detail=failure.detail
+        )
+    kind = "crash" if failure.kind == "error" else failure.kind
+    # Its operators alone were taken, so that a twin that refuses the whole is no excuse.
+    lost = theirs in ("crash", "hang", "error")
+    counted = kind != "refused" and not lost
+    return KernelJudgement(kind, kind, counted, wrong=_wrong_arms(lost), detail=failure.detail)
+
+
+def _wrong_arms(alike: bool) -> tuple[str, ...]:
+    return (DEVICE, TWIN) if alike else (DEVICE,)
+
+
+def _otherwise(answer: ModelAnswer, twin: ModelAnswer | None) -> list[Places]:
+    """Return where the twin does not answer as the device does: everywhere if it was not asked."""
+    if twin is None or [one.shape for one in twin.outputs] != [one.shape for one in answer.outputs]:
+        return [np.ones(one.shape, np.bool_) for one in answer.outputs]
+    return [~same_bits(*both) for both in zip(answer.outputs, twin.outputs, strict=True)]
+
+
+def _deviation(errors: Errors, own: Errors) -> KernelJudgement:
+    """Return what is said of a wrong answer.
+
+    Args:
+        errors: of the rows.
+        own: likewise, where the twin answers otherwise alone.
+
+    """
+    return _wrong("device", own) if _worst(own) > 1 else _wrong("shared", errors)
+
+
+def _wrong(verdict: Literal["device", "shared", "undefined"], errors: Errors) -> KernelJudgement:
+    worst = _worst(errors)
+    return KernelJudgement(
+        verdict=verdict,
+        symptom="wrong values" if worst < np.inf else "not finite",
+        counted=verdict == "device",
+        worst=worst,
+        unit="steps",
+        wrong=_wrong_arms(verdict == "shared"),
+        detail="the whole graph answers otherwise than its operators one after the other",
+    )
+
+
+def _worst(errors: Errors) -> float:
+    return float(np.max(errors, initial=0.0))
 
 
 def _are_equal(one: Values, other: Values) -> bool:
@@ -121,11 +177,17 @@ class _Expected:
     ends: tuple[ExactAnswer, ExactAnswer]
     equal: bool
 
-    def error(self, raw: Values) -> float:
-        """Return how far an answer lies outside of the two, in steps of what is allowed."""
+    def error(self, raw: Values, among: Places) -> float:
+        """Return how far an answer lies outside of the two, in steps of what is allowed.
+
+        Args:
+            raw: the answer.
+            among: the values that are looked at.
+
+        """
         if self.equal:
             same = np.logical_or(*(same_bits(raw, one.values) for one in self.ends))
-            return 0.0 if same.all() else _DIFFERENT
+            return _DIFFERENT if (among & ~same).any() else 0.0
         ends = [_raw_reals(self.value, one) for one in self.ends]
         low, high = np.minimum(*ends), np.maximum(*ends)
         answer = np.asarray(raw, np.float64)
@@ -139,11 +201,27 @@ class _Expected:
         errors = np.where(np.isfinite(answer), np.maximum(outside, 0.0) / step, np.inf)
         # Where the exact answer is no number, or none that the type has, nothing is laid down.
         known = np.isfinite(low) & np.isfinite(high) & (np.maximum(-low, high) <= _LARGEST)
-        return float(np.max(errors, where=known, initial=0.0))
+        return float(np.max(errors, where=known & among, initial=0.0))
 
 
-def _row_error(model: PosedModel, answers: Sequence[Values], row: int) -> float:
-    """Return the largest error of a row, in steps of what is allowed."""
+def _errors(
+    model: PosedModel, answer: ModelAnswer, among: Sequence[Places], rows: Sequence[int]
+) -> Errors:
+    """Return the largest error of each of some rows, in steps of what is allowed.
+
+    Args:
+        model: the graph with the values that it is given.
+        answer: of all rows.
+        among: of each result the values that are looked at: (rows, *shape).
+        rows: some of them.
+
+    """
+    return np.array([_row_error(model, answer.outputs, among, row) for row in rows])
+
+
+def _row_error(
+    model: PosedModel, answers: Sequence[Values], among: Sequence[Places], row: int
+) -> float:
     graph = model.graph
     tensors = {
         at: _Known.given(value, value.values)
@@ -157,7 +235,8 @@ def _row_error(model: PosedModel, answers: Sequence[Values], row: int) -> float:
         for node in graph.nodes:
             _evaluate(graph, node, tensors, expected)
         errors = [
-            expected[at].error(raw[row]) for at, raw in zip(graph.outputs, answers, strict=True)
+            expected[at].error(raw[row], places[row])
+            for at, raw, places in zip(graph.outputs, answers, among, strict=True)
         ]
     return max(errors, default=0.0)
 
