@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -64,6 +65,32 @@ def test_a_finding_with_a_failing_model_outside_of_the_condition_is_new(tmp_path
     known = read_known(written(tmp_path, TABLE))
     outside: Mapping[str, Setting] = {"padding": "VALID", "stride_w": 3, "kernel_w": 2}
     assert known_reason(KEY, [*FAILING, outside], known) is None
+
+
+JOINED = replace(KEY, operator="RELU then NEG")
+
+
+def test_operators_that_fail_joined_are_named_in_their_order(tmp_path: Path) -> None:
+    table = known_table(JOINED, FaultCondition(), "a fused kernel")
+    known = read_known(written(tmp_path, table))
+    assert known_reason(JOINED, (), known) == "a fused kernel"
+    for other in ("NEG then RELU", "RELU then NEG then NEG", "RELU", "NEG"):
+        assert known_reason(replace(JOINED, operator=other), (), known) is None
+
+
+@pytest.mark.parametrize(
+    ("operator", "condition", "said"),
+    [
+        ("RELU then NGE", (), r"^operator is 'NGE', which is not known \(did you mean 'NEG'\?\)"),
+        ("RELU then ", (), "^operator is '', which is not known"),
+        ("RELU then NEG", ("rank(shape) = 1",), "^condition is .*: operators that fail joined"),
+    ],
+)
+def test_what_names_no_joined_operators_is_refused(
+    operator: str, condition: tuple[str, ...], said: str
+) -> None:
+    with pytest.raises(UserError, match=said):
+        KnownFinding(operator, "float32", "device", "wrong values", "why", condition)
 
 
 def test_an_entry_without_condition_names_all_models(tmp_path: Path) -> None:

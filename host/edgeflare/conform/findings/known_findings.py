@@ -11,6 +11,7 @@ from typing import Any
 
 from edgeflare.conform.findings.fault_condition import FaultCondition
 from edgeflare.conform.findings.finding_key import FindingKey
+from edgeflare.conform.findings.joined_name import named_operators
 from edgeflare.conform.findings.settings_table import SettingsTable
 from edgeflare.conform.findings.spoken_settings import condition_fault
 from edgeflare.conform.operators.known_operators import known_operators
@@ -41,8 +42,8 @@ class KnownFinding:
     """What a table says.
 
     Attributes:
-        operator: its name in the schema.
-        type: of the operator.
+        operator: its name in the schema; of operators that fail joined, "RELU then NEG".
+        type: of the operator, or of the first.
         verdict: of the finding.
         symptom: of the finding.
         reason: why it does not count, as reports show it.
@@ -61,20 +62,27 @@ class KnownFinding:
         """Refuse what is no finding of an operator.
 
         Raises:
-            UserError: there is no such operator or type, or a predicate is none.
+            UserError: there is no such operator or type, or a predicate is none, or operators that
+                fail joined have a condition.
 
         """
         known = known_operators()
-        if self.operator not in known:
-            like = suggestion(self.operator, known)
-            raise UserError(
-                f"operator is {self.operator!r}, which is not known{like}: `edgeflare conform"
-                " --list` shows all"
-            )
-        types = known[self.operator].types
+        operators = named_operators(self.operator)
+        for one in operators:
+            if one not in known:
+                raise UserError(
+                    f"operator is {one!r}, which is not known{suggestion(one, known)}: `edgeflare"
+                    " conform --list` shows all"
+                )
+        types = known[operators[0]].types
         if self.type not in types:
             raise UserError(
-                f"type is {self.type!r}: write one that {self.operator} has: {', '.join(types)}"
+                f"type is {self.type!r}: write one that {operators[0]} has: {', '.join(types)}"
+            )
+        if len(operators) > 1 and self.condition:
+            raise UserError(
+                f"condition is {list(self.condition)}: operators that fail joined have none: leave"
+                " it out"
             )
         if self.verdict not in _VERDICTS:
             raise UserError(f"verdict is {self.verdict!r}: write one of {', '.join(_VERDICTS)}")
@@ -132,7 +140,7 @@ def known_table(key: FindingKey, condition: FaultCondition, reason: str) -> str:
 
 
 def known_text(document: Mapping[str, Any]) -> str:
-    """Return a `known.toml` that names the findings of a run that count, but for joined operators.
+    """Return a `known.toml` that names the findings of a run that count.
 
     Args:
         document: as `read_conformance` returns it.
@@ -149,7 +157,7 @@ def known_text(document: Mapping[str, Any]) -> str:
             one["known"] or f"found on {where}: {one['detail']}",
         )
         for one in document["findings"]
-        if one["counted"] and one["operator"] in known_operators()
+        if one["counted"]
     )
 
 
