@@ -5,7 +5,7 @@ It stands for hardware that cannot be had: a device of which every fault is know
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -33,6 +33,8 @@ class PlantedFault:
         change: what becomes of an answer; of whole numbers, unless another change is named.
         failure: that it ends with instead; None where it answers.
         joined: whether it shows in graphs of several operators only.
+        least_operators: of the graphs in which it shows.
+        after: where it shows only there, the operator whose result is read.
 
     """
 
@@ -41,11 +43,25 @@ class PlantedFault:
     change: Callable[[Values], Values] = np.bitwise_not
     failure: RunFailureKind | None = None
     joined: bool = False
+    least_operators: int = 1
+    after: str | None = None
 
-    def is_in(self, graph: OperatorGraph, *, joined: bool) -> bool:
-        """Whether it shows in an operator, which may be one of several."""
+    def is_in(self, graph: OperatorGraph, whole: OperatorGraph, read: Set[int]) -> bool:
+        """Whether it shows in an operator, which may be one of several.
+
+        Args:
+            graph: the operator alone.
+            whole: all of them.
+            read: the tensors of the whole that the operator reads.
+
+        """
         (node,) = graph.nodes
-        if node.operator != self.operator or (self.joined and not joined):
+        if node.operator != self.operator or (self.joined and len(whole.nodes) == 1):
+            return False
+        if len(whole.nodes) < self.least_operators:
+            return False
+        before = {one.operator for one in whole.nodes if not read.isdisjoint(one.outputs)}
+        if self.after is not None and self.after not in before:
             return False
         return self.shows(known_operators()[node.operator].read(graph).configuration)
 
@@ -101,7 +117,7 @@ class ExactArm:
                 node.options,
                 node.version,
             )
-            faults = [one for one in self.faults if one.is_in(alone, joined=len(graph.nodes) > 1)]
+            faults = [one for one in self.faults if one.is_in(alone, graph, {*node.inputs})]
             for one in faults:
                 if one.failure is not None:
                     return ModelAnswer(failure=RunFailure(one.failure, "planted"))

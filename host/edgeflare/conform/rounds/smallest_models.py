@@ -11,8 +11,6 @@ import numpy as np
 from edgeflare.conform.drafts.draft import FRESH, Draft
 from edgeflare.conform.drafts.node_graphs import NodeGraphs
 from edgeflare.conform.execution.kernel_arm import ModelAnswer
-from edgeflare.conform.execution.packing_arm import run_on_all
-from edgeflare.conform.findings.fault_condition import FaultCondition
 from edgeflare.conform.findings.finding_key import FindingKey
 from edgeflare.conform.findings.grouping import FindingGroup
 from edgeflare.conform.findings.known_findings import KnownFinding, known_reason
@@ -22,7 +20,7 @@ from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.record.conform_finding import ConformFinding, SmallestModel
 from edgeflare.conform.record.finding_files import store_finding
 from edgeflare.conform.rounds.conform_rounds import ConformRounds
-from edgeflare.conform.rounds.judged_draft import JudgedDraft
+from edgeflare.conform.rounds.joined_findings import JoinedFindings
 from edgeflare.conform.rounds.judged_operators import (
     JudgedOperator,
     judge_alone,
@@ -112,25 +110,33 @@ def found_findings(
     groups = sorted(rounds.groups, key=lambda one: (not one.key.counted, one.key))
     graphs = NodeGraphs(rounds.given)
     shrunk = [_begun(group, rounds, graphs) for group in groups]
+    joined = JoinedFindings(rounds)
 
     def show() -> None:
-        observer.shrunk(sum(one.asking is None for one in shrunk), len(shrunk))
+        done = sum(one.asking is None for one in shrunk)
+        observer.shrunk(done + joined.done, len(shrunk) + joined.total)
 
     for counted in (True, False):
         several = [one for one in shrunk if one.group.key.counted == counted]
         _shrink_all(several, rounds, show, over)
-    if shrunk:
-        observer.shrunk(len(shrunk), len(shrunk))
+        joined.shrink(counted, show, over)
+    if total := len(shrunk) + joined.total:
+        observer.shrunk(total, total)
     judged = _judged_best(shrunk, rounds)
+    numbers = _numbers([*(one.group.key.counted for one in shrunk), *joined.counted])
     found = [
         _finding(number, one, said, rounds, directory, known)
-        for number, (one, said) in enumerate(zip(shrunk, judged, strict=True), 1)
+        for number, one, said in zip(numbers, shrunk, judged, strict=False)
     ]
-    first = len(found) + 1
-    return found + [
-        _joined(number, one, rounds, directory)
-        for number, one in enumerate(rounds.state.joined, first)
-    ]
+    found += joined.stored(numbers[len(shrunk) :], directory, known)
+    return sorted(found, key=lambda one: one.number)
+
+
+def _numbers(counted: Sequence[bool]) -> list[int]:
+    """Return the numbers of findings, those that count first."""
+    first = iter(range(1, len(counted) + 1))
+    rest = iter(range(1 + sum(counted), len(counted) + 1))
+    return [next(first) if one else next(rest) for one in counted]
 
 
 def _begun(group: FindingGroup, rounds: ConformRounds, graphs: NodeGraphs) -> _Shrunk:
@@ -235,20 +241,3 @@ def _stored(
     node, model = smallest.draft.nodes[0], smallest.posed(rounds.given)
     exact = exact_rows(known_operators()[node.operator], model.graph, model.operands, model.rows)
     return store_finding(directory, number, model, answers, exact)
-
-
-def _joined(
-    number: int, one: JudgedDraft, rounds: ConformRounds, directory: RunDirectory
-) -> ConformFinding:
-    """Return the finding of a graph that answers otherwise than its operators one by one."""
-    if one.whole is None:
-        raise ValueError("a draft of one operator has no answer as a whole")
-    model = posed(one.draft, rounds.given).whole
-    answers = {name: answer for name, (answer,) in run_on_all(rounds.arms, [model]).items()}
-    name = store_finding(directory, number, model, answers, ())
-    elements = sum(operand.size for operand in model.operands)
-    operators = " then ".join(node.operator for node in one.draft.nodes)
-    return ConformFinding(
-        *(number, operators, one.draft.nodes[0].type, FaultCondition(), 1, one.whole),
-        smallest=SmallestModel(one.draft, one.whole, elements, model.rows, 1, name),
-    )
