@@ -31,7 +31,7 @@ from edgeflare.conform.rounds.joined_shrinking import FailingGraph, JoinedTrials
 from edgeflare.conform.rounds.judged_draft import JudgedDraft
 from edgeflare.conform.rounds.judged_wholes import judge_joined
 from edgeflare.conform.rounds.posed_draft import posed
-from edgeflare.conform.verdict.kernel_judgement import LOST, KernelJudgement
+from edgeflare.conform.verdict.kernel_judgement import KernelJudgement
 from edgeflare.run.run_directory import RunDirectory
 
 _RUNS: Final = 300
@@ -188,7 +188,7 @@ class JoinedFindings:
         """Add graphs to the groups whose operators fail in them, too; return the others.
 
         A graph may have the operators of one fault, and fail by another. So these are tried
-        without the rest, but where they are all, or where that costs processes.
+        without the rest, but where they are all, or where each would be waited for.
         """
         left = dict(enumerate(pending))
         trials: list[tuple[int, _JoinedGroup, FailingGraph]] = []
@@ -196,7 +196,7 @@ class JoinedFindings:
             for group in groups:
                 if not are_alike(one.said, group.smallest.said) or not _has(one, group.cells):
                     continue
-                if one.said.verdict in LOST or len(group.cells) == len(one.candidate.draft.nodes):
+                if one.said.verdict == "hang" or group.cells == _cells(one):
                     if left.pop(at, None) is not None:
                         group.judgements.append(one.said)
                     break
