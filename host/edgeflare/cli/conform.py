@@ -147,7 +147,7 @@ def _run(
     """
     try:
         with observe(console) as observer:
-            return run_conformance(run, opened, observer, interrupt.asked)
+            return run_conformance(run, opened.arms, observer, interrupt.asked)
     except InfrastructureError as error:
         if interrupt.asked():
             raise KeyboardInterrupt from error

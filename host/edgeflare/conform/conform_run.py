@@ -12,8 +12,8 @@ from edgeflare.conform.drafts.cell_pairs import allowed_pairs
 from edgeflare.conform.drafts.coverage import Coverage
 from edgeflare.conform.drafts.draft_source import DraftSource
 from edgeflare.conform.drafts.model_reading import ModelReading
+from edgeflare.conform.execution.kernel_arm import KernelArm
 from edgeflare.conform.findings.known_findings import KnownFinding
-from edgeflare.conform.opened_conformance import OpenedConformance
 from edgeflare.conform.record.conform_header import ConformHeader
 from edgeflare.conform.record.conform_journal import ConformJournal
 from edgeflare.conform.record.conform_request import ConformRequest
@@ -61,7 +61,7 @@ class ConformanceRun:
 
 def run_conformance(
     run: ConformanceRun,
-    opened: OpenedConformance,
+    arms: Sequence[KernelArm],
     observer: ConformObserver,
     interrupted: Callable[[], bool],
 ) -> dict[str, Any]:
@@ -69,7 +69,7 @@ def run_conformance(
 
     Args:
         run: that has begun.
-        opened: what runs models.
+        arms: what runs models: the device first, then the host's kernel sets.
         observer: is shown the progress.
         interrupted: whether the user wants to stop.
 
@@ -81,15 +81,14 @@ def run_conformance(
     request = run.header.request
     coverage = Coverage(request.cells, allowed_pairs(request.cells) if request.pairs else ())
     given = {} if run.reading is None else run.reading.given
-    rounds = ConformRounds(opened.arms, coverage, run.journal, given, request.rng_seed, observer)
-    stopped_by = _draw(rounds, draft_sources(request, run.reading, coverage), request, interrupted)
+    rounds = ConformRounds(arms, coverage, run.journal, given, request.rng_seed, observer)
+    ending = _Ending(rounds, interrupted)
+    stopped_by = _draw(rounds, draft_sources(request, run.reading, coverage), request, ending)
     findings = found_findings(
-        rounds,
-        run.directory,
-        run.known,
-        observer,
-        lambda: _over(rounds, request.seconds, interrupted),
+        rounds, run.directory, run.known, observer, lambda: ending.has_come(request.seconds)
     )
+    if ending.cut_short:
+        stopped_by = "interrupt"
     document = conform_document(
         run.header, rounds.state, coverage, findings, run.model, stopped_by, rounds.seconds
     )
@@ -97,16 +96,40 @@ def run_conformance(
     return document
 
 
+@dataclass(slots=True)
+class _Ending:
+    """When a run ends. It is asked only where something is left to do.
+
+    Attributes:
+        rounds: of the run.
+        interrupted: whether the user wants to stop.
+        cut_short: whether something was left undone since the user wanted to stop; a Ctrl-C after
+            all was done changes nothing.
+
+    """
+
+    rounds: ConformRounds
+    interrupted: Callable[[], bool]
+    cut_short: bool = False
+
+    def has_come(self, seconds: float | None) -> bool:
+        """Return whether to stop: because the user wants to, or so much time is spent."""
+        if self.interrupted():
+            self.cut_short = True
+            return True
+        return seconds is not None and self.rounds.seconds > seconds
+
+
 def _draw(
     rounds: ConformRounds,
     sources: Sequence[DraftSource],
     request: ConformRequest,
-    interrupted: Callable[[], bool],
+    ending: _Ending,
 ) -> StoppedBy:
     """Draw and refine in turn; return why it ended."""
 
     def over() -> bool:
-        return not rounds.kept and _over(rounds, _drawing_seconds(request), interrupted)
+        return not rounds.kept and ending.has_come(_drawing_seconds(request))
 
     drawn = empty = 0
     each = ROUND_MODELS
@@ -125,7 +148,7 @@ def _draw(
     for _ in range(_LAST_ROUNDS):
         if over() or not rounds.refine():
             break
-    if interrupted():
+    if ending.cut_short:
         return "interrupt"
     if request.models is not None and drawn == request.models:
         return "models"
@@ -137,8 +160,3 @@ def _drawing_seconds(request: ConformRequest) -> float | None:
     if request.seconds is None:
         return None
     return request.seconds - min(_SHRINKING_SHARE * request.seconds, _SHRINKING_SECONDS)
-
-
-def _over(rounds: ConformRounds, seconds: float | None, interrupted: Callable[[], bool]) -> bool:
-    """Return whether to stop: because the user wants to, or the time is spent."""
-    return interrupted() or (seconds is not None and rounds.seconds > seconds)

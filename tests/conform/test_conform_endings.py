@@ -1,0 +1,77 @@
+"""What ends a conformance run, on arms that compute exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conforming import ADD, CLAMPED, SeenProgress, a_header, faulty_arms
+from edgeflare.conform.conform_run import ConformanceRun, run_conformance
+from edgeflare.conform.drafts.cells import Cell
+from edgeflare.conform.record.begun_journal import begin_journal, resume_journal
+from edgeflare.conform.record.conform_file import read_conformance
+from edgeflare.run.run_directory import RunDirectory
+from exact_arm import ExactArm
+
+pytestmark = pytest.mark.slow
+
+
+def ended(
+    folder: Path,
+    arms: Sequence[ExactArm],
+    cells: Sequence[Cell] = (ADD,),
+    interrupted: Callable[[], bool] = lambda: False,
+    observer: SeenProgress | None = None,
+    **asked: Any,
+) -> dict[str, Any]:
+    """Begin a run, or go on with that of the folder; return its document, as it was written."""
+    header = a_header(cells)
+    header = replace(header, request=replace(header.request, **asked))
+    begun = (folder / "conform.db").exists()
+    journal = (
+        resume_journal(folder, header) if begun else begin_journal(folder, header, overwrite=False)
+    )
+    try:
+        run = ConformanceRun(header, RunDirectory(folder), journal, None, None, ())
+        run_conformance(run, arms, observer or SeenProgress(), interrupted)
+    finally:
+        journal.close()
+    return read_conformance(RunDirectory(folder))
+
+
+def untimed(document: dict[str, Any]) -> dict[str, Any]:
+    """Return a document without how long the run took."""
+    return {key: value for key, value in document.items() if key != "seconds"}
+
+
+def test_ctrl_c_while_findings_are_shrunk_ends_the_run(tmp_path: Path) -> None:
+    seen = SeenProgress()
+    cut = ended(
+        *(tmp_path / "run", faulty_arms(CLAMPED)),
+        interrupted=lambda: bool(seen.shrinking),
+        observer=seen,
+        models=48,
+    )
+    assert cut["stopped_by"] == "interrupt"
+    resumed = ended(tmp_path / "run", faulty_arms(CLAMPED), models=48)
+    whole = ended(tmp_path / "whole", faulty_arms(CLAMPED), models=48)
+    assert untimed(resumed) == untimed(whole)
+    assert whole["stopped_by"] == "models"
+    (unshrunk,), (shrunk,) = cut["findings"], whole["findings"]
+    assert unshrunk["smallest"]["device_runs"] < shrunk["smallest"]["device_runs"]
+
+
+def test_ctrl_c_after_the_last_trial_changes_nothing(tmp_path: Path) -> None:
+    seen = SeenProgress()
+    document = ended(
+        *(tmp_path, faulty_arms(CLAMPED)),
+        interrupted=lambda: bool(seen.shrinking) and seen.shrinking[-1] == (1, 1),
+        observer=seen,
+        models=48,
+    )
+    assert seen.shrinking[-1] == (1, 1)
+    assert document["stopped_by"] == "models"
