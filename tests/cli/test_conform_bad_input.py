@@ -163,6 +163,8 @@ def test_a_run_is_gone_on_with_as_it_was_begun(
     refused("the drawing uniform, and this is memo", *run, "--draw", "memo")
     refused("the operators and types others", "conform", "--ops", "ABS", "--models", "16")
     refused("a device whose name was emulated-builtin", *run, "--device", "emulated-reference")
+    shorter = call(*run, "--time-limit", "1m", *out, "--resume")
+    assert (shorter.code, "leave out --time-limit" in shorter.complaint()) == (2, True), shorter
     monkeypatch.setattr("edgeflare.cli.conform.specification_digest", lambda: "another")
     refused("other declarations of the operators", *run)
     monkeypatch.undo()

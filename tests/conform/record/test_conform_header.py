@@ -51,6 +51,7 @@ def test_another_device_is_refused(device: Mapping[str, Any], said: str) -> None
         ({"rng_seed": 1}, "the run seed 0, and this is 1"),
         ({"pairs": True}, "the pairs False, and this is True"),
         ({"models": 97}, "the number of models 96, and this is 97"),
+        ({"models": 64}, "the number of models 96, and this is 64"),
         ({"models": None}, "the number of models 96, and this is None"),
         ({"drawing": "memo"}, "the drawing uniform, and this is memo"),
         ({"model": "ab"}, "the model with the sha256 None, and this is ab"),
@@ -61,6 +62,32 @@ def test_another_question_is_refused(request_: Mapping[str, Any], said: str) -> 
     other = replace(begun, request=replace(begun.request, **request_))
     with pytest.raises(UserError, match=said):
         begun.require_same(other, "run")
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "said"),
+    [
+        (120.0, 90.5, r"run may take 120 seconds, and this would end it after 90\.5: type"),
+        (2e6, 60.0, "type --time-limit 2000000s or longer, or begin another run"),
+        (None, 600.0, "run has no time limit, and this would end it after 600: leave out"),
+        (None, 600.0, "leave out --time-limit, or begin another run"),
+    ],
+)
+def test_less_time_is_refused(was: float | None, now: float, said: str) -> None:
+    begun = a_header()
+    begun = replace(begun, request=replace(begun.request, seconds=was))
+    other = replace(begun, request=replace(begun.request, seconds=now))
+    with pytest.raises(UserError, match=said):
+        begun.require_same(other, "run")
+
+
+@pytest.mark.parametrize(
+    ("was", "now"), [(120.0, 120.0), (120.0, 120.5), (120.0, None), (None, None)]
+)
+def test_as_much_time_or_more_is_taken(was: float | None, now: float | None) -> None:
+    begun = a_header()
+    begun = replace(begun, request=replace(begun.request, seconds=was))
+    begun.require_same(replace(begun, request=replace(begun.request, seconds=now)), "run")
 
 
 def test_another_host_or_specification_is_refused() -> None:
@@ -74,8 +101,7 @@ def test_another_host_or_specification_is_refused() -> None:
 def test_what_changes_no_answer_may_differ() -> None:
     begun = a_header()
     device = {**begun.device, "temperature": 71, "started": "later"}
-    longer = replace(begun.request, seconds=600.0)
-    begun.require_same(replace(begun, device=device, request=longer, version="0.2.0"), "run")
+    begun.require_same(replace(begun, device=device, version="0.2.0"), "run")
 
 
 def test_the_digest_is_that_of_the_declarations(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,8 +33,9 @@ def resume_journal(path: Path, header: ConformHeader) -> ConformJournal:
     try:
         journal.lock()
         with reporting_damage(journal.path):
-            begun = ConformHeader.from_json(journal.about())
-        begun.require_same(header, str(path))
+            ConformHeader.from_json(journal.about()).require_same(header, str(path))
+        # It may take longer now, and must not be gone on with for less than that later.
+        journal.note_request(header.request.to_json())
     except BaseException:
         journal.close()
         raise

@@ -24,9 +24,6 @@ _SAME_DEVICE: Final = (
 )
 """Of the provenance, what has to be as it was for the answers to be."""
 
-_GROWING: Final = ("seconds",)
-"""Of the request, what a resumed run may have more of."""
-
 
 @dataclass(frozen=True, slots=True)
 class ConformHeader:
@@ -72,7 +69,7 @@ class ConformHeader:
         """Refuse to go on with this run as another.
 
         Raises:
-            UserError: they differ in more than how long it may take.
+            UserError: they differ in more than how long it may take, or it may take less.
 
         """
         for key in _SAME_DEVICE:
@@ -80,9 +77,10 @@ class ConformHeader:
                 raise _another(path, f"a device whose {key.replace('_', ' ')} was {was}", now)
         was_asked, now_asked = self.request.to_json(), other.request.to_json()
         for key, was in was_asked.items():
-            if key not in _GROWING and was != now_asked[key]:
+            if key != "seconds" and was != now_asked[key]:
                 shown = (was, now_asked[key]) if key != "cells" else ("others", "these")
                 raise _another(path, f"the {_WORDS[key]} {shown[0]}", shown[1])
+        self._require_as_long(other, path)
         if self.host != other.host:
             raise _another(path, f"the host's runtime {self.host}", other.host)
         if self.specification != other.specification:
@@ -90,13 +88,27 @@ class ConformHeader:
                 path, "other declarations of the operators", f"those of edgeflare {other.version}"
             )
 
+    def _require_as_long(self, other: ConformHeader, path: str) -> None:
+        """Refuse less time: what was found and shrunk already would be replaced by less of it."""
+        was, now = self.request.seconds, other.request.seconds
+        if now is None or (was is not None and was <= now):
+            return
+        if was is None:
+            had, again = "has no time limit", "leave out --time-limit"
+        else:
+            # Not in powers of ten, which --time-limit does not read.
+            had, again = f"may take {was:.12g} seconds", f"type --time-limit {was:.12g}s or longer"
+        raise UserError(
+            f"{path} {had}, and this would end it after {now:.12g}: {again}, or begin another run"
+            " with another --out"
+        )
+
 
 _WORDS: Final = {
     "cells": "operators and types",
     "drawing": "drawing",
     "pairs": "pairs",
     "models": "number of models",
-    "seconds": "time",
     "rng_seed": "run seed",
     "model": "model with the sha256",
 }

@@ -84,6 +84,10 @@ class ConformJournal:
         """Return what run it is, as plain JSON values."""
         return read_about(self._db)
 
+    def note_request(self, request: Mapping[str, Any]) -> None:
+        """Keep what is asked for in the place of what was, as plain JSON values."""
+        note_about(self._db, "request", request)
+
     def keep(self, number: int, digest: str, outcomes: Any, seconds: float) -> None:
         """Keep a round, in one transaction.
 
