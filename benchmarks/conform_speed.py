@@ -23,11 +23,11 @@ import numpy as np
 
 from edgeflare.conform.drafts.cells import chosen_cells
 from edgeflare.conform.drafts.coverage import Coverage
+from edgeflare.conform.drafts.draft_source import DraftOutcome
 from edgeflare.conform.drafts.uniform_drawing import UniformDrawing
 from edgeflare.conform.execution.kernel_arm import PosedModel
 from edgeflare.conform.opened_conformance import open_conformance
 from edgeflare.conform.rounds.conform_rounds import ROUND_MODELS
-from edgeflare.conform.rounds.judged_draft import taken
 from edgeflare.conform.rounds.posed_draft import posed
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.trust.trust import granted
@@ -52,7 +52,7 @@ def drawn(models: int, rng_seed: int) -> list[PosedModel]:
     found: list[PosedModel] = []
     while len(found) < models:
         drafts = source.ask(min(ROUND_MODELS, models - len(found)))
-        source.tell(drafts, [taken(draft) for draft in drafts])
+        source.tell(drafts, [DraftOutcome((True,) * len(one.nodes), whole=True) for one in drafts])
         found += [posed(draft, {}).whole for draft in drafts]
     return found
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from conforming import ADD, CLAMPED, SeenProgress, a_header, faulty_arms
+from conforming import ADD, CLAMPED, HUNG, SUM, SeenProgress, a_header, faulty_arms
 from edgeflare.conform.conform_run import ConformanceRun, run_conformance
 from edgeflare.conform.drafts.cells import Cell
 from edgeflare.conform.record.begun_journal import begin_journal, resume_journal
 from edgeflare.conform.record.conform_file import read_conformance
 from edgeflare.run.run_directory import RunDirectory
-from exact_arm import ExactArm
+from exact_arm import ExactArm, PlantedFault
 
 pytestmark = pytest.mark.slow
 
@@ -74,4 +74,30 @@ def test_ctrl_c_after_the_last_trial_changes_nothing(tmp_path: Path) -> None:
         models=48,
     )
     assert seen.shrinking[-1] == (1, 1)
+    assert document["stopped_by"] == "models"
+
+
+def test_a_run_of_which_all_models_hang_ends_when_nothing_else_is_left(tmp_path: Path) -> None:
+    hanging = PlantedFault("SUM", failure="hang")
+    arms = faulty_arms(hanging)
+    document = ended(tmp_path / "run", arms, (SUM,), models=None, seconds=3600.0)
+    assert document["stopped_by"] == "nothing left"
+    assert document["models"] == document["cells"][0]["verdicts"]["hang"]
+    again = ended(tmp_path / "run", faulty_arms(hanging), (SUM,), models=None, seconds=3600.0)
+    assert untimed(again) == untimed(document)
+
+
+def test_cells_beside_one_that_hangs_are_run_to_the_end(tmp_path: Path) -> None:
+    document = ended(
+        *(tmp_path / "run", faulty_arms(PlantedFault("SUM", failure="hang")), (ADD, SUM)),
+        models=600,
+    )
+    assert (document["stopped_by"], document["models"]) == ("models", 600)
+    by_cell = {one["operator"]: sum(one["verdicts"].values()) for one in document["cells"]}
+    assert by_cell["SUM"] < 200
+    assert by_cell["ADD"] == 600 - by_cell["SUM"]
+
+
+def test_few_models_are_all_drawn_beside_those_that_hang(tmp_path: Path) -> None:
+    document = ended(tmp_path, faulty_arms(HUNG), (SUM,), models=257)
     assert document["stopped_by"] == "models"

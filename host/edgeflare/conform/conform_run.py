@@ -139,9 +139,9 @@ def _draw(
         left = each if request.models is None else request.models - drawn
         if not left or empty == len(sources) or over():
             break
-        asked = rounds.draw(source, min(each, left))
-        drawn += asked
-        empty = 0 if asked else empty + 1
+        run = rounds.draw(source, min(each, left))
+        drawn += run
+        empty = 0 if run else empty + 1
         if over():
             break
         rounds.refine()
@@ -152,7 +152,7 @@ def _draw(
         return "interrupt"
     if request.models is not None and drawn == request.models:
         return "models"
-    return "nothing left" if empty else "time"
+    return "nothing left" if empty == len(sources) else "time"
 
 
 def _drawing_seconds(request: ConformRequest) -> float | None:

@@ -69,6 +69,30 @@ def test_a_pair_is_refused_by_what_became_of_the_whole() -> None:
     assert not coverage.is_new_pair((RELU, RELU))
 
 
+def test_what_is_avoided_is_not_covered_and_after_some_times_no_aim() -> None:
+    coverage, draft = few_covered(), relu_chain([(2, 3), (2, 3), (2, 3)])
+    bucket = (*RELU, "shape", "rank 2")
+    for _ in range(3):
+        assert bucket in coverage.new_buckets(RELU)
+        assert coverage.is_new_pair((RELU, RELU))
+        coverage.expect(draft)
+        coverage.settle(draft, DraftOutcome.not_run(draft))
+        coverage.avoid(draft, {1})
+    assert bucket not in coverage.new_buckets(RELU)
+    assert not coverage.is_new_pair((RELU, RELU))
+    for figure in coverage.figures().values():
+        assert (figure.covered, figure.refused) == (0, 0)
+
+
+def test_what_stands_beside_a_node_that_is_avoided_stays_an_aim() -> None:
+    coverage, draft = few_covered(), relu_chain([(2, 3), (4,), (4,)])
+    for _ in range(3):
+        coverage.avoid(draft, {0})
+    assert (*RELU, "shape", "rank 2") not in coverage.new_buckets(RELU)
+    assert (*RELU, "shape", "rank 1") in coverage.new_buckets(RELU)
+    assert coverage.is_new_pair((RELU, RELU))
+
+
 def test_what_gave_no_answer_for_want_of_an_operand_is_neither_taken_nor_refused() -> None:
     coverage, draft = few_covered(), relu_chain([(2, 3), (2, 3)])
     for _ in range(3):

@@ -9,15 +9,17 @@ import pytest
 
 from conforming import ADD, CLAMPED, HUNG, SUM, SeenProgress, conforming, faulty_arms
 from edgeflare.conform.drafts.cells import Cell
+from edgeflare.conform.drafts.coverage import node_buckets
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel
 from edgeflare.conform.findings.grouping import FindingGroup
 from edgeflare.conform.rounds.conform_rounds import ConformRounds
 from edgeflare.conform.rounds.judged_json import drafts_digest
 from edgeflare.errors import InfrastructureError, UserError
-from exact_arm import ExactArm
+from exact_arm import ExactArm, PlantedFault
 
 COUNT = 48
 CELLS = (ADD, SUM)
+CONV = ("CONV_2D", "int8")
 
 
 class LostArm(ExactArm):
@@ -134,19 +136,35 @@ def test_the_time_of_all_processes_is_added_up(tmp_path: Path) -> None:
         assert 1000 < rounds.seconds < 2000
 
 
-def test_what_is_known_to_hang_is_drawn_no_more(tmp_path: Path) -> None:
+def test_what_is_known_to_hang_is_run_no_more(tmp_path: Path) -> None:
     arms = faulty_arms(HUNG)
     with conforming(tmp_path, arms, (SUM,)) as (rounds, source):
         assert rounds.draw(source, COUNT) == COUNT
         assert len(arms[0].models) == COUNT
         (group,) = rounds.groups
         assert (str(group.condition), len(group.failing) >= 16) == ("keep_dims is yes", True)
+        # Others are drawn in the place of those that would hang.
         assert rounds.draw(source, COUNT) == COUNT
-        hung = rounds.state.cells[SUM].verdicts["hang"]
-        assert len(arms[0].models) == rounds.state.models < 2 * COUNT
-        assert hung == len(group.failing)
-        # It counts as taken all the same, so that its buckets are no aim any longer.
+        assert len(arms[0].models) == rounds.state.models == 2 * COUNT
+        assert rounds.state.cells[SUM].verdicts["hang"] == len(group.failing)
         assert rounds.coverage.figures()["buckets"].refused == 0
+
+
+@pytest.mark.slow
+def test_where_all_hang_a_round_is_empty_and_covers_nothing(tmp_path: Path) -> None:
+    arms = faulty_arms(PlantedFault(CONV[0], failure="hang"))
+    with conforming(tmp_path, arms, (CONV,)) as (rounds, source):
+        assert rounds.draw(source, 16) == 16
+        covered = {one for node in rounds.state.nodes[CONV] for one in node_buckets(node)}
+        for _ in range(2):
+            assert rounds.draw(source, 16) == 0
+            assert rounds.refine() == 0
+        assert not rounds.journal.has(1)
+        figure = rounds.coverage.figures()["buckets"]
+        assert (figure.covered, figure.refused) == (len(covered), 0)
+        assert figure.covered < figure.known
+        # They are no aim any more, so that what can be run is drawn.
+        assert not rounds.coverage.new_buckets(CONV)
 
 
 def test_a_source_without_models_ends(tmp_path: Path) -> None:

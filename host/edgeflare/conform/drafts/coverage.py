@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from edgeflare.conform.drafts.bucket_combinations import BucketCombinations
 from edgeflare.conform.drafts.cell_pairs import CellPair
@@ -92,6 +92,26 @@ class Coverage:
             self._of_pairs.cover(draft_pairs(draft))
         elif all(outcome.nodes):
             self._of_pairs.refuse(draft_pairs(draft))
+
+    def avoid(self, draft: Draft, places: Collection[int]) -> None:
+        """Take a draft that is not run, since it is known to crash or hang.
+
+        It covers nothing, but what it has is no aim any more once that was so several times.
+
+        Args:
+            draft: it.
+            places: of its nodes, those that are known to do so.
+
+        """
+        self._of_buckets.avoid({one for at in places for one in node_buckets(draft.nodes[at])})
+        self._of_pairs.avoid(
+            {
+                (draft.nodes[source].cell, node.cell)
+                for at, node in enumerate(draft.nodes)
+                for source in node.sources
+                if source != FRESH and (at in places or source in places)
+            }
+        )
 
     def new_cells(self) -> list[Cell]:
         """Return the cells that are worth drawing for their own sake."""

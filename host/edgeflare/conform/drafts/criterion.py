@@ -13,6 +13,10 @@ _REFUSALS = 3
 """How often the device has to refuse an item that it never took before it counts as none of the
 device's: the reason of a single refusal may be something else that was in the model."""
 
+_AVOIDANCES = 3
+"""How often models with an item have to be left out, since they are known to crash or hang, before
+it is no aim any more: others may have it that are not."""
+
 
 @dataclass(frozen=True, slots=True)
 class CoverageFigure:
@@ -50,14 +54,16 @@ class Criterion(Generic[ItemT]):
         self._covered: set[ItemT] = set()
         self._expected: Counter[ItemT] = Counter()
         self._refusals: Counter[ItemT] = Counter()
+        self._avoidances: Counter[ItemT] = Counter()
 
     def is_new(self, item: ItemT) -> bool:
-        """Return whether an item counts and is not covered, expected to be or refused."""
+        """Return whether an item counts and is not covered, expected to be, refused or avoided."""
         return (
             item in self.known
             and item not in self._covered
             and self._expected[item] == 0
             and self._refusals[item] < _REFUSALS
+            and self._avoidances[item] < _AVOIDANCES
         )
 
     def is_refused(self, item: ItemT) -> bool:
@@ -79,6 +85,10 @@ class Criterion(Generic[ItemT]):
     def refuse(self, items: Iterable[ItemT]) -> None:
         """Take items of a model that the device refused."""
         self._refusals.update(items)
+
+    def avoid(self, items: Iterable[ItemT]) -> None:
+        """Take items of a model that is not run, since it is known to crash or hang."""
+        self._avoidances.update(items)
 
     def uncovered(self) -> list[ItemT]:
         """Return the items that no model had that the device took, refused ones included."""

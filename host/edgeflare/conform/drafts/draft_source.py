@@ -15,13 +15,19 @@ class DraftOutcome:
 
     Attributes:
         nodes: for each node, whether the device took it alone; one that crashes it or answers
-            wrongly was taken. None where nobody knows, since what feeds it gave no answer.
+            wrongly was taken. None where nobody knows, since what feeds it gave no answer, or the
+            draft was not run.
         whole: whether the device took the model of all nodes.
 
     """
 
     nodes: tuple[bool | None, ...]
     whole: bool
+
+    @classmethod
+    def not_run(cls, draft: Draft) -> DraftOutcome:
+        """Return the outcome of a draft that was left out, of which nobody knows anything."""
+        return cls((None,) * len(draft.nodes), whole=False)
 
 
 class DraftSource(Protocol):

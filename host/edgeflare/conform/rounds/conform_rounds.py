@@ -10,7 +10,7 @@ from typing import Final, Protocol
 from edgeflare.conform.drafts.cells import Cell
 from edgeflare.conform.drafts.coverage import Coverage
 from edgeflare.conform.drafts.draft import Draft, DraftNode
-from edgeflare.conform.drafts.draft_source import DraftSource
+from edgeflare.conform.drafts.draft_source import DraftOutcome, DraftSource
 from edgeflare.conform.execution.kernel_arm import KernelArm
 from edgeflare.conform.findings.finding_key import finding_key
 from edgeflare.conform.findings.grouping import FindingGroup, grouped, grouped_as
@@ -19,7 +19,7 @@ from edgeflare.conform.graphs.operator_graph import OperatorGraph
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.record.conform_journal import ConformJournal
 from edgeflare.conform.rounds.conformance import Conformance
-from edgeflare.conform.rounds.judged_draft import JudgedDraft, judge_drafts, taken
+from edgeflare.conform.rounds.judged_draft import JudgedDraft, judge_drafts
 from edgeflare.conform.rounds.judged_json import drafts_digest, judged_from_json, judged_to_json
 from edgeflare.conform.rounds.refinement import Refinement, steers, with_failing
 from edgeflare.errors import UserError
@@ -28,6 +28,10 @@ from edgeflare.run.journal_database import reporting_damage
 ROUND_MODELS: Final = 256
 """Models of a round. A worker process has to start for each round and arm, which takes as long as
 running some hundred models; and what a round loses if the host is killed are so many models."""
+
+_MOST_LEFT_OUT: Final = 512
+"""Models of a round that are known to crash or hang, and are drawn and not run. A source of which
+all are has nothing else, and drawing takes time, too."""
 
 _GROWN: Final = 1.25
 """How many times as many models of a cell there have to be for its findings to be told apart anew
@@ -98,26 +102,20 @@ class ConformRounds:
             self._groups[cell] = grouped(observations, known_operators())
 
     def draw(self, source: DraftSource, count: int) -> int:
-        """Run a round of models that a source draws; return how many there were.
+        """Run a round of models that a source draws; return how many were run.
+
+        Others are drawn in the place of those that are known to crash or hang, and are not run.
 
         Raises:
             InfrastructureError: an arm is lost.
             UserError: the journal's round is of other models.
 
         """
-        asked = source.ask(count)
-        if not asked:
-            return 0
-        dear = [any(map(self._is_dear, draft.nodes)) for draft in asked]
-        drafts = [draft for draft, left_out in zip(asked, dear, strict=True) if not left_out]
-        judged = iter(self._round(drafts))
-        outcomes = [
-            taken(draft) if left_out else next(judged).outcome
-            for draft, left_out in zip(asked, dear, strict=True)
-        ]
-        source.tell(asked, outcomes)
-        self._show()
-        return len(asked)
+        drafts = self._asked(source, count)
+        if drafts:
+            source.tell(drafts, [one.outcome for one in self._round(drafts)])
+            self._show()
+        return len(drafts)
 
     def refine(self) -> int:
         """Run a round of models that tell the conditions of findings apart, if there is need.
@@ -134,6 +132,24 @@ class ConformRounds:
                 self.coverage.add(one.draft, one.outcome)
             self._show()
         return len(drafts)
+
+    def _asked(self, source: DraftSource, count: int) -> list[Draft]:
+        """Return the next models of a source that are worth being run."""
+        drafts: list[Draft] = []
+        left_out = 0
+        while len(drafts) < count and left_out < _MOST_LEFT_OUT:
+            asked = source.ask(count - len(drafts))
+            if not asked:
+                break
+            for draft in asked:
+                dear = {at for at, node in enumerate(draft.nodes) if self._is_dear(node)}
+                if not dear:
+                    drafts.append(draft)
+                    continue
+                left_out += 1
+                source.tell([draft], [DraftOutcome.not_run(draft)])
+                self.coverage.avoid(draft, dear)
+        return drafts
 
     def _is_dear(self, node: DraftNode) -> bool:
         groups = self._groups.get(node.cell, ())

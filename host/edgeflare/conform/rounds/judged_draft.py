@@ -47,11 +47,6 @@ class JudgedDraft:
         return DraftOutcome(nodes, whole)
 
 
-def taken(draft: Draft) -> DraftOutcome:
-    """Return the outcome of a draft that is known to be taken without being run again."""
-    return DraftOutcome((True,) * len(draft.nodes), whole=True)
-
-
 def judge_drafts(
     drafts: Sequence[Draft], arms: Sequence[KernelArm], given: Mapping[int, OperatorGraph]
 ) -> list[JudgedDraft]:
