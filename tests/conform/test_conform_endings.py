@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +16,8 @@ from edgeflare.conform.conform_run import ConformanceRun, run_conformance
 from edgeflare.conform.drafts.cells import Cell
 from edgeflare.conform.record.begun_journal import begin_journal, resume_journal
 from edgeflare.conform.record.conform_file import read_conformance
+from edgeflare.conform.rounds import conform_clock
+from edgeflare.errors import InfrastructureError
 from edgeflare.run.run_directory import RunDirectory
 from exact_arm import ExactArm, PlantedFault
 
@@ -101,3 +105,44 @@ def test_cells_beside_one_that_hangs_are_run_to_the_end(tmp_path: Path) -> None:
 def test_few_models_are_all_drawn_beside_those_that_hang(tmp_path: Path) -> None:
     document = ended(tmp_path, faulty_arms(HUNG), (SUM,), models=257)
     assert document["stopped_by"] == "models"
+
+
+@dataclass
+class KilledWhileShrinking(SeenProgress):
+    """An observer of a slow device: shrinking takes 400 seconds each time, and is cut off once.
+
+    Attributes:
+        passed: seconds.
+        lives: whether it is not cut off.
+
+    """
+
+    passed: float = 0.0
+    lives: bool = False
+
+    def shrunk(self, done: int, total: int) -> None:
+        """Let time pass."""
+        super().shrunk(done, total)
+        self.passed += 400.0
+        if not self.lives and len(self.shrinking) == 3:
+            raise InfrastructureError("the device is gone")
+
+
+def test_shrinking_that_was_cut_off_is_added_up_and_has_its_time_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = KilledWhileShrinking()
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + seen.passed)
+    monkeypatch.setattr(conform_clock, "time", clock)
+    asked: dict[str, Any] = {"models": 48, "seconds": 1400.0}
+    with pytest.raises(InfrastructureError, match="gone"):
+        ended(tmp_path / "run", faulty_arms(CLAMPED), observer=seen, **asked)
+    cut_off_at, seen.lives, seen.shrinking = seen.passed, True, []
+    resumed = ended(tmp_path / "run", faulty_arms(CLAMPED), observer=seen, **asked)
+    taken = seen.passed
+    # The time that passed when the device was lost is noted nowhere.
+    assert taken - 400 < resumed["seconds"] < taken
+    seen.shrinking = []
+    whole = ended(tmp_path / "whole", faulty_arms(CLAMPED), observer=seen, **asked)
+    assert untimed(resumed) == untimed(whole)
+    assert whole["seconds"] < taken - cut_off_at + 400

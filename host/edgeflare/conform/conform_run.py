@@ -17,6 +17,7 @@ from edgeflare.conform.findings.known_findings import KnownFinding
 from edgeflare.conform.record.conform_header import ConformHeader
 from edgeflare.conform.record.conform_journal import ConformJournal
 from edgeflare.conform.record.conform_request import ConformRequest
+from edgeflare.conform.rounds.conform_clock import ConformClock
 from edgeflare.conform.rounds.conform_document import StoppedBy, conform_document
 from edgeflare.conform.rounds.conform_rounds import ROUND_MODELS, ConformRounds, RoundObserver
 from edgeflare.conform.rounds.draft_sources import draft_sources
@@ -85,12 +86,14 @@ def run_conformance(
     ending = _Ending(rounds, interrupted)
     stopped_by = _draw(rounds, draft_sources(request, run.reading, coverage), request, ending)
     findings = found_findings(
-        rounds, run.directory, run.known, observer, lambda: ending.has_come(request.seconds)
+        *(rounds, run.directory, run.known, _NotedShrinking(observer, rounds.clock)),
+        over=lambda: ending.has_come(request.seconds),
     )
     if ending.cut_short:
         stopped_by = "interrupt"
+    rounds.clock.note()
     document = conform_document(
-        run.header, rounds.state, coverage, findings, run.model, stopped_by, rounds.seconds
+        run.header, rounds.state, coverage, findings, run.model, stopped_by, rounds.clock.total
     )
     write_atomically(run.directory.path / CONFORM_DOCUMENT, json.dumps(document, indent=1).encode())
     return document
@@ -117,7 +120,26 @@ class _Ending:
         if self.interrupted():
             self.cut_short = True
             return True
-        return seconds is not None and self.rounds.seconds > seconds
+        return seconds is not None and self.rounds.clock.spent > seconds
+
+
+@dataclass(frozen=True, slots=True)
+class _NotedShrinking:
+    """An observer of shrinking that keeps how long the run has taken.
+
+    Attributes:
+        observer: is shown the progress.
+        clock: of the run.
+
+    """
+
+    observer: ShrinkObserver
+    clock: ConformClock
+
+    def shrunk(self, done: int, total: int) -> None:
+        """See that so many of the findings were shrunk."""
+        self.clock.note()
+        self.observer.shrunk(done, total)
 
 
 def _draw(

@@ -24,7 +24,18 @@ def test_rounds_are_read_back_as_they_were_kept(path: Path) -> None:
     assert again.about() == {"seed": 3}
     assert again.kept(0) == ("abc", [{"nodes": [None, []]}])
     assert again.kept(1) is None
-    assert again.seconds() == 1.5
+    assert again.seconds_of_rounds() == 1.5
+    again.close()
+
+
+def test_what_was_last_noted_is_what_a_run_has_taken(path: Path) -> None:
+    journal = ConformJournal.create(path, {})
+    assert journal.seconds() == 0
+    journal.note_seconds(1.5)
+    journal.note_seconds(2.5)
+    journal.close()
+    again = ConformJournal.open(path)
+    assert (again.seconds(), again.seconds_of_rounds()) == (2.5, 0)
     again.close()
 
 

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from conforming import ADD, CLAMPED, HUNG, SUM, SeenProgress, conforming, faulty_arms
 from edgeflare.conform.drafts.cells import Cell
 from edgeflare.conform.drafts.coverage import node_buckets
+from edgeflare.conform.drafts.draft import Draft
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel
 from edgeflare.conform.findings.grouping import FindingGroup
+from edgeflare.conform.rounds import conform_clock, conform_rounds
 from edgeflare.conform.rounds.conform_rounds import ConformRounds
-from edgeflare.conform.rounds.judged_json import drafts_digest
+from edgeflare.conform.rounds.judged_draft import JudgedDraft
+from edgeflare.conform.rounds.judged_json import drafts_digest, judged_from_json
 from edgeflare.errors import InfrastructureError, UserError
 from exact_arm import ExactArm, PlantedFault
 
@@ -129,11 +135,26 @@ def test_a_round_without_its_outcomes_is_damaged(tmp_path: Path) -> None:
         rounds.draw(source, COUNT)
 
 
-def test_the_time_of_all_processes_is_added_up(tmp_path: Path) -> None:
-    with conforming(tmp_path, faulty_arms()) as (rounds, _):
-        rounds.journal.keep(0, "", [], 1000.0)
-    with conforming(tmp_path, faulty_arms()) as (rounds, _):
-        assert 1000 < rounds.seconds < 2000
+def test_what_rounds_of_the_journal_take_again_is_no_time_that_was_spent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with conforming(tmp_path, faulty_arms()) as (rounds, source):
+        rounds.draw(source, COUNT)
+        spent = rounds.journal.seconds_of_rounds()
+    passed = 0.0
+
+    def slowly(drafts: Sequence[Draft], values: Sequence[Mapping[str, Any]]) -> list[JudgedDraft]:
+        nonlocal passed
+        passed += 1000.0
+        return judged_from_json(drafts, values)
+
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + passed)
+    monkeypatch.setattr(conform_clock, "time", clock)
+    monkeypatch.setattr(conform_rounds, "judged_from_json", slowly)
+    with conforming(tmp_path, faulty_arms()) as (rounds, source):
+        rounds.draw(source, COUNT)
+        assert spent <= rounds.clock.spent < spent + 1000
+        assert rounds.clock.total > 1000
 
 
 def test_what_is_known_to_hang_is_run_no_more(tmp_path: Path) -> None:

@@ -25,10 +25,13 @@ _VERSION: Final = 1
 _TABLES: Final = """
 CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 -- number: from 0, in the order in which the rounds were run. digest: of the models that were drawn.
--- outcomes: JSON, compressed. seconds: from the begin of the run, all its processes added up.
+-- outcomes: JSON, compressed. seconds: that the rounds up to its end took, without what was done
+-- again.
 CREATE TABLE rounds (
     number INTEGER PRIMARY KEY, digest TEXT NOT NULL, outcomes BLOB NOT NULL, seconds REAL NOT NULL
 );
+-- One row. seconds: that the run has taken, all its processes added up, whatever they did.
+CREATE TABLE duration (run INTEGER PRIMARY KEY CHECK (run = 0), seconds REAL NOT NULL);
 """
 
 
@@ -95,7 +98,7 @@ class ConformJournal:
             number: of the round.
             digest: of the models that were drawn for it.
             outcomes: what came of them, as plain JSON values.
-            seconds: that the run had taken when it ended.
+            seconds: that the rounds up to its end took.
 
         """
         packed = zlib.compress(json.dumps(outcomes, separators=(",", ":")).encode(), 1)
@@ -125,9 +128,18 @@ class ConformJournal:
         except (ValueError, zlib.error) as error:
             raise damaged_journal(self.path, f"round {number}: {error}") from None
 
-    def seconds(self) -> float:
-        """Return the seconds that the rounds took, all processes added up."""
+    def seconds_of_rounds(self) -> float:
+        """Return the seconds that the rounds took, without what was done again."""
         (seconds,) = self._db.execute("SELECT COALESCE(MAX(seconds), 0) FROM rounds").fetchone()
+        return float(seconds)
+
+    def note_seconds(self, seconds: float) -> None:
+        """Keep what the run has taken so far, all its processes added up."""
+        self._db.execute("INSERT OR REPLACE INTO duration VALUES (0, ?)", (seconds,))
+
+    def seconds(self) -> float:
+        """Return what the run has taken, all its processes added up, when that was last noted."""
+        (seconds,) = self._db.execute("SELECT COALESCE(MAX(seconds), 0) FROM duration").fetchone()
         return float(seconds)
 
     def close(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
@@ -18,6 +17,7 @@ from edgeflare.conform.findings.observation import Observation
 from edgeflare.conform.graphs.operator_graph import OperatorGraph
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.record.conform_journal import ConformJournal
+from edgeflare.conform.rounds.conform_clock import ConformClock
 from edgeflare.conform.rounds.conformance import Conformance
 from edgeflare.conform.rounds.judged_draft import JudgedDraft, judge_drafts
 from edgeflare.conform.rounds.judged_json import drafts_digest, judged_from_json, judged_to_json
@@ -57,6 +57,7 @@ class ConformRounds:
         rng_seed: the run seed.
         observer: is shown the progress.
         state: what the rounds have shown so far.
+        clock: counts the seconds of the run.
 
     """
 
@@ -67,21 +68,15 @@ class ConformRounds:
     rng_seed: int
     observer: RoundObserver
     state: Conformance = field(default_factory=Conformance)
+    clock: ConformClock = field(init=False)
     _refinement: Refinement = field(default_factory=Refinement)
     _groups: dict[Cell, list[FindingGroup]] = field(default_factory=dict)
     _grouped: dict[Cell, int] = field(default_factory=dict)
     _looked: dict[Cell, int] = field(default_factory=dict)
     _number: int = 0
-    _before: float = 0.0
-    _began: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
-        self._before = self.journal.seconds()
-
-    @property
-    def seconds(self) -> float:
-        """What the run has taken, all its processes added up."""
-        return self._before + time.monotonic() - self._began
+        self.clock = ConformClock(self.journal)
 
     @property
     def kept(self) -> bool:
@@ -168,11 +163,14 @@ class ConformRounds:
                 judged = judged_from_json(drafts, kept[1])
         else:
             judged = judge_drafts(drafts, self.arms, self.given)
-            self.journal.keep(self._number, digest, judged_to_json(judged), self.seconds)
+            self.journal.keep(self._number, digest, judged_to_json(judged), self.clock.spent)
+            self.clock.note()
         self._number += 1
         for one in judged:
             self.state.add(one)
         self._regroup(judged)
+        if kept is not None:
+            self.clock.leave_out()
         return judged
 
     def _regroup(self, judged: Sequence[JudgedDraft]) -> None:
