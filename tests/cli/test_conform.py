@@ -136,8 +136,13 @@ def test_a_dry_run_writes_nothing(call: Call, tmp_path: Path, example: Path) -> 
     assert "1 operators, 1 operators and types: 1 in uint8" in said.out
     assert "ends after 64 models" in said.out
     said = call("conform", "--from", example / "compressed.tflite", *out, "--dry-run")
-    assert "distinct operators of compressed.tflite as they stand" in said.out
+    assert "first the 11 distinct operators of compressed.tflite as they stand" in said.out
     assert "ends after 600 seconds" in said.out
+    convolutions = ("--from", example / "compressed.tflite", "--ops", "CONV_2D")
+    said = call("conform", *convolutions, *out, "--dry-run")
+    assert "first the 2 distinct operators of compressed.tflite as they stand" in said.out
+    said = call("conform", *convolutions, "--models", "1", *out, "--dry-run")
+    assert "at most 1 of the 2 distinct operators of compressed.tflite" in said.out
     assert not list(tmp_path.iterdir())
 
 
@@ -150,6 +155,17 @@ def test_a_model_is_begun_with(call: Call, tmp_path: Path, example: Path) -> Non
     assert document["model"]["file"] == "compressed.tflite"
     assert document["request"]["cells"] == [["CONV_2D", "int8"]]
     assert document["cells"][0]["operator"] == "CONV_2D"
+    assert (document["model"]["tried"], document["model"]["distinct"]) == (2, 2)
+    assert "tried 2 of 2 as they stand" in " ".join(said.out.split())
+
+
+def test_what_is_not_run_of_a_model_is_not_tried(call: Call, tmp_path: Path, example: Path) -> None:
+    asked = ("conform", "--from", example / "compressed.tflite", "--models", "1")
+    said = call(*asked, "--out", tmp_path)
+    assert said.code in (0, 1), said.err
+    model = read_conformance(RunDirectory(tmp_path))["model"]
+    assert model["tried"] == 1 < model["distinct"]
+    assert f"tried 1 of {model['distinct']} as they stand" in " ".join(said.out.split())
 
 
 def await_rounds(out: Path, count: int = 1) -> None:

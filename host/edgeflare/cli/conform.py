@@ -88,9 +88,12 @@ def conform(
     if models is None and seconds is None:
         seconds = options.DEFAULT_SECONDS
     named = () if known is None else read_known(known)
-    reading, about_model = _model(model)
-    if reading is not None:
+    reading, about_model = None, None
+    if model is not None:
+        content = _content(model)
+        reading = read_operators(content, str(model))
         cells = _cells_of(reading, cells, model)
+        about_model = _about(model.name, content, reading, cells)
     request = ConformRequest(
         *(cells, draw.value, pairs, models, seconds, rng_seed),
         model=None if about_model is None else about_model["sha256"],
@@ -169,21 +172,23 @@ def _list(cells: tuple[Cell, ...], *, as_json: bool) -> None:
         print_operators(Console(), cells)
 
 
-def _model(path: Path | None) -> tuple[ModelReading | None, dict[str, Any] | None]:
-    """Return the operators of the model that the user named, and what the document says of it."""
-    if path is None:
-        return None, None
+def _content(path: Path) -> bytes:
     check_model_file(path)
-    content = path.read_bytes()
-    reading = read_operators(content, str(path))
+    return path.read_bytes()
+
+
+def _about(
+    name: str, content: bytes, reading: ModelReading, cells: tuple[Cell, ...]
+) -> dict[str, Any]:
+    """Return what is known of the model that the user named, before any of it is run."""
     unknown: dict[tuple[str, str], list[int]] = {}
     for one in reading.unknown:
         unknown.setdefault((one.operator, one.reason), []).append(one.place)
-    return reading, {
-        "file": path.name,
+    return {
+        "file": name,
         "sha256": hashlib.sha256(content).hexdigest(),
         "operators": len(reading.known) + len(reading.unknown),
-        "tried": len(reading.distinct),
+        "distinct": sum(one.cell in cells for one in reading.distinct),
         "unknown": [
             {"operator": operator, "places": places, "why": why}
             for (operator, why), places in unknown.items()
@@ -191,9 +196,7 @@ def _model(path: Path | None) -> tuple[ModelReading | None, dict[str, Any] | Non
     }
 
 
-def _cells_of(
-    reading: ModelReading, cells: tuple[Cell, ...], model: Path | None
-) -> tuple[Cell, ...]:
+def _cells_of(reading: ModelReading, cells: tuple[Cell, ...], model: Path) -> tuple[Cell, ...]:
     """Return those of some cells that a model has.
 
     Raises:

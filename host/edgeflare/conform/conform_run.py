@@ -20,6 +20,7 @@ from edgeflare.conform.record.conform_request import ConformRequest
 from edgeflare.conform.rounds.conform_clock import ConformClock
 from edgeflare.conform.rounds.conform_document import StoppedBy, conform_document
 from edgeflare.conform.rounds.conform_rounds import ROUND_MODELS, ConformRounds, RoundObserver
+from edgeflare.conform.rounds.conformance import Conformance
 from edgeflare.conform.rounds.draft_sources import draft_sources
 from edgeflare.conform.rounds.smallest_models import ShrinkObserver, found_findings
 from edgeflare.run.run_directory import CONFORM_DOCUMENT, RunDirectory, write_atomically
@@ -46,7 +47,7 @@ class ConformanceRun:
         header: what run it is.
         directory: where it lies.
         journal: of it, locked.
-        model: what the document says of the model that the user named; None for none.
+        model: what is known of the model that the user named before the run; None for none.
         reading: its operators; None for none.
         known: findings that do not count.
 
@@ -93,10 +94,21 @@ def run_conformance(
         stopped_by = "interrupt"
     rounds.clock.note()
     document = conform_document(
-        run.header, rounds.state, coverage, findings, run.model, stopped_by, rounds.clock.total
+        *(run.header, rounds.state, coverage, findings, _tried(run, rounds.state)),
+        stopped_by=stopped_by,
+        seconds=rounds.clock.total,
     )
     write_atomically(run.directory.path / CONFORM_DOCUMENT, json.dumps(document, indent=1).encode())
     return document
+
+
+def _tried(run: ConformanceRun, state: Conformance) -> dict[str, Any] | None:
+    """Return what the document says of the model that the user named."""
+    if run.model is None or run.reading is None:
+        return None
+    # MEMO's loop begins with the other operators of the model, too.
+    places = state.given(run.header.request.cells)
+    return {**run.model, "tried": run.reading.distinct_at(places)}
 
 
 @dataclass(slots=True)

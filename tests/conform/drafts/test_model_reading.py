@@ -54,6 +54,7 @@ def test_who_feeds_whom_is_read() -> None:
 def test_equal_operators_are_one() -> None:
     reading = read_operators(graph_file(drafted(relu_chain([(2, 3), (4,), (2, 3)])).graph))
     assert [one.place for one in reading.distinct] == [0, 1]
+    assert [reading.distinct_at(places) for places in ([], [2], [0, 2], [0, 1, 2])] == [0, 1, 1, 2]
     graph, _ = _drawn(("ADD", "float32"), 0)
     other, _ = _drawn(("ADD", "float32"), 1)
     assert len(read_operators(graph_file(side_by_side([graph, other, graph]))).distinct) == 2

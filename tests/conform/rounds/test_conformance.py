@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from conforming import ADD, an_addition
 from drafting import relu_chain
 from edgeflare.conform.drafts.draft import Draft
@@ -49,6 +51,15 @@ def test_an_operator_that_was_not_run_is_not_observed() -> None:
     state.add(JudgedDraft(relu_chain([(2,), (2,)]), (KernelJudgement("crash", "crash"), None)))
     assert state.cells["RELU", "float32"].verdicts == {"crash": 1}
     assert (state.models, state.joined) == (1, [])
+
+
+def test_operators_of_a_model_were_run_as_they_stand_where_they_were_judged() -> None:
+    state = Conformance()
+    nodes = tuple(replace(one, given=at) for at, one in enumerate(relu_chain([(2,), (2,)]).nodes))
+    state.add(JudgedDraft(Draft(nodes), (KernelJudgement("crash", "crash"), None)))
+    _add(state, RIGHT)
+    assert state.given([("RELU", "float32"), ADD, ("SUM", "int8")]) == {0}
+    assert state.given([ADD]) == set()
 
 
 def test_only_joined_operators_that_fail_are_kept() -> None:

@@ -15,6 +15,7 @@ from edgeflare.conform.shown.conform_words import (
     ending_sentence,
     finding_sections,
     headline,
+    model_sentence,
     settings_words,
     title_of,
     verdict_words,
@@ -117,3 +118,10 @@ def test_pairs_are_spoken_of_where_they_were_tried() -> None:
     assert "25.0 % (1,000 of 4,000) of pairs of operators" in coverage_sentence(document)
     document["coverage"]["cells"] = {"covered": 0, "of": 0, "refused": 3}
     assert "all (0 of 0) of operators and types" in coverage_sentence(document)
+
+
+def test_what_was_tried_of_a_model_is_told_of() -> None:
+    assert model_sentence(constructed_conformance()) == []
+    model = {"file": "net.tflite", "sha256": "", "operators": 12, "distinct": 11, "tried": 3}
+    (said,) = model_sentence(constructed_conformance(model={**model, "unknown": []}))
+    assert said == "Of the operators of net.tflite, tried 3 of 11 as they stand."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from edgeflare.conform.drafts.draft import FRESH, Draft, DraftNode
@@ -79,10 +79,18 @@ class ModelReading:
     @property
     def distinct(self) -> tuple[ReadOperator, ...]:
         """The known operators, of equal ones, constants included, the first."""
-        files: dict[bytes, ReadOperator] = {}
+        return tuple(several[0] for several in self._equal())
+
+    def distinct_at(self, places: Collection[int]) -> int:
+        """Return how many distinct operators lie at some places of the model."""
+        return sum(any(one.place in places for one in several) for several in self._equal())
+
+    def _equal(self) -> list[list[ReadOperator]]:
+        """Return the known operators, equal ones together."""
+        files: dict[bytes, list[ReadOperator]] = {}
         for one in self.known:
-            files.setdefault(graph_file(one.graph), one)
-        return tuple(files.values())
+            files.setdefault(graph_file(one.graph), []).append(one)
+        return list(files.values())
 
 
 def read_operators(content: bytes, source: str = "the model") -> ModelReading:

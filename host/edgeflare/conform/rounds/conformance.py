@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from edgeflare.conform.drafts.cells import Cell
@@ -73,6 +73,16 @@ class Conformance:
             self.nodes[node.cell].append(node)
         if judged.whole is not None and judged.whole.is_finding:
             self.joined.append(judged)
+
+    def given(self, cells: Iterable[Cell]) -> set[int]:
+        """Return the places of operators of the user's model that were run as they stand.
+
+        Args:
+            cells: those of the operators that are meant.
+
+        """
+        run = (node.given for cell in cells for node in self.nodes.get(cell, ()))
+        return {place for place in run if place is not None}
 
 
 def settings_of(node: DraftNode) -> Mapping[str, Setting]:

@@ -31,10 +31,7 @@ def look_lines(
     told = ", ".join(f"{count} in {type_}" for type_, count in types.most_common())
     yield f"{len(operators)} operators, {len(request['cells'])} operators and types: {told}"
     if model is not None:
-        yield printable(
-            f"first the {model['tried']} distinct operators of {model['file']} as they stand, then"
-            " models near them"
-        )
+        yield printable(_model_line(model, request["models"]))
         for one in model["unknown"]:
             yield printable(f"  not known: {one['operator']} ({one['why']})")
     ends = []
@@ -47,3 +44,11 @@ def look_lines(
         f" ends {' or '.join(ends)}"
     )
     yield printable(f"the run directory would be {path}; nothing was written")
+
+
+def _model_line(model: Mapping[str, Any], models: int | None) -> str:
+    """Return what is run of the model that the user named."""
+    told = f"{model['distinct']} distinct operators of {model['file']} as they stand"
+    if models is not None and models <= model["distinct"]:
+        return f"at most {models} of the {told}"
+    return f"first the {told}, then models near them"

@@ -13,6 +13,7 @@ from edgeflare.conform.shown.conform_words import (
     finding_sections,
     headline,
     is_new,
+    model_sentence,
     refused_sentence,
     title_of,
     worst_words,
@@ -48,7 +49,8 @@ def _parts(document: Mapping[str, Any]) -> Iterator[str]:
         yield f"### {section.title}"
         yield _table(section)
     yield "### What was covered"
-    yield for_markdown(" ".join([coverage_sentence(document), *refused_sentence(document)]))
+    model, refused = model_sentence(document), refused_sentence(document)
+    yield for_markdown(" ".join([coverage_sentence(document), *model, *refused]))
 
 
 def _mark(document: Mapping[str, Any]) -> str:

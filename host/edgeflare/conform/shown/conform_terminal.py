@@ -15,6 +15,7 @@ from edgeflare.conform.shown.conform_words import (
     finding_sections,
     finding_sentence,
     headline,
+    model_sentence,
     refused_sentence,
     witness_sentence,
 )
@@ -37,9 +38,12 @@ def print_conformance(console: Console, document: Mapping[str, Any], where: str)
     parts += [Text(f"warning: {printable(one)}", style="yellow") for one in document["warnings"]]
     parts += [_listed(one) for one in finding_sections(document)]
     parts.append("")
-    parts += [
-        Text(printable(one)) for one in (coverage_sentence(document), *refused_sentence(document))
-    ]
+    sentences = (
+        coverage_sentence(document),
+        *model_sentence(document),
+        *refused_sentence(document),
+    )
+    parts += [Text(printable(one)) for one in sentences]
     console.print(Group(*parts))
     # As one line, whatever the width, so that the command can be copied.
     shown = f"Everything is in {where}; see it: edgeflare report {where} --html"

@@ -166,6 +166,21 @@ def coverage_sentence(document: Mapping[str, Any]) -> str:
     return f"Covered, of what the device takes: {', '.join(parts)}."
 
 
+def model_sentence(document: Mapping[str, Any]) -> list[str]:
+    """Return what was run of the model that the user named, in one sentence; none if there is none.
+
+    Its file name and its operators' names may be a stranger's.
+    """
+    model = document["model"]
+    if model is None:
+        return []
+    names = ", ".join(one["operator"] for one in model["unknown"])
+    return [
+        f"Of the operators of {model['file']}, tried {model['tried']:,} of {model['distinct']:,} as"
+        f" they stand{f'; not known: {names}' if names else ''}."
+    ]
+
+
 def refused_sentence(document: Mapping[str, Any]) -> list[str]:
     """Return what the device refused, in one sentence; none if it refused nothing."""
     cells = {(one["operator"], one["type"]) for one in document["refused"]}
