@@ -34,7 +34,7 @@ def drawn_output(
     """
     known = np.iinfo(DTYPES[type_])
     finite = real[np.isfinite(real)]
-    low, high = min(0.0, finite.min(initial=0.0)), max(0.0, finite.max(initial=0.0))
+    low, high = float(finite.min(initial=0.0)), float(finite.max(initial=0.0))
     if type_ == INT16:
         low, high = -max(-low, high), max(-low, high)
     fitting = (high - low) / (float(known.max) - float(known.min))
