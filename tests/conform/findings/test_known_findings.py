@@ -15,6 +15,7 @@ from edgeflare.conform.findings.known_findings import (
     KnownFinding,
     known_reason,
     known_table,
+    known_text,
     read_known,
 )
 from edgeflare.conform.specification.settings import Setting
@@ -65,6 +66,21 @@ def test_a_finding_with_a_failing_model_outside_of_the_condition_is_new(tmp_path
     known = read_known(written(tmp_path, TABLE))
     outside: Mapping[str, Setting] = {"padding": "VALID", "stride_w": 3, "kernel_w": 2}
     assert known_reason(KEY, [*FAILING, outside], known) is None
+    for other, reason in (("padding is VALID", "tensorflow 61815"), ("stride_w ≥ 2", "another")):
+        beside = known_table(KEY, FaultCondition.parsed([other]), "another")
+        both = read_known(written(tmp_path, f"{TABLE}\n{beside}"))
+        assert known_reason(KEY, [*FAILING, outside], both) == reason
+
+
+def test_a_bias_is_written_without_its_condition(tmp_path: Path) -> None:
+    device = dict.fromkeys(("name", "runtime", "runtime_version", "kernels"), "x")
+    finding = {"operator": "CONV_2D", "type": "float32", "verdict": "device", "counted": True}
+    finding |= {"known": None, "detail": "off", "condition": WIDE.texts}
+    both = [finding | {"symptom": one} for one in ("wrong values", "biased")]
+    text = known_text({"device": device, "findings": both})
+    wrong, biased = read_known(written(tmp_path, text))
+    assert (wrong.symptom, list(wrong.condition)) == ("wrong values", WIDE.texts)
+    assert (biased.symptom, list(biased.condition)) == ("biased", [])
 
 
 JOINED = replace(KEY, operator="RELU then NEG")
@@ -96,7 +112,7 @@ def test_what_names_no_joined_operators_is_refused(
 def test_an_entry_without_condition_names_all_models(tmp_path: Path) -> None:
     lines = [one for one in TABLE.splitlines() if not one.startswith("condition")]
     (known,) = read_known(written(tmp_path, "\n".join(lines)))
-    assert known.explains(KEY, [*FAILING, {"padding": "VALID"}])
+    assert known_reason(KEY, [*FAILING, {"padding": "VALID"}], [known]) == known.reason
 
 
 def test_a_file_without_tables_names_nothing(tmp_path: Path) -> None:

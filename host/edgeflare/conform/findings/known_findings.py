@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from edgeflare.conform.findings.fault_condition import FaultCondition
 from edgeflare.conform.findings.finding_key import FindingKey
 from edgeflare.conform.findings.joined_name import named_operators
@@ -93,18 +96,14 @@ class KnownFinding:
         if fault := condition_fault((self.operator, self.type), condition):
             raise UserError(f"condition: {fault}")
 
-    def explains(self, key: FindingKey, failing: Sequence[Mapping[str, Setting]]) -> bool:
-        """Return whether a finding is this one.
-
-        Args:
-            key: of the finding.
-            failing: the settings of its failing models, all of which have to meet the condition.
-
-        """
+    def names(self, key: FindingKey) -> bool:
+        """Return whether a finding is of this operator, type, verdict and symptom."""
         mine = (self.operator, self.type, self.verdict, self.symptom)
-        if mine != (key.operator, key.type, key.verdict, key.symptom):
-            return False
-        return bool(FaultCondition.parsed(self.condition).held(SettingsTable(failing)).all())
+        return mine == (key.operator, key.type, key.verdict, key.symptom)
+
+    def held(self, failing: SettingsTable) -> NDArray[np.bool_]:
+        """Return which failing models meet the condition: (models,)."""
+        return FaultCondition.parsed(self.condition).held(failing)
 
 
 def known_reason(
@@ -112,13 +111,24 @@ def known_reason(
 ) -> str | None:
     """Return the reason that a user gave for a finding, None for one that is new.
 
+    It is known where each of its failing models meets the condition of one table or another: what
+    was one finding in another run may be two in this, or the other way about.
+
     Args:
         key: of the finding.
         failing: the settings of its failing models.
         known: what the user knows.
 
+    Returns:
+        The reason of the table that most of them meet, of several the first.
+
     """
-    return next((one.reason for one in known if one.explains(key, failing)), None)
+    named = [one for one in known if one.names(key)]
+    table = SettingsTable(failing)
+    held = [one.held(table) for one in named]
+    if not named or not np.any(held, axis=0).all():
+        return None
+    return named[int(np.argmax(np.sum(held, axis=1)))].reason
 
 
 def known_table(key: FindingKey, condition: FaultCondition, reason: str) -> str:
@@ -142,6 +152,9 @@ def known_table(key: FindingKey, condition: FaultCondition, reason: str) -> str:
 def known_text(document: Mapping[str, Any]) -> str:
     """Return a `known.toml` that names the findings of a run that count.
 
+    A bias is named without its condition. It is a mean, which some models show and others like
+    them do not, so that another run learns another condition.
+
     Args:
         document: as `read_conformance` returns it.
 
@@ -153,7 +166,7 @@ def known_text(document: Mapping[str, Any]) -> str:
             FindingKey(
                 *(one[name] for name in ("operator", "type", "verdict", "symptom", "counted"))
             ),
-            FaultCondition.parsed(one["condition"]),
+            FaultCondition.parsed([] if one["symptom"] == "biased" else one["condition"]),
             one["known"] or f"found on {where}: {one['detail']}",
         )
         for one in document["findings"]
