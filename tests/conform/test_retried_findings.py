@@ -106,7 +106,7 @@ def test_a_model_that_fails_beside_others_has_others_beside_it(
     models: list[StoredModel], hosts: list[KernelArm]
 ) -> None:
     one = replace(models[0], finding={**models[0].finding, "symptom": "neighbours"})
-    device = AsDevice("builtin")
+    device = AsDevice("reference")
     device.neighbours = True
     (found,) = retried_findings([one], [device, *hosts])
     assert (found.outcome, found.judgement.symptom) == ("still", "neighbours")

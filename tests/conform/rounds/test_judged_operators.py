@@ -75,7 +75,8 @@ def test_a_crash_counts_where_the_twin_survives_alone_too(
 
 @pytest.mark.parametrize("depends", [False, True])
 def test_what_depends_on_neighbours_counts_where_the_hosts_do_not(depends: bool) -> None:
-    device = ArmAlone(faults=[CLAMPED], depends=True)
+    (right,) = ExactArm().run([MODELS[1]])
+    device = ArmAlone(faults=[CLAMPED], otherwise=replace(right, neighbours=True))
     hosts = ArmAlone("xnnpack", depends=depends), ArmAlone("builtin")
     verdicts = [one for one, _ in _judged(device, *hosts)]
     assert [one.symptom for one in verdicts] == ["", "neighbours", ""]
@@ -84,9 +85,10 @@ def test_what_depends_on_neighbours_counts_where_the_hosts_do_not(depends: bool)
     assert [one.asked for one in (device, *hosts)] == [[MODELS[1]]] * 3
 
 
-def test_hosts_are_not_run_alone_for_what_is_wrong_alone() -> None:
-    device, twin = ArmAlone(faults=[CLAMPED]), ArmAlone("xnnpack")
+@pytest.mark.parametrize("depends", [False, True])
+def test_what_is_wrong_alone_is_wrong_whatever_it_depends_on(depends: bool) -> None:
+    device, twin = ArmAlone(faults=[CLAMPED], depends=depends), ArmAlone("xnnpack")
     verdicts = [one for one, _ in _judged(device, twin)]
-    assert [one.verdict for one in verdicts] == ["right", "device", "right"]
+    assert [one.symptom for one in verdicts] == ["", "wrong values", ""]
     assert device.asked == [MODELS[1]]
     assert twin.asked == []

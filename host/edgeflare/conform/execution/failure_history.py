@@ -31,6 +31,7 @@ class _KindFate:
     run: int = 0
     hung: bool = False
     corrupts: bool = False
+    depends: bool = False
     lived: PosedModel | None = None
 
     def add(self, *, failed: bool) -> None:
@@ -76,6 +77,10 @@ class FailureHistory:
         """Whether a model of such an operator made others die that ran after it."""
         return any(self._tallies.get(kind, _KindFate()).corrupts for kind in _kinds(graph))
 
+    def depends(self, graph: OperatorGraph) -> bool:
+        """Whether the answer of a model of such an operator depended on its neighbours."""
+        return any(self._tallies.get(kind, _KindFate()).depends for kind in _kinds(graph))
+
     def witnesses(self, rows: int) -> list[PosedModel]:
         """Return models that lived, one of each kind that does no harm, with so many rows."""
         known = [one.lived for one in self._tallies.values() if not one.corrupts]
@@ -103,6 +108,12 @@ class FailureHistory:
             tally.hung |= failure is not None and failure.kind == "hang"
             if failure is None and len(model.graph.nodes) == 1:
                 tally.lived = model
+
+    def note_dependence(self, graph: OperatorGraph) -> None:
+        """Note that a model's answer depends on its neighbours."""
+        if len(graph.nodes) == 1:
+            for kind in _kinds(graph):
+                self._tallies.setdefault(kind, _KindFate()).depends = True
 
     def note_corruption(self, graph: OperatorGraph) -> None:
         """Note that a model made others die; of several operators it is not known which did."""

@@ -63,8 +63,8 @@ class PackingArm:
         alone = self._answers(models, replace(self._limits, models=1))
         compared = [_compared(one, other) for one, other in zip(packed, alone, strict=True)]
         return [
-            replace(now, neighbours=before.neighbours or self._depends(model, now))
-            if now.neighbours and now.failure is None and before.failure is None
+            replace(now, neighbours=self._depends(model, now))
+            if now.neighbours and not before.neighbours
             else now
             for model, before, now in zip(models, packed, compared, strict=True)
         ]
@@ -77,11 +77,17 @@ class PackingArm:
         """Return whether a model answers otherwise than alone beside any others.
 
         One that answers as alone beside some of them had its values overwritten by another. A
-        kernel that reads outside of its tensors finds something else there beside all of them.
+        kernel that reads outside of its tensors finds something else there beside all of them; so
+        do others of its kind then, which are not tried.
         """
+        if alone.failure is not None or self._history.depends(model.graph):
+            return True
         witnesses = self._history.witnesses(model.rows)
         groups = [witnesses[at::_WITNESS_GROUPS] for at in range(_WITNESS_GROUPS)]
-        return all(self._differs_beside(model, alone, group) for group in groups if group)
+        depends = all(self._differs_beside(model, alone, group) for group in groups if group)
+        if depends and witnesses:
+            self._history.note_dependence(model.graph)
+        return depends
 
     def _differs_beside(
         self, model: PosedModel, alone: ModelAnswer, others: Sequence[PosedModel]

@@ -113,9 +113,10 @@ def judge_operators(
     deviating = [at for at, (one, _) in enumerate(packed) if one.verdict == "device"]
     first = _first_of_each(deviating, nodes)
     found = judge_alone(nodes, models, packed, arms, first)
-    depending = {nodes[at].cell for at in first if found[at][0].symptom == "neighbours"}
+    depending = {nodes[at].cell for at in first if found[at][1][DEVICE].neighbours}
     others = [at for at in deviating if at not in first and nodes[at].cell in depending]
-    found = judge_alone(nodes, models, found, arms, others)
+    shared = any(found[at][0].verdict == "shared" for at in first)
+    found = judge_alone(nodes, models, found, arms if shared else arms[:1], others)
     found = judge_lost(nodes, models, found, arms)
     return [(one, answers[DEVICE]) for one, answers in found]
 

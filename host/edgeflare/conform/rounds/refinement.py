@@ -38,6 +38,10 @@ _DEAR: Final = {"hang": (4, 16), "crash": (12, 60), "corrupts": (4, 16)}
 and failing models after which none that meets the condition is drawn any more."""
 
 
+_SLOW: Final = {**_DEAR, "neighbours": (12, 60)}
+"""Likewise those that take a process for each model to be seen; these are drawn all the same."""
+
+
 @dataclass(slots=True)
 class Refinement:
     """Shares models out over the findings that count.
@@ -91,9 +95,9 @@ class Refinement:
     def _wanted(self, group: FindingGroup) -> int:
         """Return how many models a finding may have in this round."""
         left = _ENOUGH - self.asked[group.key]
-        dear = _DEAR.get(group.key.symptom)
-        if dear is not None:
-            left = min(left, dear[0], dear[1] - len(group.failing))
+        slow = _SLOW.get(group.key.symptom)
+        if slow is not None:
+            left = min(left, slow[0], slow[1] - len(group.failing))
         return min(left, _EACH)
 
 

@@ -38,7 +38,8 @@ def judged(
     """Return what is said of a model of one operator.
 
     Kernels that are alike on device and host are never counted against the device: where it is
-    wrong, the twin then gives the same answer.
+    wrong, the twin then gives the same answer. What is wrong alone is said to be wrong, whether or
+    not the answer is another beside other models.
 
     Args:
         specification: of the operator.
@@ -54,14 +55,14 @@ def judged(
         return judged_misshapen(failure, graph.results(node), answers)
     if failure is not None:
         return judged_without_answer(failure, answers)
-    if answers[DEVICE].neighbours:
-        return judged_beside_others(answers)
     rows = len(answers[DEVICE].outputs[0])
     measure = ruler(specification, type_, graph, operands, rows)
     compared = ArmComparison.of(measure, answers)
     deviation = judged_deviation(compared)
     if deviation is not None and deviation.counted:
         return deviation
+    if answers[DEVICE].neighbours:
+        return judged_beside_others(answers)
     telling = 0 if compared.is_doubtful else measure.telling
     return (
         judged_undefined(compared)
