@@ -120,6 +120,15 @@ def test_json_and_quiet_print_nothing_else(sound: Path, call: Call) -> None:
     assert (said.code, said.out, said.err) == (0, f"{sound}\n", "")
 
 
+def test_a_run_is_resumed_with_its_own_limits(sound: Path, call: Call) -> None:
+    request = read_conformance(RunDirectory(sound))["request"]
+    limits = [at for at, one in enumerate(SOUND) if one in ("--models", "--time-limit")]
+    without = [one for at, one in enumerate(SOUND) if at not in limits and at - 1 not in limits]
+    assert len(without) < len(SOUND)
+    assert call(*without, "--out", sound, "--resume").code == 0
+    assert read_conformance(RunDirectory(sound))["request"] == request
+
+
 def test_a_run_that_has_ended_is_resumed_as_it_was(sound: Path, call: Call) -> None:
     before = untimed(sound)
     began = time.monotonic()
@@ -165,7 +174,9 @@ def test_what_is_not_run_of_a_model_is_not_tried(call: Call, tmp_path: Path, exa
     assert said.code in (0, 1), said.err
     model = read_conformance(RunDirectory(tmp_path))["model"]
     assert model["tried"] == 1 < model["distinct"]
-    assert f"tried 1 of {model['distinct']} as they stand" in " ".join(said.out.split())
+    printed = " ".join(said.out.split())
+    assert f"tried 1 of {model['distinct']} as they stand" in printed
+    assert f"warning: {model['distinct'] - 1} of the {model['distinct']} distinct" in printed
 
 
 def await_rounds(out: Path, count: int = 1) -> None:

@@ -158,16 +158,28 @@ def test_a_run_is_gone_on_with_as_it_was_begun(
         assert (answer.code, said in answer.complaint()) == (2, True), answer
         assert "name the same again, or begin another run" in answer.complaint()
 
-    refused("the run seed 0, and this is 1", *run, "--rng-seed", "1")
-    refused("the number of models 16", *run[:-1], "17")
-    refused("the drawing uniform, and this is memo", *run, "--draw", "memo")
-    refused("the operators and types others", "conform", "--ops", "ABS", "--models", "16")
+    refused("with --rng-seed 0, and this is --rng-seed 1", *run, "--rng-seed", "1")
+    refused("with --models 16, and this is --models 17", *run[:-1], "17")
+    refused("with --draw uniform, and this is --draw memo", *run, "--draw", "memo")
+    refused(
+        "with FLOOR in float32 (--ops, --dtype), and this is ABS",
+        "conform",
+        "--ops",
+        "ABS",
+        "--models",
+        "16",
+    )
     refused("a device whose name was emulated-builtin", *run, "--device", "emulated-reference")
     shorter = call(*run, "--time-limit", "1m", *out, "--resume")
     assert (shorter.code, "leave out --time-limit" in shorter.complaint()) == (2, True), shorter
     monkeypatch.setattr("edgeflare.cli.conform.specification_digest", lambda: "another")
     refused("other declarations of the operators", *run)
     monkeypatch.undo()
+    (tmp_path / "run" / "conform.json").write_text("{")
+    damaged = call("report", tmp_path / "run")
+    assert (damaged.code, "--resume writes it anew" in damaged.complaint()) == (2, True), damaged
+    for path, content in kept.items():
+        (tmp_path / "run" / path).write_bytes(content)
     again = call(*run, *out)
     assert (again.code, "holds a run already" in again.complaint()) == (2, True)
     assert kept == {path.name: path.read_bytes() for path in (tmp_path / "run").glob("*.json")}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -127,6 +128,15 @@ def test_it_runs_on_an_old_runtime_too(
     assert "values are wrong here" in shown.stdout
 
 
+def test_the_script_says_what_it_needs(run_of_findings: Path, tmp_path: Path) -> None:
+    script = exported(run_of_findings, 1, tmp_path) / "reproduce.py"
+    bare = [sys.executable, "-I", "-S", str(script)]  # without any installed package
+    said = subprocess.run(bare, capture_output=True, text=True, check=False)
+    assert said.returncode == 2
+    (line,) = said.stderr.splitlines()
+    assert line.endswith("pip install numpy ai-edge-litert")
+
+
 def test_the_script_is_short_and_needs_nothing_but_numpy_and_a_runtime(
     run_of_findings: Path, tmp_path: Path
 ) -> None:
@@ -160,6 +170,10 @@ def test_the_same_finding_is_the_same_file(run_of_findings: Path, tmp_path: Path
     [
         (finding_entry(symptom="neighbours"), "finding 1 shows only beside other models"),
         (finding_entry(verdict="crash", symptom="corrupts"), "try it by `edgeflare replay`"),
+        (
+            finding_entry(smallest=finding_entry()["smallest"] | {"repeats": False}),
+            "finding 1 shows only at times, and not again",
+        ),
         (finding_entry(7), "has no finding 1: it has those from 7 to 7"),
         (None, "has no finding 1: it found nothing"),
     ],

@@ -69,6 +69,7 @@ def finding_entry(number: int = 1, **changed: Any) -> dict[str, Any]:
             "elements": 1,
             "rows": 4,
             "device_runs": 31,
+            "repeats": True,
             "worst": 255.0,
             "detail": "14 of 68 values are wrong",
             "file": f"findings/{number:06d}.tflite",

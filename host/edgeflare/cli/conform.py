@@ -26,7 +26,7 @@ from edgeflare.conform.drafts.cells import Cell, chosen_cells
 from edgeflare.conform.drafts.model_reading import ModelReading, read_operators
 from edgeflare.conform.findings.known_findings import read_known
 from edgeflare.conform.opened_conformance import OpenedConformance, open_conformance
-from edgeflare.conform.record.begun_journal import begin_journal, resume_journal
+from edgeflare.conform.record.begun_journal import asked_before, begin_journal, resume_journal
 from edgeflare.conform.record.conform_header import ConformHeader, specification_digest
 from edgeflare.conform.record.conform_request import ConformRequest
 from edgeflare.conform.shown.conform_look import look_lines
@@ -85,6 +85,10 @@ def conform(
         _list(cells, as_json=as_json)
         return 0
     seconds = None if time_limit is None else options.read_time("--time-limit", time_limit)
+    if folder.resume and folder.out is not None:
+        before = asked_before(folder.out)
+        models = before.models if models is None else models
+        seconds = before.seconds if seconds is None else seconds
     if models is None and seconds is None:
         seconds = options.DEFAULT_SECONDS
     named = () if known is None else read_known(known)
@@ -161,7 +165,7 @@ def _run(
 
 def _cells(ops: str | None, dtype: str | None) -> tuple[Cell, ...]:
     operators = () if ops is None else [one.upper() for one in read_parts("--ops", ops)]
-    types = () if dtype is None else read_parts("--dtype", dtype)
+    types = () if dtype is None else [one.lower() for one in read_parts("--dtype", dtype)]
     return chosen_cells(operators, types)
 
 

@@ -95,11 +95,13 @@ def _require_scriptable(finding: Mapping[str, Any], number: int, directory: RunD
     why = None
     if finding["symptom"] in BESIDE_OTHERS:
         why = "beside other models in the same process"
+    elif not finding["smallest"]["repeats"]:
+        why = "at times, and not again when its model was run once more"
     if len(finding["smallest"]["operators"]) > 1:
         why = "where a device joins operators"
     if why is not None:
         raise UserError(
-            f"finding {number} shows only {why}, which no script of one model does: pass on"
+            f"finding {number} shows only {why}, which no script of one model can show: pass on"
             f" {directory.path}, and try it by `edgeflare replay`"
         )
 

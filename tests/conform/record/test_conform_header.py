@@ -47,14 +47,14 @@ def test_another_device_is_refused(device: Mapping[str, Any], said: str) -> None
 @pytest.mark.parametrize(
     ("request_", "said"),
     [
-        ({"cells": (ADD, SUM)}, "the operators and types others, and this is these"),
-        ({"rng_seed": 1}, "the run seed 0, and this is 1"),
-        ({"pairs": True}, "the pairs False, and this is True"),
-        ({"models": 97}, "the number of models 96, and this is 97"),
-        ({"models": 64}, "the number of models 96, and this is 64"),
-        ({"models": None}, "the number of models 96, and this is None"),
-        ({"drawing": "memo"}, "the drawing uniform, and this is memo"),
-        ({"model": "ab"}, "the model with the sha256 None, and this is ab"),
+        ({"cells": (ADD, SUM)}, r"ADD in int8 \(--ops, --dtype\), and this is ADD, SUM in int8"),
+        ({"rng_seed": 1}, "with --rng-seed 0, and this is --rng-seed 1"),
+        ({"pairs": True}, "with no --pairs, and this is --pairs"),
+        ({"models": 97}, "with --models 96, and this is --models 97"),
+        ({"models": 64}, "with --models 96, and this is --models 64"),
+        ({"models": None}, "with --models 96, and this is no --models"),
+        ({"drawing": "memo"}, "with --draw uniform, and this is --draw memo"),
+        ({"model": "ab"}, "with no --from, and this is --from a model with the sha256 ab"),
     ],
 )
 def test_another_question_is_refused(request_: Mapping[str, Any], said: str) -> None:

@@ -17,7 +17,7 @@ def test_it_has_the_headline_the_findings_and_what_was_covered() -> None:
     )
     assert row in said
     assert "75.0 % (90 of 120) of ranges of parameters" in said
-    assert "The device refused models of 1 of the operators and types, of 1 all models." in said
+    assert "The device refused models of 1 operator and type, and all models of 1." in said
 
 
 def test_known_findings_do_not_fail_it_and_a_run_that_was_cut_off_may_have_more() -> None:

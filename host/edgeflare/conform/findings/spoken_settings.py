@@ -17,6 +17,13 @@ _MODELS = 32
 """Models that are drawn to see their settings: facts of some have names that others' have not."""
 
 
+def fact_names(cell: Cell) -> tuple[str, ...]:
+    """Return what conditions may speak of besides the parameters of an operator."""
+    operator, type_ = cell
+    parameters = {one.name for one in known_operators()[operator].parameters(type_)}
+    return tuple(name for name in _settings(cell).names() if name not in parameters)
+
+
 def condition_fault(cell: Cell, condition: FaultCondition) -> str | None:
     """Return why a condition can hold of no model of an operator and type; None if it may."""
     faults = (_fault(cell, one) for one in condition.predicates)
@@ -31,7 +38,7 @@ def _fault(cell: Cell, predicate: Predicate) -> str | None:
             like = suggestion(name, known.names())
             return (
                 f"{name!r} in {str(predicate)!r} is no setting of {operator} in {type_}{like}: "
-                f"`edgeflare conform --list --ops {operator}` shows its parameters"
+                f"`edgeflare conform --list --ops {operator}` shows all"
             )
         words = all(isinstance(one, bool | str) for one in known.settings(name))
         if words and predicate.is_numeric:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 from edgeflare.conform.record.conform_header import ConformHeader
 from edgeflare.conform.record.conform_journal import ConformJournal
+from edgeflare.conform.record.conform_request import ConformRequest
 from edgeflare.run.journal_database import reporting_damage
 from edgeflare.run.run_directory import CONFORM_DOCUMENT, CONFORM_JOURNAL, RunDirectory
 
@@ -19,6 +21,18 @@ def begin_journal(path: Path, header: ConformHeader, *, overwrite: bool) -> Conf
     """
     directory = RunDirectory.claim(path, overwrite=overwrite)
     return ConformJournal.create(directory.path / CONFORM_JOURNAL, header.to_json())
+
+
+def asked_before(path: Path) -> ConformRequest:
+    """Return what a run was asked for that is to be gone on with.
+
+    Raises:
+        UserError: there is no run, or its journal is damaged.
+
+    """
+    file = path / CONFORM_JOURNAL
+    with closing(ConformJournal.open(file)) as journal, reporting_damage(file):
+        return ConformHeader.from_json(journal.about()).request
 
 
 def resume_journal(path: Path, header: ConformHeader) -> ConformJournal:

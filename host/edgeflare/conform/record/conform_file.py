@@ -30,4 +30,13 @@ def read_conformance(directory: RunDirectory) -> dict[str, Any]:
             f"{directory.path} holds a conformance run that was cut off: go on with it by the same"
             f" `edgeflare conform` with --out {directory.path} --resume, and then show it"
         )
-    return load_json(path, packaged_schema("edgeflare.conform.record", "conform.schema.json"))
+    schema = packaged_schema("edgeflare.conform.record", "conform.schema.json")
+    try:
+        return load_json(path, schema)
+    except UserError as error:
+        if not (directory.path / CONFORM_JOURNAL).is_file():
+            raise
+        raise UserError(
+            f"{error}; the same `edgeflare conform` with --out {directory.path} --resume writes it"
+            " anew"
+        ) from error

@@ -22,6 +22,8 @@ class SmallestModel:
         elements: values of all tensors that it is given.
         rows: of its operands, those that it is run on.
         device_runs: models that the device ran to find it.
+        repeats: whether it failed so again when it was run once more at the end. What a kernel
+            answers that reads memory which nothing wrote differs from process to process.
         file: of the model in the run directory; its operands and answers lie beside it as `.npz`.
 
     """
@@ -31,6 +33,7 @@ class SmallestModel:
     elements: int
     rows: int
     device_runs: int
+    repeats: bool
     file: str
 
 
@@ -40,7 +43,7 @@ class ConformFinding:
 
     Attributes:
         number: from 1, those that count first.
-        operator: its name in the schema; of operators that fail joined only, both names.
+        operator: its name in the schema; of operators that fail joined alone, their names.
         type: of the operator.
         condition: the fewest predicates that all failing models share and passing ones lack.
         failing: models that fail in this way.
@@ -90,6 +93,7 @@ def _smallest(one: SmallestModel) -> dict[str, Any]:
         "elements": one.elements,
         "rows": one.rows,
         "device_runs": one.device_runs,
+        "repeats": one.repeats,
         "worst": kept_error(one.judgement.worst),
         "detail": one.judgement.detail,
         "file": one.file,

@@ -78,8 +78,8 @@ class ConformHeader:
         was_asked, now_asked = self.request.to_json(), other.request.to_json()
         for key, was in was_asked.items():
             if key != "seconds" and was != now_asked[key]:
-                shown = (was, now_asked[key]) if key != "cells" else ("others", "these")
-                raise _another(path, f"the {_WORDS[key]} {shown[0]}", shown[1])
+                shown = _asked(key, was), _asked(key, now_asked[key])
+                raise _another(path, *(shown if shown[0] != shown[1] else ("others", "these")))
         self._require_as_long(other, path)
         if self.host != other.host:
             raise _another(path, f"the host's runtime {self.host}", other.host)
@@ -104,14 +104,25 @@ class ConformHeader:
         )
 
 
-_WORDS: Final = {
-    "cells": "operators and types",
-    "drawing": "drawing",
-    "pairs": "pairs",
-    "models": "number of models",
-    "rng_seed": "run seed",
-    "model": "model with the sha256",
-}
+_FEW: Final = 6
+"""Operators that are named."""
+
+_OPTIONS: Final = {"drawing": "--draw", "models": "--models", "rng_seed": "--rng-seed"}
+
+
+def _asked(key: str, value: Any) -> str:
+    """Return what was asked for, as a user types it."""
+    if key == "cells":
+        named = {type_: None for _, type_ in value}
+        operators = list(dict.fromkeys(operator for operator, _ in value))
+        few = len(operators) <= _FEW
+        told = ", ".join(operators) if few else f"{len(operators)} operators"
+        return f"{told} in {', '.join(named)} (--ops, --dtype)"
+    if key == "pairs":
+        return "--pairs" if value else "no --pairs"
+    if key == "model":
+        return "no --from" if value is None else f"--from a model with the sha256 {value}"
+    return f"no {_OPTIONS[key]}" if value is None else f"{_OPTIONS[key]} {value}"
 
 
 def _another(path: str, was: str, now: Any) -> UserError:

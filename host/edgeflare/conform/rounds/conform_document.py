@@ -48,8 +48,19 @@ def conform_document(
         "cells": _cells(conformance),
         "findings": [one.to_json() for one in findings],
         "refused": list(_refused(conformance)),
-        "warnings": [],
+        "warnings": [] if model is None else _untried(model),
     }
+
+
+def _untried(model: Mapping[str, Any]) -> list[str]:
+    """Return a warning where not all of the user's model was tried."""
+    left = model["distinct"] - model["tried"]
+    if not left:
+        return []
+    return [
+        f"{left:,} of the {model['distinct']:,} distinct operators of {model['file']} were not"
+        " tried as they stand: give it more --models or a longer --time-limit"
+    ]
 
 
 def _coverage(coverage: Coverage) -> dict[str, Any]:

@@ -164,10 +164,11 @@ class JoinedFindings:
         for number, group, model, one, all_ in zip(
             numbers, self._groups, several, judged, answers, strict=True
         ):
+            repeats = one is not None and are_alike(one[0], group.smallest.said)
             said, asked = one or (group.smallest.said, {})
             name = store_finding(directory, number, model.whole, {**all_, **asked}, ())
             reason = known_reason(group.key, (), known)
-            found.append(_finding(number, group, said, name, reason))
+            found.append(_finding(number, group, said, repeats, name, reason))
         return found
 
     def _begun(self, one: JudgedDraft, graphs: NodeGraphs) -> FailingGraph:
@@ -265,7 +266,12 @@ def _shrinking(graph: FailingGraph) -> Shrinking:
 
 
 def _finding(
-    number: int, group: _JoinedGroup, said: KernelJudgement, file: str, known: str | None
+    number: int,
+    group: _JoinedGroup,
+    said: KernelJudgement,
+    repeats: bool,
+    file: str,
+    known: str | None,
 ) -> ConformFinding:
     best = group.smallest.candidate
     return ConformFinding(
@@ -276,7 +282,7 @@ def _finding(
         failing=len(group.judgements),
         judgement=max(group.judgements, key=lambda one: one.worst),
         smallest=SmallestModel(
-            best.draft, said, best.elements, best.rows, group.smallest.runs, file
+            best.draft, said, best.elements, best.rows, group.smallest.runs, repeats, file
         ),
         known=known,
     )

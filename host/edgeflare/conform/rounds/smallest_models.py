@@ -220,9 +220,8 @@ def _finding(
     judgements = [observation.judgement for observation in observations]
     worst = max(judgements, key=lambda judgement: (judgement.counted, judgement.worst))
     name = _stored(number, one.best, said[1], rounds, directory)
-    smallest = SmallestModel(
-        one.best.draft, said[0], one.best.elements, one.best.rows, one.runs, name
-    )
+    best, repeats = one.best, _fails_alike(said[0], key)
+    smallest = SmallestModel(best.draft, said[0], best.elements, best.rows, one.runs, repeats, name)
     settings = [observation.settings for observation in observations]
     reason = known_reason(key, settings, known)
     return ConformFinding(

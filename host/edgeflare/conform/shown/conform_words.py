@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+_PERCENT = 0.01
+
 
 def headline(document: Mapping[str, Any]) -> str:
     """Return what the run comes to, in one line."""
@@ -128,7 +130,7 @@ def worst_words(finding: Mapping[str, Any]) -> str:
     if worst is None or (finding["symptom"] == "not finite" and not worst):
         return "not finite"
     if not finding["unit"]:
-        return f"{worst:.0%} of the values"
+        return f"{worst:.0%} of the values" if worst >= _PERCENT else "less than 1 % of the values"
     return f"{worst:,.3g} {finding['unit']}"
 
 
@@ -151,6 +153,7 @@ def witness_sentence(finding: Mapping[str, Any]) -> str:
         f"by up to {worst}" if finding["unit"] and worst != "not finite" else worst,
         f"wrong: {wrong}" if wrong else "",
         _count(finding["failing"], "model"),
+        "" if finding["smallest"]["repeats"] else "its smallest model did not fail again",
         f"known: {finding['known']}" if finding["known"] is not None else "",
     )
     return "; ".join(part for part in parts if part)
@@ -187,10 +190,7 @@ def refused_sentence(document: Mapping[str, Any]) -> list[str]:
     always = {(one["operator"], one["type"]) for one in document["refused"] if one["always"]}
     if not cells:
         return []
-    return [
-        f"The device refused models of {len(cells)} of the operators and types, of"
-        f" {len(always)} all models."
-    ]
+    return [f"The device refused models of {_cells(len(cells))}, and all models of {len(always)}."]
 
 
 def _share(figure: Mapping[str, Any]) -> str:

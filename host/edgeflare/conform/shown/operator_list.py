@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from edgeflare.conform.drafts.cells import Cell
+from edgeflare.conform.findings.spoken_settings import fact_names
 from edgeflare.conform.operators.known_operators import known_operators
 
 
@@ -46,6 +47,9 @@ def print_operators(console: Console, cells: tuple[Cell, ...]) -> None:
         for one in only["parameters"]:
             table.add_row(one["name"], one["kind"], Text(", ".join(one["buckets"])))
         console.print(table)
+        facts = dict.fromkeys(name for cell in cells for name in fact_names(cell))
+        if facts:
+            console.print(Text(f"Conditions speak of these, too: {', '.join(facts)}."))
         return
     table = Table("operator", "types", "parameters", box=None, pad_edge=False)
     for operator in listed:

@@ -133,7 +133,8 @@ class RightValues:
     @cached_property
     def _ends(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         known = np.iinfo(self.value.dtype)
-        low, high = self.in_steps - self.slack_in_steps, self.in_steps + self.slack_in_steps
+        with np.errstate(invalid="ignore"):  # of an infinity without bounds nothing is laid down
+            low, high = self.in_steps - self.slack_in_steps, self.in_steps + self.slack_in_steps
         return low.clip(known.min, known.max), high.clip(known.min, known.max)
 
     @cached_property

@@ -4,12 +4,16 @@ import json
 import os
 import sys
 
-import numpy as np
-
 try:
-    from ai_edge_litert.interpreter import Interpreter, OpResolverType
-except ImportError:
-    from tflite_runtime.interpreter import Interpreter, OpResolverType
+    import numpy as np
+
+    try:
+        from ai_edge_litert.interpreter import Interpreter, OpResolverType
+    except ImportError:
+        from tflite_runtime.interpreter import Interpreter, OpResolverType
+except ImportError as error:
+    print(f"{error}: pip install numpy ai-edge-litert", file=sys.stderr)
+    sys.exit(2)
 
 os.chdir(os.path.dirname(os.path.abspath(__file__)))
 with open("finding.json", encoding="utf-8") as file:

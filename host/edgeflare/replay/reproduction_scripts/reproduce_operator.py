@@ -11,12 +11,16 @@ import subprocess
 import sys
 from typing import Any
 
-import numpy as np
-
 try:
-    from ai_edge_litert.interpreter import Interpreter, OpResolverType
-except ImportError:
-    from tflite_runtime.interpreter import Interpreter, OpResolverType
+    import numpy as np
+
+    try:
+        from ai_edge_litert.interpreter import Interpreter, OpResolverType
+    except ImportError:
+        from tflite_runtime.interpreter import Interpreter, OpResolverType
+except ImportError as error:
+    print(f"{error}: pip install numpy ai-edge-litert", file=sys.stderr)
+    sys.exit(2)
 
 KERNELS = {
     "xnnpack": "AUTO",
@@ -117,6 +121,9 @@ finding = told["finding"]
 print(f"{finding['operator']} {finding['type']}: {finding['symptom']}", end="")
 print(f" ({told['found']['ran_on']}); here with {kernels} kernels")
 end = ended(kernels)
+if end == "refused":
+    print("It cannot be tried here.")
+    sys.exit(2)
 shows = compare(told) if end == "answered" and told["results"] else end == finding["symptom"]
 print("It shows here too." if shows else "It does not show here.")
 sys.exit(0 if shows else 1)

@@ -6,12 +6,16 @@ import os
 import sys
 from typing import Any
 
-import numpy as np
-
 try:
-    from ai_edge_litert.interpreter import Interpreter, OpResolverType
-except ImportError:
-    from tflite_runtime.interpreter import Interpreter, OpResolverType
+    import numpy as np
+
+    try:
+        from ai_edge_litert.interpreter import Interpreter, OpResolverType
+    except ImportError:
+        from tflite_runtime.interpreter import Interpreter, OpResolverType
+except ImportError as error:
+    print(f"{error}: pip install numpy ai-edge-litert", file=sys.stderr)
+    sys.exit(2)
 
 
 def real(raw: Any, tensor: Any) -> Any:
