@@ -62,10 +62,12 @@ def test_another_operator_type_verdict_or_symptom_is_new(tmp_path: Path, key: Fi
     assert known_reason(key, FAILING, read_known(written(tmp_path, TABLE))) is None
 
 
-def test_a_finding_with_a_failing_model_outside_of_the_condition_is_new(tmp_path: Path) -> None:
+def test_a_finding_with_failing_models_outside_of_the_condition_is_new(tmp_path: Path) -> None:
     known = read_known(written(tmp_path, TABLE))
     outside: Mapping[str, Setting] = {"padding": "VALID", "stride_w": 3, "kernel_w": 2}
     assert known_reason(KEY, [*FAILING, outside], known) is None
+    assert known_reason(KEY, [*FAILING * 9, outside], known) is None
+    assert known_reason(KEY, [*FAILING * 10, outside], known) == "tensorflow 61815"
     for other, reason in (("padding is VALID", "tensorflow 61815"), ("stride_w ≥ 2", "another")):
         beside = known_table(KEY, FaultCondition.parsed([other]), "another")
         both = read_known(written(tmp_path, f"{TABLE}\n{beside}"))

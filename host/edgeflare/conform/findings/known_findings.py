@@ -36,6 +36,9 @@ MOST_BYTES = 2**20
 _VERDICTS: tuple[Verdict, ...] = ("device", "host", "shared", "undefined", "crash", "hang")
 """What a finding may have; models of other verdicts make none."""
 
+_BEYOND = 0.05
+"""Share of a finding's models that may lie beyond the conditions that name it."""
+
 TABLES = "known"
 """The one key of a file: `[[known]]` begins a table."""
 
@@ -111,8 +114,9 @@ def known_reason(
 ) -> str | None:
     """Return the reason that a user gave for a finding, None for one that is new.
 
-    It is known where each of its failing models meets the condition of one table or another: what
-    was one finding in another run may be two in this, or the other way about.
+    It is known where its failing models, but for one in twenty, meet the condition of one table or
+    another: what was one finding in another run may be two in this, or the other way about, and
+    where a condition ends is learned from the models of one run.
 
     Args:
         key: of the finding.
@@ -126,7 +130,7 @@ def known_reason(
     named = [one for one in known if one.names(key)]
     table = SettingsTable(failing)
     held = [one.held(table) for one in named]
-    if not named or not np.any(held, axis=0).all():
+    if not named or np.any(held, axis=0).sum() < (1 - _BEYOND) * len(failing):
         return None
     return named[int(np.argmax(np.sum(held, axis=1)))].reason
 
