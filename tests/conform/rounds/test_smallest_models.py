@@ -179,3 +179,54 @@ def test_what_depends_on_neighbours_is_one_finding_and_shrunk(tmp_path: Path) ->
     assert one.failing > 20
     assert one.smallest.judgement.symptom == "neighbours"
     assert one.smallest.elements <= 4
+
+
+class Fickle(ExactArm):
+    """A device whose ADD of one row is wrong until it has settled."""
+
+    settled = False
+
+    def run(self, models: Sequence[PosedModel]) -> list[ModelAnswer]:
+        answers = super().run(models)
+        sound = ExactArm().run(models)
+        small = [model.rows == 1 for model in models]
+        return [
+            right if self.settled and few else wrong
+            for wrong, right, few in zip(answers, sound, small, strict=True)
+        ]
+
+    def run_alone(
+        self,
+        models: Sequence[PosedModel],  # noqa: ARG002
+        packed: Sequence[ModelAnswer],
+    ) -> list[ModelAnswer]:
+        return list(packed)
+
+
+@pytest.mark.slow
+def test_a_model_that_does_not_fail_again_gives_place_to_one_that_does(tmp_path: Path) -> None:
+    device = Fickle("device", (PlantedFault("ADD"),))
+    with conforming(tmp_path, (device, ExactArm("xnnpack"))) as (rounds, source):
+        rounds.draw(source, 64)
+
+        class Settling(SeenProgress):
+            """Lets the device change when all is shrunk."""
+
+            def shrunk(self, done: int, total: int) -> None:
+                device.settled = done == total
+
+        (one,) = _found(rounds, tmp_path, Settling())
+    assert one.smallest.repeats
+    assert one.smallest.judgement.symptom == "wrong values"
+    assert one.smallest.rows > 1
+
+
+@pytest.mark.slow
+def test_a_finding_that_does_not_fail_again_is_said_to_be_so(tmp_path: Path) -> None:
+    device = ExactArm("device", (CLAMPED,))
+    with conforming(tmp_path, (device, ExactArm("xnnpack"))) as (rounds, source):
+        rounds.draw(source, 32)
+        device.faults = ()
+        (one,) = _found(rounds, tmp_path)
+    assert not one.smallest.repeats
+    assert one.judgement.symptom == "wrong values"

@@ -42,6 +42,10 @@ _DEAR_RUNS: Final = {"crash": 60, "hang": 12, "corrupts": 12, "neighbours": 100}
 """The same of failures that cost worker processes, or the time limit of an input."""
 
 
+_MORE: Final = 8
+"""Failing models that are tried again where the smallest one does not fail again."""
+
+
 class ShrinkObserver(Protocol):
     """Receives the progress of shrinking."""
 
@@ -122,7 +126,7 @@ def found_findings(
         joined.shrink(counted, show, over)
     if total := len(shrunk) + joined.total:
         observer.shrunk(total, total)
-    judged = _judged_best(shrunk, rounds)
+    judged = _judged_best(shrunk, rounds, graphs)
     numbers = _numbers([*(one.group.key.counted for one in shrunk), *joined.counted])
     found = [
         _finding(number, one, said, rounds, directory, known)
@@ -141,19 +145,29 @@ def _numbers(counted: Sequence[bool]) -> list[int]:
 
 def _begun(group: FindingGroup, rounds: ConformRounds, graphs: NodeGraphs) -> _Shrunk:
     """Begin with the smallest of the failing models."""
-    nodes = rounds.state.nodes[group.key.operator, group.key.type]
-    sizes = {at: sum(value.size for value in graphs.operands(nodes[at])) for at in group.failing}
-    smallest = min(group.failing, key=lambda at: (sizes[at], at))
-    node = nodes[smallest]
-    alone = Draft((replace(node, sources=(FRESH,) * len(graphs.operands(node))),))
-    model = posed(alone, rounds.given).whole
-    start = ShrinkCandidate(alone, model.operands, model.rows)
+    (start,) = _drawn(group, rounds, graphs, 1)
+    (node,) = start.draft.nodes
     usual = _RUNS if group.key.counted else _UNCOUNTED_RUNS
     runs = _DEAR_RUNS.get(group.key.symptom, usual)
     context = ShrinkContext(rounds.given, np.random.default_rng(node.constants), graphs)
     begun = _Shrunk(group, start, shrinking(start, context, runs), [])
     begun.tell(None)
     return begun
+
+
+def _drawn(
+    group: FindingGroup, rounds: ConformRounds, graphs: NodeGraphs, most: int
+) -> list[ShrinkCandidate]:
+    """Return the smallest failing models as they were drawn, each operator alone."""
+    nodes = rounds.state.nodes[group.key.operator, group.key.type]
+    sizes = {at: sum(value.size for value in graphs.operands(nodes[at])) for at in group.failing}
+    found = []
+    for at in sorted(group.failing, key=lambda at: (sizes[at], at))[:most]:
+        fresh = (FRESH,) * len(graphs.operands(nodes[at]))
+        alone = Draft((replace(nodes[at], sources=fresh),))
+        model = posed(alone, rounds.given).whole
+        found.append(ShrinkCandidate(alone, model.operands, model.rows))
+    return found
 
 
 def _shrink_all(
@@ -190,14 +204,34 @@ def _judged_trials(
     return [one for one, _ in judge_lost(nodes, models, alone, rounds.arms)]
 
 
-def _judged_best(shrunk: Sequence[_Shrunk], rounds: ConformRounds) -> list[JudgedOperator]:
-    """Return what is said of the smallest models, beside each other and alone."""
-    nodes = [one.best.draft.nodes[0] for one in shrunk]
-    models = [one.best.posed(rounds.given) for one in shrunk]
-    packed = judge_packed(nodes, models, rounds.arms)
+def _judged_best(
+    shrunk: Sequence[_Shrunk], rounds: ConformRounds, graphs: NodeGraphs
+) -> list[JudgedOperator]:
+    """Return what is said of the smallest models when they are run once more.
+
+    Where one does not fail again, as kernels may that read memory which nothing wrote, the
+    smallest that does of some failing models as they were drawn takes its place.
+    """
+    judged = _judged_again([one.best for one in shrunk], rounds)
+    lost = [at for at, one in enumerate(shrunk) if not _fails_alike(judged[at][0], one.group.key)]
+    others = [(at, made) for at in lost for made in _drawn(shrunk[at].group, rounds, graphs, _MORE)]
+    for (at, made), said in reversed(
+        list(zip(others, _judged_again([made for _, made in others], rounds), strict=True))
+    ):
+        shrunk[at].runs += 1
+        if _fails_alike(said[0], shrunk[at].group.key):
+            shrunk[at].best, judged[at] = made, said
+    return judged
+
+
+def _judged_again(models: Sequence[ShrinkCandidate], rounds: ConformRounds) -> list[JudgedOperator]:
+    """Return what is said of models beside each other and alone."""
+    nodes = [one.draft.nodes[0] for one in models]
+    posed_ = [one.posed(rounds.given) for one in models]
+    packed = judge_packed(nodes, posed_, rounds.arms)
     deviating = [at for at, (one, _) in enumerate(packed) if one.verdict == "device"]
-    alone = judge_alone(nodes, models, packed, rounds.arms, deviating)
-    return judge_lost(nodes, models, alone, rounds.arms)
+    alone = judge_alone(nodes, posed_, packed, rounds.arms, deviating)
+    return judge_lost(nodes, posed_, alone, rounds.arms)
 
 
 def _fails_alike(judgement: KernelJudgement, key: FindingKey) -> bool:
