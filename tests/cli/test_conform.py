@@ -142,7 +142,7 @@ def test_a_dry_run_writes_nothing(call: Call, tmp_path: Path, example: Path) -> 
     said = call(*WRAPPING, *out, "--dry-run")
     assert said.code == 0, said.err
     assert "emulated-builtin: ai-edge-litert" in said.out
-    assert "1 operators, 1 operators and types: 1 in uint8" in said.out
+    assert "1 operator, 1 operator and type: 1 in uint8" in said.out
     assert "ends after 64 models" in said.out
     said = call("conform", "--from", example / "compressed.tflite", *out, "--dry-run")
     assert "first the 11 distinct operators of compressed.tflite as they stand" in said.out

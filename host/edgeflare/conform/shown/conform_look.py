@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from edgeflare.conform.shown.conform_words import cells_of, count_of
 from edgeflare.untrusted_text import printable
 
 
@@ -29,16 +30,17 @@ def look_lines(
     operators = {operator for operator, _ in request["cells"]}
     types = Counter(type_ for _, type_ in request["cells"])
     told = ", ".join(f"{count} in {type_}" for type_, count in types.most_common())
-    yield f"{len(operators)} operators, {len(request['cells'])} operators and types: {told}"
+    yield f"{count_of(len(operators), 'operator')}, {cells_of(len(request['cells']))}: {told}"
     if model is not None:
         yield printable(_model_line(model, request["models"]))
         for one in model["unknown"]:
             yield printable(f"  not known: {one['operator']} ({one['why']})")
     ends = []
     if request["models"] is not None:
-        ends.append(f"after {request['models']:,} models")
+        ends.append(f"after {count_of(request['models'], 'model')}")
     if request["seconds"] is not None:
-        ends.append(f"after {request['seconds']:g} seconds")
+        seconds = request["seconds"]
+        ends.append(f"after {seconds:g} {'second' if seconds == 1 else 'seconds'}")
     pairs = ", and ordered pairs" if request["pairs"] else ""
     yield f"drawn: {request['drawing']}{pairs}, run seed {request['rng_seed']};" + (
         f" ends {' or '.join(ends)}"

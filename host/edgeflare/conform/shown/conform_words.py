@@ -16,7 +16,7 @@ def headline(document: Mapping[str, Any]) -> str:
     known = sum(one["counted"] and one["known"] is not None for one in document["findings"])
     operators = len({one["operator"] for one in new})
     said = (
-        f"{_count(len(new), 'fault')} in {_count(operators, 'operator')}"
+        f"{count_of(len(new), 'fault')} in {count_of(operators, 'operator')}"
         if new
         else "no fault that is not known"
         if known
@@ -24,8 +24,8 @@ def headline(document: Mapping[str, Any]) -> str:
     )
     besides = f", {known} known" if known else ""
     runtime = f"{device['runtime']} {device['runtime_version']}, {device['kernels']}"
-    models = _count(document["models"], "model")
-    cells = _cells(document["coverage"]["cells"]["covered"])
+    models = count_of(document["models"], "model")
+    cells = cells_of(document["coverage"]["cells"]["covered"])
     return f"{device['name']} ({runtime}): {said}{besides}, in {models} of {cells}"
 
 
@@ -152,7 +152,7 @@ def witness_sentence(finding: Mapping[str, Any]) -> str:
     parts = (
         f"by up to {worst}" if finding["unit"] and worst != "not finite" else worst,
         f"wrong: {wrong}" if wrong else "",
-        _count(finding["failing"], "model"),
+        count_of(finding["failing"], "model"),
         "" if finding["smallest"]["repeats"] else "its smallest model did not fail again",
         f"known: {finding['known']}" if finding["known"] is not None else "",
     )
@@ -190,7 +190,9 @@ def refused_sentence(document: Mapping[str, Any]) -> list[str]:
     always = {(one["operator"], one["type"]) for one in document["refused"] if one["always"]}
     if not cells:
         return []
-    return [f"The device refused models of {_cells(len(cells))}, and all models of {len(always)}."]
+    return [
+        f"The device refused models of {cells_of(len(cells))}, and all models of {len(always)}."
+    ]
 
 
 def _share(figure: Mapping[str, Any]) -> str:
@@ -199,9 +201,11 @@ def _share(figure: Mapping[str, Any]) -> str:
     return f"{percent} ({covered:,} of {of:,})"
 
 
-def _cells(number: int) -> str:
+def cells_of(number: int) -> str:
+    """Return how many cells there are, in words."""
     return "1 operator and type" if number == 1 else f"{number:,} operators and types"
 
 
-def _count(number: int, word: str) -> str:
+def count_of(number: int, word: str) -> str:
+    """Return how many there are, with the word in the singular or the plural."""
     return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
