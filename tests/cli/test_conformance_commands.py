@@ -70,15 +70,16 @@ def test_known_toml_names_what_counts_as_it_is_read_again(call: Call, tmp_path: 
         finding_entry(detail='a "quoted" detail\x7f'),
         finding_entry(2, known="a vendor's", condition=[]),
         finding_entry(3, verdict="shared", counted=False),
-        finding_entry(4, operator="CONV_2D then ADD"),
+        finding_entry(4, operator="ADD then RELU", condition=[]),
     ]
     run = conformed_run(tmp_path, constructed_conformance(findings)).path
     assert call("report", run, "--known").code == 0
-    first, second = read_known(run / "known.toml")
+    first, second, joined = read_known(run / "known.toml")
     assert (first.operator, first.type, first.verdict) == ("ADD", "uint8", "device")
     assert first.condition == ("size ≥ 8", "sum_ratio_log2 ≥ 7")
     assert first.reason.startswith("found on board tflite-runtime 2.14.0 builtin: a")
     assert (second.reason, second.condition) == ("a vendor's", ())
+    assert (joined.operator, joined.condition) == ("ADD then RELU", ())
 
 
 @pytest.mark.parametrize(

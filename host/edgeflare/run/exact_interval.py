@@ -8,10 +8,11 @@ import numpy as np
 def exact_interval(hits: int, trials: int) -> tuple[float, float]:
     """Return the 95 % interval of a share of trials; at least one.
 
-    None or all of the trials is no certainty: 0 of 100 leaves up to 3.6 %.
+    None or all of the trials is no certainty: 0 of 100 leaves up to 3.6 %. More hits than trials
+    count as all of them.
     """
     low = 0.0 if hits == 0 else 1.0 - _tail_inverse(trials - hits, trials)
-    high = 1.0 if hits == trials else _tail_inverse(hits, trials)
+    high = 1.0 if hits >= trials else _tail_inverse(hits, trials)
     return low, high
 
 
@@ -29,9 +30,9 @@ def _tail_inverse(hits: int, trials: int) -> float:
 
 def probability_at_most(hits: int, trials: int, chance: float) -> float:
     """Return the probability of so many hits or fewer, of so many trials with that chance."""
-    counts = np.arange(hits + 1, dtype=np.float64)
+    counts = np.arange(min(hits, trials) + 1, dtype=np.float64)
     logs = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1.0, trials + 1.0)))))
-    choose = (logs[-1] - logs - logs[::-1])[: hits + 1]
+    choose = (logs[-1] - logs - logs[::-1])[: len(counts)]
     with np.errstate(divide="ignore"):  # a chance may be rounded to 1
         powers = choose + counts * np.log(chance) + (trials - counts) * np.log1p(-chance)
     return float(np.exp(powers).sum())

@@ -4,16 +4,12 @@ import json
 import os
 import sys
 
-try:
-    import numpy as np
+import numpy as np
 
-    try:
-        from ai_edge_litert.interpreter import Interpreter, OpResolverType
-    except ImportError:
-        from tflite_runtime.interpreter import Interpreter, OpResolverType
-except ImportError as error:
-    print(f"{error}: pip install numpy ai-edge-litert", file=sys.stderr)
-    sys.exit(2)
+try:
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+except ImportError:
+    from tflite_runtime.interpreter import Interpreter, OpResolverType
 
 os.chdir(os.path.dirname(os.path.abspath(__file__)))
 with open("finding.json", encoding="utf-8") as file:

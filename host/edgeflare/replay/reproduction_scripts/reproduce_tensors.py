@@ -6,16 +6,12 @@ import os
 import sys
 from typing import Any
 
-try:
-    import numpy as np
+import numpy as np
 
-    try:
-        from ai_edge_litert.interpreter import Interpreter, OpResolverType
-    except ImportError:
-        from tflite_runtime.interpreter import Interpreter, OpResolverType
-except ImportError as error:
-    print(f"{error}: pip install numpy ai-edge-litert", file=sys.stderr)
-    sys.exit(2)
+try:
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+except ImportError:
+    from tflite_runtime.interpreter import Interpreter, OpResolverType
 
 
 def real(raw: Any, tensor: Any) -> Any:
