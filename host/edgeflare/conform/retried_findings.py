@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 from edgeflare.conform.execution.kernel_arm import KernelArm, ModelAnswer, PosedModel
 from edgeflare.conform.record.stored_model import StoredModel
 from edgeflare.conform.rounds.judged_draft import JudgedDraft
-from edgeflare.conform.rounds.judged_operators import judge_alone, judge_lost, judge_packed
+from edgeflare.conform.rounds.judged_operators import judge_again, judge_packed
 from edgeflare.conform.rounds.judged_wholes import judge_wholes
 from edgeflare.conform.rounds.posed_draft import PosedDraft
 from edgeflare.conform.verdict.arm_comparison import DEVICE
@@ -93,10 +93,7 @@ def _of_one_operator(
     beside = [one for one in several if one.finding["symptom"] in BESIDE_OTHERS]
     models = [*several, *beside * _COPIES]
     nodes, posed = [one.draft.nodes[0] for one in models], [_model(one) for one in models]
-    packed = judge_packed(nodes, posed, arms)
-    deviating = [at for at in range(len(several)) if packed[at][0].verdict == "device"]
-    alone = judge_alone(nodes, posed, packed, arms, deviating)
-    again = judge_lost(nodes, posed, alone, arms)
+    again = judge_again(nodes, posed, arms)
     return [
         RetriedFinding(one, JudgedDraft(one.draft, (judgement,)), answers)
         for one, (judgement, answers) in zip(several, again, strict=False)

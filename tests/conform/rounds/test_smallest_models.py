@@ -181,7 +181,7 @@ def test_what_depends_on_neighbours_is_one_finding_and_shrunk(tmp_path: Path) ->
     assert one.smallest.elements <= 4
 
 
-class Fickle(ExactArm):
+class UnsteadyDevice(ExactArm):
     """A device whose ADD of one row is wrong until it has settled."""
 
     settled = False
@@ -205,7 +205,7 @@ class Fickle(ExactArm):
 
 @pytest.mark.slow
 def test_a_model_that_does_not_fail_again_gives_place_to_one_that_does(tmp_path: Path) -> None:
-    device = Fickle("device", (PlantedFault("ADD"),))
+    device = UnsteadyDevice("device", (PlantedFault("ADD"),))
     with conforming(tmp_path, (device, ExactArm("xnnpack"))) as (rounds, source):
         rounds.draw(source, 64)
 

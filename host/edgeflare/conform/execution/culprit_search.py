@@ -10,13 +10,12 @@ from edgeflare.conform.execution.corruption_search import Blame, blamed
 from edgeflare.conform.execution.failure_history import FailureHistory
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel, RunFailure
 from edgeflare.conform.execution.model_pack import ModelPack
-from edgeflare.conform.execution.model_work import work_seconds
-from edgeflare.conform.execution.pack_groups import PackLimits, model_bytes, next_group
+from edgeflare.conform.execution.model_work import row_seconds
+from edgeflare.conform.execution.pack_groups import PackLimits, next_group
 from edgeflare.conform.execution.pack_runner import Outcome, PackRunner
 
 _PACK_SECONDS = 1.0
 _MODEL_SECONDS = 0.002
-_BYTES_PER_SECOND = 256 * 1024
 """Time that a pack may take for one row before the model that hangs is searched in it: a hundred
 times what small models take under QEMU. Alone, a model has all the time that its place allows."""
 
@@ -190,9 +189,7 @@ class CulpritSearch:
             seconds = hasty
         elif len(models) == 1 and self._history.hung(models[0].graph):
             seconds = min(seconds, 2 * hasty)  # the last word on it, but its like had all the time
-        transfer = sum(map(model_bytes, models)) / _BYTES_PER_SECOND
-        work = sum(map(work_seconds, models))
-        return self._runner.run(self._pack(places), seconds + transfer + work)
+        return self._runner.run(self._pack(places), seconds + row_seconds(models))
 
     def _pack(self, places: Sequence[int]) -> ModelPack:
         return ModelPack([self._models[at] for at in places])

@@ -16,6 +16,7 @@ from edgeflare.conform.execution.kernel_arm import (
 )
 from edgeflare.conform.execution.model_opener import ModelOpener
 from edgeflare.conform.execution.model_pack import ModelPack
+from edgeflare.conform.execution.model_work import row_seconds
 from edgeflare.conform.execution.pack_groups import PackLimits, next_group
 from edgeflare.conform.execution.pack_runner import PackRunner
 
@@ -95,7 +96,7 @@ class PackingArm:
         models = [model, *others]
         first, *rest = next_group(models, range(len(models)), lambda _: 0.0, self._limits)
         pack = ModelPack([models[at] for at in (*rest, first)])
-        outcome = self._runner.run(pack, self._patience_seconds)
+        outcome = self._runner.run(pack, self._patience_seconds + row_seconds(pack.models))
         return isinstance(outcome, RunFailure) or not _are_equal(outcome[-1], alone)
 
     def _answers(self, models: Sequence[PosedModel], limits: PackLimits) -> list[ModelAnswer]:

@@ -54,10 +54,10 @@ def judge_alone(
         InfrastructureError: an arm is lost.
 
     """
-    found = _again(nodes, models, packed, arms[0], places)
+    found = _run_alone(nodes, models, packed, arms[0], places)
     depending = [at for at in places if found[at][0].symptom == "neighbours"]
     for host in arms[1:]:
-        found = _again(nodes, models, found, host, depending)
+        found = _run_alone(nodes, models, found, host, depending)
     return found
 
 
@@ -82,10 +82,30 @@ def judge_lost(
 
     """
     lost = [at for at, (one, _) in enumerate(packed) if one.counted and one.verdict in LOST]
-    return _again(nodes, models, packed, arms[1], lost)
+    return _run_alone(nodes, models, packed, arms[1], lost)
 
 
-def _again(
+def judge_again(
+    nodes: Sequence[DraftNode], models: Sequence[PosedModel], arms: Sequence[KernelArm]
+) -> list[JudgedOperator]:
+    """Run a few models beside each other, and alone each that deviates; what is said, and answers.
+
+    Args:
+        nodes: the operators.
+        models: of them.
+        arms: the device first, then the host's kernel sets, the twin's first.
+
+    Raises:
+        InfrastructureError: an arm is lost.
+
+    """
+    packed = judge_packed(nodes, models, arms)
+    deviating = [at for at, (one, _) in enumerate(packed) if one.verdict == "device"]
+    alone = judge_alone(nodes, models, packed, arms, deviating)
+    return judge_lost(nodes, models, alone, arms)
+
+
+def _run_alone(
     nodes: Sequence[DraftNode],
     models: Sequence[PosedModel],
     judged: Sequence[JudgedOperator],

@@ -23,6 +23,7 @@ from edgeflare.conform.rounds.conform_rounds import ConformRounds
 from edgeflare.conform.rounds.joined_findings import JoinedFindings
 from edgeflare.conform.rounds.judged_operators import (
     JudgedOperator,
+    judge_again,
     judge_alone,
     judge_lost,
     judge_packed,
@@ -227,11 +228,7 @@ def _judged_best(
 def _judged_again(models: Sequence[ShrinkCandidate], rounds: ConformRounds) -> list[JudgedOperator]:
     """Return what is said of models beside each other and alone."""
     nodes = [one.draft.nodes[0] for one in models]
-    posed_ = [one.posed(rounds.given) for one in models]
-    packed = judge_packed(nodes, posed_, rounds.arms)
-    deviating = [at for at, (one, _) in enumerate(packed) if one.verdict == "device"]
-    alone = judge_alone(nodes, posed_, packed, rounds.arms, deviating)
-    return judge_lost(nodes, posed_, alone, rounds.arms)
+    return judge_again(nodes, [one.posed(rounds.given) for one in models], rounds.arms)
 
 
 def _fails_alike(judgement: KernelJudgement, key: FindingKey) -> bool:
