@@ -5,8 +5,8 @@ process does that once. FD is a stream socket; a byte with the descriptors of a 
 stdout, stderr, shared file and *status pipe* asks for a worker. To the status pipe are written its
 process id and, when it has ended, its exit code or minus the signal, as integers of 32 bits.
 
-It makes no interpreter, so what a kernel or a delegate does is in the worker alone. It ends when
-nobody can ask any more and its last worker has ended.
+It runs one small model of its own and no other, so what a user's model or a delegate does is in
+the worker alone. It ends when nobody can ask any more and its last worker has ended.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import NoReturn
 
 from edgeflare_agent.runtime import worker
 from edgeflare_agent.runtime.fork_server_process import STATUS
-from edgeflare_agent.runtime.runtime_packages import interpreter_module
+from edgeflare_agent.runtime.rehearsal import rehearse
 
 _DESCRIPTORS = 5
 """That come with a request."""
@@ -31,7 +31,7 @@ _DESCRIPTORS = 5
 def main(socket_fd: int) -> None:
     """Fork workers until nobody asks for more."""
     with contextlib.suppress(Exception):  # each worker tries again, and says what is wrong
-        interpreter_module()
+        rehearse()
     requests = socket.socket(fileno=socket_fd)
     woken, wakes = _wake_on_deaths()
     status_pipes: dict[int, int] = {}

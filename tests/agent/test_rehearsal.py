@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from edgeflare.conform.graphs.graph_file import graph_file
+from edgeflare_agent.runtime.rehearsal import MODEL
+from posed_models import unary
+
+_REHEARSAL = """
+import os
+from edgeflare_agent.runtime.rehearsal import rehearse
+from edgeflare_agent.runtime.runtime_packages import interpreter_module
+interpreter_module()
+before = len(os.listdir("/proc/self/task"))
+rehearse()
+print(before, len(os.listdir("/proc/self/task")))
+"""
+
+
+def test_the_small_model_is_one_operator_as_it_is_written_elsewhere() -> None:
+    assert graph_file(unary("ABS", (1,))) == MODEL
+
+
+def test_a_rehearsal_leaves_no_thread_behind_since_its_process_forks() -> None:
+    done = subprocess.run([sys.executable, "-c", _REHEARSAL], capture_output=True, check=True)
+    before, after = map(int, done.stdout.split())
+    assert after == before
