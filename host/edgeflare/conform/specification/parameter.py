@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from math import log2
+from math import log2, prod
 from typing import Literal
 
 import numpy as np
@@ -127,7 +128,7 @@ class Whole(OperatorParameter):
         number = _whole(setting)
         if not self.low <= number <= self.limit:
             raise ValueError(f"{self.name} {number}")
-        at = int(np.searchsorted(self._starts, number, "right")) - 1
+        at = bisect_right(self._starts, number) - 1
         return self.buckets[min(at, len(self.buckets) - 1)]
 
     def draw(self, rng: np.random.Generator) -> Setting:
@@ -171,7 +172,7 @@ class ScaleParameter(OperatorParameter):
         """Return the bucket of a setting."""
         if not _number(setting) > 0:
             raise ValueError(f"{self.name} {setting}")
-        at = int(np.searchsorted(self._edges, log2(_number(setting)), "right")) - 1
+        at = bisect_right(self._edges, log2(_number(setting))) - 1
         # The scales of a model that a user brings may be beyond those that are drawn.
         return self.buckets[min(max(at, 0), len(self.buckets) - 1)]
 
@@ -254,8 +255,8 @@ class Dimensions(OperatorParameter):
         """Return a setting."""
         rank = int(rng.integers(self.ranks[0], self.ranks[1] + 1))
         shape = [drawn_size(rng) for _ in range(rank)]
-        while np.prod(shape) > self.most_values:
-            at = int(np.argmax(shape))
+        while prod(shape) > self.most_values:
+            at = shape.index(max(shape))
             shape[at] = max(1, shape[at] // 2)
         if rank and rng.random() < _RARELY:
             shape[int(rng.integers(rank))] = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import prod
 
 import numpy as np
 
@@ -196,7 +197,7 @@ class BroadcastingOperator(OperatorSpecification):
         """Return the sizes of the tensors, which operand is broadcast, and ratios of scales."""
         facts: dict[str, Setting] = {}
         shape = dimensions(configuration, "shape")
-        facts["size"], facts["last_size"] = int(np.prod(shape)), (1, *shape)[-1]
+        facts["size"], facts["last_size"] = prod(shape), (1, *shape)[-1]
         for role, one in zip(self._function.roles, self._read(type_, configuration), strict=True):
             facts[f"{role}_size"] = one.size
         settings = zip(self._function.roles, self._broadcasts(configuration), strict=True)

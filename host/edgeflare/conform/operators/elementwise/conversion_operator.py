@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 import numpy as np
 
@@ -208,7 +209,7 @@ class ConversionOperator(OperatorSpecification):
 
     def facts(self, type_: str, configuration: Configuration) -> Mapping[str, Setting]:
         """Return the size of the result, and the ratio of scales."""
-        facts: dict[str, Setting] = {"size": int(np.prod(dimensions(configuration, "shape")))}
+        facts: dict[str, Setting] = {"size": prod(dimensions(configuration, "shape"))}
         if type_ in QUANTIZED and "output_scale" in configuration:
             ratio = number(configuration, "input_scale") / number(configuration, "output_scale")
             facts["scale_ratio_log2"] = round(np.log2(ratio))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 
 import numpy as np
 
@@ -88,7 +89,7 @@ class SumOfMany(OperatorSpecification):
     def facts(self, type_: str, configuration: Configuration) -> Mapping[str, Setting]:
         """Return the size of the result."""
         del type_
-        return {"size": int(np.prod(dimensions(configuration, "shape")))}
+        return {"size": prod(dimensions(configuration, "shape"))}
 
 
 def _total(*terms: Values) -> Values:

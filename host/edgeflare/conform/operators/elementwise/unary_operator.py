@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Literal
 
 import numpy as np
@@ -198,7 +199,7 @@ class UnaryOperator(OperatorSpecification):
     def facts(self, type_: str, configuration: Configuration) -> Mapping[str, Setting]:
         """Return the size of the result, and of its last dimension."""
         shape = dimensions(configuration, "shape")
-        facts: dict[str, Setting] = {"size": int(np.prod(shape)), "last_size": (1, *shape)[-1]}
+        facts: dict[str, Setting] = {"size": prod(shape), "last_size": (1, *shape)[-1]}
         if type_ in QUANTIZED and "output_scale" in configuration:
             ratio = number(configuration, "input_scale") / number(configuration, "output_scale")
             facts["scale_ratio_log2"] = round(np.log2(ratio))
