@@ -2,10 +2,12 @@
 
     python benchmarks/conform_speed.py DEVICE [--models 4096] [--time-limit 5m] [--rng-seed 0]
 
-What they allow is measured first: models that a run would draw, of which those that answer are run
-once more, on the device alone: uploaded, loaded and invoked, drawn and written beforehand and not
-judged. A conformance run draws its models, has three kernel sets of the host run them besides,
-judges, learns conditions and shrinks. Both on a quiet machine.
+What they allow is measured first, on the device alone: models that a run would draw are uploaded,
+loaded and invoked, drawn and written beforehand and not judged. Once all of them, which includes
+the search for those that crash, hang or are refused; once more those that answer, which is less
+than a run that looks for the others can do with. A conformance run draws its models, has three
+kernel sets of the host run them besides, judges, learns conditions and shrinks. All on a quiet
+machine.
 """
 
 from __future__ import annotations
@@ -40,10 +42,13 @@ def main() -> None:
     parser.add_argument("--time-limit", default="5m", help="of the conformance run (default: 5m)")
     parser.add_argument("--rng-seed", type=int, default=0)
     options = parser.parse_args()
-    limit = allowed_rate(options.device, drawn(options.models, options.rng_seed))
-    print(f"the device alone: {limit:.0f} models in a second", flush=True)
+    limits = allowed_rates(options.device, drawn(options.models, options.rng_seed))
+    for which, limit in limits.items():
+        print(f"the device alone, {which}: {limit:.0f} models in a second", flush=True)
     rate = rate_of_a_run(options.device, options.time_limit, options.rng_seed)
-    print(f"a conformance run: {rate:.0f} in a second, all included, {rate / limit:.0%} of these")
+    print(f"a conformance run: {rate:.0f} in a second, all included")
+    for which, limit in limits.items():
+        print(f"that is {rate / limit:.0%} of {which}")
 
 
 def drawn(models: int, rng_seed: int) -> list[PosedModel]:
@@ -57,19 +62,22 @@ def drawn(models: int, rng_seed: int) -> list[PosedModel]:
     return found
 
 
-def allowed_rate(device: str, models: list[PosedModel]) -> float:
-    """Return how many of the models that answer the device runs in a second."""
+def allowed_rates(device: str, models: list[PosedModel]) -> dict[str, float]:
+    """Return how many models the device runs in a second: of all, and of those that answer."""
     profile = find_profile(device, granted(trust=True))
     with ExitStack() as stack:
         arm = open_conformance(profile, stack, lambda: False).arms[0]
-        answered = [
-            model
-            for model, answer in zip(models, arm.run(models), strict=True)
-            if answer.failure is None
-        ]
+        arm.run(models[:1])  # which starts what loads models
+        begin = time.monotonic()
+        answers = arm.run(models)
+        every = len(models) / (time.monotonic() - begin)
+        answered = [one for one, it in zip(models, answers, strict=True) if it.failure is None]
         begin = time.monotonic()
         arm.run(answered)
-        return len(answered) / (time.monotonic() - begin)
+        return {
+            "all models": every,
+            "models that answer": len(answered) / (time.monotonic() - begin),
+        }
 
 
 def rate_of_a_run(device: str, time_limit: str, rng_seed: int) -> float:
