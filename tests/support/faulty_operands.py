@@ -39,13 +39,15 @@ def activation_changed(activations: Mapping[str, str]) -> Misreading:
 
 
 def zero_point_off(by: int) -> Misreading:
-    """Take the zero point of the first quantized operand for another one."""
+    """Take the zero point of the first quantized operand for another one, if its type has it."""
 
     def off(run: OperatorRun) -> Answer:
         for at, operand in enumerate(run.operands):
             if operand is not None and operand.value.quantization is not None:
                 quantization = operand.value.quantization
-                moved = replace(quantization, zero_point=quantization.zero_point + by)
+                limits = np.iinfo(operand.raw.dtype)
+                zero_point = int(np.clip(quantization.zero_point + by, limits.min, limits.max))
+                moved = replace(quantization, zero_point=zero_point)
                 return run.with_operand(at, _quantized(operand, moved)).answer()
         return run.answer()
 
