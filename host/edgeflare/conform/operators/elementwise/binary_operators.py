@@ -9,6 +9,7 @@ import numpy as np
 from edgeflare.conform.graphs.operator_graph import Values
 from edgeflare.conform.operators.elementwise.broadcasting_function import BroadcastingFunction
 from edgeflare.conform.operators.elementwise.broadcasting_operator import BroadcastingOperator
+from edgeflare.conform.operators.elementwise.equal_values import make_values_equal
 from edgeflare.conform.operators.elementwise.real_answers import Loss
 from edgeflare.conform.specification.operator_specification import (
     BOOL,
@@ -97,7 +98,15 @@ def _with_a_shift(operands: Sequence[Operand]) -> None:
 def _comparison(
     operator: str, versions: dict[str, int], of: Callable[..., Values]
 ) -> BroadcastingFunction:
-    return BroadcastingFunction(operator, versions, of, scales="operands", result=BOOL, most_rank=4)
+    return BroadcastingFunction(
+        operator,
+        versions,
+        of,
+        scales="operands",
+        result=BOOL,
+        most_rank=4,
+        adjust=make_values_equal,
+    )
 
 
 _ORDERED = {FLOAT: 1, INT8: 2, UINT8: 1, INT32: 1, INT64: 1}
@@ -140,7 +149,7 @@ _FUNCTIONS = (
         Loss(2),
         activations=_FUSED,
         raised_version=_beyond_rank_4(2),
-        legal=_divisible,
+        adjust=_divisible,
     ),
     BroadcastingFunction(
         "MAXIMUM",
@@ -159,13 +168,13 @@ _FUNCTIONS = (
         raised_version=_beyond_rank_4(3),
     ),
     BroadcastingFunction(
-        "FLOOR_DIV", {FLOAT: 2, INT32: 1}, _floor_quotient, most_rank=4, legal=_divisible
+        "FLOOR_DIV", {FLOAT: 2, INT32: 1}, _floor_quotient, most_rank=4, adjust=_divisible
     ),
     BroadcastingFunction(
-        "FLOOR_MOD", {FLOAT: 1, INT32: 1, INT64: 1}, np.mod, Loss(1), most_rank=4, legal=_divisible
+        "FLOOR_MOD", {FLOAT: 1, INT32: 1, INT64: 1}, np.mod, Loss(1), most_rank=4, adjust=_divisible
     ),
     BroadcastingFunction(
-        "POW", {FLOAT: 1, INT32: 1}, np.power, Loss(4), most_rank=4, legal=_with_a_power
+        "POW", {FLOAT: 1, INT32: 1}, np.power, Loss(4), most_rank=4, adjust=_with_a_power
     ),
     BroadcastingFunction(
         "SQUARED_DIFFERENCE",
@@ -183,7 +192,7 @@ _FUNCTIONS = (
     BroadcastingFunction("LOGICAL_AND", {BOOL: 1}, np.logical_and, most_rank=4),
     BroadcastingFunction("LOGICAL_OR", {BOOL: 1}, np.logical_or, most_rank=4),
     BroadcastingFunction("BITWISE_XOR", {INT32: 1}, np.bitwise_xor),
-    BroadcastingFunction("RIGHT_SHIFT", {INT32: 1}, np.right_shift, legal=_with_a_shift),
+    BroadcastingFunction("RIGHT_SHIFT", {INT32: 1}, np.right_shift, adjust=_with_a_shift),
     BroadcastingFunction(
         "PRELU",
         {FLOAT: 1, INT8: 1, UINT8: 1},

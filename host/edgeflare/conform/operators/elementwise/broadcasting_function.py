@@ -34,7 +34,8 @@ class BroadcastingFunction:
         fixed_options: options of the schema that are always the same, by type.
         raised_version: the lowest version for an operand of a shape, or for scales.
         least_output: the least scale of the result for a configuration that kernels take.
-        legal: changes the values of the operands to ones for which there is a result, in place.
+        adjust: changes the values of the operands in place, to ones for which there is a result,
+            or which show more.
 
     """
 
@@ -53,4 +54,4 @@ class BroadcastingFunction:
     fixed_options: Mapping[str, Mapping[str, Option]] = field(default_factory=dict)
     raised_version: Callable[[Configuration], int] = lambda _: 1
     least_output: Callable[[str, Configuration], float] = lambda _, __: 0.0
-    legal: Callable[[Sequence[Operand]], None] = lambda _: None
+    adjust: Callable[[Sequence[Operand]], None] = lambda _: None

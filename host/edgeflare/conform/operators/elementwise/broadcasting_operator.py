@@ -109,7 +109,7 @@ class BroadcastingOperator(OperatorSpecification):
         read = list(self._read(type_, configuration))
         raw = [np.asarray(operand_values(one, "uniform", rng)) for one in read]
         operands = [Operand(*one) for one in zip(read, raw, strict=True)]
-        self._function.legal(operands)
+        self._function.adjust(operands)
         if (constant := configuration["constant"]) != _TENSORS_ALONE:
             at = self._function.roles.index(str(constant))
             read[at] = read[at].constant(operands[at].raw)
@@ -170,7 +170,7 @@ class BroadcastingOperator(OperatorSpecification):
             for one in read
         ]
         operands = [Operand(*one) for one in zip(read, raw, strict=True)]
-        self._function.legal(operands)
+        self._function.adjust(operands)
         return tuple(one.raw for one in operands if one.value.values is None)
 
     def with_input(
