@@ -12,7 +12,8 @@ from edgeflare.conform.specification.operator_specification import Operand
 def make_values_equal(operands: Sequence[Operand]) -> None:
     """Make every other value of one operand, in place, what it is compared with.
 
-    Else two floats are never equal, and a kernel that compares the wrong ones answers rightly.
+    Two floats that are drawn are hardly ever equal, so that kernels that compare the wrong ones
+    would answer rightly.
     Quantized values are left as they are: several steps of one operand are one of the other's.
 
     Args:
@@ -29,7 +30,7 @@ def make_values_equal(operands: Sequence[Operand]) -> None:
     if 0 in shape:
         return
     own = (1,) * (len(shape) - changed.raw.ndim) + changed.raw.shape
-    compared = np.broadcast_to(other.raw, shape)[tuple(map(slice, own))]
-    changed.raw.flat[1::2] = compared.flat[1::2]
+    compared = np.broadcast_to(other.raw, shape)
+    changed.raw.flat[1::2] = compared[tuple(map(slice, own))].flat[1::2]
     if changed.raw.size == 1:
-        changed.raw[...] = np.broadcast_to(other.raw, shape).flat[-1]
+        changed.raw[...] = compared.flat[-1]
