@@ -5,8 +5,8 @@ process does that once. FD is a stream socket; a byte with the descriptors of a 
 stdout, stderr, shared file and *status pipe* asks for a worker. To the status pipe are written its
 process id and, when it has ended, its exit code or minus the signal, as integers of 32 bits.
 
-It runs one small model of its own and no other, so what a user's model or a delegate does is in
-the worker alone. It ends when nobody can ask any more and its last worker has ended.
+It runs one small model of its own and no other, so what a user's model or delegate does is in the
+worker alone. It ends when nobody can ask any more and its last worker has ended.
 """
 
 from __future__ import annotations

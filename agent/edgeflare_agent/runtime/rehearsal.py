@@ -9,10 +9,9 @@ from __future__ import annotations
 import threading
 from base64 import b64decode
 
-import numpy as np
-
 from edgeflare_agent.runtime.interpreter import LoadedModel
 from edgeflare_agent.runtime.session_options import Options
+from edgeflare_agent.runtime.worker import warm_up
 
 MODEL = b64decode(
     "GAAAAFRGTDMAAA4AFAAQAAwACAAAAAQADgAAABAAAAAYAAAA4AAAAAMAAAABAAAABAAAAKj///8BAAAAEAAAAAwA"
@@ -37,9 +36,4 @@ def rehearse() -> None:
     thread = threading.Thread(target=threading.get_ident)
     thread.start()
     thread.join()
-    model = LoadedModel(MODEL, Options("xnnpack"))
-    inputs, outputs = (
-        [np.zeros(spec.shape, spec.dtype) for spec in specs]
-        for specs in (model.inputs, model.outputs)
-    )
-    model.invoke(inputs, outputs)
+    warm_up(LoadedModel(MODEL, Options("xnnpack")), 1)

@@ -52,7 +52,7 @@ def main(shared_fd: int) -> None:
         options = _options(order["options"])
         model = _open(order, options)
         called = Clip(model, options.invocation) if options.invocation.frames else model
-        _warm_up(called, options.warmup)
+        warm_up(called, options.warmup)
     except RuntimeMissing as error:
         channel.send({"no_runtime": str(error)})
         return
@@ -117,7 +117,8 @@ def _open(order: dict[str, Any], options: Options) -> LoadedModel:
     return LoadedModel(content, options)
 
 
-def _warm_up(model: LoadedModel | Clip, inputs_of_zeros: int) -> None:
+def warm_up(model: LoadedModel | Clip, inputs_of_zeros: int) -> None:
+    """Run a model on some inputs of zeros, and leave the answers."""
     inputs = _zeros(model.inputs)
     outputs = _zeros(model.outputs)
     for _ in range(inputs_of_zeros):
