@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from browsing import Browser
 
 CAPABILITY_MARKS = frozenset(
-    {"adb", "browser", "bundle", "gcc", "old_board", "openssl", "qemu", "shells", "sshd"}
+    {
+        *("adb", "browser", "bundle", "gcc", "old_board", "openssl", "qemu", "shells", "sshd"),
+        "whitebox",
+    }
 )
 ROOT = Path(__file__).parents[1]
 

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from edgeflare.diagnose.layer_matching import match_layers
-from edgeflare.diagnose.margin_error import margin_error, scores_of
+from edgeflare.diagnose.margin_error import margin_error
 from edgeflare.diagnose.original_layers import OriginalLayers
 from edgeflare.models.graph_parts import extract
+from edgeflare.models.graph_scores import scores_of
 from edgeflare.models.tflite_graph import Graph
 from networks import Kind, pair_of
 from tampering import (

@@ -26,6 +26,7 @@ def test_the_strategies_that_there_are() -> None:
         "donor",
         "climb",
         "random",
+        "gradient",
     ]
     for name, entry in strategies().items():
         assert entry.name == name

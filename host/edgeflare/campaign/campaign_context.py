@@ -14,12 +14,14 @@ from edgeflare.campaign.stopwatch import Stopwatch
 from edgeflare.core.arm import Arm
 from edgeflare.core.domain import Domain
 from edgeflare.core.evaluated_query import EvaluatedQuery
+from edgeflare.core.gradient_query import WhiteboxQuery
 from edgeflare.core.query import Query
 from edgeflare.core.seeds import Seeds
 from edgeflare.core.task import Task
 from edgeflare.run.journal import Journal
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import RunDirectory
+from edgeflare.search.strategy import WhiteboxAnswer, no_white_box
 
 CHAINS = 512
 """Chains that are open at once unless told otherwise: four batches of 128 under way. A batch of 64
@@ -52,6 +54,7 @@ class CampaignContext:
         stopped: whether the user wants to stop.
         held_out: inputs that are only evaluated, or None.
         device_stages: whether the devices have input or output stages of their own.
+        white_box: answers what strategies ask about the inside of original and twin.
 
     """
 
@@ -70,6 +73,7 @@ class CampaignContext:
     stopped: Callable[[], bool]
     held_out: Seeds | None = None
     device_stages: bool = False
+    white_box: Callable[[WhiteboxQuery], WhiteboxAnswer] = no_white_box
 
     def pipeline(self) -> Pipeline[Any]:
         """Return an empty pipeline over all devices; each batch waits until none is too hot."""

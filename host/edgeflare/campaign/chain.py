@@ -35,7 +35,7 @@ class Chain:
         evaluations: invocations of the host's arms, by arm.
         member_evaluations: invocations of each member of the twin's ensemble.
         ties: queries whose compared labels differ by a tie only.
-        seconds: the chain's share of evaluation time.
+        seconds: the chain's share of evaluation time, that of white-box queries left out.
 
     """
 
@@ -76,9 +76,14 @@ class Chain:
             return "gave-up"
         if not self.affords(max_queries):
             return "max-queries"
-        if self.seconds >= time_limit:
+        if self.spent_seconds >= time_limit:
             return "time-limit"
         return None
+
+    @property
+    def spent_seconds(self) -> float:
+        """The chain's share of evaluation time, that of white-box queries included."""
+        return self.seconds + self.strategy.whitebox_seconds
 
     @property
     def trigger(self) -> Trigger | None:
@@ -96,7 +101,9 @@ class Chain:
             twin_evaluations=self.evaluations[Arm.TWIN],
             member_evaluations=self.member_evaluations,
             ties=self.ties,
-            seconds=self.seconds,
+            seconds=self.spent_seconds,
+            host_gradients=self.strategy.host_gradients,
+            translated_evaluations=self.strategy.translated_evaluations,
         )
 
 

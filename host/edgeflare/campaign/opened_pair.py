@@ -17,6 +17,7 @@ from edgeflare.campaign.pair_checks import (
 from edgeflare.campaign.panel import ArmModel, Panel
 from edgeflare.campaign.pipeline import Pipeline
 from edgeflare.campaign.plan_defaults import default_ensemble
+from edgeflare.campaign.white_box import WhiteBox
 from edgeflare.core.arm import Arm
 from edgeflare.core.evaluated_query import EvaluatedQuery
 from edgeflare.core.input import Input
@@ -65,7 +66,7 @@ class OpenedPair:
     """A pair whose models, seeds and devices are open, and the time that opening took.
 
     `stages` is what the devices have of their own before and behind the model; None where they have
-    nothing.
+    nothing. `white_box` answers what strategies ask about the inside of original and twin.
     """
 
     pair: Pair
@@ -75,6 +76,7 @@ class OpenedPair:
     devices: tuple[Device, ...]
     ensemble: tuple[Kernels, ...]
     opening_seconds: float
+    white_box: WhiteBox
     stages: DeviceStages | None = None
 
     def pipeline(
@@ -194,7 +196,8 @@ def open_pair(
         as_pair = replace(as_pair, evaluator=as_read_by(interface, sessions[0]))
         stages = DeviceStages(on_devices[0], as_pair)
     seconds = time.monotonic() - begun
-    return OpenedPair(pair, inputs, seeds, panel, devices, ensemble, seconds, stages)
+    white_box = WhiteBox(pair, panel, seeds, ensemble[0])
+    return OpenedPair(pair, inputs, seeds, panel, devices, ensemble, seconds, white_box, stages)
 
 
 def _with_device_stages(

@@ -103,6 +103,10 @@ class Panel:
         decoders = {arm: model.decoder for arm, model in self._hosts.items()}
         return OutputDecoders({**decoders, Arm.DEVICE: self._devices[0].decoder}, self.members)
 
+    def host(self, arm: Arm) -> ArmModel:
+        """Return an arm of the host; KeyError where there is none."""
+        return self._hosts[arm]
+
     def rows(self, arm: Arm, inputs: NDArray[Any], seed_ids: Sequence[int]) -> NDArray[np.generic]:
         """Return inputs of these seeds as the model of an arm on the host takes them."""
         return self._hosts[arm].rows(inputs, seed_ids)

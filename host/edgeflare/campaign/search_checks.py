@@ -5,6 +5,7 @@ from __future__ import annotations
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.core.arm import Arm
 from edgeflare.core.domain import Domain
+from edgeflare.core.goal import Find
 from edgeflare.errors import UserError
 from edgeflare.run.plan import Plan
 from edgeflare.search.operator_pool import domain_operators, pool_names
@@ -20,8 +21,9 @@ def require_searchable(opened: OpenedPair, plan: Plan) -> None:
         plan: of the search, settled or not.
 
     Raises:
-        UserError: the strategy needs decisions or operators that there are not, a library that an
-            operator needs is not installed, or the inputs have no distance to be bounded.
+        UserError: the strategy needs decisions, operators or gradients that there are not, a
+            library that one of them needs is not installed, or the inputs have no distance to be
+            bounded.
 
     """
     domain = opened.pair.interface.domain
@@ -34,6 +36,19 @@ def require_searchable(opened: OpenedPair, plan: Plan) -> None:
         except OperatorError as error:
             raise UserError(str(error)) from error
     _require_bounds(domain, plan)
+    if strategy.strategy.needs_gradients:
+        _require_gradients(strategy.name, opened, plan)
+
+
+def _require_gradients(strategy: str, opened: OpenedPair, plan: Plan) -> None:
+    """Refuse gradients of kernels, and of models that have none."""
+    if plan.goal.find is Find.KERNEL:
+        raise UserError(
+            f"--find kernel: the strategy {strategy} follows gradients, and both models compute the"
+            " same function but for their kernels, of which no gradient knows: say --strategy"
+            " boundary"
+        )
+    opened.white_box.require()
 
 
 def _drawn(strategy: RegisteredStrategy, domain: Domain, plan: Plan) -> list[MutationOperator]:

@@ -85,7 +85,8 @@ class SearchPhase:
             space=context.domain.space,
             host_predicts=not context.device_stages,
         )
-        chain = Chain(seed_id, AskTellSearch(self._strategy.search(start)), goal)
+        search = AskTellSearch(self._strategy.search(start), context.white_box)
+        chain = Chain(seed_id, search, goal)
         replay_answers(context, self.role, chain)
         self._open[seed_id] = chain
         return chain

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,5 +23,22 @@ class Encoder(Protocol):
 
         Raises:
             UserError: the inputs are not of the size that the model takes.
+
+        """
+
+
+@runtime_checkable
+class DifferentiableEncoder(Encoder, Protocol):
+    """An encoder each of whose outputs is a multiple of one value of the input, plus a constant."""
+
+    def pulled_back(self, gradient: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return a gradient by the values of an input, given that by what the input becomes.
+
+        Args:
+            gradient: by the real values that the model takes, before they are quantized; of as
+                many values as one input has.
+
+        Returns:
+            As many values, in the order of those of the input.
 
         """

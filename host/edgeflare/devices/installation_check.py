@@ -22,6 +22,7 @@ def check_installation() -> list[Check]:
         _package("ai-edge-litert", "pip install ai-edge-litert", needed=_absent("tflite-runtime")),
         _package("tflite-runtime", "pip install 'edgeflare[tflite-runtime]' (Python 3.11 or less)"),
         _package("onnxruntime", "pip install 'edgeflare[onnx]'"),
+        _package("jax", "pip install 'edgeflare[whitebox]' (gradients)"),
         *(check for plugin in transports().values() for check in plugin.checks()),
         _bundles(),
         _profiles(),

@@ -16,10 +16,8 @@ import numpy as np
 
 from edgeflare.diagnose.original_layers import OriginalLayers, Real
 from edgeflare.models.graph_parts import crossing_tensors
+from edgeflare.models.graph_scores import scores_of
 from edgeflare.models.tflite_graph import Graph
-
-_NORMALIZING = frozenset({"SOFTMAX", "LOGISTIC", "LOG_SOFTMAX"})
-"""Last layers that keep the order of the scores. Their inputs are compared, which saturate less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +35,6 @@ class MarginError:
 
     size: float
     shares: Mapping[int, float]
-
-
-def scores_of(graph: Graph) -> int:
-    """Return the tensor that holds a classifier's scores: its output, before a softmax."""
-    output = graph.outputs[0]
-    maker = graph.made_by.get(output)
-    if maker is not None and graph.operators[maker].name in _NORMALIZING:
-        return graph.fed(graph.operators[maker])[0]
-    return output
 
 
 def margin_error(

@@ -106,6 +106,14 @@ CREATE TABLE IF NOT EXISTS nearness (image TEXT PRIMARY KEY, db REAL NOT NULL) W
 """How near to its seed a stored input is, by its path. Made with the first, so that a run of a
 version without it can be resumed."""
 
+_WHITE_BOX = """
+CREATE TABLE IF NOT EXISTS white_box (
+    seed_id INTEGER PRIMARY KEY,
+    host_gradients INTEGER NOT NULL, translated_evaluations INTEGER NOT NULL
+) WITHOUT ROWID
+"""
+"""The white-box queries of chains that have ended. Made with the first, for the same reason."""
+
 
 @dataclass(slots=True)
 class Journal:
@@ -231,7 +239,13 @@ class Journal:
 
     def end_chain(self, row: ChainRow) -> None:
         """Record the end of a chain, in place of its steps."""
-        self._db.execute("INSERT INTO chains VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", astuple(row))
+        *spent, gradients, translated = astuple(row)
+        self._db.execute("INSERT INTO chains VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", spent)
+        if gradients or translated:
+            self._db.execute(_WHITE_BOX)
+            self._db.execute(
+                "INSERT INTO white_box VALUES (?, ?, ?)", (row.seed_id, gradients, translated)
+            )
         self._db.execute("DELETE FROM answers WHERE role = 'step' AND seed_id = ?", (row.seed_id,))
 
     def write_trigger(self, row: TriggerRow) -> None:
@@ -336,20 +350,26 @@ class Journal:
     def chains(self) -> dict[int, ChainRow]:
         """Return the chains that have ended, by seed id."""
         rows = self._db.execute("SELECT * FROM chains ORDER BY seed_id")
-        return {row[0]: ChainRow(*row) for row in rows}
+        inside = {seed_id: counts for seed_id, *counts in self._rows_of("white_box")}
+        return {row[0]: ChainRow(*row, *inside.get(row[0], ())) for row in rows}
 
     def triggers(self) -> dict[int, TriggerRow]:
         """Return the stored triggering inputs, by seed id."""
         rows = self._db.execute("SELECT * FROM triggers ORDER BY seed_id")
-        noted = "SELECT 1 FROM sqlite_master WHERE name = 'nearness'"
-        known = self._db.execute(noted).fetchone() is not None
-        near = dict(self._db.execute("SELECT * FROM nearness")) if known else {}
+        near = dict(self._rows_of("nearness"))
         return {row[0]: _trigger(row, near) for row in rows}
 
     def refinements(self) -> dict[int, RefinementRow]:
         """Return the findings that were refined, by seed id."""
         rows = self._db.execute("SELECT * FROM refinements ORDER BY seed_id")
         return {row[0]: RefinementRow(*row) for row in rows}
+
+    def _rows_of(self, table: str) -> list[tuple[Any, ...]]:
+        """Return the rows of a table that a journal need not have."""
+        known = "SELECT 1 FROM sqlite_master WHERE name = ?"
+        if self._db.execute(known, (table,)).fetchone() is None:
+            return []
+        return self._db.execute(f"SELECT * FROM {table}").fetchall()  # noqa: S608 - names of ours
 
     def times(self) -> Times:
         """Return the times of all processes that worked on the run, added up."""

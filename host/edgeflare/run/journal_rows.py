@@ -59,7 +59,10 @@ class AnswerRow:
 
 @dataclass(frozen=True, slots=True)
 class ChainRow:
-    """What a chain spent, and how it ended; member evaluations are those of each member."""
+    """What a chain spent, and how it ended; member evaluations are those of each member.
+
+    `host_gradients` and `translated_evaluations` count white-box queries, which are no queries.
+    """
 
     seed_id: int
     ended: Ended
@@ -70,6 +73,8 @@ class ChainRow:
     member_evaluations: int
     ties: int
     seconds: float
+    host_gradients: int = 0
+    translated_evaluations: int = 0
 
     @classmethod
     def nothing_spent(cls, seed_id: int) -> ChainRow:

@@ -6,15 +6,23 @@ the campaign drive the generator that a strategy returns.
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from edgeflare.core.bounds import UNBOUNDED, Bounds
 from edgeflare.core.goal import Goal
+from edgeflare.core.gradient_query import (
+    GradientQuery,
+    TranslatedOutcome,
+    TranslatedQuery,
+    WhiteboxQuery,
+)
 from edgeflare.core.input import Input
 from edgeflare.core.input_space import EIGHT_BIT, InputSpace
 from edgeflare.core.outcome import Outcome
@@ -27,8 +35,15 @@ T = TypeVar("T")
 QueryGenerator = Generator[Sequence[Query], Sequence[Outcome], T]
 """A part of a search: yields queries, is sent their outcomes in order, and returns a result."""
 
-SearchGenerator = QueryGenerator[Trigger | None]
+WhiteboxGenerator = Generator[Sequence[Query] | WhiteboxQuery, Any, T]
+"""The same of a search that looks into the models: it may also yield one white-box query, and is
+sent its answer."""
+
+SearchGenerator = WhiteboxGenerator[Trigger | None]
 """A whole search: returns the trigger that it found, or None if it gives up."""
+
+WhiteboxAnswer = NDArray[np.float64] | Sequence[TranslatedOutcome]
+"""What a white-box query is answered by; see `edgeflare.core.gradient_query`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +147,8 @@ class Strategy(ABC):
       the search must then yield the same queries.
     - Every input is within `start.bounds`; `start.bounds.project` brings one there.
     - `start.seed`, and any input that was yielded, is never changed afterwards.
+    - White-box queries (`GradientQuery`, `TranslatedQuery`) are yielded one at a time, not in a
+      list, and only where `needs_gradients` is set. They are answered at once, by the host.
     - The returned trigger is the input of a query, judged by `start.goal.met` on an outcome that
       holds all arms of `start.goal.needed`. A query with `again=True` asks further arms about the
       input of the query just before, and is not counted as another query.
@@ -144,6 +161,8 @@ class Strategy(ABC):
             search inputs of a domain that has none.
         needs_choices: whether it follows decisions, so that it cannot search where a task gives
             values and nothing to choose from.
+        needs_gradients: whether it yields white-box queries, so that original and twin have to be
+            translated.
 
     """
 
@@ -151,6 +170,7 @@ class Strategy(ABC):
     draws_from_pool: ClassVar[bool] = True
     needs_paper_operators: ClassVar[bool] = False
     needs_choices: ClassVar[bool] = False
+    needs_gradients: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         """Check the parameters; a subclass that overrides this calls it first.
@@ -166,14 +186,40 @@ class Strategy(ABC):
         """Return a new search from one seed input; see the class for what it may do."""
 
 
+def no_white_box(query: WhiteboxQuery) -> WhiteboxAnswer:
+    """Refuse a white-box query of a strategy that did not say that it has any.
+
+    Raises:
+        TypeError: always.
+
+    """
+    raise TypeError(f"{type(query).__name__} of a strategy without needs_gradients")
+
+
 class AskTellSearch:
     """A search that is asked for queries and told their outcomes.
 
-    It ends when `ask` returns nothing; then `finding` is what the generator returned.
+    It ends when `ask` returns nothing; then `finding` is what the generator returned. White-box
+    queries are answered at once, by a function that was handed in; so a search that is resumed is
+    answered the same again, and nothing of it need be kept.
+
+    Attributes:
+        host_gradients: gradients that it was answered.
+        translated_evaluations: inputs on which translations were evaluated.
+        whitebox_seconds: the time that took.
+
     """
 
-    def __init__(self, generator: SearchGenerator) -> None:
+    def __init__(
+        self,
+        generator: SearchGenerator,
+        white_box: Callable[[WhiteboxQuery], WhiteboxAnswer] = no_white_box,
+    ) -> None:
+        self.host_gradients = 0
+        self.translated_evaluations = 0
+        self.whitebox_seconds = 0.0
         self._generator = generator
+        self._white_box = white_box
         self._finding: Trigger | None = None
         self._asked: Sequence[Query] = ()
         self._advance(None)
@@ -191,11 +237,22 @@ class AskTellSearch:
         """The triggering input, once there is one."""
         return self._finding
 
-    def _advance(self, outcomes: Sequence[Outcome] | None) -> None:
+    def _advance(self, answer: Sequence[Outcome] | WhiteboxAnswer | None) -> None:
         try:
-            self._asked = (
-                next(self._generator) if outcomes is None else self._generator.send(outcomes)
-            )
+            asked = self._generator.send(answer)
+            while isinstance(asked, (GradientQuery, TranslatedQuery)):
+                asked = self._generator.send(self._answered(asked))
+            self._asked = asked
         except StopIteration as end:
             self._asked = ()
             self._finding = end.value
+
+    def _answered(self, query: WhiteboxQuery) -> WhiteboxAnswer:
+        begin = time.perf_counter()
+        answer = self._white_box(query)
+        self.whitebox_seconds += time.perf_counter() - begin
+        if isinstance(query, GradientQuery):
+            self.host_gradients += 1
+        else:
+            self.translated_evaluations += len(query.inputs)
+        return answer

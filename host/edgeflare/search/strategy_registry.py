@@ -26,7 +26,7 @@ ENTRY_POINTS = "edgeflare.strategies"
 
 DISPLAY_ORDER = (
     *("boundary", "boundary-mh", "dflare", "dflare-d", "dflare-r", "dflare-published"),
-    *("diffchaser", "donor", "climb", "random"),
+    *("diffchaser", "donor", "climb", "random", "gradient"),
 )
 """The strategies that are shown first; those of other packages follow by name."""
 

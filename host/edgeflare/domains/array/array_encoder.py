@@ -48,3 +48,7 @@ class ArrayEncoder:
         if self._tensor.dtype == "float32" or self._tensor.scale:
             scaled = scaled.astype(np.float32)  # as TFLite quantizes; else float32 loses digits
         return np.ascontiguousarray(quantize(scaled, self._tensor))
+
+    def pulled_back(self, gradient: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return a gradient by the values of an array; see `DifferentiableEncoder`."""
+        return gradient.reshape(self._row) / self._std

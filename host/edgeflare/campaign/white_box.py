@@ -1,0 +1,96 @@
+"""The translations of a pair's original and twin, for strategies that ask for gradients."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from edgeflare.campaign.panel import Panel
+from edgeflare.campaign.plan_defaults import TWIN_KERNELS
+from edgeflare.core.arm import Arm
+from edgeflare.core.gradient_query import WhiteboxQuery
+from edgeflare.core.seeds import Seeds
+from edgeflare.errors import UserError
+from edgeflare.models.kernels import Kernels
+from edgeflare.models.pair import Pair
+from edgeflare.search.strategy import WhiteboxAnswer
+
+if TYPE_CHECKING:  # imported where it is asked for: it needs an extra, and takes a second
+    from edgeflare.whitebox.translated_pair import ArmToTranslate, TranslatedPair
+
+NO_GRADIENT_NEEDED = "take the strategy boundary, which needs no gradient"
+
+
+class WhiteBox:
+    """Answers white-box queries. The models are translated when it is first asked to."""
+
+    def __init__(self, pair: Pair, panel: Panel, seeds: Seeds, kernels: Kernels) -> None:
+        """Take a pair.
+
+        Args:
+            pair: its models.
+            panel: its arms.
+            seeds: the first of them check the translations.
+            kernels: those of the twin.
+
+        """
+        self._pair = pair
+        self._panel = panel
+        self._seeds = seeds
+        self._kernels: Kernels = kernels
+
+    def __call__(self, query: WhiteboxQuery) -> WhiteboxAnswer:
+        """Answer a query."""
+        return self._translated.answer(query)
+
+    def require(self) -> None:
+        """Translate both models, and check the translations on the first seeds.
+
+        Raises:
+            UserError: the extra is missing; there is no original; or a model, or what stands before
+                it, cannot be differentiated.
+            InfrastructureError: a worker process is lost.
+
+        """
+        self._translated  # noqa: B018 - a cached property, which opens
+
+    @cached_property
+    def _translated(self) -> TranslatedPair:
+        from edgeflare.whitebox.translated_pair import TranslatedPair  # noqa: PLC0415
+
+        pair = self._pair
+        if pair.original is None:
+            raise UserError(
+                "gradients are those of the original and of the compressed model, and there is no"
+                f" original: name it with --original, or {NO_GRADIENT_NEEDED}"
+            )
+        domain = pair.interface.domain
+        if not domain.space.ordered:
+            raise UserError(
+                f"values of the domain {domain.name} are names and no quantities, by which nothing"
+                f" can be differentiated: {NO_GRADIENT_NEEDED}"
+            )
+        arms = {
+            Arm.ORIGINAL: self._arm(Arm.ORIGINAL, str(pair.original), TWIN_KERNELS),
+            Arm.TWIN: self._arm(Arm.TWIN, str(pair.compressed), self._kernels),
+        }
+        return TranslatedPair(arms, domain.space.level)
+
+    def _arm(self, arm: Arm, source: str, kernels: Kernels) -> ArmToTranslate:
+        from edgeflare.whitebox.translated_pair import ArmToTranslate  # noqa: PLC0415
+        from edgeflare.whitebox.translation_check import CHECKED_SEEDS  # noqa: PLC0415
+
+        model = self._panel.host(arm)
+        if model.fixed is not None:
+            raise UserError(
+                f"{source} has several inputs, and networks with one are differentiated:"
+                f" {NO_GRADIENT_NEEDED}"
+            )
+        return ArmToTranslate(
+            source,
+            kernels,
+            model.evaluator.signature.input.shape,
+            model.encoder,
+            model.decoder,
+            list(model.encoder.encode(self._seeds.inputs[:CHECKED_SEEDS])),
+        )

@@ -1,0 +1,278 @@
+"""A `.tflite` network as a function that can be differentiated, computed by jax.
+
+Values are what XNNPACK computes: those of quantized tensors are equal, those of float ones within
+float32's rounding. Gradients pass straight through what rounds. `translation_check` compares the
+two before anything relies on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property, partial
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.errors import UserError
+from edgeflare.models.graph_scores import scores_of
+from edgeflare.models.tflite_graph import Graph, GraphOp
+from edgeflare.whitebox.array_library import jax, jnp
+from edgeflare.whitebox.neuron_coverage import covered_neurons
+from edgeflare.whitebox.translation.operator_translations import TRANSLATIONS
+from edgeflare.whitebox.translation.translated_operator import Array, TranslatedOperator
+
+Real = NDArray[np.float64]
+
+
+class DifferentiableNetwork:
+    """A network with one input, which is asked about one input at a time.
+
+    Its *neurons* are the channels of its layers, in execution order; what a neuron has is the mean
+    of its channel. Layers that only change a shape have none.
+
+    Attributes:
+        graph: the network.
+        scores: the tensor whose values are its scores: the output, before a last softmax.
+        layers: the operators that are translated, in execution order.
+        neurons: how many neurons each layer has, by the operator's index.
+
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        """Translate a network.
+
+        Raises:
+            UserError: it has several inputs, or an operator or a type without a translation.
+
+        """
+        if len(graph.inputs) != 1:
+            raise UserError(
+                f"{graph.source} has {len(graph.inputs)} inputs, and a network that is"
+                " differentiated here has one: the strategy boundary needs no gradient"
+            )
+        self.graph = graph
+        self.scores = scores_of(graph)
+        self.layers = tuple(_needed(graph))
+        self._constants = _folded_constants(graph)
+        for one in self.layers:
+            _require_translation(graph, one)
+        self.neurons: Mapping[int, int] = {
+            one.index: graph.tensors[one.outputs[0]].shape[-1]
+            for one in self.layers
+            if one.name != "RESHAPE"
+        }
+        row = np.zeros(graph.tensors[graph.inputs[0]].shape, np.float32)
+        jax.eval_shape(partial(self._values, shifts={}), row)  # refuses what has no translation
+
+    @property
+    def hybrid(self) -> bool:
+        """Whether it has operators that take float values and have 8-bit weights."""
+        tensors = self.graph.tensors
+        return any(
+            not tensors[one.outputs[0]].scales and any(tensors[at].scales for at in one.inputs[1:2])
+            for one in self.layers
+            if one.name != "DEQUANTIZE"
+        )
+
+    def tensors(self, row: NDArray[np.generic]) -> dict[int, NDArray[np.float32]]:
+        """Return the raw outputs of all layers, by tensor of the graph.
+
+        Args:
+            row: as the model takes it, (1, *shape) or without its first dimension.
+
+        """
+        made = self._compiled_values(self._given(row))
+        return {tensor: np.asarray(values) for tensor, values in made.items()}
+
+    def evaluate(self, row: NDArray[np.generic]) -> tuple[NDArray[np.generic], Real]:
+        """Return the network's first output as the runtime gives it, and its scores.
+
+        Args:
+            row: as for `tensors`.
+
+        Returns:
+            The raw output in its shape and dtype, and the real scores, (choices,).
+
+        """
+        output, scores = self._compiled_answer(self._given(row))
+        dtype = self.graph.tensors[self.graph.outputs[0]].dtype
+        return np.asarray(output).astype(dtype), np.asarray(scores, np.float64)
+
+    def gradient(
+        self,
+        row: NDArray[np.generic],
+        weights: Real,
+        neurons: Mapping[int, float] = MappingProxyType({}),
+    ) -> Real:
+        """Return the gradient of a weighted sum of scores and neurons.
+
+        Args:
+            row: as for `tensors`.
+            weights: (choices,), of the scores.
+            neurons: of single neurons, by their numbers among all of them.
+
+        Returns:
+            By the real values of the network's input, in the input's shape.
+
+        """
+        given, scores = self._given(row), jnp.asarray(weights, jnp.float32)
+        if neurons:
+            wanted = np.zeros(sum(self.neurons.values()), np.float32)
+            wanted[list(neurons)] = list(neurons.values())
+            found = self._compiled_neuron_gradient(given, scores, wanted)
+        else:
+            found = self._compiled_gradient(given, scores)
+        return np.asarray(found, np.float64) / self._unit(self.graph.inputs[0])
+
+    def covered(self, row: NDArray[np.generic], threshold: float) -> NDArray[np.bool_]:
+        """Return which neurons an input covers: (neurons,); see `covered_neurons`."""
+        made = self.tensors(row)
+        outputs = (made[one.outputs[0]] for one in self.layers if one.index in self.neurons)
+        return covered_neurons(outputs, threshold)
+
+    def tensor_gradients(self, row: NDArray[np.generic], weights: Real) -> dict[int, Real]:
+        """Return the gradient of a weighted sum of scores by the real outputs of all layers.
+
+        Args:
+            row: as for `tensors`.
+            weights: (choices,).
+
+        Returns:
+            By tensor of the graph, in its shape.
+
+        """
+        shifts = {
+            one.outputs[0]: np.zeros(self.graph.tensors[one.outputs[0]].shape, np.float32)
+            for one in self.layers
+        }
+        found = self._compiled_tensor_gradients(
+            shifts, self._given(row), jnp.asarray(weights, jnp.float32)
+        )
+        return {
+            tensor: np.asarray(values, np.float64) / self._unit(tensor)
+            for tensor, values in found.items()
+        }
+
+    def _given(self, row: NDArray[np.generic]) -> Array:
+        return jnp.asarray(row.reshape(self.graph.tensors[self.graph.inputs[0]].shape), jnp.float32)
+
+    def _unit(self, tensor: int) -> float:
+        """Return how much one raw step of a tensor is."""
+        scales = self.graph.tensors[tensor].scales
+        return scales[0] if scales else 1.0
+
+    def _values(self, row: Array, shifts: Mapping[int, Array]) -> dict[int, Array]:
+        """Return the raw outputs of all layers; `shifts` are added to outputs, by tensor."""
+        graph, values = self.graph, {self.graph.inputs[0]: row}
+        for one in self.layers:
+            given = [
+                values[tensor] if tensor in values else self._constants[tensor]
+                for tensor in _read(one)
+            ]
+            made = TRANSLATIONS[one.name](_described(graph, one), given)
+            tensor = one.outputs[0]
+            values[tensor] = made + shifts[tensor] if tensor in shifts else made
+        del values[graph.inputs[0]]
+        return values
+
+    def _real_scores(self, values: Mapping[int, Array]) -> Array:
+        return self._real(self.scores, values[self.scores]).reshape(-1)
+
+    def _real(self, tensor: int, raw: Array) -> Array:
+        known = self.graph.tensors[tensor]
+        if not known.scales:
+            return raw
+        return (raw - np.float32(known.zero_points[0])) * np.float32(known.scales[0])
+
+    def _neuron_values(self, values: Mapping[int, Array]) -> Array:
+        means = [
+            self._real(one.outputs[0], values[one.outputs[0]])
+            .reshape(-1, self.neurons[one.index])
+            .mean(0)
+            for one in self.layers
+            if one.index in self.neurons
+        ]
+        return jnp.concatenate(means)
+
+    @cached_property
+    def _compiled_values(self) -> Array:
+        return jax.jit(lambda row: self._values(row, {}))
+
+    @cached_property
+    def _compiled_answer(self) -> Array:
+        def answer(row: Array) -> tuple[Array, Array]:
+            values = self._values(row, {})
+            return values[self.graph.outputs[0]], self._real_scores(values)
+
+        return jax.jit(answer)
+
+    @cached_property
+    def _compiled_gradient(self) -> Array:
+        def weighted(row: Array, weights: Array) -> Array:
+            return (self._real_scores(self._values(row, {})) * weights).sum()
+
+        return jax.jit(jax.grad(weighted))
+
+    @cached_property
+    def _compiled_neuron_gradient(self) -> Array:
+        def weighted(row: Array, weights: Array, neurons: Array) -> Array:
+            values = self._values(row, {})
+            scores = (self._real_scores(values) * weights).sum()
+            return scores + (self._neuron_values(values) * neurons).sum()
+
+        return jax.jit(jax.grad(weighted))
+
+    @cached_property
+    def _compiled_tensor_gradients(self) -> Array:
+        def weighted(shifts: Mapping[int, Array], row: Array, weights: Array) -> Array:
+            return (self._real_scores(self._values(row, shifts)) * weights).sum()
+
+        return jax.jit(jax.grad(weighted))
+
+
+def _read(one: GraphOp) -> tuple[int, ...]:
+    """Return the tensors whose values an operator needs: RESHAPE knows its shape from the file."""
+    return one.inputs[:1] if one.name == "RESHAPE" else one.inputs
+
+
+def _needed(graph: Graph) -> Iterator[GraphOp]:
+    """Yield the layers that the first output needs, in execution order."""
+    wanted = {graph.outputs[0]}
+    needed = []
+    for one in reversed(graph.layers):
+        if wanted.intersection(one.outputs):
+            needed.append(one)
+            wanted.update(_read(one))
+    yield from reversed(needed)
+
+
+def _described(graph: Graph, one: GraphOp) -> TranslatedOperator:
+    return TranslatedOperator(
+        one.name,
+        f"{graph.source}: operator {one.index}, {one.name}",
+        graph.options(one.index),
+        [graph.tensors[tensor] for tensor in one.inputs],
+        graph.tensors[one.outputs[0]],
+    )
+
+
+def _require_translation(graph: Graph, one: GraphOp) -> None:
+    described = _described(graph, one)
+    if one.name not in TRANSLATIONS:
+        described.refuse(f"it is none of {', '.join(TRANSLATIONS)}")
+    if described.output.dtype not in ("float32", "int8", "uint8"):
+        described.refuse(f"it writes {described.output.dtype or 'values of an unknown type'}")
+
+
+def _folded_constants(graph: Graph) -> dict[int, NDArray[np.generic]]:
+    """Return the constants of a graph, and what operators make of constants, by tensor."""
+    constants = {one.index: graph.values(one.index) for one in graph.tensors if one.constant}
+    for one in graph.operators:
+        if one.index in graph.preparing:
+            _require_translation(graph, one)
+            given = [constants[tensor] for tensor in _read(one)]
+            constants[one.outputs[0]] = np.asarray(
+                TRANSLATIONS[one.name](_described(graph, one), given)
+            )
+    return constants

@@ -1,0 +1,42 @@
+"""Which neurons an input covers, as DeepXplore (SOSP 2017, section 4.1) defines it.
+
+A neuron is a channel of a layer. The layer's output on one input is scaled to lie between 0 and 1,
+and a neuron is covered where the mean of its channel exceeds a threshold. So each input covers some
+neurons of each layer, however weak its activations are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def covered_neurons(outputs: Iterable[NDArray[np.generic]], threshold: float) -> NDArray[np.bool_]:
+    """Return which neurons an input covers.
+
+    Args:
+        outputs: of the layers, (..., channels) each; raw or real values, which changes nothing
+            where all values of a layer have one scale.
+        threshold: from 0 to below 1.
+
+    Returns:
+        (neurons,), those of each layer one after the other. A layer whose values are all equal
+        covers none.
+
+    """
+    return np.concatenate([scaled_means(values) > threshold for values in outputs])
+
+
+def scaled_means(values: NDArray[np.generic]) -> NDArray[np.float64]:
+    """Return the mean of each channel of a layer whose values are scaled to 0 … 1: (channels,).
+
+    Zeros where all values are equal, of which the published code makes numbers that are none.
+    """
+    real = values.astype(np.float64)
+    low, high = real.min(), real.max()
+    if low == high:
+        return np.zeros(real.shape[-1])
+    scaled = (real - low) / (high - low)
+    return np.asarray(scaled.reshape(-1, real.shape[-1]).mean(0))

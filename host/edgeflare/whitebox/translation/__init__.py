@@ -1,0 +1,1 @@
+"""Operators as differentiable functions that compute what XNNPACK's kernels compute."""

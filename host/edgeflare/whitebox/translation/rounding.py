@@ -1,0 +1,96 @@
+"""Rounding with a straight-through gradient, and the arithmetic of quantized outputs.
+
+A rounded value is a step function, whose gradient is 0. Its straight-through gradient is that of
+the value before rounding: Bengio et al., "Estimating or Propagating Gradients Through Stochastic
+Neurons", arXiv 1308.3432, section 4.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import numpy as np
+
+from edgeflare.models.tflite_graph import GraphTensor
+from edgeflare.whitebox.array_library import jnp, lax
+from edgeflare.whitebox.translation.translated_operator import Array, TranslatedOperator
+
+
+class FusedActivation(IntEnum):
+    """The activations that a file may fuse into an operator, by their numbers in it."""
+
+    NONE = 0
+    RELU = 1
+    RELU_N1_TO_1 = 2
+    RELU6 = 3
+
+
+_REAL_LIMITS = {
+    FusedActivation.NONE: (-np.inf, np.inf),
+    FusedActivation.RELU: (0.0, np.inf),
+    FusedActivation.RELU_N1_TO_1: (-1.0, 1.0),
+    FusedActivation.RELU6: (0.0, 6.0),
+}
+
+
+def straight_through(real: Array, exact: Array) -> Array:
+    """Return exact values, with the gradient of the real ones that they are rounded from."""
+    return real + lax.stop_gradient(exact - real)
+
+
+def rounded(real: Array) -> Array:
+    """Return the nearest whole numbers, halves to even ones, with a straight-through gradient."""
+    return straight_through(real, jnp.round(real))
+
+
+def activated(one: TranslatedOperator, real: Array) -> Array:
+    """Return float values with the operator's fused activation."""
+    low, high = _REAL_LIMITS[_activation(one)]
+    return real if (low, high) == (-np.inf, np.inf) else jnp.clip(real, low, high)
+
+
+def requantized(one: TranslatedOperator, scaled: Array) -> Array:
+    """Return values in units of the output's scale as the output has them: whole, and clipped.
+
+    XNNPACK clips before it rounds, and then adds the zero point.
+    """
+    zero_point = one.output.zero_points[0]
+    low, high = quantized_limits(one)
+    return rounded(jnp.clip(scaled, low - zero_point, high - zero_point)) + zero_point
+
+
+def clipped(one: TranslatedOperator, raw: Array) -> Array:
+    """Return raw values within the limits of the output and of its fused activation."""
+    return jnp.clip(raw, *quantized_limits(one))
+
+
+def quantized_limits(one: TranslatedOperator) -> tuple[int, int]:
+    """Return the least and largest raw value that an operator writes."""
+    tensor = one.output
+    limits = np.iinfo(tensor.dtype)
+    low, high = _REAL_LIMITS[_activation(one)]
+    scale, zero_point = tensor.scales[0], tensor.zero_points[0]
+    return (
+        int(max(limits.min, limits.min if low == -np.inf else zero_point + round(low / scale))),
+        int(min(limits.max, limits.max if high == np.inf else zero_point + round(high / scale))),
+    )
+
+
+def one_scale(one: TranslatedOperator, tensor: GraphTensor) -> np.float32:
+    """Return the scale of a tensor that has one for all its values.
+
+    Raises:
+        UserError: it has none, or several.
+
+    """
+    if len(tensor.scales) != 1 or tensor.dtype not in ("int8", "uint8"):
+        one.refuse(f"tensor {tensor.name!r} is {tensor.dtype} with {len(tensor.scales)} scales")
+    scale: np.float32 = np.float32(tensor.scales[0])
+    return scale
+
+
+def _activation(one: TranslatedOperator) -> FusedActivation:
+    number = int(one.options.get("fusedActivationFunction", 0))
+    if number not in _REAL_LIMITS:
+        one.refuse(f"it fuses the activation {number}")
+    return FusedActivation(number)
