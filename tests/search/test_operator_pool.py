@@ -66,5 +66,5 @@ def test_a_strategy_draws_from_the_pool_that_it_is_handed(
     drive = agreeing_bench.drive(
         lambda start: entry.strategy().search(replace(start, operators=pool)), Goal(), steps=20
     )
-    assert drive.queries
+    assert drive.queries or entry.strategy.needs_gradients  # which query what they found alone
     assert bool(drawn) == entry.strategy.draws_from_pool

@@ -12,13 +12,20 @@ from edgeflare.core.answer import Answer, Failure
 from edgeflare.core.arm import Arm
 from edgeflare.core.bounds import UNBOUNDED, Bounds
 from edgeflare.core.goal import Goal
+from edgeflare.core.gradient_query import TranslatedOutcome, TranslatedQuery, WhiteboxQuery
 from edgeflare.core.input import Input
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.query import Query
 from edgeflare.core.trigger import Trigger
 from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.search.operator_pool import built_in_pool
-from edgeflare.search.strategy import AskTellSearch, Donor, SearchGenerator, Start
+from edgeflare.search.strategy import (
+    AskTellSearch,
+    Donor,
+    SearchGenerator,
+    Start,
+    WhiteboxAnswer,
+)
 
 Model = Callable[[Input], NDArray[np.float64]]
 """From an image to probabilities, (classes,)."""
@@ -155,7 +162,8 @@ class SearchCase:
 
     def drive(self, search: BeginSearch, goal: Goal, rng_seed: int = 0, steps: int = 200) -> Drive:
         """Drive a search until it ends, or until it has asked about so many inputs."""
-        asked_and_told, drive = AskTellSearch(search(self.start(goal, rng_seed))), Drive()
+        begun = search(self.start(goal, rng_seed))
+        asked_and_told, drive = AskTellSearch(begun, self.white_box), Drive()
         while asked_and_told.finding is None:
             asked = asked_and_told.ask()
             if not asked or drive.inputs + sum(not query.again for query in asked) > steps:
@@ -166,3 +174,33 @@ class SearchCase:
             asked_and_told.tell(told)
         drive.finding = asked_and_told.finding
         return drive
+
+    def white_box(self, query: WhiteboxQuery) -> WhiteboxAnswer:
+        """Answer as translations would; gradients by central differences, a level to each side.
+
+        The neurons are the probabilities of the classes.
+        """
+        if isinstance(query, TranslatedQuery):
+            return [self._translated(image, query.coverage) for image in query.inputs]
+
+        def weighted(image: Input) -> float:
+            told = answer(self.models[query.arm](image))
+            neurons = sum(told.probabilities[at] * by for at, by in query.neurons.items())
+            return float(told.scores @ query.weights + neurons)
+
+        real = query.input.astype(np.float64)
+        gradient = np.zeros(real.size)
+        for at in range(real.size):
+            step = np.zeros_like(real)
+            step.flat[at] = 1.0
+            gradient[at] = (weighted(real + step) - weighted(real - step)) / 2
+        return gradient.reshape(real.shape)
+
+    def _translated(self, image: Input, coverage: float | None) -> TranslatedOutcome:
+        told = self.evaluate(image, (Arm.ORIGINAL, Arm.TWIN))
+        covered = {}
+        if coverage is not None:
+            covered = {arm: one.probabilities > coverage for arm, one in told.answers.items()}
+        return TranslatedOutcome(
+            told, {arm: one.scores for arm, one in told.answers.items()}, covered
+        )

@@ -19,6 +19,7 @@ from edgeflare.campaign.observer import Progress
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.campaign.panel import ArmModel, Panel
 from edgeflare.campaign.recorded_campaign import run_recorded_campaign
+from edgeflare.campaign.white_box import WhiteBox
 from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Goal
 from edgeflare.core.seeds import Seeds
@@ -216,14 +217,16 @@ class Laboratory:
             for i in range(panel.devices)
         ]
         pair = Pair("laboratory", None, self.folder, self.folder, interface=self.interface)
+        seeds = Seeds(self.images, None, tuple(map(str, range(len(self.images)))))
         return OpenedPair(
             pair,
             ModelInputs(pair.interface, SIGNATURE.inputs, "laboratory"),
-            Seeds(self.images, None, tuple(map(str, range(len(self.images))))),
+            seeds,
             panel,
             cast("tuple[Device, ...]", tuple(devices)),
             plan.ensemble,
             opening_seconds=0.0,
+            white_box=WhiteBox(pair, panel, seeds, "xnnpack"),
         )
 
     def _header(self, plan: Plan, panel: Panel) -> RunHeader:
