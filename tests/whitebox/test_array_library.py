@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.util import find_spec
+
+import pytest
+
+BLOCKED = """\
+import sys
+sys.modules["jax"] = None
+try:
+    import edgeflare.whitebox.translated_pair
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+
+
+@pytest.mark.whitebox
+def test_jax_is_installed() -> None:
+    """The other files are skipped as a whole without it; here that is seen in CI."""
+    if find_spec("jax") is None:
+        pytest.skip("pip install 'edgeflare[whitebox]' brings jax")
+
+
+def test_without_the_extra_one_line_says_what_to_install() -> None:
+    told = subprocess.run(
+        [sys.executable, "-c", BLOCKED], capture_output=True, text=True, check=True
+    )
+    assert told.startswith("UserError")
+    assert "pip install 'edgeflare[whitebox]'" in told
+    assert told.count("\n") == 1
+
+
+def test_nothing_imports_jax_unless_asked() -> None:
+    code = "import edgeflare.cli.app, sys; print('jax' in sys.modules)"
+    assert output_of(code) == "False\n"
+
+
+def output_of(code: str) -> str:
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout

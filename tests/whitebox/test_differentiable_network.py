@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+pytest.importorskip("jax", reason="needs the extra whitebox")
+
+from edgeflare.core.tensor import Tensor, quantize
+from edgeflare.errors import UserError
+from edgeflare.models.model_probe import HostProbe
+from edgeflare.models.tflite_graph import Graph
+from edgeflare.whitebox.differentiable_network import DifferentiableNetwork
+from small_pairs import ROOT
+
+ROOT = Path(__file__).parents[2]
+
+pytestmark = [pytest.mark.whitebox, pytest.mark.slow]
+
+EXAMPLE = ROOT / "examples" / "fashion_lenet4"
+MODELS = ("original", "compressed")
+
+
+@pytest.fixture(scope="module")
+def images() -> NDArray[np.uint8]:
+    seeds: NDArray[np.uint8] = np.load(EXAMPLE / "seeds.npz")["images"][:20]
+    return seeds
+
+
+def content(model: str) -> bytes:
+    return (EXAMPLE / f"{model}.tflite").read_bytes()
+
+
+def network(model: str) -> DifferentiableNetwork:
+    return DifferentiableNetwork(Graph(content(model), model))
+
+
+def rows(graph: Graph, images: NDArray[np.uint8]) -> NDArray[np.generic]:
+    known = graph.tensors[graph.inputs[0]]
+    scales, points = known.scales or (0.0,), known.zero_points or (0,)
+    tensor = Tensor("input", known.shape, known.dtype, scales[0], points[0])
+    return quantize((images / np.float32(255)).astype(np.float32), tensor)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_each_layer_is_what_the_runtime_computes(model: str, images: NDArray[np.uint8]) -> None:
+    made = network(model)
+    with HostProbe(content(model), "xnnpack", capture=True) as probe:
+        for row in rows(made.graph, images):
+            runtime = dict(zip(probe.made, probe.run([row[None]]), strict=True))
+            for tensor, values in made.tensors(row).items():
+                wanted = runtime[tensor]
+                if made.graph.tensors[tensor].scales:
+                    assert np.array_equal(values, wanted)
+                else:
+                    assert np.abs(values - wanted).max() < 1e-4
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_output_has_the_dtype_and_the_label_of_the_runtime(
+    model: str, images: NDArray[np.uint8]
+) -> None:
+    made = network(model)
+    with HostProbe(content(model), "xnnpack") as probe:
+        for row in rows(made.graph, images):
+            output, scores = made.evaluate(row)
+            (wanted,) = probe.run([row[None]])
+            assert output.dtype == wanted.dtype
+            assert output.argmax() == wanted.argmax() == scores.argmax()
+
+
+def test_a_float_gradient_is_that_of_the_runtime(images: NDArray[np.uint8]) -> None:
+    """Against central differences of the runtime's scores, along random directions."""
+    made, rng = network("original"), np.random.default_rng(3)
+    with HostProbe(content("original"), "xnnpack", capture=True) as probe:
+        at = probe.made.index(made.scores)
+        for row in rows(made.graph, images[:5]):
+            weights = rng.normal(size=10)
+            direction = rng.normal(size=row.shape).astype(np.float32)
+            step = np.float32(1e-3) * direction
+            ends = [probe.run([(row + sign * step)[None]])[at].ravel() for sign in (1, -1)]
+            slope = float((ends[0].astype(np.float64) - ends[1]) @ weights) / 2e-3
+            told = float((made.gradient(row, weights).reshape(row.shape) * direction).sum())
+            assert told == pytest.approx(slope, rel=0.01, abs=0.01)
+
+
+def test_an_int8_gradient_is_like_the_float_one(images: NDArray[np.uint8]) -> None:
+    """Straight through the rounding: the two models compute nearly the same."""
+    exact, rounded = network("original"), network("compressed")
+    weights = np.eye(10)[3] - np.eye(10)[5]
+    for one in images[:5]:
+        told = [
+            made.gradient(rows(made.graph, one[None])[0], weights).ravel()
+            for made in (exact, rounded)
+        ]
+        assert np.corrcoef(*told)[0, 1] > 0.9
+        assert np.linalg.norm(told[1]) == pytest.approx(np.linalg.norm(told[0]), rel=0.3)
+
+
+def test_tensor_gradients_agree_with_the_gradient_of_the_input(images: NDArray[np.uint8]) -> None:
+    """A first layer that is shifted moves the scores as its gradient says."""
+    made, weights = network("original"), np.eye(10)[0]
+    row = rows(made.graph, images)[0]
+    found = made.tensor_gradients(row, weights)
+    assert found.keys() == {one.outputs[0] for one in made.layers}
+    last = found[made.scores].ravel()
+    assert np.array_equal(last, weights)
+
+
+def test_neurons_are_the_channels_of_layers(images: NDArray[np.uint8]) -> None:
+    made = network("compressed")
+    row = rows(made.graph, images)[0]
+    assert sum(made.neurons.values()) == len(made.covered(row, 0.0))
+    assert made.covered(row, 0.9).sum() <= made.covered(row, 0.0).sum()
+    nothing = np.zeros(10)
+    assert not made.gradient(row, nothing).any()
+    assert made.gradient(row, nothing, {0: 1.0}).any()
+
+
+def test_an_operator_without_a_translation_is_refused_by_name() -> None:
+    path = ROOT / "examples" / "face_detection" / "compressed.tflite"
+    with pytest.raises(UserError, match="CONCATENATION"):
+        DifferentiableNetwork(Graph(path.read_bytes(), "faces"))
