@@ -17,7 +17,7 @@ ONE = InspectedInput(
 
 
 def saying(value: Any, *, built_in: bool = False) -> UnitHypothesis:
-    return UnitHypothesis("mine", lambda one: value, built_in)
+    return UnitHypothesis("mine", lambda _: value, built_in)
 
 
 def test_numbers_and_bools_are_rows_of_numbers() -> None:
@@ -27,13 +27,13 @@ def test_numbers_and_bools_are_rows_of_numbers() -> None:
 
 @pytest.mark.parametrize("value", [None, "1", float("nan"), float("inf"), 1j, np.ones(2)])
 def test_what_is_no_finite_number_is_one_line(value: Any) -> None:
-    with pytest.raises(UserError, match="hypothesis 'mine' returned .*a finite number or a bool"):
+    with pytest.raises(UserError, match=r"hypothesis 'mine' returned .*a finite number or a bool"):
         hypothesis_values([saying(value)], [ONE])
 
 
-@pytest.mark.parametrize("raising", [lambda one: 1 // 0, lambda one: 10**400])
+@pytest.mark.parametrize("raising", [lambda _: 1 // 0, lambda _: 10**400])
 def test_one_that_raises_is_one_line(raising: Any) -> None:
-    with pytest.raises(UserError, match="hypothesis 'mine' failed: .*Error: "):
+    with pytest.raises(UserError, match=r"hypothesis 'mine' failed: .*Error: "):
         hypothesis_values([UnitHypothesis("mine", raising)], [ONE])
 
 

@@ -63,9 +63,9 @@ def high_frequencies(array: NDArray[np.generic]) -> float:
     """Return which part of an input's variation lies between neighbouring values.
 
     That is the mean squared difference of neighbours over twice the variance, along each axis of
-    three values or more but a last axis of at most four (the channels of an image), on average: 0 of
-    what is smooth, 1 of white noise, up to 2 of what alternates. It is von Neumann's ratio, halved;
-    changes of brightness and contrast leave it as it is. An input without variation has 0.
+    three values or more, on average: 0 of what is smooth, 1 of white noise, up to 2 of what
+    alternates (von Neumann's ratio, halved). A last axis of at most four, the channels of an image,
+    is left out. Brightness and contrast do not change it. An input without variation has 0.
 
     Args:
         array: of any shape and numeric dtype.

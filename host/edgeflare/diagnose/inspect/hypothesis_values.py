@@ -63,6 +63,7 @@ def _value(hypothesis: UnitHypothesis, one: InspectedInput) -> float:
     if not math.isfinite(number):
         shown = " ".join(repr(said).split())
         raise UserError(
-            f"hypothesis {hypothesis.name!r} returned {shown[:60]}: return a finite number or a bool"
+            f"hypothesis {hypothesis.name!r} returned {shown[:60]}: return a finite number or"
+            " a bool"
         )
     return number
