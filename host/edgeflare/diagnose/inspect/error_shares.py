@@ -1,11 +1,11 @@
 """Which part of the margin's error each unit has, and in which unit it begins.
 
-The share of a unit is cov(c, E) / var(E), of its contributions c and the margin's errors E. Where the
-contributions of a layer add up to E, the shares add up to 1, and a contribution that another unit
-cancels has none. A squared correlation would be 1 for a unit that does what E does on a
-hundredth of its scale: it says how well a unit foretells the error, not how much of it is its own. For
-independent contributions the two are equal. As the slope of c on E the share also settles sooner:
-.31 is known within .05 from 330 inputs, the squared correlation from 900.
+The share of a unit is cov(c, E) / var(E), of its contributions c and the margin's errors E. Where
+the contributions of a layer add up to E, the shares add up to 1, and a contribution that another
+unit cancels has none. A squared correlation would be 1 for a unit that does what E does on a
+hundredth of its scale: it says how well a unit foretells the error, not how much of it is its own.
+For independent contributions the two are equal. As the slope of c on E the share also settles
+sooner: .31 is known within .05 from 330 inputs, the squared correlation from 900.
 """
 
 from __future__ import annotations
@@ -63,13 +63,12 @@ def error_shares(
 def permuted_shares(
     contributions: NDArray[np.floating], errors: NDArray[np.float64], orders: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Return (P, U) float64, the shares for errors in each of P orders (P, n)."""
+    """Return (P, U) float64, the shares where errors are dealt in each of P orders (P, n)."""
     centred = errors - errors.mean()
     variance = float(np.square(centred).sum())
     if variance == 0.0:
         return np.zeros((len(orders), contributions.shape[1]))
-    # Contributions as small as a float32 step of their mean are no contributions.
-    varying = contributions - contributions.mean(axis=0, dtype=np.float64)
+    varying = np.subtract(contributions, contributions.mean(axis=0, dtype=np.float64))
     return np.asarray((centred[orders] / variance) @ varying)
 
 
@@ -103,12 +102,14 @@ def first_to_blame(shares: NDArray[np.float64], layers: Sequence[UnitLayer]) -> 
     """
     tops = [where.start + int(shares[where].argmax()) for where in layer_slices(layers)]
     beyond = [
-        top for top, layer in zip(tops, layers, strict=True) if is_to_blame(shares[top], layer)
+        top
+        for top, layer in zip(tops, layers, strict=True)
+        if is_to_blame(float(shares[top]), layer)
     ]
     if not beyond:
         return int(shares.argmax())
     greatest = max(shares[top] for top in beyond)
-    return next(top for top in beyond if shares[top] >= NEAR_GREATEST * greatest)
+    return [top for top in beyond if shares[top] >= NEAR_GREATEST * greatest][0]
 
 
 def is_to_blame(share: float, layer: UnitLayer) -> bool:

@@ -29,6 +29,11 @@ def hypothesis_values(
     return np.array(rows, dtype=np.float64).reshape(len(inputs), len(hypotheses))
 
 
+def varying(halves: Sequence[Values]) -> NDArray[np.bool_]:
+    """Return (H,) bool, whether each hypothesis varies in all halves, (inputs, H) each."""
+    return np.asarray(np.all([np.ptp(half, axis=0) > 0.0 for half in halves], axis=0))
+
+
 def telling(hypotheses: Sequence[UnitHypothesis], halves: Sequence[Values]) -> NDArray[np.bool_]:
     """Tell which hypotheses vary in both halves, so that something can be held against them.
 
@@ -43,7 +48,7 @@ def telling(hypotheses: Sequence[UnitHypothesis], halves: Sequence[Values]) -> N
         UserError: one of the user's is constant in a half.
 
     """
-    varies = np.all([np.ptp(half, axis=0) > 0.0 for half in halves], axis=0)
+    varies = varying(halves)
     for hypothesis, told in zip(hypotheses, varies, strict=True):
         if not told and not hypothesis.built_in:
             size = min(len(half) for half in halves)
@@ -51,7 +56,7 @@ def telling(hypotheses: Sequence[UnitHypothesis], halves: Sequence[Values]) -> N
                 f"hypothesis {hypothesis.name!r} is constant over {size} inputs: nothing can be"
                 " held against it; return what differs between inputs"
             )
-    return np.asarray(varies)
+    return varies
 
 
 def _value(hypothesis: UnitHypothesis, one: InspectedInput) -> float:

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.diagnose.inspect.behaviour_block import BehaviourBlock
+from edgeflare.diagnose.inspect.behaviour_block import ERROR_GRADIENT, BehaviourBlock
 
 MOST_INPUTS: Final = 4096
 MOST_BYTES_KEPT: Final = 128 * 2**20
@@ -116,5 +116,7 @@ def _check(block: BehaviourBlock, units: dict[str, int], kept: NDArray[np.float6
     if found != expected or block.hypotheses.shape != (len(block), kept.shape[1]):
         raise ValueError(f"a block of {len(block)} inputs has values {found}, not {expected}")
     numbers = all(np.isfinite(values).all() for values in block.values.values())
+    if ERROR_GRADIENT in units:
+        numbers &= bool(np.isfinite(block.margin_errors).all())
     if not (numbers and np.isfinite(block.hypotheses).all()):
         raise ValueError("a block has values that are not finite")

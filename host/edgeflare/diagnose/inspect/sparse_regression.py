@@ -1,4 +1,4 @@
-"""All units together: does a sparse logistic regression on one half foretell the other half?"""
+"""All units together: how well a sparse logistic regression on one half foretells the other."""
 
 from __future__ import annotations
 
