@@ -1,4 +1,4 @@
-"""The scores of all units under one behaviour, and what chance alone would give the best of them."""
+"""The scores of all units under one behaviour, and what chance gives the best of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,13 @@ from edgeflare.diagnose.inspect.hypothesis_targets import (
 )
 from edgeflare.diagnose.inspect.score_interval import INFLUENCES, auc_influence, half_width
 from edgeflare.diagnose.inspect.sparse_regression import REGRESSION, foretold, foretold_aucs
-from edgeflare.diagnose.inspect.unit_measures import CENTRES, MEASURES, as_they_are, unit_forms
+from edgeflare.diagnose.inspect.unit_measures import (
+    CENTRES,
+    MEASURES,
+    Orders,
+    as_they_are,
+    unit_forms,
+)
 
 LEVEL: Final = 0.999
 """Part of the permutations whose best score is below the level."""
@@ -42,7 +48,7 @@ class Halves:
     chosen: HypothesisTargets
     held_out: HypothesisTargets
     groups: NDArray[np.int64]
-    orders: NDArray[np.int64]
+    orders: Orders
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +74,11 @@ class FoundScore:
 
 
 def halves_of(
-    chosen: BehaviourBlock, held_out: BehaviourBlock, varies: NDArray[np.bool_], orders: Matrix
+    chosen: BehaviourBlock, held_out: BehaviourBlock, varies: NDArray[np.bool_], orders: Orders
 ) -> Halves:
     """Return the hypotheses that vary, on both halves."""
     targets = [hypothesis_targets(half.hypotheses[:, varies]) for half in (chosen, held_out)]
-    return Halves(targets[0], targets[1], held_out.groups, np.asarray(orders, np.int64))
+    return Halves(targets[0], targets[1], held_out.groups, orders)
 
 
 def found_scores(

@@ -57,7 +57,8 @@ def error_shares(
         errors: (n,), the margin's errors.
 
     """
-    return permuted_shares(contributions, errors, np.arange(len(errors))[None])[0]
+    orders = np.arange(len(errors))[None]
+    return np.asarray(permuted_shares(contributions, errors, orders)[0])
 
 
 def permuted_shares(
@@ -109,7 +110,7 @@ def first_to_blame(shares: NDArray[np.float64], layers: Sequence[UnitLayer]) -> 
     if not beyond:
         return int(shares.argmax())
     greatest = max(shares[top] for top in beyond)
-    return [top for top in beyond if shares[top] >= NEAR_GREATEST * greatest][0]
+    return next(int(top) for top in beyond if shares[top] >= NEAR_GREATEST * greatest)
 
 
 def is_to_blame(share: float, layer: UnitLayer) -> bool:

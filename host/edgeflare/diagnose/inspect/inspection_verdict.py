@@ -19,6 +19,7 @@ from edgeflare.diagnose.inspect.error_shares import (
 )
 from edgeflare.diagnose.inspect.inspection_result import InspectionVerdict
 from edgeflare.diagnose.inspect.kept_inputs import CHOOSING, HELD_OUT, KeptInputs
+from edgeflare.diagnose.inspect.unit_measures import Orders
 
 NOT_ASKED: Final = InspectionVerdict(
     "none", "no verdict: it needs the behaviour error-gradient, which was left out"
@@ -47,7 +48,7 @@ def verdict_on(
     chosen: Matrix,
     held_out: Matrix,
     layers: Sequence[UnitLayer],
-    orders: Matrix,
+    orders: Orders,
 ) -> InspectionVerdict:
     """Return the verdict; arguments as of `blamed`, and (P, n) orders of the inputs held out."""
     unit, share = blamed(kept, chosen, held_out, layers)

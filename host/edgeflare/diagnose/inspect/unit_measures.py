@@ -60,7 +60,8 @@ def unit_forms(values: NDArray[np.float32]) -> UnitForms:
 
 def correlation(units: UnitForms, targets: HypothesisTargets, orders: Orders) -> Scores:
     """Return Pearson's correlations, see `MEASURES`."""
-    return _product(units.standard, targets.standard, orders) / np.float32(len(units.standard))
+    sums = _product(units.standard, targets.standard, orders)
+    return np.asarray(sums / np.float32(len(units.standard)))
 
 
 def mean_difference(units: UnitForms, targets: HypothesisTargets, orders: Orders) -> Scores:
