@@ -17,7 +17,7 @@ from edgeflare.errors import UserError
 from inspected_units import HYPOTHESES, blocks, inputs, network
 
 NETWORK = network(*([16] * 4 + [32] * 4))
-SKLEARN_FREE_RANDOM = 7
+RNG_SEED = 7
 
 
 def inspected(
@@ -28,7 +28,7 @@ def inspected(
     precision: float = 0.05,
     permutations: int = 200,
 ) -> InspectionResult:
-    rng = np.random.default_rng(SKLEARN_FREE_RANDOM)
+    rng = np.random.default_rng(RNG_SEED)
     inspection = Inspection(layers, HYPOTHESES, precision, rng, permutations)
     for part in blocks(block, sizes):
         if not inspection.add(part):
@@ -121,7 +121,7 @@ def test_built_in_constants_are_left_out_and_the_users_refused() -> None:
 
 def test_too_few_inputs_and_a_wrong_precision_are_one_line() -> None:
     made = inputs(NETWORK, 78, np.random.default_rng(4))
-    with pytest.raises(UserError, match="39 groups of inputs are too few .* in 40 groups or more"):
+    with pytest.raises(UserError, match=r"39 groups of inputs are too few .* in 40 groups or more"):
         inspected(made)
     with pytest.raises(UserError, match="0 groups"):
         Inspection(NETWORK, HYPOTHESES, 0.1, np.random.default_rng(0)).result()

@@ -16,7 +16,7 @@ from edgeflare.diagnose.inspect.behaviour_block import (
 from edgeflare.diagnose.inspect.behaviour_scores import Halves, halves_of, scored, scores
 from edgeflare.diagnose.inspect.group_permutations import group_permutations
 from edgeflare.diagnose.inspect.hypothesis_values import telling, varying
-from edgeflare.diagnose.inspect.inspection_figures import Figures
+from edgeflare.diagnose.inspect.inspection_figures import InspectionFigures
 from edgeflare.diagnose.inspect.inspection_result import Ending, InspectionResult
 from edgeflare.diagnose.inspect.inspection_verdict import NOT_ASKED, blamed, verdict_on
 from edgeflare.diagnose.inspect.kept_inputs import CHOOSING, HELD_OUT, KeptInputs
@@ -126,7 +126,9 @@ class Inspection:
         )
         names = [one.name for one in self._hypotheses]
         tried = tuple(name for name, told in zip(names, varies, strict=True) if told)
-        figures = Figures(self._layers, tried, kept, halves_of(chosen, held_out, varies, orders))
+        figures = InspectionFigures(
+            self._layers, tried, kept, halves_of(chosen, held_out, varies, orders)
+        )
         verdict = NOT_ASKED
         with threadpool_limits(1):  # last digits depend on the number of threads
             for behaviour in kept.behaviours:

@@ -32,7 +32,7 @@ SHARE: Final = "share"
 """The list of units by their shares of the margin's error."""
 
 
-class Figures:
+class InspectionFigures:
     """What is found of each behaviour.
 
     Attributes:

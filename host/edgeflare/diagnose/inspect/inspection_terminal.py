@@ -48,7 +48,10 @@ def _scores(result: InspectionResult, behaviour: str) -> Table:
     """Return a row for each hypothesis and a column for each measure."""
     found = [one for one in result.best if one.behaviour == behaviour]
     measures = list(dict.fromkeys(one.measure for one in found))
-    table = _table(f"What the {behaviour} of units foretells", ("hypothesis", *measures))
+    table = _table(
+        f"What the {behaviour} of units foretells: score and operator:channel",
+        ("hypothesis", *measures),
+    )
     for hypothesis in result.hypotheses:
         cells = []
         for one in found:
