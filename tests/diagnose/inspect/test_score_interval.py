@@ -11,6 +11,7 @@ from edgeflare.diagnose.inspect.hypothesis_targets import hypothesis_targets
 from edgeflare.diagnose.inspect.score_interval import (
     INFLUENCES,
     half_width,
+    limits,
     share_influence,
 )
 from edgeflare.diagnose.inspect.unit_measures import MEASURES, as_they_are, unit_forms
@@ -45,6 +46,12 @@ def test_intervals_cover(measure: str, times: int) -> None:
         assert influence.mean() == pytest.approx(0.0, abs=1e-9)
         held += abs(value - truth) <= half_width(influence, groups)
     assert held / TRIALS >= 0.9
+
+
+def test_limits_stay_within_what_a_measure_can_be() -> None:
+    assert limits("auc", 0.98, 0.05) == (0.98 - 0.05, 1.0)
+    assert limits("mutual information", 0.01, 0.02) == (0.0, 0.03)
+    assert limits("mean difference", -3.0, 1.0) == (-4.0, -2.0)
 
 
 def test_the_interval_of_a_share_covers_it() -> None:

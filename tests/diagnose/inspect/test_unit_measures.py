@@ -38,7 +38,7 @@ def drawn(seed: int, n: int = 60, units: int = 5) -> tuple[Scores, np.ndarray]:
 
 def measured(measure: str, values: Scores, said: np.ndarray) -> Scores:
     forms, targets = unit_forms(values), hypothesis_targets(said)
-    return MEASURES[measure](forms, targets, as_they_are(len(values)))[0]
+    return np.asarray(MEASURES[measure](forms, targets, as_they_are(len(values)))[0])
 
 
 @given(seeds)

@@ -24,6 +24,7 @@ from edgeflare.diagnose.inspect.built_in_hypotheses import DEVIATES
 from edgeflare.diagnose.inspect.error_shares import error_shares, share_interval
 from edgeflare.diagnose.inspect.inspection_result import BestScore, LayerScore, RankedUnit
 from edgeflare.diagnose.inspect.kept_inputs import CHOOSING, HELD_OUT, KeptInputs
+from edgeflare.diagnose.inspect.score_interval import limits
 
 MOST_LISTED: Final = 20
 """Units in a list."""
@@ -69,7 +70,7 @@ class InspectionFigures:
             BestScore(
                 behaviour, one.measure, self._hypotheses[one.hypothesis],
                 None if one.unit is None else unit_at(self._layers, one.unit),
-                one.score, one.score - one.half_width, one.score + one.half_width, one.beyond,
+                one.score, *limits(one.measure, one.score, one.half_width), one.beyond,
             )
             for one in found
         ]  # fmt: skip
@@ -91,7 +92,7 @@ class InspectionFigures:
         listed = []
         for unit in _greatest(strength):
             auc, half = scored("auc", held_out[:, unit], self._halves, which)
-            listed.append(RankedUnit(unit_at(self._layers, unit), auc, auc - half, auc + half))
+            listed.append(RankedUnit(unit_at(self._layers, unit), auc, *limits("auc", auc, half)))
         self.top_units[behaviour] = tuple(listed)
         for aucs, where in zip(self._aucs, layer_slices(self._layers), strict=True):
             best = where.start + int(strength[where].argmax())

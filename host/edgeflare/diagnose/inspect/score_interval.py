@@ -24,6 +24,15 @@ from edgeflare.diagnose.inspect.hypothesis_targets import (
 Z95 = 1.959963984540054
 Column = NDArray[np.float64]
 
+_POSSIBLE: Final[Mapping[str, tuple[float, float]]] = MappingProxyType(
+    {
+        "correlation": (-1.0, 1.0),
+        "auc": (0.0, 1.0),
+        "mutual information": (0.0, float(np.log2(BINS))),
+        "regression": (0.0, 1.0),
+    }
+)
+
 
 def half_width(influence: Column, groups: NDArray[np.int64]) -> float:
     """Return half the width of a score's 95 % interval.
@@ -36,6 +45,12 @@ def half_width(influence: Column, groups: NDArray[np.int64]) -> float:
     sums = np.bincount(np.unique(groups, return_inverse=True)[1].reshape(-1), weights=influence)
     variance = float(np.square(sums).sum()) * len(sums) / max(len(sums) - 1, 1)
     return Z95 * float(np.sqrt(variance)) / len(influence)
+
+
+def limits(measure: str, score: float, half: float) -> tuple[float, float]:
+    """Return the limits of an interval within what the measure can be."""
+    least, most = _POSSIBLE.get(measure, (-np.inf, np.inf))
+    return max(score - half, least), min(score + half, most)
 
 
 def correlation_influence(unit: Column, target: Column) -> Column:
