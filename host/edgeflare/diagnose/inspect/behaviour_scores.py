@@ -161,15 +161,12 @@ def level_of(extremes: NDArray[np.float64]) -> float:
 def _regressed(
     chosen: Matrix, held_out: Matrix, halves: Halves, generator: int
 ) -> tuple[list[FoundScore], float]:
-    both = np.concatenate([chosen, held_out])
-    mean, spread = chosen.mean(axis=0, dtype=np.float64), chosen.std(axis=0, dtype=np.float64)
-    both = ((both - mean) / np.where(spread > 0.0, spread, np.inf)).astype(np.float32)
+    spread = chosen.std(axis=0)
+    divisor = np.where(chosen.max(axis=0) > chosen.min(axis=0), spread, np.inf)
+    one, other = ((half - chosen.mean(axis=0)) / divisor for half in (chosen, held_out))
     split = halves.held_out.split
     odds = np.stack(
-        [
-            foretold(both[: len(chosen)], column, both[len(chosen) :], generator)
-            for column in halves.chosen.split.T
-        ],
+        [foretold(one, column, other, generator) for column in halves.chosen.split.T],
         axis=1,
     )
     level = level_of(np.abs(foretold_aucs(odds, split, halves.orders) - 0.5).max(axis=1)) + 0.5

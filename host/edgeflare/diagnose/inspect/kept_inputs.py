@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from edgeflare.diagnose.inspect.behaviour_block import ERROR_GRADIENT, BehaviourBlock
 
 MOST_INPUTS: Final = 4096
-MOST_BYTES_KEPT: Final = 128 * 2**20
+MOST_BYTES_KEPT: Final = 96 * 2**20
 """Of all behaviours together; 1,184 units and three behaviours take 58 MB of them. What is computed
 at the end takes about as much again."""
 
