@@ -34,23 +34,26 @@ def load_callable(source: str, takes: str) -> Callable[..., Any]:
 
     """
     module, _, name = source.rpartition(":")
-    try:
-        found = _from_file(Path(module)) if module.endswith(".py") else _from_path(module)
-    except UserError:
-        raise
-    except BaseException as error:  # importing runs the user's code, which may even call exit()
-        if isinstance(error, KeyboardInterrupt):
-            raise
-        raise UserError(
-            f"{source}: importing {module} failed: {reason(error)}; give module:function or "
-            "path/to/file.py:function"
-        ) from error
+    found = _imported(module, source, "module:function or path/to/file.py:function")
     function = getattr(found, name, None)
     if function is None:
         raise UserError(f"{source}: {module} has no function {name!r}: check the name")
     if not callable(function):
         raise UserError(f"{source}: {name!r} is not a function: name one that takes {takes}")
     return function  # type: ignore[no-any-return]
+
+
+def load_module(source: str) -> ModuleType:
+    """Import the module that a source names.
+
+    Args:
+        source: `path/to/file.py`, or a module, importable from the working directory too.
+
+    Raises:
+        UserError: it cannot be imported.
+
+    """
+    return _imported(source, source, "a module or path/to/file.py")
 
 
 def callable_files(source: str) -> tuple[Path, ...]:
@@ -93,6 +96,20 @@ def reason(error: BaseException) -> str:
     """Return an exception's type and message on one line."""
     message = " ".join(str(error).split())
     return f"{type(error).__name__}: {message}" if message else type(error).__name__
+
+
+def _imported(module: str, source: str, wanted: str) -> ModuleType:
+    """Import a module or file; `source` is what the user gave, `wanted` what to give instead."""
+    try:
+        return _from_file(Path(module)) if module.endswith(".py") else _from_path(module)
+    except UserError:
+        raise
+    except BaseException as error:  # importing runs the user's code, which may even call exit()
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        raise UserError(
+            f"{source}: importing {module} failed: {reason(error)}; give {wanted}"
+        ) from error
 
 
 def _find(name: str, places: Sequence[str]) -> ModuleSpec | None:

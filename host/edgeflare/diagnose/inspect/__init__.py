@@ -1,0 +1,1 @@
+"""Hidden units scored against hypotheses: which channels foretell that an input deviates."""

@@ -1,0 +1,79 @@
+"""An inspection as a document: `inspect.json`, schema `edgeflare.inspect/v1`.
+
+`inspect.schema.json` beside this file describes it.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+from edgeflare import __version__
+from edgeflare.diagnose.inspect.inspection_result import InspectionResult
+from edgeflare.run.json_file import load_json, packaged_schema
+
+SCHEMA: Final = "edgeflare.inspect/v1"
+INSPECTION: Final = "inspect.json"
+"""Its name in the run directory."""
+
+InspectDocument = dict[str, Any]
+"""An inspection as plain JSON values."""
+
+
+def inspect_document(result: InspectionResult) -> InspectDocument:
+    """Return a result as plain JSON values; limits and scores are rounded to six digits."""
+    levels: dict[str, dict[str, float]] = {}
+    for (behaviour, measure), level in result.levels.items():
+        levels.setdefault(behaviour, {})[measure] = level
+    layers = [
+        asdict(layer) | asdict(scores)
+        for layer, scores in zip(result.layers, result.layer_scores, strict=True)
+    ]
+    document = {
+        "schema": SCHEMA,
+        "edgeflare": __version__,
+        "inputs": result.inputs,
+        "halves": list(result.halves),
+        "groups": list(result.groups),
+        "ended": result.ended,
+        "precision": result.precision,
+        "permutations": result.permutations,
+        "behaviours": list(result.behaviours),
+        "hypotheses": list(result.hypotheses),
+        "constant": list(result.constant),
+        "levels": levels,
+        "best": [asdict(one) for one in result.best],
+        "layers": layers,
+        "top_units": {
+            name: [asdict(one) for one in ranked] for name, ranked in result.top_units.items()
+        },
+        "verdict": asdict(result.verdict),
+    }
+    rounded: InspectDocument = _rounded(document)
+    return rounded
+
+
+def inspect_bytes(document: InspectDocument) -> bytes:
+    """Return a document as it is written."""
+    return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+
+
+def load_inspection(path: Path) -> InspectDocument:
+    """Return a document that was written.
+
+    Raises:
+        UserError: it cannot be read, is damaged, or of another schema.
+
+    """
+    return load_json(path, packaged_schema("edgeflare.diagnose.inspect", "inspect.schema.json"))
+
+
+def _rounded(value: Any) -> Any:
+    """Return a value with its numbers rounded to six digits after the point."""
+    if isinstance(value, float):
+        return round(value, 6)
+    if isinstance(value, dict):
+        return {key: _rounded(one) for key, one in value.items()}
+    return [_rounded(one) for one in value] if isinstance(value, list) else value

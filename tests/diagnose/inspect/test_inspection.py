@@ -1,0 +1,148 @@
+"""Inspections of synthetic networks: what is planted is named, what is healthy is diffuse."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from edgeflare.diagnose.inspect import kept_inputs
+from edgeflare.diagnose.inspect.behaviour_block import BehaviourBlock, InspectedUnit, UnitLayer
+from edgeflare.diagnose.inspect.inspection import Inspection
+from edgeflare.diagnose.inspect.inspection_result import InspectionResult
+from edgeflare.errors import UserError
+from inspected_units import HYPOTHESES, blocks, inputs, network
+
+NETWORK = network(*([16] * 4 + [32] * 4))
+RNG_SEED = 7
+
+
+def inspected(
+    block: BehaviourBlock,
+    layers: Sequence[UnitLayer] = NETWORK,
+    *,
+    sizes: Sequence[int] = (64,),
+    precision: float = 0.05,
+    permutations: int = 200,
+) -> InspectionResult:
+    rng = np.random.default_rng(RNG_SEED)
+    inspection = Inspection(layers, HYPOTHESES, precision, rng, permutations)
+    for part in blocks(block, sizes):
+        if not inspection.add(part):
+            break
+    return inspection.result()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("part", [0.36, 0.43])
+def test_a_fault_is_named_with_its_layer_and_share(seed: int, part: float) -> None:
+    rng = np.random.default_rng(seed)
+    at = (int(rng.integers(8)), int(rng.integers(16)))
+    verdict = inspected(inputs(NETWORK, 1500, rng, fault=(*at, part))).verdict
+    assert (verdict.name, verdict.unit) == ("channel", InspectedUnit(*at))
+    assert verdict.share is not None
+    assert verdict.share.low - 0.05 <= part <= verdict.share.high + 0.05
+    assert verdict.sentence == (
+        f"channel {at[1]} of CONV_2D (operator {2 * at[0]}) has {verdict.share.share:.0%} of the"
+        " margin's error"
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("unrelated", [False, True])
+def test_healthy_networks_are_diffuse_and_unrelated_errors_nothing(
+    seed: int, unrelated: bool
+) -> None:
+    made = inputs(NETWORK, 800, np.random.default_rng(seed), unrelated=unrelated)
+    found = inspected(made)
+    assert found.verdict.name == ("nothing" if unrelated else "diffuse")
+    assert found.verdict.sentence.startswith(found.verdict.name)
+    foretold = {one.hypothesis for one in found.best if one.beyond}
+    assert foretold <= (set() if unrelated else {"deviates"})
+
+
+@pytest.mark.slow
+def test_half_of_the_inputs_give_the_same_verdict() -> None:
+    made = inputs(NETWORK, 1600, np.random.default_rng(5), fault=(3, 4, 0.4))
+    early, late = inspected(made), inspected(made, precision=0.001)
+    assert (early.ended, late.ended) == ("precise", "inputs")
+    assert early.inputs <= late.inputs / 2 == 800
+    assert early.verdict.unit == late.verdict.unit == InspectedUnit(3, 4)
+    assert early.verdict.name == late.verdict.name == "channel"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("precision", [0.05, 0.001])
+def test_blocks_may_be_of_any_size(precision: float) -> None:
+    made = inputs(NETWORK, 450, np.random.default_rng(2), behaviours=("error", "error-gradient"))
+    whole = inspected(made, sizes=(450,), precision=precision)
+    assert whole == inspected(made, sizes=(1, 7, 130), precision=precision)
+    assert whole.ended == ("precise" if precision == 0.05 else "inputs")
+
+
+@pytest.mark.slow
+def test_without_gradients_there_is_no_verdict_and_aucs_are_made_precise() -> None:
+    made = inputs(NETWORK, 700, np.random.default_rng(2), behaviours=("error",))
+    found = inspected(made, precision=0.1)
+    assert found.verdict.name == "none"
+    assert found.ended == "precise"
+    assert set(found.top_units) == {"error"}
+    assert {one.share for one in found.layer_scores} == {None}
+
+
+@pytest.mark.slow
+def test_a_group_lies_in_one_half_and_no_more_is_kept_than_fits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(kept_inputs, "MOST_BYTES_KEPT", 4 * 192 * 300)
+    made = inputs(NETWORK, 500, np.random.default_rng(3))
+    found = inspected(made, precision=0.001)
+    assert (found.ended, found.inputs, sum(found.groups)) == ("full", 300, 150)
+    assert found.halves == (150, 150)
+
+
+@pytest.mark.slow
+def test_built_in_constants_are_left_out_and_the_users_refused() -> None:
+    made = inputs(NETWORK, 100, np.random.default_rng(4))
+    said = made.hypotheses.copy()
+    said[:, 2] = 3.0
+    found = inspected(replace(made, hypotheses=said))
+    assert found.constant == ("brightness",)
+    assert "brightness" not in found.hypotheses
+    said[:, 5] = 1.0
+    with pytest.raises(UserError, match="'mine' is constant over 50 inputs"):
+        inspected(replace(made, hypotheses=said))
+
+
+def test_too_few_inputs_and_a_wrong_precision_are_one_line() -> None:
+    made = inputs(NETWORK, 78, np.random.default_rng(4))
+    with pytest.raises(UserError, match=r"39 groups of inputs are too few .* in 40 groups or more"):
+        inspected(made)
+    with pytest.raises(UserError, match="0 groups"):
+        Inspection(NETWORK, HYPOTHESES, 0.1, np.random.default_rng(0)).result()
+    for precision in (0.0, 1.0, float("nan")):
+        with pytest.raises(UserError, match="give a number above 0 and below 1"):
+            Inspection(NETWORK, HYPOTHESES, precision, np.random.default_rng(0))
+
+
+def test_without_scikit_learn_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    made = inputs(network(2), 100, np.random.default_rng(4))
+    with pytest.raises(UserError, match=r"pip install 'edgeflare\[whitebox\]'"):
+        inspected(made, network(2))
+
+
+def test_blocks_of_other_shapes_or_without_numbers_are_refused() -> None:
+    made = inputs(NETWORK, 10, np.random.default_rng(4))
+    inspection = Inspection(NETWORK, HYPOTHESES, 0.1, np.random.default_rng(0))
+    with pytest.raises(ValueError, match="no behaviour of 192 units"):
+        inspection.add(replace(made, values={}))
+    with pytest.raises(ValueError, match="not finite"):
+        inspection.add(replace(made, margin_errors=np.full(10, np.nan)))
+    with pytest.raises(ValueError, match="has the behaviours"):
+        inspection.add(replace(made, values={"error": made.values["error-gradient"]}))
