@@ -24,9 +24,7 @@ def test_jax_is_installed() -> None:
 
 
 def test_without_the_extra_one_line_says_what_to_install() -> None:
-    told = subprocess.run(
-        [sys.executable, "-c", BLOCKED], capture_output=True, text=True, check=True
-    )
+    told = output_of(BLOCKED)
     assert told.startswith("UserError")
     assert "pip install 'edgeflare[whitebox]'" in told
     assert told.count("\n") == 1

@@ -12,7 +12,6 @@ from edgeflare.models.in_place_edit import InPlaceEdit
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.whitebox.differentiable_network import DifferentiableNetwork
 from edgeflare.whitebox.translation_check import excess, require_equal
-from small_pairs import ROOT
 
 ROOT = Path(__file__).parents[2]
 
