@@ -48,7 +48,7 @@ def _require_gradients(strategy: str, opened: OpenedPair, plan: Plan) -> None:
             " same function but for their kernels, of which no gradient knows: say --strategy"
             " boundary"
         )
-    opened.white_box.require()
+    opened.white_box.open()
 
 
 def _drawn(strategy: RegisteredStrategy, domain: Domain, plan: Plan) -> list[MutationOperator]:

@@ -43,7 +43,7 @@ class WhiteBox:
         """Answer a query."""
         return self._translated.answer(query)
 
-    def require(self) -> None:
+    def open(self) -> TranslatedPair:
         """Translate both models, and check the translations on the first seeds.
 
         Raises:
@@ -52,7 +52,7 @@ class WhiteBox:
             InfrastructureError: a worker process is lost.
 
         """
-        self._translated  # noqa: B018 - a cached property, which opens
+        return self._translated
 
     @cached_property
     def _translated(self) -> TranslatedPair:

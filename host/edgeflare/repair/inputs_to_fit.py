@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.core.arm import Arm
+from edgeflare.diagnose.near_boundary import near_boundary_inputs
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.judging.judged_inputs import original_label_of
-from edgeflare.repair.judging.near_boundary import near_boundary_inputs
 from edgeflare.repair.judging.seed_split import SeedSplit
 
 FIT_INPUTS = 400

@@ -76,6 +76,21 @@ class TranslatedPair:
             return self._arms[query.arm].gradient(query.input, query.weights, query.neurons)
         return [self._outcome(one, query) for one in query.inputs]
 
+    def network(self, arm: Arm) -> DifferentiableNetwork:
+        """Return the network of an arm.
+
+        Raises:
+            UserError: the arm is a Python function, whose layers nobody knows.
+
+        """
+        model = self._arms[arm].model
+        if not isinstance(model, DifferentiableNetwork):
+            raise UserError(
+                f"the layers of the {arm} are not known, since it is a Python function: give a"
+                " .tflite file"
+            )
+        return model
+
     def _outcome(self, one: Input, query: TranslatedQuery) -> TranslatedOutcome:
         answered = {arm: translated.answer(one) for arm, translated in self._arms.items()}
         covered = {}

@@ -17,7 +17,7 @@ from edgeflare.core.answer import Answer
 from edgeflare.core.arm import Arm
 from edgeflare.core.input import Input
 from edgeflare.core.seeds import Seeds, is_labelled
-from edgeflare.repair.judging.near_boundary import LabelOf, near_boundary_inputs
+from edgeflare.diagnose.near_boundary import LabelOf, near_boundary_inputs
 from edgeflare.repair.judging.sampled_inputs import sample_inputs
 
 SEEDS, TIGHT, WIDE, SAMPLED, FRESH = "seeds", "tight", "wide", "sampled", "fresh"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +26,11 @@ the original's margin is so small that half of the images deviate whatever the c
 FURTHEST = 0.06
 """The largest share of the line by which a wide input is moved away from the boundary."""
 
-LabelOf = Callable[[NDArray[np.uint8]], NDArray[np.int64]]
-"""Returns the original's labels of images: (n, H, W, C) to (n,); -1 where it gives no answer."""
+Inputs = NDArray[Any]
+"""(n, *shape), of one domain: images, or other arrays. Values of integer types are rounded."""
+
+LabelOf = Callable[[Inputs], NDArray[np.int64]]
+"""Returns the original's labels of inputs: (n, *shape) to (n,); -1 where it gives no answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +41,19 @@ class NearBoundary:
     the line begins at, the second beyond the boundary.
 
     Attributes:
-        tight: (count, H, W, C) uint8, the two neighbours on both sides of the boundary.
-        wide: (count, H, W, C) uint8, images of the same lines a little away from it.
+        tight: (count, *shape), the two neighbours on both sides of the boundary.
+        wide: (count, *shape), inputs of the same lines a little away from it.
         rows: (count,) int64, the position of the seed on whose side of the line each image lies.
 
     """
 
-    tight: NDArray[np.uint8]
-    wide: NDArray[np.uint8]
+    tight: Inputs
+    wide: Inputs
     rows: NDArray[np.int64]
 
 
 def near_boundary_inputs(
-    images: NDArray[np.uint8],
+    images: Inputs,
     labels: NDArray[np.int64],
     label_of: LabelOf,
     count: int,
@@ -72,7 +76,7 @@ def near_boundary_inputs(
     boundary: what it answers there is evaluated like that of any input.
 
     Args:
-        images: (n, H, W, C), what the lines are drawn between.
+        images: (n, *shape), what the lines are drawn between.
         labels: (n,), of the images; one below 0 means unknown.
         label_of: the original's labels; called 10 times, with at most max(n, count / 2) images.
         count: number of images of each set, even.
@@ -115,16 +119,16 @@ def near_boundary_inputs(
 class _Lines:
     """Lines between images, from the positions `ends[:, 0]` to `ends[:, 1]`."""
 
-    images: NDArray[np.uint8]
+    images: Inputs
     ends: NDArray[np.int64]
 
-    def at(self, share: NDArray[np.float64]) -> NDArray[np.uint8]:
-        """Return one image of each line: (lines, H, W, C)."""
+    def at(self, share: NDArray[np.float64]) -> Inputs:
+        """Return one input of each line: (lines, *shape)."""
         start, end = (self.images[self.ends[:, side]].astype(np.float64) for side in (0, 1))
-        change = share[:, None, None, None] * (end - start)
-        rounded = np.sign(change) * np.ceil(np.abs(change) - 0.5)
-        levels: NDArray[np.uint8] = (start + rounded).astype(np.uint8)
-        return levels
+        change = share.reshape(-1, *(1 for _ in start.shape[1:])) * (end - start)
+        if self.images.dtype.kind in "iu":
+            change = np.sign(change) * np.ceil(np.abs(change) - 0.5)
+        return np.asarray((start + change).astype(self.images.dtype))
 
 
 def _drawn_lines(
@@ -141,6 +145,6 @@ def _drawn_lines(
     return np.array(list(drawn.values()), np.int64).reshape(-1, 2)
 
 
-def _alternating(first: NDArray[np.uint8], second: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return the images of both in turns: (2 n, H, W, C)."""
+def _alternating(first: Inputs, second: Inputs) -> Inputs:
+    """Return the inputs of both in turns: (2 n, *shape)."""
     return np.stack([first, second], axis=1).reshape(-1, *first.shape[1:])

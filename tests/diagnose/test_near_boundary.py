@@ -1,4 +1,4 @@
-"""Tests of edgeflare.repair.judging.near_boundary."""
+"""Tests of edgeflare.diagnose.near_boundary."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from edgeflare.errors import UserError
-from edgeflare.repair.judging.near_boundary import (
+from edgeflare.diagnose.near_boundary import (
     FURTHEST,
     NearBoundary,
     near_boundary_inputs,
 )
+from edgeflare.errors import UserError
 
 SHAPE = (2, 3, 1)
 CLASSES = 3

@@ -1,0 +1,154 @@
+"""Inspects the units of an opened pair, input by input, until the verdict is precise enough."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.campaign.opened_pair import OpenedPair
+from edgeflare.core.arm import Arm
+from edgeflare.core.input import Input
+from edgeflare.diagnose.inspect.behaviour_block import BehaviourBlock
+from edgeflare.diagnose.inspect.built_in_hypotheses import built_in_hypotheses, commonest_pair
+from edgeflare.diagnose.inspect.hypothesis_values import hypothesis_values
+from edgeflare.diagnose.inspect.inspected_inputs import InspectedInputs, inspected_inputs
+from edgeflare.diagnose.inspect.inspection import PERMUTATIONS, Inspection
+from edgeflare.diagnose.inspect.inspection_result import InspectionResult
+from edgeflare.diagnose.inspect.sparse_regression import require_sparse_regression
+from edgeflare.diagnose.inspect.unit_behaviours import CompressedTensors, UnitBehaviours
+from edgeflare.diagnose.near_boundary import Inputs
+from edgeflare.hypothesis import InspectedInput, UnitHypothesis
+
+if TYPE_CHECKING:  # it needs an extra
+    from edgeflare.whitebox.translated_pair import TranslatedPair
+
+BLOCK = 32
+"""Inputs between two looks at whether it is precise enough, or stopped."""
+
+
+@dataclass(frozen=True, slots=True)
+class InspectionRequest:
+    """What is to be inspected.
+
+    Attributes:
+        behaviours: names of those that are wanted.
+        hypotheses: the user's.
+        precision: half the width of the 95 % interval at which it ends.
+        inputs: the most inputs near the boundary.
+        rng_seed: of all that is drawn.
+        permutations: from which levels come.
+
+    """
+
+    behaviours: tuple[str, ...]
+    hypotheses: tuple[UnitHypothesis, ...]
+    precision: float
+    inputs: int
+    rng_seed: int = 0
+    permutations: int = PERMUTATIONS
+
+
+def inspect_pair(
+    opened: OpenedPair,
+    request: InspectionRequest,
+    triggers: Sequence[Input],
+    tensors_of: CompressedTensors | None = None,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> InspectionResult:
+    """Inspect the units of a pair.
+
+    Args:
+        opened: the pair, with the seeds that inputs are made from.
+        request: what is wanted.
+        triggers: inputs that a run found, which are inspected too.
+        tensors_of: computes the tensors of the compressed model, such as on a device; by default
+            its translation does, which is what XNNPACK computes.
+        progress: is called with the number of inputs that are done, and that of all.
+
+    Raises:
+        UserError: a model cannot be translated, a hypothesis gives no numbers, or there are too few
+            inputs.
+        InfrastructureError: a device or a worker process is lost.
+
+    """
+    require_sparse_regression()
+    translated = opened.white_box.open()
+    original, twin = translated.network(Arm.ORIGINAL), translated.network(Arm.TWIN)
+    units = UnitBehaviours(original, twin, request.behaviours, tensors_of or twin.tensors)
+    rng = np.random.default_rng(request.rng_seed)
+    models = _Models(opened, translated)
+    taken = inspected_inputs(
+        opened.seeds.inputs, models.labels, models.margins, triggers, request.inputs, rng
+    )
+    said = [models.inspected(one) for one in taken.inputs]
+    built_in = built_in_hypotheses(commonest_pair(one.original for one in said))
+    hypotheses = (*built_in, *request.hypotheses)
+    inspection = Inspection(units.layers, hypotheses, request.precision, rng, request.permutations)
+    values = hypothesis_values(hypotheses, said)
+    total = len(taken.inputs)
+    for at in range(0, total, BLOCK):
+        rows = slice(at, min(at + BLOCK, total))
+        wanted = inspection.add(_block(units, models, taken, rows, values[rows]))
+        progress(rows.stop, total)
+        if not wanted:
+            break
+    return inspection.result()
+
+
+def _block(
+    units: UnitBehaviours,
+    models: _Models,
+    taken: InspectedInputs,
+    rows: slice,
+    hypotheses: NDArray[np.float64],
+) -> BehaviourBlock:
+    """Return what the units do on some inputs."""
+    inputs = taken.inputs[rows]
+    found = [
+        units.of(*pair)
+        for pair in zip(
+            models.rows(Arm.ORIGINAL, inputs), models.rows(Arm.TWIN, inputs), strict=True
+        )
+    ]
+    return BehaviourBlock(
+        {name: np.stack([one.values[name] for one in found]) for name in found[0].values},
+        hypotheses,
+        np.array([one.margin_error for one in found]),
+        taken.groups[rows],
+        taken.strata[rows],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Models:
+    """What both models answer, as their translations compute it."""
+
+    opened: OpenedPair
+    translated: TranslatedPair
+
+    def rows(self, arm: Arm, inputs: Inputs) -> NDArray[np.generic]:
+        """Return inputs as the model of an arm takes them."""
+        return self.opened.panel.host(arm).encoder.encode(inputs)
+
+    def scores(self, arm: Arm, inputs: Inputs) -> NDArray[np.float64]:
+        """Return the scores for inputs: (n, choices)."""
+        network = self.translated.network(arm)
+        return np.stack([network.evaluate(row)[1] for row in self.rows(arm, inputs)])
+
+    def labels(self, inputs: Inputs) -> NDArray[np.int64]:
+        """Return the original's labels: (n,)."""
+        return np.asarray(self.scores(Arm.ORIGINAL, inputs).argmax(1), np.int64)
+
+    def margins(self, inputs: Inputs) -> NDArray[np.float64]:
+        """Return by how much the original's best score exceeds the second: (n,)."""
+        ordered = np.sort(self.scores(Arm.ORIGINAL, inputs), axis=1)
+        return np.asarray(ordered[:, -1] - ordered[:, -2])
+
+    def inspected(self, one: Input) -> InspectedInput:
+        """Return an input with what both models say to it."""
+        original, twin = (self.scores(arm, one[None])[0] for arm in (Arm.ORIGINAL, Arm.TWIN))
+        return InspectedInput(one, original, twin, int(original.argmax()), int(twin.argmax()))
