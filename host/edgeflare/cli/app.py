@@ -20,6 +20,8 @@ _COMMANDS: Final = {
     "field.",
     "conform": "Say whether the operators that models need are right on a device.",
     "explain": "Say why findings deviate, and where in the network it begins.",
+    "inspect": "Say which hidden units have to do with deviations, over many inputs near the "
+    "boundary.",
     "replay": "Try what a run found again: on another device or firmware, or with a new compressed "
     "model.",
     "compare": "Set runs side by side: devices, quantizations, runtimes, strategies; searches or "

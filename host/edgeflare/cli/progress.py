@@ -141,6 +141,10 @@ class ProgressDisplay(ABC):
         """Show how many findings have been explained."""
         self.worked("explain", done, total)
 
+    def inspected(self, done: int, total: int) -> None:
+        """Show how many inputs of an inspection have been evaluated."""
+        self.worked("inspect", done, total)
+
     def worked(self, name: str, done: int, total: int) -> None:
         """Show how far a phase is whose parts take about as long each."""
         self._show(_Shown.of(name, done, total, self._left[name].counted(done, total)))

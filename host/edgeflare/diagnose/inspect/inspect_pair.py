@@ -16,7 +16,11 @@ from edgeflare.diagnose.inspect.behaviour_block import BehaviourBlock
 from edgeflare.diagnose.inspect.built_in_hypotheses import built_in_hypotheses, commonest_pair
 from edgeflare.diagnose.inspect.hypothesis_values import hypothesis_values
 from edgeflare.diagnose.inspect.inspected_inputs import InspectedInputs, inspected_inputs
-from edgeflare.diagnose.inspect.inspection import PERMUTATIONS, Inspection
+from edgeflare.diagnose.inspect.inspection import (
+    PERMUTATIONS,
+    Inspection,
+    require_precision,
+)
 from edgeflare.diagnose.inspect.inspection_result import InspectionResult
 from edgeflare.diagnose.inspect.sparse_regression import require_sparse_regression
 from edgeflare.diagnose.inspect.unit_behaviours import CompressedTensors, UnitBehaviours
@@ -51,6 +55,16 @@ class InspectionRequest:
     rng_seed: int = 0
     permutations: int = PERMUTATIONS
 
+    def check(self) -> None:
+        """Refuse what cannot be done, before anything is opened.
+
+        Raises:
+            UserError: the precision is out of its range, or scikit-learn is not installed.
+
+        """
+        require_precision(self.precision)
+        require_sparse_regression()
+
 
 def inspect_pair(
     opened: OpenedPair,
@@ -75,7 +89,7 @@ def inspect_pair(
         InfrastructureError: a device or a worker process is lost.
 
     """
-    require_sparse_regression()
+    request.check()
     translated = opened.white_box.open()
     original, twin = translated.network(Arm.ORIGINAL), translated.network(Arm.TWIN)
     units = UnitBehaviours(original, twin, request.behaviours, tensors_of or twin.tensors)

@@ -65,8 +65,7 @@ class Inspection:
             UserError: the precision is out of its range.
 
         """
-        if not 0.0 < precision < 1.0:
-            raise UserError(f"precision is {precision:g}: give a number above 0 and below 1")
+        require_precision(precision)
         self._layers = tuple(layers)
         self._hypotheses = tuple(hypotheses)
         self._precision = precision
@@ -182,6 +181,17 @@ class Inspection:
             scored("auc", held_out[:, unit], halves, hypothesis)[1] <= self._precision
             for hypothesis, unit in enumerate(units)
         )
+
+
+def require_precision(precision: float) -> None:
+    """Refuse a precision that is not above 0 and below 1.
+
+    Raises:
+        UserError: it is not.
+
+    """
+    if not 0.0 < precision < 1.0:
+        raise UserError(f"precision is {precision:g}: give a number above 0 and below 1")
 
 
 def _groups(kept: KeptInputs) -> tuple[int, int]:

@@ -1,0 +1,166 @@
+"""`edgeflare inspect`: what hidden units have to do with deviations, over many inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from edgeflare.campaign.opened_pair import open_pair
+from edgeflare.cli import moved_models, run_options
+from edgeflare.cli.completion import complete_device, complete_run
+from edgeflare.cli.console import Console
+from edgeflare.cli.interruptible import as_ctrl_c
+from edgeflare.cli.progress import observe
+from edgeflare.cli.quiet import Quiet, result
+from edgeflare.core.goal import Goal
+from edgeflare.devices.profile import Profile
+from edgeflare.devices.profile_lookup import find_profiles, find_shipped_profile
+from edgeflare.diagnose.inspect.device_tensors import device_tensors
+from edgeflare.diagnose.inspect.hypothesis_loading import load_hypotheses
+from edgeflare.diagnose.inspect.inspect_document import (
+    INSPECTION,
+    inspect_bytes,
+    inspect_document,
+)
+from edgeflare.diagnose.inspect.inspect_pair import InspectionRequest, inspect_pair
+from edgeflare.diagnose.inspect.inspection_terminal import print_inspection
+from edgeflare.diagnose.inspect.unit_behaviours import BEHAVIOURS
+from edgeflare.errors import UserError
+from edgeflare.replay.past_run import PastRun
+from edgeflare.run.plan import Plan
+from edgeflare.run.run_directory import write_atomically
+from edgeflare.suggestion import suggestion
+from edgeflare.trust.asking import decided_by_user
+
+HOST = "emulated-xnnpack"
+"""The device that stands for the host's own kernels, where none is named."""
+
+Run = Annotated[
+    Path,
+    typer.Argument(
+        metavar="RUN",
+        help="The run directory of a search or a survey.",
+        autocompletion=complete_run,
+    ),
+]
+Behaviour = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--behaviour",
+        metavar="NAME",
+        help=f"What units do: {', '.join(BEHAVIOURS)}; again for each further one. All of them if"
+        " not given. The verdict needs error-gradient.",
+    ),
+]
+Hypotheses = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--hypotheses",
+        metavar="FILE",
+        help="A Python file, or a module, with functions decorated with @hypothesis; they are"
+        " tried beside the built-in ones. Its code is run. Again for each further one.",
+    ),
+]
+Precision = Annotated[
+    float,
+    typer.Option(
+        help="End when the 95 % interval of what the verdict rests on is no wider than this to"
+        " each side: above 0, below 1.",
+    ),
+]
+Inputs = Annotated[int, typer.Option(min=2, metavar="N", help="The most inputs near the boundary.")]
+RngSeed = Annotated[int, typer.Option("--rng-seed", min=0, help="Of all that is drawn.")]
+DeviceName = Annotated[
+    str | None,
+    typer.Option(
+        "--device",
+        metavar="NAME",
+        autocompletion=complete_device,
+        help="Look at the compressed model on this device, whose agent has to capture tensors. If"
+        " not given, as XNNPACK computes it on the host.",
+    ),
+]
+
+
+def inspect(
+    run: Run,
+    behaviour: Behaviour = None,
+    hypotheses: Hypotheses = None,
+    precision: Precision = 0.05,
+    inputs: Inputs = 1600,
+    rng_seed: RngSeed = 0,
+    device: DeviceName = None,
+    original: moved_models.Original = None,
+    compressed: moved_models.Compressed = None,
+    function: moved_models.Functions = None,
+    trust: run_options.Trust = False,
+    _quiet: Quiet = False,
+) -> int:
+    """Say which hidden units have to do with deviations, over many inputs near the boundary.
+
+    Holds what each channel of the network does (its activation, its error, its error times the
+    gradient of the margin) against hypotheses, such as that the input deviates. Units are chosen
+    on one half of the inputs and judged on the other, and what chance gives too is printed as
+    nothing. Writes RUN/inspect.json. Needs the extra `whitebox`.
+
+    Exit codes: 0 inspected; 2 the command has to be corrected; 3 a device, a process or a disk
+    failed; 130 Ctrl-C.
+    """
+    request = InspectionRequest(
+        _behaviours(behaviour), load_hypotheses(hypotheses or ()), precision, inputs, rng_seed
+    )
+    request.check()
+    past = PastRun.open(run)
+    pair = past.pair(original, compressed, functions=function or ())
+    seeds = past.searched_seeds(pair)
+    if seeds is None:
+        raise UserError(
+            f"the seeds that {run} searched are gone or changed, and inputs are made from them:"
+            f" put {past.header.pair['seeds']} back"
+        )
+    path = past.directory.inside(INSPECTION)
+    triggers = [past.directory.load_input(entry.image) for entry in past.deviations]
+    profile = _profile(device, trust=trust)
+    with as_ctrl_c(), observe(Console(stderr=True)) as observer, ExitStack() as stack:
+        plan = _plan(past, profile)
+        opened = open_pair(replace(pair, seeds=seeds), plan, [profile], stack)
+        tensors_of = None
+        if device is not None:
+            tensors_of = stack.enter_context(device_tensors(opened.devices[0], opened.pair))
+        found = inspect_pair(opened, request, triggers, tensors_of, observer.inspected)
+    write_atomically(path, inspect_bytes(inspect_document(found)))
+    result(path)
+    print_inspection(Console(), found, str(run / INSPECTION))
+    return 0
+
+
+def _behaviours(named: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the behaviours that are named, each once; all where none is."""
+    for name in named or ():
+        if name not in BEHAVIOURS:
+            raise UserError(
+                f"--behaviour {name}: there is none of this name{suggestion(name, BEHAVIOURS)}:"
+                f" they are {', '.join(BEHAVIOURS)}"
+            )
+    return tuple(dict.fromkeys(named or BEHAVIOURS))
+
+
+def _profile(device: str | None, *, trust: bool) -> Profile:
+    """Return the device to look at; without one what has the host's own kernels."""
+    if device is None:
+        return find_shipped_profile(HOST)
+    (profile,) = find_profiles([device], decided_by_user(trust))
+    return profile
+
+
+def _plan(past: PastRun, profile: Profile) -> Plan:
+    """Return a plan that opens the pair as the run did, on one device."""
+    plan = past.header.plan
+    return Plan(
+        plan.strategy, Goal(), (profile.name,), limit=plan.limit, ensemble=plan.ensemble[:1]
+    )
