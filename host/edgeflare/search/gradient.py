@@ -66,7 +66,7 @@ class Gradient(Strategy):
         4.0, "How much longer steps along the boundary are once something is found.", above=0.0
     )
     roundings: int = parameter(
-        3,
+        4,
         "In how many ways the end of each step is rounded to an input; the first is the nearest."
         " An 8-bit model has steps of its own, which gradients do not see.",
         at_least=1,
@@ -176,7 +176,7 @@ class _GradientWalk:
             along = _unit(along + self.MOMENTUM * self._direction)
         self._direction = along
         step = self._parameters.step * (self._parameters.further_step if self._found else 1.0)
-        shares = (3.0, *self.LENGTHS) if self._found else self.LENGTHS
+        shares = (4.0, 2.0, 1.0) if self._found else self.LENGTHS
         return [
             (point.real + newton + share * step * along, bool(attempt))
             for share in shares
