@@ -28,7 +28,7 @@ SEARCH = (
     *("search", str(EXAMPLE), "--strategy", "gradient", "--limit", "6"),
     *("--shrink", "0", "--fail-on", "none"),
 )
-STRONGEST = ("--set", "strongest=true")
+STRONGEST = ("--set", "strongest=true", "--set", "iterations=30")
 """Every chain takes all iterations, so that there is time to be killed in."""
 
 DEADLINE_SECONDS = 300.0
