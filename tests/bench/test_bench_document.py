@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from documents import finding
 from edgeflare.bench.bench_document import Bench, write_bench
-from edgeflare.bench.bench_table import COLUMNS, shown, to_markdown
+from edgeflare.bench.bench_table import COLUMNS, WHITE_BOX_COLUMNS, shown, to_markdown
 from edgeflare.bench.strategy_figures import StrategyFigures, queries_needed, summarize
 
 pytestmark = pytest.mark.slow
@@ -80,6 +80,31 @@ def test_a_run_without_findings_has_a_row(whole: tuple[Path, Bench]) -> None:
     for figure in (row.mean_queries, row.times_baseline, row.wall_seconds, row.median_l2):
         assert figure is None
     assert shown(row)[2:8] == ("–",) * 6
+
+
+def test_gradients_are_shown_where_a_strategy_asks_for_any(whole: tuple[Path, Bench]) -> None:
+    bench = whole[1]
+    document = next(one for _, one in bench.runs if one.findings)
+    spent = {"host_gradients": 40, "translated_evaluations": 110}
+    asking = replace(
+        document,
+        totals=replace(document.totals, **spent),
+        findings=tuple(replace(one, **spent) for one in document.findings),
+    )
+    runs = {"random": [document], "asking": [asking]}
+    rows = [plain, inside] = summarize("pair", runs, "random")
+    assert plain.mean_host_gradients is plain.mean_translated_evaluations is None
+    assert inside.mean_host_gradients is not None
+    assert inside.mean_host_gradients.value == 40.0
+    assert inside.mean_translated_evaluations is not None
+    assert inside.mean_translated_evaluations.value == 110.0
+    header, _, first, second = (
+        line for line in to_markdown(bench.grid, rows).splitlines() if line.startswith("|")
+    )
+    assert header.endswith(f"| {' | '.join(WHITE_BOX_COLUMNS)} |")
+    assert first.endswith("| – | – |")
+    assert second.endswith("| 40.0 | 110 |")
+    assert WHITE_BOX_COLUMNS[0] not in to_markdown(bench.grid, [plain])
 
 
 def test_what_is_written_can_be_read(

@@ -230,6 +230,10 @@ def test_ctrl_c_keeps_what_is_complete_and_the_same_command_goes_on(
         (("--compressed", "compressed.tflite"), "are the same model"),
         (("--compressed", "absent.tflite"), "absent.tflite cannot be read"),
         (("--compressed", "dynamic.tflite", "--strategy", "dflar"), "did you mean 'dflare'"),
+        (
+            ("--compressed", "dynamic.tflite", "--strategy", "gradient"),
+            "gradient spends gradients instead of them: say --strategy boundary",
+        ),
         (("--compressed", "dynamic.tflite", "--rng-seeds", "0,x"), "--rng-seeds 'x'"),
         (("--compressed", "dynamic.tflite", "--rng-seeds", "0,0"), "named 2 times"),
         (("--compressed", "dynamic.tflite", "--labelled", "absent.npz"), "--labelled absent.npz"),

@@ -65,6 +65,15 @@ def test_refinement_has_its_columns(document: Document) -> None:
     assert (row["refined"], row["strength_before"], row["l2_before"]) == ("True", "0.001", "4321.5")
 
 
+def test_gradients_have_columns_where_there_are_any(document: Document) -> None:
+    first, second, *_ = document["findings"]
+    first |= {"host_gradients": 8, "translated_evaluations": 20}
+    text = csv_table(from_json({**document, "findings": [first, second]}))
+    rows = [row for row in csv.DictReader(io.StringIO(text)) if row["list"] == "finding"]
+    asked = {row["seed_id"]: (row["host_gradients"], row["translated_evaluations"]) for row in rows}
+    assert asked == {str(first["seed_id"]): ("8", "20"), str(second["seed_id"]): ("", "")}
+
+
 def test_entries_that_do_not_count_are_named_so(document: Document) -> None:
     first, second, *rest = document["findings"]
     nothing: Document = {

@@ -91,6 +91,13 @@ def test_a_run_that_found_nothing(document: Document) -> None:
     assert "–" in text
 
 
+def test_gradients_are_counted_where_there_are_any(document: Document) -> None:
+    assert "white box" not in summary(from_json(document))
+    document["totals"] |= {"host_gradients": 1234, "translated_evaluations": 5678}
+    row = "| white box | 1,234 host gradients, 5,678 translated evaluations |"
+    assert row in summary(from_json(document))
+
+
 def test_a_stopped_run_and_its_warnings_are_said(document: Document) -> None:
     text = summary(
         from_json({**document, "stopped_by": "interrupt", "warnings": ["check the scale"]})

@@ -157,6 +157,13 @@ def test_a_run_that_found_nothing(document: Document) -> None:
     assert "Findings" not in text
 
 
+def test_gradients_are_counted_where_there_are_any(document: Document) -> None:
+    assert "white box" not in printed(document)
+    document["totals"] |= {"host_gradients": 1234, "translated_evaluations": 5678}
+    line = next(one for one in printed(document).splitlines() if one.startswith("white box"))
+    assert "1,234 host gradients, 5,678 translated evaluations" in line
+
+
 def test_it_names_the_folder_that_stays_on_a_device(document: Document) -> None:
     line = "agent and models stay on laboratory 0 in ~/.cache/edgeflare/device"
     assert line not in printed(document)

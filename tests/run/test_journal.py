@@ -13,7 +13,13 @@ from hypothesis import strategies as st
 
 from edgeflare.errors import UserError
 from edgeflare.run.journal import Journal
-from edgeflare.run.journal_rows import AnswerRow, ChainRow, Times, TriggerRow
+from edgeflare.run.journal_rows import (
+    AnswerRow,
+    ChainRow,
+    Times,
+    TriggerRow,
+    white_box_spent,
+)
 
 blobs = st.none() | st.binary(min_size=1, max_size=12)
 answers = st.builds(
@@ -77,6 +83,22 @@ def test_the_end_of_a_chain_replaces_its_steps(tmp_path: Path) -> None:
     assert journal.steps("step", 1) == []
     assert len(journal.steps("step", 2)) == 2
     assert journal.chains() == {1: end}
+
+
+def test_what_white_box_queries_cost_is_kept_of_each_chain(tmp_path: Path) -> None:
+    plain = ChainRow.nothing_spent(1)
+    asking = replace(plain, seed_id=2, host_gradients=8, translated_evaluations=20)
+    journal = Journal.create(tmp_path / "run.db", {}, chains=[plain, asking])
+    assert journal.chains() == {1: plain, 2: asking}
+    with journal.transaction():
+        journal.drop_unreliable(lambda seed_id: seed_id == 2, lambda _: b"")
+    assert journal.chains() == {1: plain}
+    journal.end_chain(asking)  # as it ends again once the device answers right
+    assert journal.chains() == {1: plain, 2: asking}
+    assert white_box_spent([plain]) == {}
+    spent = {"host_gradients": 8, "translated_evaluations": 20}
+    assert white_box_spent([plain, asking]) == spent
+    journal.close()
 
 
 def test_triggers_and_times_survive_reopening(tmp_path: Path) -> None:

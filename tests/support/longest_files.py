@@ -17,6 +17,8 @@ LONGEST_FILES = (
     "cli/test_pairs_with_state.py",
     "pytest_plugin/test_pytest_plugin.py",
     "campaign/test_kills.py",
+    "campaign/test_white_box_resume.py",
+    "cli/test_white_box_bad_input.py",
     "devices/test_network_faults.py",
     "diagnose/test_explain.py",
     "diagnose/test_planted_faults.py",

@@ -30,11 +30,19 @@ COLUMNS = (
     "strength",
 )
 
+WHITE_BOX_COLUMNS = ("host gradients", "translated evaluations")
+"""Columns behind the others where a strategy asks about the inside of the models."""
+
 LEGEND = (
     "In brackets: 95 % bootstrap intervals over the seeds. Queries, device queries, L2 (median, "
     "levels) and strength (median) are of findings. × baseline: mean queries over {baseline}'s"
     ", where both found. s evaluation: evaluation time of a finding's own search; s wall: wall time"
     " of the campaign over its findings. ties: deviations by a tie, in all searches."
+)
+
+WHITE_BOX_LEGEND = (
+    " Host gradients and translated evaluations are of findings too, and their time is part of both"
+    " kinds of seconds."
 )
 
 
@@ -44,14 +52,16 @@ def print_table(console: Console, grid: Grid, rows: Sequence[StrategyFigures]) -
     for pair, group in groupby(rows, key=lambda row: row.pair):
         title = escape(printable(pair))
         table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD)
-        for label, *values in zip(COLUMNS, *map(shown, group), strict=True):
+        of_pair = list(group)
+        cells = [shown(row, inside=_inside(of_pair)) for row in of_pair]
+        for label, *values in zip(columns(of_pair), *cells, strict=True):
             if label == "strategy":
                 for column in ("", *values):
                     table.add_column(column, justify="right" if column else "left")
             else:
                 table.add_row(label, *values)
         console.print(table)
-    console.print(LEGEND.format(baseline=grid.baseline), style="dim", highlight=False)
+    console.print(legend(grid, rows), style="dim", highlight=False)
 
 
 def to_markdown(grid: Grid, rows: Sequence[StrategyFigures]) -> str:
@@ -59,11 +69,26 @@ def to_markdown(grid: Grid, rows: Sequence[StrategyFigures]) -> str:
     lines = [
         heading(grid),
         "",
-        _line(("pair", *COLUMNS)),
-        _line(["---"] * 2 + ["--:"] * (len(COLUMNS) - 1)),
+        _line(("pair", *columns(rows))),
+        _line(["---"] * 2 + ["--:"] * (len(columns(rows)) - 1)),
     ]
-    lines += [_line((row.pair, *shown(row))) for row in rows]
-    return "\n".join([*lines, "", LEGEND.format(baseline=grid.baseline), ""])
+    lines += [_line((row.pair, *shown(row, inside=_inside(rows)))) for row in rows]
+    return "\n".join([*lines, "", legend(grid, rows), ""])
+
+
+def columns(rows: Sequence[StrategyFigures]) -> tuple[str, ...]:
+    """Return the names of the columns that a table of these rows has."""
+    return (*COLUMNS, *WHITE_BOX_COLUMNS) if _inside(rows) else COLUMNS
+
+
+def legend(grid: Grid, rows: Sequence[StrategyFigures]) -> str:
+    """Return what the columns of these rows mean."""
+    return LEGEND.format(baseline=grid.baseline) + (WHITE_BOX_LEGEND if _inside(rows) else "")
+
+
+def _inside(rows: Sequence[StrategyFigures]) -> bool:
+    """Whether a strategy of these rows asks about the inside of the models."""
+    return any(row.mean_host_gradients or row.mean_translated_evaluations for row in rows)
 
 
 def heading(grid: Grid) -> str:
@@ -87,8 +112,9 @@ def heading(grid: Grid) -> str:
     )
 
 
-def shown(row: StrategyFigures) -> tuple[str, ...]:
-    """Return a row as it is shown, in the order of `COLUMNS`."""
+def shown(row: StrategyFigures, *, inside: bool = False) -> tuple[str, ...]:
+    """Return a row as it is shown, in the order of `COLUMNS`, and `WHITE_BOX_COLUMNS` if asked."""
+    white_box = (row.mean_host_gradients, row.mean_translated_evaluations) if inside else ()
     return (
         row.strategy,
         show_estimate(row.success, 100.0),
@@ -101,6 +127,7 @@ def shown(row: StrategyFigures) -> tuple[str, ...]:
         f"{row.ties:,}",
         show_number(row.median_l2),
         show_number(row.median_strength),
+        *map(show_estimate, white_box),
     )
 
 

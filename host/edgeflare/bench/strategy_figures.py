@@ -34,6 +34,8 @@ class StrategyFigures:
         mean_queries: queries for a finding.
         median_queries: queries for a finding.
         mean_device_queries: device queries for a finding.
+        mean_host_gradients: gradients for a finding; None where the strategy asks for none.
+        mean_translated_evaluations: translated evaluations for a finding, likewise.
         times_baseline: mean queries over the baseline's, over the searches in which both found.
         evaluation_seconds: evaluation time of a finding's own chain, mean.
         wall_seconds: wall time of the campaigns over their findings, failed searches included.
@@ -52,6 +54,8 @@ class StrategyFigures:
     mean_queries: Estimate | None
     median_queries: Estimate | None
     mean_device_queries: Estimate | None
+    mean_host_gradients: Estimate | None
+    mean_translated_evaluations: Estimate | None
     times_baseline: Estimate | None
     evaluation_seconds: float | None
     wall_seconds: float | None
@@ -88,7 +92,7 @@ def queries_needed(documents: Sequence[RunDocument], key: str = "queries") -> Va
     values = np.full((total, len(documents)), np.nan)
     for column, document in enumerate(documents):
         for finding in document.findings:
-            values[finding.seed_id, column] = getattr(finding, key)
+            values[finding.seed_id, column] = getattr(finding, key) or 0  # unset: none
     return values[[seed_id for seed_id in range(total) if seed_id not in deviating]]
 
 
@@ -109,6 +113,8 @@ def _row(
         mean_queries=mean(queries),
         median_queries=median(queries),
         mean_device_queries=mean(queries_needed(documents, "device_queries")),
+        mean_host_gradients=_mean_inside(documents, "host_gradients"),
+        mean_translated_evaluations=_mean_inside(documents, "translated_evaluations"),
         times_baseline=_times_baseline(documents, baseline),
         evaluation_seconds=fmean(one.seconds for one in findings) if findings else None,
         wall_seconds=(
@@ -118,6 +124,12 @@ def _row(
         median_l2=middle(one.distortion.l2 for one in findings) if findings else None,
         median_strength=middle(strengths) if strengths else None,
     )
+
+
+def _mean_inside(documents: Sequence[RunDocument], key: str) -> Estimate | None:
+    """Return the mean of what white-box queries cost; None where there were none."""
+    asked = any(getattr(document.totals, key) for document in documents)
+    return mean(queries_needed(documents, key)) if asked else None
 
 
 def _times_baseline(

@@ -45,7 +45,8 @@ Strategies = Annotated[
         "--strategy",
         metavar="NAME",
         autocompletion=complete_strategy,
-        help="A strategy to compare; give it once for each. All of them if not given.",
+        help="A strategy to compare; give it once for each. If not given, all"
+        " that need no gradients.",
     ),
 ]
 SeparatedStrategies = Annotated[str | None, typer.Option("--strategies", hidden=True)]
@@ -106,7 +107,10 @@ def bench(
     those of `search`, but for 1: that something deviates is the point here.
     """
     separated = read_parts("--strategies", strategies) if strategies else []
-    names = tuple(strategy or separated or known_strategies())
+    without_extra = [
+        name for name, one in known_strategies().items() if not one.strategy.needs_gradients
+    ]
+    names = tuple(strategy or separated or without_extra)
     kernels, elsewhere = read_ensemble(ensemble)
     decided = decided_by_user(trust)
     grid = Grid(

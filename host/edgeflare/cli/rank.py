@@ -25,7 +25,7 @@ from edgeflare.cli.option_values import read_operators, read_whole_numbers
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.search_options import make_plan
 from edgeflare.core.goal import Find
-from edgeflare.errors import InfrastructureError
+from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.pair import Pair
 from edgeflare.rank.candidates import gather
 from edgeflare.rank.model_measurements import check_labelled
@@ -37,6 +37,7 @@ from edgeflare.rank.ranking import Candidate
 from edgeflare.rank.ranking import rank as put_in_order
 from edgeflare.run.plan import SHRINK
 from edgeflare.search.operator_pool import BUILT_IN
+from edgeflare.search.strategy_registry import find_strategy
 from edgeflare.trust.asking import decided_by_user
 
 DEFAULT_STRATEGY = "dflare-published"
@@ -132,6 +133,7 @@ def rank(
 
     Exit codes are those of `search`, but for 1: that something deviates is the point here.
     """
+    _require_queries(strategy)
     decided = decided_by_user(trust)
     grid = Grid(
         strategies=(strategy,),
@@ -166,6 +168,16 @@ def rank(
         return INTERRUPTED
     _publish(grid, models, candidates, out)
     return 0
+
+
+def _require_queries(strategy: str) -> None:
+    """Refuse a strategy whose queries say nothing about a model."""
+    if find_strategy(strategy).strategy.needs_gradients:
+        raise UserError(
+            f"--strategy {strategy}: models are ranked by the queries that a deviation takes, and"
+            f" {strategy} spends gradients instead of them: say --strategy boundary, or leave the"
+            " option out"
+        )
 
 
 def _publish(

@@ -62,10 +62,11 @@ COLUMNS = (
 _COPIED = (
     "seed_id", "seed_name", "seed_label", "kind", "cause", "harm", "device_sides_with_original",
     "strength", "psnr", "nearness_db", "within", "strong", "queries", "device_queries", "seconds",
-    "verified", "image", "seed_image", "sha256",
+    "verified", "image", "seed_image", "sha256", "host_gradients", "translated_evaluations",
 )  # fmt: skip
 
 
+_WHITE_BOX = ("host_gradients", "translated_evaluations")
 _SCORES = ("threshold", *(f"{arm}_score" for arm in ARMS))
 _DISTANCES = ("distance", "tolerance", "measure")
 _TEXTS = (*(f"{arm}_text" for arm in ARMS), "edit_distance")
@@ -76,9 +77,11 @@ _MASKS = ("mean_iou", "least_iou", "region", "least_region")
 def columns(document: RunDocument) -> tuple[str, ...]:
     """Return the names of the columns: those of classified images, or of another domain and task.
 
-    Scores, distances, texts, objects and masks follow the labels of the arms.
+    Scores, distances, texts, objects and masks follow the labels of the arms; what white-box
+    queries cost follows the queries, where there were any.
     """
-    views = [view for some in document.lists.values() for one in some for view in one.answers or ()]
+    entries = [one for some in document.lists.values() for one in some]
+    views = [view for one in entries for view in one.answers or ()]
     forms = {type(view) for view in views}
     names = list(COLUMNS)
     at = names.index("device_name")
@@ -89,6 +92,9 @@ def columns(document: RunDocument) -> tuple[str, ...]:
         *(_OBJECTS if DetectionView in forms else ()),
         *(_MASKS if SegmentationView in forms else ()),
     ]
+    if any(one.translated_evaluations or one.host_gradients for one in entries):
+        at = names.index("seconds")
+        names[at:at] = _WHITE_BOX
     if measure_name(document) != PSNR.name:
         names[names.index("psnr")] = "nearness_db"
     return tuple(names)

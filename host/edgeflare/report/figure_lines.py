@@ -81,6 +81,17 @@ def duplicate_lines(totals: Totals) -> Lines:
     return [("duplicates", line)]
 
 
+def white_box_lines(totals: Totals) -> Lines:
+    """Return how much was asked about the inside of the models; nothing where nothing was."""
+    if totals.host_gradients is None or totals.translated_evaluations is None:
+        return []
+    line = (
+        f"{totals.host_gradients:,} host gradients, "
+        f"{totals.translated_evaluations:,} translated evaluations"
+    )
+    return [("white box", line)]
+
+
 def harms_in_words(harms: Mapping[str, int]) -> str:
     """Return counts by harm as a line: "2 original right, 1 both wrong"."""
     return ", ".join(f"{count:,} {name.replace('-', ' ')}" for name, count in harms.items())

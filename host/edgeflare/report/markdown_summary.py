@@ -23,6 +23,7 @@ from edgeflare.report.figure_lines import (
     kind_lines,
     nearness_lines,
     unmutated_lines,
+    white_box_lines,
     who_was_right,
 )
 from edgeflare.report.structured_answers import shortened
@@ -93,7 +94,8 @@ def _facts(document: RunDocument) -> list[tuple[str, str]]:
             f"{number(totals.mean_queries)} mean, {number(totals.median_queries)} median; "
             f"{number(totals.mean_device_queries)} on the device",
         ),
-        *duplicate_lines(document.totals),
+        *white_box_lines(totals),
+        *duplicate_lines(totals),
         ("time", f"{totals.wall_seconds:.1f} s"),
         ("flaky", f"{totals.flaky:,}"),
     ]

@@ -27,6 +27,7 @@ from edgeflare.report.figure_lines import (
     kind_lines,
     nearness_lines,
     unmutated_lines,
+    white_box_lines,
     who_was_right,
 )
 from edgeflare.report.interface_lines import interface_lines
@@ -188,6 +189,7 @@ def _totals(document: RunDocument) -> Table:
             f" ({totals.queries / max(totals.wall_seconds, 1e-9):,.0f} per second), "
             f"device busy {totals.device_busy_seconds:.1f} s",
         ),
+        *white_box_lines(totals),
         *duplicate_lines(totals),
         *_refined(document.findings),
         ("set aside", f"{ties}{totals.flaky} flaky"),

@@ -244,7 +244,8 @@ class Journal:
         if gradients or translated:
             self._db.execute(_WHITE_BOX)
             self._db.execute(
-                "INSERT INTO white_box VALUES (?, ?, ?)", (row.seed_id, gradients, translated)
+                "INSERT OR REPLACE INTO white_box VALUES (?, ?, ?)",
+                (row.seed_id, gradients, translated),
             )
         self._db.execute("DELETE FROM answers WHERE role = 'step' AND seed_id = ?", (row.seed_id,))
 

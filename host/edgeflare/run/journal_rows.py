@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from edgeflare.core.arm import Arm
 
@@ -90,6 +90,16 @@ class ChainRow:
             ties=0,
             seconds=0.0,
         )
+
+
+def white_box_spent(chains: Iterable[ChainRow]) -> Mapping[str, Any]:
+    """Return what white-box queries cost, as the document has it; nothing where there was none."""
+    rows = list(chains)
+    spent = {
+        "host_gradients": sum(row.host_gradients for row in rows),
+        "translated_evaluations": sum(row.translated_evaluations for row in rows),
+    }
+    return spent if any(spent.values()) else {}
 
 
 @dataclass(frozen=True, slots=True)

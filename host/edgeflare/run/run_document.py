@@ -88,6 +88,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         kind: why an arm failed, or how the compared arms deviate.
+        host_gradients: of its chain; absent, as translated_evaluations, where none were asked for.
         labels: decision by arm, such as the top-1 label; None where the arm failed.
         tied: whether the decision hangs on a tie of raw outputs, by arm.
         probabilities: that of each class, by arm; empty where `answers` say it.
@@ -113,6 +114,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     device: str
     queries: int
     device_queries: int
+    host_gradients: int | UnsetType = UNSET
+    translated_evaluations: int | UnsetType = UNSET
     seconds: Number
     labels: Mapping[str, int | None]
     tied: Mapping[str, bool]
@@ -157,7 +160,10 @@ class Refined(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Totals(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The figures of a whole run. Means and medians are None where nothing was found."""
+    """The figures of a whole run. Means and medians are None where nothing was found.
+
+    `host_gradients` and `translated_evaluations` are None where the strategy asks for none.
+    """
 
     seeds: int
     deviating_seeds: int
@@ -172,6 +178,8 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     overhead_queries: int
     overhead_device_queries: int
     host_evaluations: Mapping[str, int]
+    host_gradients: int | None = None
+    translated_evaluations: int | None = None
     setup_seconds: Number
     wall_seconds: Number
     refine_seconds: Number

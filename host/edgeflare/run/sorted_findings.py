@@ -20,7 +20,13 @@ from edgeflare.core.outcome import Outcome, same_decisions
 from edgeflare.run.device_assignment import device_of
 from edgeflare.run.harm import harm_of
 from edgeflare.run.journal import Journal
-from edgeflare.run.journal_rows import REPETITIONS, ChainRow, RefinementRow, TriggerRow
+from edgeflare.run.journal_rows import (
+    REPETITIONS,
+    ChainRow,
+    RefinementRow,
+    TriggerRow,
+    white_box_spent,
+)
 from edgeflare.run.nearness import input_size, is_near, is_strong, psnr
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import RunDirectory
@@ -114,6 +120,7 @@ def _finding(
         device=header.devices[device_of(trigger.seed_id, len(header.devices))]["name"],
         queries=0 if chain is None else chain.queries,
         device_queries=0 if chain is None else chain.device_queries,
+        **white_box_spent(() if chain is None else (chain,)),
         seconds=0.0 if chain is None else chain.seconds,
         labels=labels[0] if labels else {},
         tied={arm.value: answer.tied for arm, answer in answers.items()},

@@ -9,7 +9,13 @@ from statistics import fmean, median
 from edgeflare.core.arm import Arm
 from edgeflare.run.harm import count_harms
 from edgeflare.run.journal import Journal
-from edgeflare.run.journal_rows import AnswerRow, ChainRow, RefinementRow, Role
+from edgeflare.run.journal_rows import (
+    AnswerRow,
+    ChainRow,
+    RefinementRow,
+    Role,
+    white_box_spent,
+)
 from edgeflare.run.run_document import Duplicates, HarmTotals, Totals
 from edgeflare.run.run_header import RunHeader
 from edgeflare.run.sorted_findings import SortedFindings
@@ -61,6 +67,7 @@ def totals_of(
         host_evaluations=_host_evaluations(
             header, [*spent, *refined], [*overhead, *steps, *refining], (surveyed, asked)
         ),
+        **white_box_spent(spent),
         setup_seconds=times.setup,
         wall_seconds=times.wall,
         refine_seconds=times.refine,

@@ -260,7 +260,10 @@ def _described(graph: Graph, one: GraphOp) -> TranslatedOperator:
 def _require_translation(graph: Graph, one: GraphOp) -> None:
     described = _described(graph, one)
     if one.name not in TRANSLATIONS:
-        described.refuse(f"it is none of {', '.join(TRANSLATIONS)}")
+        raise UserError(
+            f"{described.place}, has no translation to take a gradient of; those with one are"
+            f" {', '.join(TRANSLATIONS)}. The strategy boundary needs none"
+        )
     if described.output.dtype not in ("float32", "int8", "uint8"):
         described.refuse(f"it writes {described.output.dtype or 'values of an unknown type'}")
 

@@ -51,6 +51,26 @@ class ModelWithOwnGradient:
         self._shape = shape
         self._decoder = decoder
 
+    def require(self, row: NDArray[np.generic]) -> None:
+        """Refuse outputs that are no scores of classes, and derivatives that are not theirs.
+
+        Args:
+            row: on which both functions are tried.
+
+        Raises:
+            UserError: the outputs are not one for each class, or the gradient fails.
+
+        """
+        output, _ = self.evaluate(row)
+        choices = self._decoder.choices
+        if output.size != choices:
+            raise UserError(
+                f"{self._source} is of {output.size} outputs for {choices} decisions, and a search"
+                " needs the gradient of a score of each: take the strategy boundary, which needs"
+                " none"
+            )
+        self.gradient(row, np.zeros(choices), {})
+
     def evaluate(self, row: NDArray[np.generic]) -> tuple[NDArray[np.generic], Real]:
         """Return the output for a row, and its scores; see `DifferentiableModel`."""
         output = np.asarray(self._function(row.reshape(self._shape)), np.float32)
@@ -75,9 +95,10 @@ class ModelWithOwnGradient:
             raise UserError(f"{self._source} failed: {reason(error)}") from error
         expected = (output.size, *self._shape)
         if derivatives.shape != expected or not np.isfinite(derivatives).all():
+            returned = "infinity or NaN" if derivatives.shape == expected else derivatives.shape
             raise UserError(
-                f"{self._source} returned {derivatives.shape}: it has to return finite numbers of"
-                f" the shape {expected}, one derivative for each output and value"
+                f"{self._source} returned {returned}: it has to return finite numbers of the shape"
+                f" {expected}, one derivative for each output and value"
             )
         if self._decoder.meaning == "probabilities":  # whose scores are their logarithms
             weights = weights / np.maximum(output.ravel(), np.finfo(np.float32).tiny)

@@ -122,7 +122,10 @@ def _translated(one: ArmToTranslate, level: float) -> TranslatedArm:
 
 def _model(one: ArmToTranslate) -> DifferentiableModel:
     if is_callable(one.source):
-        return ModelWithOwnGradient(one.source, one.shape, one.decoder)
+        model = ModelWithOwnGradient(one.source, one.shape, one.decoder)
+        for row in one.rows[:1]:
+            model.require(row)
+        return model
     path = Path(one.source)
     if path.suffix.lower() != ".tflite":
         raise UserError(

@@ -1,0 +1,119 @@
+"""A search by gradients that is stopped or killed: all is as if nothing had happened."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("jax", reason="needs the extra whitebox")
+
+from called_commands import call_here
+from documents import Document, as_json
+from edgeflare.campaign.search_phase import SearchPhase
+from edgeflare.run.load_document import load_document
+from edgeflare.run.run_directory import RunDirectory
+from interrupted_commands import started
+from laboratory import untimed
+
+pytestmark = [pytest.mark.whitebox, pytest.mark.slow]
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
+SEARCH = (
+    *("search", str(EXAMPLE), "--strategy", "gradient", "--limit", "6"),
+    *("--shrink", "0", "--fail-on", "none"),
+)
+STRONGEST = ("--set", "strongest=true", "--set", "iterations=30")
+"""Every chain takes all iterations, so that there is time to be killed in."""
+
+DEADLINE_SECONDS = 300.0
+
+
+def search(out: Path, *more: str, code: int = 0) -> Document:
+    said = call_here(*SEARCH, *more, "--out", out)
+    assert said.code == code, said.err
+    return as_json(load_document(RunDirectory(out)))
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Document:
+    document = search(tmp_path_factory.mktemp("undisturbed") / "run", "--chains", "1")
+    found = document["findings"]
+    assert len(found) == 6
+    for key in ("host_gradients", "translated_evaluations"):
+        assert document["totals"][key] == sum(one[key] for one in found) > 0
+    return document
+
+
+def test_a_run_seed_decides_all_whatever_the_number_of_chains(
+    undisturbed: Document, tmp_path: Path
+) -> None:
+    assert untimed(search(tmp_path / "again", "--chains", "1")) == untimed(undisturbed)
+    assert untimed(search(tmp_path / "chains", "--chains", "4")) == untimed(undisturbed)
+    other = search(tmp_path / "other", "--rng-seed", "1")
+    images = [[one["sha256"] for one in run["findings"]] for run in (undisturbed, other)]
+    assert images[0] != images[1]
+
+
+@pytest.mark.parametrize("batches", [1, 4])
+def test_ctrl_c_in_the_middle_of_a_chain_costs_time_only(
+    undisturbed: Document, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batches: int
+) -> None:
+    """The first seed takes two queries, so its chain is open after the first batch."""
+    reported = 0
+    report = SearchPhase.report
+
+    def interrupt_then_report(phase: SearchPhase) -> None:
+        nonlocal reported
+        reported += 1
+        if reported == batches:
+            os.kill(os.getpid(), signal.SIGINT)
+        report(phase)
+
+    out = tmp_path / "run"
+    with monkeypatch.context() as patched:
+        patched.setattr(SearchPhase, "report", interrupt_then_report)
+        stopped = search(out, "--chains", "1", code=130)
+    assert stopped["stopped_by"] == "interrupt"
+    ended, spent = stopped["totals"]["searched"], undisturbed["totals"]
+    assert ended < 6
+    assert stopped["totals"].get("host_gradients", 0) < spent["host_gradients"]
+    assert ("host_gradients" in stopped["totals"]) == (ended > 0)
+
+    assert untimed(search(out, "--chains", "1", "--resume")) == untimed(undisturbed)
+
+
+def test_what_is_killed_twice_ends_alike(tmp_path: Path) -> None:
+    whole = search(tmp_path / "whole", *STRONGEST, "--chains", "2")
+    out = tmp_path / "run"
+    words = (*SEARCH, *STRONGEST, "--chains", "2", "--out", str(out))
+    for ended, resumed in ((1, ()), (3, ("--resume",))):
+        with started(*words, *resumed) as process:
+            await_chains(out / "run.db", ended)
+            assert process.poll() is None
+            process.kill()
+            process.wait()
+    document = load_document(RunDirectory(out))
+    assert document.stopped_by == "killed"
+    assert 3 <= document.totals.searched < 6
+    assert untimed(search(out, *STRONGEST, "--resume")) == untimed(whole)
+
+
+def await_chains(journal: Path, ended: int) -> None:
+    """Wait until so many chains of a run have ended."""
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while time.monotonic() < deadline:
+        if journal.exists():
+            with closing(sqlite3.connect(journal)) as db:
+                if (
+                    db.execute("PRAGMA user_version").fetchone()[0]
+                    and db.execute("SELECT count(*) FROM chains").fetchone()[0] >= ended
+                ):
+                    return
+        time.sleep(0.01)
+    pytest.fail(f"{ended} chains did not end")
