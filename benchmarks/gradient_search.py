@@ -51,9 +51,9 @@ def figures(document: dict[str, Any], seconds: float) -> str:
     found, totals = document["findings"], document["totals"]
     searched = totals["seeds"] - totals["deviating_seeds"]
     spent = " ".join(
-        f"{key} {document[key] / searched:.1f}"
+        f"{key} {totals[key] / searched:.1f}"
         for key in ("host_gradients", "translated_evaluations")
-        if key in document
+        if key in totals
     )
     return (
         f"success {len(found)} of {searched},"

@@ -1,11 +1,11 @@
 """How exactly networks are translated: labels, layers, scores and gradients against the runtime.
 
-    python benchmarks/translations.py MODEL.tflite SEEDS.npz [--key images] [--scale 255]
+    python benchmarks/translations.py MODEL.tflite SEEDS.npz [--key images] [--scale 255] [--mean 0 --std 1]
 
-One line for the model: on how many inputs the labels are equal, the share of scores that are equal
-(of a quantized model) or the largest difference (of a float one), and of float models the median and
-largest relative error of the gradient against central differences of the runtime, in the direction
-of the gradient. Inputs are divided by `--scale`, and quantized as the model takes them.
+One line for the model: on how many inputs the labels are equal; the share of scores that are equal
+(of a quantized model) or the largest difference (of a float one); and of float models the median
+and largest relative error of the gradient against central differences of the runtime, in its own
+direction. Inputs are divided by `--scale`, and quantized as the model takes them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from edgeflare.models.model_probe import HostProbe
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.whitebox.differentiable_network import DifferentiableNetwork
 
-STEP = 2e-3
+STEP = 5e-4
 """Length of the step to each side, in the values that the model takes."""
 
 
@@ -31,7 +31,8 @@ def main() -> None:
     network = DifferentiableNetwork(Graph(content, str(arguments.model)))
     known = network.graph.tensors[network.graph.inputs[0]]
     inputs = np.load(arguments.seeds)[arguments.key][: arguments.inputs]
-    real = (inputs / arguments.scale).astype(np.float32).reshape(-1, *known.shape)
+    scaled = (inputs / arguments.scale - arguments.mean) / arguments.std
+    real = scaled.astype(np.float32).reshape(-1, *known.shape)
     scales, points = known.scales or (0.0,), known.zero_points or (0,)
     rows = quantize(real, Tensor("input", known.shape, known.dtype, scales[0], points[0]))
     with HostProbe(content, "xnnpack", capture=True) as probe:
@@ -66,7 +67,8 @@ def gradient_error(
     """Return the relative error of a gradient; noise takes the row away from ties of maxima."""
     rng = np.random.default_rng(seed)
     spread = float(np.ptp(plain))
-    row = (plain + spread * rng.uniform(0, 0.05, plain.shape)).astype(np.float32)
+    noise = spread * rng.uniform(0, 0.05, plain.shape)
+    row = (plain.astype(np.float64) + noise).astype(np.float32)
     at = probe.made.index(network.scores)
     weights = rng.normal(size=network.graph.tensors[network.scores].size)
     gradient = network.gradient(row, weights).reshape(row.shape)
@@ -87,8 +89,15 @@ def parse() -> argparse.Namespace:
     parser.add_argument("seeds", type=Path)
     parser.add_argument("--key", default="images", help="the array in the .npz file")
     parser.add_argument("--scale", type=float, default=255.0, help="what values are divided by")
+    for name, default in (("--mean", "0"), ("--std", "1")):
+        said = "of the channels, with commas between, as preprocessing has it"
+        parser.add_argument(name, type=_numbers, default=default, help=said)
     parser.add_argument("--inputs", type=int, default=300)
     return parser.parse_args()
+
+
+def _numbers(text: str) -> NDArray[np.float64]:
+    return np.array([float(part) for part in text.split(",")])
 
 
 if __name__ == "__main__":

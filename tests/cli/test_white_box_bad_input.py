@@ -183,7 +183,9 @@ def test_a_python_original_with_a_gradient_of_its_own_is_searched(
     call: Call, example: Path, mistakes: Path, tmp_path: Path
 ) -> None:
     """Original and twin are the same linear model, once in Python and once rounded."""
-    rounded = write_linear(tmp_path / "rounded.tflite", np.rint(WEIGHTS * 64) / 64)
+    rounded = write_linear(
+        tmp_path / "rounded.tflite", (np.rint(WEIGHTS * 64) / 64).astype(np.float32)
+    )
     original = f"{mistakes / 'jacobian.py'}:model"
     words = (example, "--original", original, "--compressed", rounded, *GRADIENT)
     said = call("search", *words, "--out", tmp_path / "run")
