@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from math import inf
@@ -40,6 +40,7 @@ from edgeflare.core.goal import Goal
 from edgeflare.core.gradient_query import TranslatedOutcome, TranslatedQuery, WhiteboxQuery
 from edgeflare.core.input import Input
 from edgeflare.core.input_space import InputSpace
+from edgeflare.core.outcome import Outcome
 from edgeflare.core.tensor import Tensor, quantize
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.domains.image.image_domain import ImageDomain
@@ -117,7 +118,7 @@ class SearchedPair:
 
     """
 
-    answer: Any
+    answer: Callable[[WhiteboxQuery], Any]
     space: InputSpace
     rng_seed: int
 
@@ -137,7 +138,7 @@ class SearchedPair:
         """Return from how many seeds the original's label changes in an endless search."""
         return sum(self._search(strategy, *seed, ENDLESS)[1] for seed in seeds.items())
 
-    def told(self, one: Input) -> Any:
+    def told(self, one: Input) -> Outcome:
         """Return what the arms answer about an input: the device as the twin."""
         (told,) = self.answer(TranslatedQuery([one]))
         return with_device(told.outcome, told.outcome[Arm.TWIN])
@@ -145,7 +146,7 @@ class SearchedPair:
     def _search(self, strategy: Strategy, at: int, seed: Input, goal: Goal) -> tuple[bool, bool]:
         """Return whether a search from a seed finds, and whether the original's label changed."""
         seed = seed.astype(self.space.dtype)
-        outcome, labels = self.told(seed), set()
+        labels: set[int | None] = set()
 
         def answered(query: WhiteboxQuery) -> WhiteboxAnswer:
             answer: WhiteboxAnswer = self.answer(query)
@@ -159,7 +160,7 @@ class SearchedPair:
 
         start = Start(
             seed,
-            outcome,
+            self.told(seed),
             goal,
             chain_generator(self.rng_seed, at),
             Bounds(space=self.space),
@@ -171,7 +172,7 @@ class SearchedPair:
         return search.finding is not None, len(labels) > 1
 
 
-def real_numbers(opened: OpenedPair) -> Any:
+def real_numbers(opened: OpenedPair) -> Callable[[WhiteboxQuery], Any]:
     """Return what answers white-box queries about images of real numbers.
 
     Raises:
