@@ -4,10 +4,10 @@
         [--step LEVELS] [--lambda1 WEIGHT]
 
 The first table says from how many seeds the labels of original and twin come to differ within the
-iterations of `deepxplore`, for each constraint: on inputs, rounded and clipped, and on real numbers
-beyond the limits of inputs, as the published code judges them. An 8-bit twin quantizes such numbers
-as it does inputs, which clips them at the ends of its own range. `strict` are differences in which
-no model has a tie.
+iterations of `deepxplore`, for each target and constraint: on inputs, rounded and clipped, and on
+real numbers beyond the limits of inputs, as the published code judges them. An 8-bit twin quantizes
+such numbers as it does inputs, which clips them at the ends of its own range. `strict` are
+differences in which no model has a tie.
 
 The second table says the same of `fgsm` and `pgd` at each radius: from how many seeds a strict
 deviation is met, and from how many the original's label changes, with the same number of steps.
@@ -23,6 +23,7 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from itertools import product
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,7 @@ from edgeflare.domains.image.preprocess import Preprocess
 from edgeflare.errors import EdgeFlareError
 from edgeflare.models.pair import load_pair
 from edgeflare.run.plan import Plan
-from edgeflare.search.deepxplore import CONSTRAINTS, DeepXplore
+from edgeflare.search.deepxplore import CONSTRAINTS, TARGETS, DeepXplore
 from edgeflare.search.gradient_sign_attacks import FGSM, PGD
 from edgeflare.search.strategy import AskTellSearch, Start, Strategy, WhiteboxAnswer
 from edgeflare.search.surrogates.surrogate import with_device
@@ -70,18 +71,21 @@ def main() -> None:
         seeds = rounded.agreeing(opened.seeds.inputs, arguments.seeds)
         unlimited = replace(space, dtype="float64", lowest=-inf, highest=inf)
         real = SearchedPair(real_numbers(opened), unlimited, arguments.rng_seed)
-        print(f"{len(seeds)} seeds\n\n| constraint | inputs | strict | real numbers | strict |")
-        print("|---|--:|--:|--:|--:|", flush=True)
-        for constraint in CONSTRAINTS:
+        print(f"{len(seeds)} seeds\n\n| target | constraint | inputs | strict | real | strict |")
+        print("|---|---|--:|--:|--:|--:|", flush=True)
+        for target, constraint in product(TARGETS, CONSTRAINTS):
             strategy = DeepXplore(
-                constraint=constraint, step=arguments.step, lambda1=arguments.lambda1
+                constraint=constraint,
+                target=target,
+                step=arguments.step,
+                lambda1=arguments.lambda1,
             )
             counts = [
                 one.found(strategy, seeds, goal)
                 for one in (rounded, real)
                 for goal in (LABELS, STRICT)
             ]
-            print(f"| {constraint} | " + " | ".join(map(str, counts)) + " |", flush=True)
+            print(f"| {target} | {constraint} | " + " | ".join(map(str, counts)) + " |", flush=True)
         print("\n| radius | fgsm: strict | label changed | pgd: strict | label changed |")
         print("|--:|--:|--:|--:|--:|", flush=True)
         for radius in read_whole_numbers("--radii", arguments.radii):

@@ -49,7 +49,7 @@ from edgeflare.search.strategy_parameters import parameter
 
 CONSTRAINTS = ("light", "occl", "blackout", "none")
 
-TARGETS = (Arm.ORIGINAL.value, Arm.TWIN.value)
+TARGETS = (Arm.TWIN.value, Arm.ORIGINAL.value)
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ class DeepXplore(Strategy):
     )
     target: str = parameter(
         TARGETS[0],
-        "The model whose score of the seed's class is lowered, original or twin. The published"
-        " code's is the first.",
+        "The model whose score of the seed's class is lowered, twin or original. The twin is the"
+        " one under test; the original finds more on an int8 LeNet-5.",
     )
     lambda1: float = parameter(
         1.0, "Weight of that score, against the other model's. The paper's for MNIST.", at_least=0.0
