@@ -142,7 +142,7 @@ def test_the_generator_alone_decides(constraint: str) -> None:
     ("given", "message"),
     [
         ({"constraint": "rain"}, "constraint=rain: expected one of light, occl, blackout, none"),
-        ({"target": "device"}, "target=device: expected one of twin, original"),
+        ({"target": "device"}, "target=device: expected one of original, twin"),
         ({"lambda1": -1.0}, "lambda1=-1.0: expected a number, at least 0"),
         ({"lambda2": float("nan")}, "lambda2=nan"),
         ({"threshold": 1.5}, "threshold=1.5: expected a number, at least 0, at most 1"),

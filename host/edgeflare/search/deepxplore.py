@@ -49,7 +49,7 @@ from edgeflare.search.strategy_parameters import parameter
 
 CONSTRAINTS = ("light", "occl", "blackout", "none")
 
-TARGETS = (Arm.TWIN.value, Arm.ORIGINAL.value)
+TARGETS = (Arm.ORIGINAL.value, Arm.TWIN.value)
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ class DeepXplore(Strategy):
     )
     target: str = parameter(
         TARGETS[0],
-        "The model whose score of the seed's class is lowered, twin or original. The twin is the"
-        " one under test; the original finds more on an int8 LeNet-5.",
+        "The model whose score of the seed's class is lowered, original or twin. The published"
+        " code's is its first; and with the twin fewer are found on an int8 LeNet-5.",
     )
     lambda1: float = parameter(
         1.0, "Weight of that score, against the other model's. The paper's for MNIST.", at_least=0.0
@@ -92,7 +92,7 @@ class DeepXplore(Strategy):
         10.0, "Levels of a step where the normalized gradient is 1. The paper's s.", above=0.0
     )
     iterations: int = parameter(
-        50, "Steps from one seed. More find no more where values are clipped.", at_least=1
+        50, "Steps from one seed. The published code takes it as an argument.", at_least=1
     )
     light_factor: float = parameter(
         1.0,
@@ -142,15 +142,10 @@ class DeepXplore(Strategy):
             if one is not nearest:
                 real = space.levels(one)
             told = yield from translated(one)
-            trigger = yield from confirmed(start, one, told, self.constraint_operator)
+            trigger = yield from confirmed(start, one, told, f"deepxplore-{self.constraint}")
             if trigger is not None:
                 return trigger
         return None
-
-    @property
-    def constraint_operator(self) -> str:
-        """What triggers say that they were made by, such as deepxplore-occl."""
-        return f"deepxplore-{self.constraint}"
 
     def _uncovered(self, told: TranslatedOutcome, rng: np.random.Generator) -> dict[Arm, int]:
         """Draw a neuron of each model that the seed does not cover; any where it covers all."""
@@ -178,15 +173,12 @@ class DeepXplore(Strategy):
         if self.constraint == "light":
             return self.light_factor * lighting(gradient)
         if self.constraint == "occl":
-            return occlusion(gradient, self._occluded)
+            place = self.occl_top, self.occl_left, self.occl_height, self.occl_width
+            return occlusion(gradient, Rectangle(*place))
         if self.constraint == "blackout":
             sides = self.blackout_height, self.blackout_width
             return blackout(gradient, random_rectangle(gradient.shape, *sides, rng))
         return gradient
-
-    @property
-    def _occluded(self) -> Rectangle:
-        return Rectangle(self.occl_top, self.occl_left, self.occl_height, self.occl_width)
 
     def _require_inside(self, one: Input) -> None:
         """Refuse a rectangle of which nothing lies within an input."""
