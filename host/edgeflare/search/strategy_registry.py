@@ -26,7 +26,8 @@ ENTRY_POINTS = "edgeflare.strategies"
 
 DISPLAY_ORDER = (
     *("boundary", "boundary-mh", "dflare", "dflare-d", "dflare-r", "dflare-published"),
-    *("diffchaser", "donor", "climb", "random", "gradient"),
+    *("diffchaser", "donor", "climb", "random"),
+    *("gradient", "deepxplore", "fgsm", "pgd"),
 )
 """The strategies that are shown first; those of other packages follow by name."""
 
