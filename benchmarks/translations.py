@@ -1,6 +1,7 @@
-"""How exactly networks are translated: labels, layers, scores and gradients against the runtime.
+r"""How exactly networks are translated: labels, layers, scores and gradients against the runtime.
 
-    python benchmarks/translations.py MODEL.tflite SEEDS.npz [--key images] [--scale 255] [--mean 0 --std 1]
+    python benchmarks/translations.py MODEL.tflite SEEDS.npz [--key images] [--scale 255] \
+        [--mean 0 --std 1]
 
 One line for the model: on how many inputs the labels are equal; the share of scores that are equal
 (of a quantized model) or the largest difference (of a float one); and of float models the median

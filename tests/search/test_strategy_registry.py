@@ -27,6 +27,9 @@ def test_the_strategies_that_there_are() -> None:
         "climb",
         "random",
         "gradient",
+        "deepxplore",
+        "fgsm",
+        "pgd",
     ]
     for name, entry in strategies().items():
         assert entry.name == name

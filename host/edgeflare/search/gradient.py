@@ -72,7 +72,7 @@ class Gradient(Strategy):
         at_least=1,
     )
     patience: int = parameter(
-        15,
+        10,
         "Iterations without progress and without a deviation until the walk begins anew: to the"
         " other side, then with the next best class.",
         at_least=1,
