@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.markup import escape
 
 from edgeflare.campaign.campaign_context import CHAINS
+from edgeflare.campaign.coverage_phase import search_and_cover
 from edgeflare.campaign.dry_run import evaluate_first_seeds
 from edgeflare.campaign.held_out import HeldOut, note_held_out
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
@@ -20,7 +21,7 @@ from edgeflare.cli.console import Console
 from edgeflare.cli.failures_reported import failures_reported
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
 from edgeflare.cli.option_groups import with_option_groups
-from edgeflare.cli.option_values import read_operators, read_within
+from edgeflare.cli.option_values import read_operators, read_thresholds, read_within
 from edgeflare.cli.progress import observe
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.search_options import make_plan
@@ -67,6 +68,7 @@ def search(
     operators: search_options.Operators = BUILT_IN,
     strengthen: search_options.Strengthen = None,
     shrink: search_options.Shrink = SHRINK,
+    coverage: search_options.Coverage = None,
     chains: search_options.Chains = CHAINS,
     folder: run_options.RunFolder,
     dry_run: run_options.DryRun = False,
@@ -101,6 +103,7 @@ def search(
         min_strength=min_strength,
         within=read_within("--within", within),
         operators=read_operators(operators, [strategy]),
+        coverage=read_thresholds("--coverage", coverage),
     )
     plan = replace(plan, operators=pool_names(loaded.interface.domain_name, plan.operators))
     path = folder.choose(loaded.folder_name)
@@ -137,6 +140,7 @@ def search(
                 interrupt=interrupt,
                 chains=chains,
                 held_out=held_out,
+                phases=search_and_cover(opened),
             )
     print_run(Console(), document, str(path))
     result(path)
