@@ -72,8 +72,9 @@ def test_other_thresholds_are_another_command(
 
 def test_all_reports_have_the_table(covered: tuple[Path, Any], call: Call, tmp_path: Path) -> None:
     run = Path(shutil.copytree(covered[0], tmp_path / "run"))
-    said = call("report", run, "--html", "--summary")
-    shown = (said.out, (run / "report.html").read_text(), (run / "summary.md").read_text())
+    plain, pages = call("report", run), call("report", run, "--html", "--summary")
+    assert pages.code == 0
+    shown = (plain.out, (run / "report.html").read_text(), (run / "summary.md").read_text())
     for text in (covered[1].out, *shown):
         assert " ".join(NOT_MEANT.split()) in " ".join(text.split())
         assert "other seeds" in text

@@ -14,6 +14,7 @@ from edgeflare.report.coverage_table import NOT_MEANT, coverage_table
 from edgeflare.report.html.page import render_page
 from edgeflare.report.markdown_summary import summary
 from edgeflare.report.run_terminal import print_run
+from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import from_json
 
 MEASURED = {
@@ -67,7 +68,7 @@ def test_without_findings_the_seeds_stand_alone(document: Document) -> None:
 def test_every_report_shows_it_and_what_it_does_not_mean(document: Document, run: Any) -> None:
     read, out = from_json(document), io.StringIO()
     print_run(Console(file=out, width=400), read, "runs/one")
-    page = render_page(read, run.directory, {})
+    page = render_page(read, RunDirectory(run.folder), {})
     for shown in (out.getvalue(), summary(read), page):
         assert "1 seed + 2 other seeds" in shown
         assert NOT_MEANT in shown
