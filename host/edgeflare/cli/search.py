@@ -38,6 +38,7 @@ from edgeflare.run.plan import (
     default_strengthen,
 )
 from edgeflare.run.run_document import RunDocument
+from edgeflare.run.run_header import RunHeader
 from edgeflare.search.operator_pool import BUILT_IN, pool_names
 from edgeflare.trust.asking import decided_by_user
 from edgeflare.untrusted_text import printable
@@ -120,9 +121,7 @@ def search(
             require_labels(header.labels, header.arms[Arm.DEVICE].choices)
         held_out = _load_held_out(test, opened)
         if dry_run:
-            dry = evaluate_first_seeds(opened)
-            notes = (*loaded.notes, *opened.seeds.notes)
-            print_dry_run(Console(), header, dry, len(opened.seeds), str(path), notes)
+            _try_first_seeds(opened, header, str(path))
             return 0
         directory, journal = folder.begin_or_resume(path, header, len(opened.seeds))
         stack.callback(journal.close)
@@ -145,6 +144,12 @@ def search(
     print_run(Console(), document, str(path))
     result(path)
     return _exit_code(document, fail_on, allow)
+
+
+def _try_first_seeds(opened: OpenedPair, header: RunHeader, where: str) -> None:
+    """Print what a search would do, and what the first seeds show of that."""
+    look, notes = evaluate_first_seeds(opened), (*opened.pair.notes, *opened.seeds.notes)
+    print_dry_run(Console(), header, look, len(opened.seeds), where, notes)
 
 
 def _exit_code(document: RunDocument, fail_on: run_options.FailOn, allow: float) -> int:
