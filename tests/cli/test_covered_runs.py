@@ -1,4 +1,4 @@
-"""`edgeflare search --coverage`: the figures of a real pair, and what is said where there are none."""
+"""`edgeflare search --coverage`: the figures of a real pair, and what is said without them."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class Blind:
         self.made = graph.outputs
 
     def run(self, inputs: Sequence[Values]) -> tuple[Values, ...]:
-        raise AssertionError("nothing is to be run")
+        raise AssertionError(f"nothing is to be run, and {inputs} was")
 
     def close(self) -> None:
         pass
