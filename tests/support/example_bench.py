@@ -75,3 +75,6 @@ class Watcher:
 
     def verified(self, done: int, total: int) -> None:
         pass
+
+    def covered(self, done: int, total: int) -> None:
+        pass

@@ -94,6 +94,9 @@ class Watched:
     def verified(self, done: int, total: int) -> None:
         pass
 
+    def covered(self, done: int, total: int) -> None:
+        pass
+
 
 @dataclass
 class LaboratoryDevice:

@@ -55,6 +55,9 @@ class Observer(Protocol):
     def verified(self, done: int, total: int) -> None:
         """See that so many evaluations of findings have been repeated."""
 
+    def covered(self, done: int, total: int) -> None:
+        """See that the neuron coverage of so many inputs has been measured."""
+
 
 class Unobserved:
     """An observer that shows nothing."""
@@ -75,4 +78,7 @@ class Unobserved:
         """Show nothing."""
 
     def verified(self, done: int, total: int) -> None:
+        """Show nothing."""
+
+    def covered(self, done: int, total: int) -> None:
         """Show nothing."""

@@ -14,6 +14,9 @@ from edgeflare.search.strategy_parameters import Value
 from edgeflare.search.strategy_registry import find_strategy, pool_strategies
 from edgeflare.suggestion import suggestion
 
+MOST_THRESHOLDS = 10
+"""Of neuron coverage, so that its table fits a page."""
+
 
 def require_finite(value: float | None) -> float | None:
     """Refuse infinity and what is no number, which Typer takes for numbers within any range.
@@ -161,3 +164,27 @@ def read_operators(text: str, strategies: Iterable[str]) -> tuple[str, ...]:
             f"the option out, or take one of the strategies {', '.join(drawing)}"
         )
     return chosen
+
+
+def read_thresholds(option: str, text: str | None) -> tuple[float, ...]:
+    """Return thresholds of neuron coverage that are separated by commas; none where none is said.
+
+    Raises:
+        UserError: one is not a number from 0 to below 1, or they are more than ten.
+
+    """
+    if text is None:
+        return ()
+    parts = read_parts(option, text)
+    if len(parts) > MOST_THRESHOLDS:
+        raise UserError(f"{option} has {len(parts)} thresholds: give {MOST_THRESHOLDS} at most")
+    for part in parts:
+        try:
+            fits = 0.0 <= float(part) < 1.0
+        except ValueError:
+            fits = False
+        if not fits:
+            raise UserError(
+                f"{option} {part!r}: expected thresholds from 0 to below 1, as in 0,.25,.5,.75"
+            )
+    return tuple(map(float, parts))

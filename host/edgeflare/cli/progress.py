@@ -107,6 +107,10 @@ class ProgressDisplay(ABC):
         """Show how many evaluations have been repeated."""
         self.worked("verify", done, total)
 
+    def covered(self, done: int, total: int) -> None:
+        """Show of how many inputs the neuron coverage has been measured."""
+        self.worked("coverage", done, total)
+
     def judged(self, done: int, total: int) -> None:
         """Show how many items of a survey the host has answered."""
         self.worked("host", done, total)

@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.markup import escape
 
 from edgeflare.campaign.campaign_context import CHAINS
+from edgeflare.campaign.coverage_phase import search_and_cover
 from edgeflare.campaign.dry_run import evaluate_first_seeds
 from edgeflare.campaign.held_out import HeldOut, note_held_out
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
@@ -20,7 +21,7 @@ from edgeflare.cli.console import Console
 from edgeflare.cli.failures_reported import failures_reported
 from edgeflare.cli.interruptible import INTERRUPTED, interruptible
 from edgeflare.cli.option_groups import with_option_groups
-from edgeflare.cli.option_values import read_operators, read_within
+from edgeflare.cli.option_values import read_operators, read_thresholds, read_within
 from edgeflare.cli.progress import observe
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.search_options import make_plan
@@ -37,6 +38,7 @@ from edgeflare.run.plan import (
     default_strengthen,
 )
 from edgeflare.run.run_document import RunDocument
+from edgeflare.run.run_header import RunHeader
 from edgeflare.search.operator_pool import BUILT_IN, pool_names
 from edgeflare.trust.asking import decided_by_user
 from edgeflare.untrusted_text import printable
@@ -67,6 +69,7 @@ def search(
     operators: search_options.Operators = BUILT_IN,
     strengthen: search_options.Strengthen = None,
     shrink: search_options.Shrink = SHRINK,
+    coverage: search_options.Coverage = None,
     chains: search_options.Chains = CHAINS,
     folder: run_options.RunFolder,
     dry_run: run_options.DryRun = False,
@@ -101,6 +104,7 @@ def search(
         min_strength=min_strength,
         within=read_within("--within", within),
         operators=read_operators(operators, [strategy]),
+        coverage=read_thresholds("--coverage", coverage),
     )
     plan = replace(plan, operators=pool_names(loaded.interface.domain_name, plan.operators))
     path = folder.choose(loaded.folder_name)
@@ -117,9 +121,7 @@ def search(
             require_labels(header.labels, header.arms[Arm.DEVICE].choices)
         held_out = _load_held_out(test, opened)
         if dry_run:
-            dry = evaluate_first_seeds(opened)
-            notes = (*loaded.notes, *opened.seeds.notes)
-            print_dry_run(Console(), header, dry, len(opened.seeds), str(path), notes)
+            _try_first_seeds(opened, header, str(path))
             return 0
         directory, journal = folder.begin_or_resume(path, header, len(opened.seeds))
         stack.callback(journal.close)
@@ -137,10 +139,17 @@ def search(
                 interrupt=interrupt,
                 chains=chains,
                 held_out=held_out,
+                phases=search_and_cover(opened),
             )
     print_run(Console(), document, str(path))
     result(path)
     return _exit_code(document, fail_on, allow)
+
+
+def _try_first_seeds(opened: OpenedPair, header: RunHeader, where: str) -> None:
+    """Print what a search would do, and what the first seeds show of that."""
+    look, notes = evaluate_first_seeds(opened), (*opened.pair.notes, *opened.seeds.notes)
+    print_dry_run(Console(), header, look, len(opened.seeds), where, notes)
 
 
 def _exit_code(document: RunDocument, fail_on: run_options.FailOn, allow: float) -> int:

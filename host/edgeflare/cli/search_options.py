@@ -220,6 +220,16 @@ Shrink = Annotated[
         rich_help_panel=_HOW,
     ),
 ]
+Coverage = Annotated[
+    str | None,
+    typer.Option(
+        metavar="T,T",
+        help="Measure neuron coverage at these thresholds, from 0 to below 1, such as "
+        "0,.25,.5,.75: of the seeds, of the findings, and of as many other seeds. Changes no "
+        "result, and says nothing about deviations (docs/report.md).",
+        rich_help_panel=_HOW,
+    ),
+]
 Chains = Annotated[
     int,
     typer.Option(

@@ -61,6 +61,7 @@ def open_replay(past: PastRun, pair: Pair, profiles: Sequence[Profile], stack: E
         total_queries=None,
         strengthen=0,
         shrink=0,
+        coverage=(),
     )
     twin_alone = replace(plan, ensemble=plan.ensemble[:1], elsewhere=())
     opened = open_pair(

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from edgeflare.report.answer_columns import answer_cell, answer_columns, table_title
 from edgeflare.report.answer_words import answer_words
 from edgeflare.report.arm_lines import arm_lines
+from edgeflare.report.coverage_table import coverage_table
 from edgeflare.report.entry_names import (
     SORTS,
     named_kind,
@@ -52,6 +53,11 @@ def summary(document: RunDocument) -> str:
     parts.append(
         markdown_table(("", ""), _replay_facts(document, replay) if replay else _facts(document))
     )
+    if covered := coverage_table(document):
+        parts.append("### Neuron coverage")
+        if covered.rows:
+            parts.append(markdown_table(covered.header, covered.rows))
+        parts += map(for_markdown, covered.lines)
     for key, title in (_REPLAY_TITLES if replay else _TITLES).items():
         if entries := document.lists[key]:
             named = for_markdown(table_title(document, key, title))

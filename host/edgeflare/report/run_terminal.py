@@ -14,6 +14,7 @@ from rich.text import Text
 
 from edgeflare.campaign.dry_run import DryRun
 from edgeflare.report.answer_columns import EDITS, answer_cell, answer_columns, table_title
+from edgeflare.report.coverage_table import CoverageTable, coverage_table
 from edgeflare.report.entry_names import (
     named_kind,
     seed_of,
@@ -60,6 +61,8 @@ def print_run(console: Console, document: RunDocument, where: str) -> None:
     for key, title in (REPLAY_TITLES if replay else _TITLES).items():
         if entries := document.lists[key]:
             parts.append(_findings(document, entries, table_title(document, key, title)))
+    if covered := coverage_table(document):
+        parts += _coverage(covered)
     parts.append(Text(f"Everything is in {where}.", style="dim"))
     console.print(Group(*parts))
 
@@ -197,6 +200,16 @@ def _totals(document: RunDocument) -> Table:
     for name, value in rows:
         table.add_row(name, value)
     return table
+
+
+def _coverage(covered: CoverageTable) -> list[RenderableType]:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
+    for place, name in enumerate(covered.header):
+        table.add_column(name, justify="left" if place < 2 else "right")
+    for row in covered.rows:
+        table.add_row(*row)
+    lines = [Text(printable(line), style="dim") for line in covered.lines]
+    return [table, *lines] if covered.rows else [*lines]
 
 
 def _refined(findings: Sequence[Finding]) -> list[tuple[str, str]]:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from edgeflare.run.coverage_figures import noted_coverage
 from edgeflare.run.duplicates import duplicates_of
 from edgeflare.run.equal_arms import equal_arms
 from edgeflare.run.journal import Journal
@@ -79,6 +80,7 @@ def derive_document(directory: RunDirectory, journal: Journal) -> RunDocument:
         flaky=tuple(found.flaky),
         unverified=tuple(found.unverified),
         replay=_replay(replay, journal, header, found) if replay else None,
+        coverage=noted_coverage(noted),
     )
 
 

@@ -80,6 +80,7 @@ class Plan:
         operators: names of the mutation operators that the search draws from, in their order; until
             the pair is known also of sets of them, such as the built-in ones. Strategies that
             follow a paper have operators of their own.
+        coverage: thresholds at which neuron coverage is measured at the end; none to leave it.
 
     """
 
@@ -102,6 +103,7 @@ class Plan:
     within: float | Default | None = None
     operators: tuple[str, ...] = (BUILT_IN,)
     parameters: Mapping[str, bool | int | float | str] = field(default_factory=dict)
+    coverage: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse bounds within which nothing would be searched.
@@ -176,8 +178,10 @@ class Plan:
         fields["elsewhere"] = list(self.elsewhere)
         fields["operators"] = list(self.operators)
         fields["goal"]["find"] = self.goal.find.value
-        if not self.parameters:
-            del fields["parameters"]
+        fields["coverage"] = list(self.coverage)
+        for asked_for in ("parameters", "coverage"):
+            if not fields[asked_for]:
+                del fields[asked_for]
         return fields
 
     @classmethod
@@ -205,6 +209,7 @@ class Plan:
                 "elsewhere": tuple(fields.get("elsewhere", ())),
                 "operators": tuple(fields.get("operators", _POOL_OF_OLDER_RUNS)),
                 "parameters": dict(fields.get("parameters", {})),
+                "coverage": tuple(fields.get("coverage", ())),
             }
         )
 

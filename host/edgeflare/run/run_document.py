@@ -15,6 +15,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from edgeflare.core.answer_view import AnswerView
+from edgeflare.run.coverage_figures import NeuronCoverage
 
 SCHEMA = "edgeflare.run/v1"
 
@@ -34,6 +35,7 @@ class RunDocument(
         unmutated: None in a replay.
         findings: verified ones, as the other lists in the order in which they were found.
         replay: what only a replay has.
+        coverage: None where it was not asked for, or not measured to its end.
 
     """
 
@@ -58,6 +60,7 @@ class RunDocument(
     flaky: tuple[Finding, ...]
     unverified: tuple[Finding, ...]
     replay: ReplayOutcome | None = None
+    coverage: NeuronCoverage | None = None
 
     @property
     def deviations(self) -> tuple[Finding, ...]:

@@ -160,6 +160,7 @@ def _flat(plan: Mapping[str, Any]) -> dict[str, Any]:
         "device": ", ".join(plan["devices"]),
         "ensemble": ",".join((*plan["ensemble"], *plan.get("elsewhere", ()))),
         "operators": ",".join(plan["operators"]),
+        "coverage": ",".join(f"{one:g}" for one in plan.get("coverage", ())) or None,
         "set": " --set ".join(f"{name}={value}" for name, value in sorted(set_.items())) or None,
     }
     for gathered in ("goal", "devices", "elsewhere", "parameters"):

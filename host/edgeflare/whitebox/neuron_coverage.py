@@ -7,7 +7,7 @@ neurons of each layer, however weak its activations are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,22 @@ def covered_neurons(outputs: Iterable[NDArray[np.generic]], threshold: float) ->
         covers none.
 
     """
-    return np.concatenate([scaled_means(values) > threshold for values in outputs])
+    (covered,) = covered_at(outputs, (threshold,))
+    return np.asarray(covered)
+
+
+def covered_at(
+    outputs: Iterable[NDArray[np.generic]], thresholds: Sequence[float]
+) -> NDArray[np.bool_]:
+    """Return which neurons an input covers at several thresholds: (thresholds, neurons).
+
+    Args:
+        outputs: as for `covered_neurons`, at least one.
+        thresholds: from 0 to below 1 each.
+
+    """
+    means = np.concatenate([scaled_means(values) for values in outputs])
+    return np.asarray(means > np.asarray(thresholds)[:, None])
 
 
 def scaled_means(values: NDArray[np.generic]) -> NDArray[np.float64]:

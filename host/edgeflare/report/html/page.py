@@ -10,6 +10,7 @@ from typing import Any
 
 from edgeflare.report.answer_words import answer_words
 from edgeflare.report.arm_lines import arm_lines, details
+from edgeflare.report.coverage_table import coverage_table
 from edgeflare.report.entry_names import SORTS, worst_first
 from edgeflare.report.figure_lines import kind_lines, nearness_lines, unmutated_lines
 from edgeflare.report.html.card import Card, make_card
@@ -69,6 +70,7 @@ def render_page(
             details=details,
             stopped=STOPPED.get(document.stopped_by or ""),
             charts=charts_of(document),
+            covered=coverage_table(document),
             unmutated=unmutated_lines(document),
             nearness=[] if replay else nearness_lines(document),
             kinds=kind_lines(document),

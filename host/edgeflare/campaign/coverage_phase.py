@@ -1,0 +1,178 @@
+"""Neuron coverage of a run (`--coverage`), measured once its findings are verified."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeflare.campaign.campaign import Interrupt, StoppedBy, run_campaign
+from edgeflare.campaign.campaign_context import CampaignContext
+from edgeflare.campaign.captured_arm import CapturedArm
+from edgeflare.campaign.opened_pair import OpenedPair
+from edgeflare.core.arm import Arm
+from edgeflare.core.input import Input
+from edgeflare.core.seeds import Seeds
+from edgeflare.errors import UserError
+from edgeflare.models.model_probe import ProbeFailed
+from edgeflare.run.coverage_figures import COVERAGE_KEY, ArmCoverage, NeuronCoverage
+from edgeflare.run.run_header import RunHeader
+from edgeflare.run.sorted_findings import sort_findings
+
+_STREAM = 16
+"""Which of the generators of a run draws other seeds."""
+
+
+def search_and_cover(
+    opened: OpenedPair,
+) -> Callable[[CampaignContext, Interrupt], StoppedBy | None]:
+    """Return the phases of a campaign whose plan may ask for neuron coverage.
+
+    It is measured anew whenever the run goes on, since that may bring further findings; a run that
+    the user stops before its end has none.
+
+    Args:
+        opened: the pair that is searched.
+
+    """
+
+    def run(context: CampaignContext, interrupt: Interrupt) -> StoppedBy | None:
+        if not context.plan.coverage:
+            return run_campaign(context, interrupt)
+        context.journal.note(COVERAGE_KEY, None)
+        stopped_by = run_campaign(context, interrupt)
+        measured = None if context.stopped() else measure_coverage(opened, context)
+        if measured is None:
+            return stopped_by or "interrupt"
+        context.journal.note(COVERAGE_KEY, msgspec.to_builtins(measured))
+        for line in measured.notes:
+            context.observer.warned(f"neuron coverage: {line}")
+        return stopped_by
+
+    return run
+
+
+def measure_coverage(opened: OpenedPair, context: CampaignContext) -> NeuronCoverage | None:
+    """Return the neuron coverage of a run's findings, their seeds and other seeds.
+
+    Only which neurons are covered is kept of an input.
+
+    Returns:
+        None where the user stopped it.
+
+    Raises:
+        InfrastructureError: a device or a worker process is lost for good.
+
+    """
+    inputs = CoverageInputs.of(opened, context)
+    arms, notes, device_queries = [], list(inputs.notes), 0
+    asked, shown = len(context.panel.arms), context.observer.covered
+    for place, arm in enumerate(context.panel.arms):
+        masks: dict[str, NDArray[np.bool_]] = {}
+        try:
+            with closing(
+                CapturedArm(opened, arm, context.plan.coverage, context.recover)
+            ) as captured:
+                for done, (which, seed_id, one) in enumerate(inputs.each(context), 1):
+                    if context.stopped():
+                        return None
+                    if arm is Arm.DEVICE:
+                        context.health.thermometer.wait_until_cool()
+                    covered = captured.covered(one, seed_id)
+                    masks[which] = masks.get(which, covered) | covered
+                    shown(place * len(inputs) + done, asked * len(inputs))
+                device_queries += captured.runs if arm is Arm.DEVICE else 0
+        except (UserError, ProbeFailed) as why:
+            notes.append(f"the {arm.value} is left out: {why}")
+            shown((place + 1) * len(inputs), asked * len(inputs))
+        else:
+            arms.append(_figures(arm, masks))
+    return NeuronCoverage(
+        thresholds=context.plan.coverage,
+        seeds=len(inputs.seeds),
+        findings=len(inputs.findings),
+        others=len(inputs.others),
+        device_queries=device_queries,
+        arms=tuple(arms),
+        notes=tuple(notes),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CoverageInputs:
+    """The inputs whose coverage is measured.
+
+    Attributes:
+        seeds: ids of the seeds that led to a verified finding; of all where none did.
+        findings: paths of the findings in the run directory, by the ids of their seeds.
+        others: ids of other seeds, as many as there are findings, or as there are.
+        pool: the seeds that the ids count.
+
+    """
+
+    seeds: tuple[int, ...]
+    findings: Mapping[int, str]
+    others: tuple[int, ...]
+    pool: Seeds
+
+    @classmethod
+    def of(cls, opened: OpenedPair, context: CampaignContext) -> CoverageInputs:
+        """Return those of a run whose findings are verified.
+
+        Other seeds are drawn from all that the pair has, also where the run has a limit; where
+        models take something beside the input that belongs to a seed, from those of the run.
+        """
+        header = RunHeader.from_json(context.journal.about())
+        found = sort_findings(context.directory, context.journal, header)
+        findings = {one.seed_id: one.image for one in found.findings}
+        pool, plan = context.seeds, context.plan
+        if findings and plan.limit is not None and not pool.fixed:
+            pool = opened.inputs.load(opened.pair.seeds)
+        left = [seed_id for seed_id in range(len(pool)) if seed_id not in findings]
+        rng = np.random.default_rng([plan.rng_seed, 0, _STREAM])
+        others = rng.permutation(left)[: len(findings)].tolist()
+        seeds = tuple(findings) or tuple(range(len(context.seeds)))
+        return cls(seeds, findings, tuple(map(int, sorted(others))), pool)
+
+    def __len__(self) -> int:
+        return len(self.seeds) + len(self.findings) + len(self.others)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What has to be said of them: that there are too few other seeds."""
+        if len(self.others) == len(self.findings):
+            return ()
+        return (
+            f"the pair has {len(self.others)} other seeds, fewer than the"
+            f" {len(self.findings)} findings",
+        )
+
+    def each(self, context: CampaignContext) -> Iterator[tuple[str, int, Input]]:
+        """Yield each input, with its set (an attribute) and the id of its seed."""
+        for seed_id in self.seeds:
+            yield "seeds", seed_id, self.pool.inputs[seed_id]
+        for seed_id, path in self.findings.items():
+            yield "findings", seed_id, context.directory.load_input(path)
+        for seed_id in self.others:
+            yield "others", seed_id, self.pool.inputs[seed_id]
+
+
+def _figures(arm: Arm, masks: Mapping[str, NDArray[np.bool_]]) -> ArmCoverage:
+    """Return the shares; `masks` are (thresholds, neurons) each, by the set of the inputs."""
+    seeds = masks["seeds"]
+
+    def share(which: str) -> tuple[float, ...] | None:
+        found = masks.get(which)
+        return None if found is None else tuple((seeds | found).mean(axis=1).tolist())
+
+    return ArmCoverage(
+        arm=arm.value,
+        neurons=seeds.shape[1],
+        seeds=tuple(seeds.mean(axis=1).tolist()),
+        with_findings=share("findings"),
+        with_others=share("others"),
+    )
