@@ -15,6 +15,7 @@ import pytest
 pytest.importorskip("jax", reason="needs the extra whitebox")
 
 from edgeflare.devices.device import Device
+from edgeflare.devices.device_probe import DeviceProbe
 from edgeflare.diagnose.inspect import inspect_document
 
 pytestmark = [pytest.mark.whitebox, pytest.mark.slow]
@@ -184,7 +185,11 @@ def test_a_device_that_cannot_capture_is_named(
     original_run: Path, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     probe = Device.probe
-    monkeypatch.setattr(Device, "probe", lambda one, content, capture: probe(one, content))
+
+    def of_an_old_agent(one: Device, content: bytes, **_: bool) -> DeviceProbe:
+        return probe(one, content)
+
+    monkeypatch.setattr(Device, "probe", of_an_old_agent)
     line = refused(call, original_run, *BRIEF, "--device", "emulated-builtin")
     assert "emulated-builtin cannot capture the tensors inside of a model" in line
 
