@@ -144,6 +144,7 @@ _SEARCH_OR_SURVEY = "directory of a search or a survey"
     ("command", "takes"),
     [
         ("explain", _SEARCH_OR_SURVEY),
+        ("inspect", _SEARCH_OR_SURVEY),
         ("replay", "directory of a search, a survey or a conformance run"),
         ("repair", _SEARCH_OR_SURVEY),
     ],

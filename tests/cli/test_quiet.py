@@ -67,6 +67,8 @@ def test_errors_are_still_said(call: Call, example: Path, tmp_path: Path) -> Non
     assert (sys.stdout, sys.stderr) == streams
 
 
-@pytest.mark.parametrize("command", ["bench", "rank", "repair", "search", "explain", "replay"])
+@pytest.mark.parametrize(
+    "command", ["bench", "rank", "repair", "search", "explain", "inspect", "replay"]
+)
 def test_commands_with_progress_have_it(command: str, call: Call) -> None:
     assert "--quiet" in call(command, "--help").out

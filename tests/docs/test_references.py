@@ -166,6 +166,14 @@ def test_every_key_and_value_of_a_conformance_run_is_told() -> None:
     assert keys | set(_choices(schema)) - {""} <= words("conform.md")
 
 
+def test_every_key_and_value_of_an_inspection_is_told() -> None:
+    schema = ROOT / "host/edgeflare/diagnose/inspect/inspect.schema.json"
+    known = json.loads(schema.read_text())
+    keys = set(_keys(known))
+    assert len(keys) > 30
+    assert keys | set(_choices(known)) <= words("inspect.md")
+
+
 def test_the_numbers_of_operators_are_told() -> None:
     known = known_operators()
     cells = sum(len(one.types) for one in known.values())

@@ -30,7 +30,7 @@ CONFORM_DOCUMENT = "conform.json"
 INPUT_FOLDERS = ("findings", "refined", "deviating_seeds", "seeds")
 MADE_FROM_IT = (
     "explain.json", "report.html", "junit.xml", "findings.csv", "summary.md", "finding-[0-9]*.zip",
-    SURVEY_DOCUMENT, "survey.html", "survey.csv", CONFORM_DOCUMENT, "conform.html",
+    SURVEY_DOCUMENT, "survey.html", "survey.csv", CONFORM_DOCUMENT, "conform.html", "inspect.json",
 )  # fmt: skip
 """What other commands write beside a run, as patterns; it goes when another takes the place."""
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from edgeflare import __version__
 from edgeflare.diagnose.inspect.inspection_result import InspectionResult
+from edgeflare.errors import UserError
 from edgeflare.run.json_file import load_json, packaged_schema
 
 SCHEMA: Final = "edgeflare.inspect/v1"
@@ -67,7 +68,31 @@ def load_inspection(path: Path) -> InspectDocument:
         UserError: it cannot be read, is damaged, or of another schema.
 
     """
-    return load_json(path, packaged_schema("edgeflare.diagnose.inspect", "inspect.schema.json"))
+    document = load_json(path, packaged_schema("edgeflare.diagnose.inspect", "inspect.schema.json"))
+    if reason := _unlike_itself(document):
+        raise UserError(f"{path} is damaged: {reason}")
+    return document
+
+
+def _unlike_itself(document: InspectDocument) -> str:
+    """Say what of a document contradicts another part of it; empty where nothing does."""
+    layers, verdict = document["layers"], document["verdict"]
+    ranked = [one for some in document["top_units"].values() for one in some]
+    units = [one["unit"] for one in (*document["best"], *ranked, verdict) if one["unit"]]
+    for unit in units:
+        if unit["layer"] >= len(layers):
+            return f"a unit is of layer {unit['layer']}, but layers has {len(layers)}"
+    if any(_known_of(layer) != _known_of(layers[0]) for layer in layers):
+        return "what is known of one layer is not known of another"
+    if verdict["name"] == "channel" and verdict["unit"] is None:
+        return "the verdict is about a channel, and names none"
+    return ""
+
+
+def _known_of(layer: InspectDocument) -> frozenset[str]:
+    """Return which figures are known of a layer."""
+    named = ("share", "top_channel", "top_share", "summed_auc")
+    return frozenset(name for name in named if layer[name] is not None) | set(layer["aucs"])
 
 
 def _rounded(value: Any) -> Any:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from edgeflare.diagnose.inspect.behaviour_block import ERROR_GRADIENT, UnitLayer
 from edgeflare.diagnose.layer_matching import match_layers
+from edgeflare.errors import UserError
 from edgeflare.models.tflite_graph import GraphTensor
 
 if TYPE_CHECKING:  # it needs an extra
@@ -81,6 +82,9 @@ class UnitBehaviours:
             behaviours: names of those that are wanted.
             tensors_of: computes the compressed model's tensors, on the host or on a device.
 
+        Raises:
+            UserError: no layer is in both.
+
         """
         self._original, self._compressed = original, compressed
         self._behaviours = tuple(behaviours)
@@ -101,6 +105,10 @@ class UnitBehaviours:
             )
             name = compressed.graph.operators[op].name
             layers.append(UnitLayer(name, op, compressed.neurons[op]))
+        if not layers:
+            raise UserError(
+                "no layer but that of the scores is in both models: there are no units to inspect"
+            )
         self.layers = tuple(layers)
 
     def of(self, original_row: Row, compressed_row: Row) -> InputBehaviours:

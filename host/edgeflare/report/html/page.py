@@ -16,6 +16,7 @@ from edgeflare.report.figure_lines import kind_lines, nearness_lines, unmutated_
 from edgeflare.report.html.card import Card, make_card
 from edgeflare.report.html.charts import charts_of
 from edgeflare.report.html.explanation_view import ExplanationView
+from edgeflare.report.html.inspection_view import InspectionView
 from edgeflare.report.html.mask_group import mask_pictures
 from edgeflare.report.html.page_allowance import PageAllowance, allowance
 from edgeflare.report.html.page_template import packaged, page_environment
@@ -39,6 +40,7 @@ def render_page(
     document: RunDocument,
     directory: RunDirectory,
     explanations: Mapping[int, ExplanationView],
+    inspection: InspectionView | None = None,
 ) -> str:
     """Return a run as an HTML document.
 
@@ -46,6 +48,7 @@ def render_page(
         document: the run.
         directory: where its inputs are. One that is gone is missing in the page, too.
         explanations: why findings deviate, by seed id, as far as that was looked for.
+        inspection: which hidden units have to do with deviations, if that was looked for.
 
     """
     script = packaged("gallery.js")
@@ -71,6 +74,7 @@ def render_page(
             stopped=STOPPED.get(document.stopped_by or ""),
             charts=charts_of(document),
             covered=coverage_table(document),
+            inspection=inspection,
             unmutated=unmutated_lines(document),
             nearness=[] if replay else nearness_lines(document),
             kinds=kind_lines(document),
