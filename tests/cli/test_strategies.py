@@ -68,7 +68,7 @@ def test_a_strategy_of_another_package_is_listed_after_the_built_in_ones(
     assert said.code == 0
     names = [line.split()[0] for line in said.out.splitlines() if not line.startswith(" ")]
     assert names[:2] == ["name", "boundary"]
-    assert names[-4:] == ["random", "darken", "random", "nothing"]
+    assert names[-4:] == ["pgd", "darken", "random", "nothing"]
     assert "take away gray levels until the decisions differ" in said.out
     text = " ".join(said.out.split())
     assert "strategy 'nothing' of package my-package: my_package:Nothing has no method" in text
