@@ -1,11 +1,14 @@
-"""What `edgeflare inspect` says of planted faults in one channel, and of healthy pairs.
+"""What `edgeflare inspect` says of planted faults in one channel, healthy pairs, shuffled labels.
 
-    python benchmarks/inspect_faults.py PAIR... [--faults 4] [--healthy 4] [--rng-seed 0]
+    python benchmarks/inspect_faults.py PAIR... [--faults 4] [--healthy 4] [--shuffled 4]
+        [--rng-seed 0]
 
 Of each pair, channels are drawn whose weights are multiplied (by 0, .5, 1.5 or 2, rounded and
 clipped to int8) until so many are found that raise the root mean square of the margin's error by a
 quarter, on 200 inputs near the boundary. Each such file is inspected: with early stopping at a
-precision of .05, and again with all inputs. A healthy pair is inspected with so many run seeds.
+precision of .05, and again with all inputs. A healthy pair is inspected with so many run seeds, and
+again under all behaviours with a hypothesis that no unit foretells: labels that are drawn, half of
+them true. It is a false alarm if a unit is beyond the level for them, by any measure.
 """
 
 from __future__ import annotations
@@ -27,8 +30,10 @@ from edgeflare.core.goal import Goal
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.diagnose.inspect.behaviour_block import ERROR_GRADIENT
 from edgeflare.diagnose.inspect.inspect_pair import InspectionRequest, inspect_pair
-from edgeflare.diagnose.inspect.inspection_result import InspectionResult
+from edgeflare.diagnose.inspect.inspection_result import BestScore, InspectionResult
+from edgeflare.diagnose.inspect.unit_behaviours import BEHAVIOURS
 from edgeflare.diagnose.near_boundary import near_boundary_inputs
+from edgeflare.hypothesis import UnitHypothesis
 from edgeflare.models.in_place_edit import InPlaceEdit
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.models.tflite_graph import Graph
@@ -39,11 +44,12 @@ FACTORS = (0.0, 0.5, 1.5, 2.0)
 RAISED = 1.25
 WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
 INPUTS = 1600
+SHUFFLED_INPUTS = 400
 
 
 def main() -> None:
     arguments = parse()
-    right = same = planted = calm = healthy = 0
+    right = same = planted = calm = healthy = silent = shuffled = 0
     for folder in arguments.pairs:
         pair = load_pair(folder)
         rng = np.random.default_rng([arguments.rng_seed, len(pair.name)])
@@ -52,6 +58,13 @@ def main() -> None:
             healthy += 1
             calm += early.verdict.name != "channel"
             print(f"{pair.name}, run seed {seed}: {said(early)}", flush=True)
+        for seed in range(arguments.shuffled):
+            alarms = [one for one in shuffled_scores(pair, seed) if one.beyond]
+            shuffled += 1
+            silent += not alarms
+            told = [f"{one.behaviour} {one.measure} {one.score:.3f}" for one in alarms]
+            said_of_them = ", ".join(told) or "nothing"
+            print(f"{pair.name}, shuffled labels {seed}: {said_of_them}", flush=True)
         for op, channel, factor, content in faults(pair, arguments.faults, rng):
             with tempfile.TemporaryDirectory() as stored:
                 path = Path(stored) / "faulty.tflite"
@@ -68,6 +81,7 @@ def main() -> None:
             )
     print(f"planted: right {right} of {planted}, the same with all inputs {same} of {planted}")
     print(f"healthy: diffuse or nothing {calm} of {healthy}")
+    print(f"shuffled labels: nothing {silent} of {shuffled}")
 
 
 def faults(
@@ -148,6 +162,16 @@ def inspected(pair: Pair, rng_seed: int, precision: float) -> InspectionResult:
         return inspect_pair(known, request(rng_seed, precision), ())
 
 
+def shuffled_scores(pair: Pair, rng_seed: int) -> list[BestScore]:
+    """Return for each behaviour and measure how well the best unit foretells drawn labels."""
+    rng = np.random.default_rng([rng_seed, len(pair.name)])
+    labels = UnitHypothesis("shuffled labels", lambda _one: bool(rng.random() < 0.5))
+    request = InspectionRequest(BEHAVIOURS, (labels,), 1e-6, SHUFFLED_INPUTS, rng_seed)
+    with opened(pair) as known:
+        result = inspect_pair(known, request, ())
+    return [one for one in result.best if one.hypothesis == labels.name]
+
+
 def found(result: InspectionResult, op: int, channel: int) -> bool:
     """Whether the verdict names a channel of an operator."""
     unit = result.verdict.unit
@@ -175,6 +199,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("pairs", type=Path, nargs="+")
     parser.add_argument("--faults", type=int, default=4)
     parser.add_argument("--healthy", type=int, default=4)
+    parser.add_argument("--shuffled", type=int, default=4)
     parser.add_argument("--rng-seed", type=int, default=0)
     return parser.parse_args()
 
