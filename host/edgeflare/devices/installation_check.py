@@ -23,6 +23,7 @@ def check_installation() -> list[Check]:
         _package("tflite-runtime", "pip install 'edgeflare[tflite-runtime]' (Python 3.11 or less)"),
         _package("onnxruntime", "pip install 'edgeflare[onnx]'"),
         _package("jax", "pip install 'edgeflare[whitebox]' (gradients)"),
+        _package("scikit-learn", "pip install 'edgeflare[whitebox]' (inspect), or [repair]"),
         *(check for plugin in transports().values() for check in plugin.checks()),
         _bundles(),
         _profiles(),
