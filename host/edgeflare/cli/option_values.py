@@ -169,6 +169,8 @@ def read_operators(text: str, strategies: Iterable[str]) -> tuple[str, ...]:
 def read_thresholds(option: str, text: str | None) -> tuple[float, ...]:
     """Return thresholds of neuron coverage that are separated by commas; none where none is said.
 
+    They come in rising order, each once.
+
     Raises:
         UserError: one is not a number from 0 to below 1, or they are more than ten.
 
@@ -187,4 +189,4 @@ def read_thresholds(option: str, text: str | None) -> tuple[float, ...]:
             raise UserError(
                 f"{option} {part!r}: expected thresholds from 0 to below 1, as in 0,.25,.5,.75"
             )
-    return tuple(map(float, parts))
+    return tuple(sorted(set(map(float, parts))))
