@@ -27,7 +27,7 @@ PLAIN = (
     *("survey", str(EXAMPLE), "--conditions", "contrast,brightness", "--severities", "1,5"),
     *("--limit", "60", "--device-queries", "60", "--findings", "2"),
 )
-RARE = (*PLAIN, "--rare", "--rare-queries", "300")
+RARE = (*PLAIN, "--rare", "--rare-queries", "150")
 
 pytestmark = pytest.mark.slow
 
@@ -59,7 +59,7 @@ def test_what_was_found_is_written_and_said(surveyed: tuple[Path, str]) -> None:
     assert len(rare["repetitions"]) == 10
     assert rare["thresholds"] == sorted(rare["thresholds"], reverse=True)
     assert rare["host_queries"] > 10 * rare["device_queries"]
-    assert document["plan"]["rare_queries"] == 300
+    assert document["plan"]["rare_queries"] == 150
     assert f"Rare events: {' '.join(rare_sentences(document))}" in " ".join(out.split())
 
 
@@ -71,11 +71,11 @@ def test_the_survey_beside_it_is_as_without_it(
     plain = survey_of(tmp_path / "run")
     assert plain["rare"] is None
     assert plain["plan"].pop("rare_queries") is None
-    assert with_it["plan"].pop("rare_queries") == 300
+    assert with_it["plan"].pop("rare_queries") == 150
     assert "Looked for as rare events" in with_it.pop("sentence")
     assert "rare events" not in plain.pop("sentence")
     few, *others = [one for one in with_it["warnings"] if one not in plain["warnings"]]
-    assert few.startswith("--rare-queries 300: so few tell little of rare events")
+    assert few.startswith("--rare-queries 150: so few tell little of rare events")
     assert plain == {**with_it, "rare": None, "warnings": plain["warnings"]}
     assert others == []
     assert plain["device_queries"] == 60
@@ -112,7 +112,7 @@ def test_stopped_within_it_goes_on_to_the_same_result(
 def test_it_is_gone_on_with_as_it_was_begun(surveyed: tuple[Path, str], call: Any) -> None:
     for options, begun in (
         (PLAIN, "with --rare, not without it"),
-        ((*PLAIN, "--rare"), "with --rare-queries 300, not 2000"),
+        ((*PLAIN, "--rare"), "with --rare-queries 150, not 2000"),
     ):
         said = call(*options, "--out", surveyed[0], "--resume")
         assert said.code == 2
@@ -136,7 +136,7 @@ def test_a_task_without_margins_is_refused(tmp_path: Path, call: Any) -> None:
 def test_a_dry_run_says_what_it_takes(tmp_path: Path, call: Any) -> None:
     said = call(*RARE, "--out", tmp_path / "run", "--dry-run")
     assert said.code == 0
-    assert "then rare events, about 300 device queries more, and at least about 45" in said.out
+    assert "then rare events, about 150 device queries more, and at least about 45" in said.out
 
 
 def test_so_few_queries_are_exceeded_by_the_least_of_each_shell(tmp_path: Path, call: Any) -> None:
