@@ -104,6 +104,7 @@ def test_gradients_are_shown_where_a_strategy_asks_for_any(whole: tuple[Path, Be
     assert header.endswith(f"| {' | '.join(WHITE_BOX_COLUMNS)} |")
     assert first.endswith("| – | – |")
     assert second.endswith("| 40.0 | 110 |")
+    assert "compare asking with others by seconds" in to_markdown(bench.grid, rows)
     assert WHITE_BOX_COLUMNS[0] not in to_markdown(bench.grid, [plain])
 
 

@@ -41,8 +41,8 @@ LEGEND = (
 )
 
 WHITE_BOX_LEGEND = (
-    " Host gradients and translated evaluations are of findings too, and their time is part of both"
-    " kinds of seconds."
+    " Host gradients and translated evaluations are of findings too. They are no queries, but their"
+    " time is part of both kinds of seconds: compare {strategies} with others by seconds."
 )
 
 
@@ -83,7 +83,11 @@ def columns(rows: Sequence[StrategyFigures]) -> tuple[str, ...]:
 
 def legend(grid: Grid, rows: Sequence[StrategyFigures]) -> str:
     """Return what the columns of these rows mean."""
-    return LEGEND.format(baseline=grid.baseline) + (WHITE_BOX_LEGEND if _inside(rows) else "")
+    said = LEGEND.format(baseline=grid.baseline)
+    if not _inside(rows):
+        return said
+    inside = dict.fromkeys(row.strategy for row in rows if _inside([row]))
+    return said + WHITE_BOX_LEGEND.format(strategies=", ".join(inside))
 
 
 def _inside(rows: Sequence[StrategyFigures]) -> bool:
