@@ -15,6 +15,7 @@ from rich.table import Table
 
 from edgeflare.cli.completion import complete_strategy
 from edgeflare.cli.console import Console
+from edgeflare.cli.rewrapped_text import rewrapped
 from edgeflare.errors import UserError
 from edgeflare.search.strategy_parameters import Parameter, Value
 from edgeflare.search.strategy_registry import (
@@ -63,7 +64,8 @@ def _print_one(entry: RegisteredStrategy) -> None:
     console.print(f"{escape(entry.name)}: {escape(entry.summary)}", highlight=False)
     for text in (inspect.getdoc(entry.strategy), sys.modules[entry.strategy.__module__].__doc__):
         if text:
-            console.print("", escape(inspect.cleandoc(text)), sep="\n", highlight=False)
+            said = rewrapped(inspect.cleandoc(text), console.width)
+            console.print("", escape(said), sep="\n", highlight=False)
     console.print("", "Parameters:" if entry.parameters else "It has no parameters.", sep="\n")
     for one in entry.parameters:
         default = f"{one.default:g}" if isinstance(one.default, float) else str(one.default)
