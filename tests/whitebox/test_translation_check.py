@@ -51,3 +51,4 @@ def test_one_unit_is_allowed_and_a_ten_thousandth() -> None:
     original = Graph((COMPRESSED.parent / "original.tflite").read_bytes())
     real = original.tensors[original.outputs[0]]
     assert excess(real, zeros + 1e-4, zeros.astype(np.float32)) == pytest.approx(1.0)
+    assert excess(real, zeros + np.nan, zeros.astype(np.float32)) == np.inf

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from edgeflare.errors import UserError
 from edgeflare.models.graph_scores import scores_of
-from edgeflare.models.tflite_graph import Graph, GraphOp
+from edgeflare.models.tflite_graph import Graph, GraphOp, GraphTensor
 from edgeflare.whitebox.array_library import jax, jnp
 from edgeflare.whitebox.neuron_coverage import covered_neurons
 from edgeflare.whitebox.translation.operator_translations import TRANSLATIONS
@@ -170,7 +170,11 @@ class DifferentiableNetwork:
                 values[tensor] if tensor in values else self._constants[tensor]
                 for tensor in _read(one)
             ]
-            made = TRANSLATIONS[one.name](_described(graph, one), given)
+            described = _described(graph, one)
+            try:
+                made = TRANSLATIONS[one.name](described, given)
+            except (TypeError, ValueError) as error:  # of jax: shapes or options unlike all known
+                described.refuse(" ".join(str(error).split()))
             tensor = one.outputs[0]
             values[tensor] = made + shifts[tensor] if tensor in shifts else made
         del values[graph.inputs[0]]
@@ -231,6 +235,12 @@ class DifferentiableNetwork:
         return jax.jit(jax.grad(weighted))
 
 
+def _constant(graph: Graph, one: GraphTensor) -> NDArray[np.generic]:
+    """Return a constant; of 8 bits as float32, since differences of them do not fit 8 bits."""
+    values = graph.values(one.index)
+    return values.astype(np.float32) if one.scales and values.dtype.itemsize == 1 else values
+
+
 def _read(one: GraphOp) -> tuple[int, ...]:
     """Return the tensors whose values an operator needs: RESHAPE knows its shape from the file."""
     return one.inputs[:1] if one.name == "RESHAPE" else one.inputs
@@ -270,7 +280,7 @@ def _require_translation(graph: Graph, one: GraphOp) -> None:
 
 def _folded_constants(graph: Graph) -> dict[int, NDArray[np.generic]]:
     """Return the constants of a graph, and what operators make of constants, by tensor."""
-    constants = {one.index: graph.values(one.index) for one in graph.tensors if one.constant}
+    constants = {one.index: _constant(graph, one) for one in graph.tensors if one.constant}
     for one in graph.operators:
         if one.index in graph.preparing:
             _require_translation(graph, one)

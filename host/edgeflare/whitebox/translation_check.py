@@ -66,6 +66,8 @@ def excess(
 ) -> float:
     """Return by what multiple of what is allowed a translated tensor differs at most.
 
+    Where either has infinity or NaN it is infinite.
+
     Args:
         tensor: says whether it is quantized.
         translated: its raw values as they are translated.
@@ -75,6 +77,8 @@ def excess(
     """
     wanted = runtime.astype(np.float64)
     error = float(np.abs(translated.astype(np.float64).reshape(wanted.shape) - wanted).max())
+    if not np.isfinite(error):
+        return np.inf
     if tensor.scales:
         return error / UNITS
     return error / (share * max(1.0, float(np.abs(wanted).max())))

@@ -136,6 +136,29 @@ def of_two(drawn: Drawn, name: str) -> int:
     return output
 
 
+def of_constant(drawn: Drawn, name: str) -> int:
+    """The input and a constant, of which every difference to its zero point has to fit."""
+    values: np.ndarray = drawn.rng.normal(0, 1, SHAPE[-1:]).astype(np.float32)
+    quantized = None
+    if drawn.dtype == "INT8":
+        quantized = (0.02, int(drawn.rng.choice([-128, 127])))
+        values = drawn.rng.integers(-128, 128, SHAPE[-1:]).astype(np.int8)
+    constant = drawn.writer.tensor("constant", SHAPE[-1:], drawn.dtype, quantized, values)
+    output = drawn.tensor("output", SHAPE, 0.12)
+    options = schema.AddOptionsT() if name == "ADD" else schema.MulOptionsT()
+    drawn.writer.operator(name, [drawn.input, constant], [output], options, 2)
+    return output
+
+
+def grouped(drawn: Drawn, name: str) -> int:
+    """A convolution whose weights read half of the channels each."""
+    output = drawn.tensor("output", (1, 6, 6, 8), 0.2)
+    options = windowed(schema.Conv2DOptionsT(), dilationWFactor=1, dilationHFactor=1)
+    inputs = [drawn.input, *drawn.weights((8, 3, 3, 2), 8)]
+    drawn.writer.operator(name, inputs, [output], options, 6)
+    return output
+
+
 def of_one(drawn: Drawn, name: str) -> int:
     """An activation; LOGISTIC and SOFTMAX have a fixed quantization."""
     if name in ("LOGISTIC", "SOFTMAX") and drawn.dtype == "INT8":
@@ -168,6 +191,8 @@ BUILDERS: dict[str, Callable[[Drawn, str], int]] = {
     "SOFTMAX": of_one,
 }
 
+VARIANTS = [("ADD", of_constant), ("MUL", of_constant), ("CONV_2D", grouped)]
+
 ELSEWHERE = {"QUANTIZE", "DEQUANTIZE"}
 """Between two types: these are below."""
 
@@ -194,14 +219,18 @@ def most_off(path: Path, output: int, rng: np.random.Generator) -> float:
 
 
 @pytest.mark.parametrize("dtype", ["FLOAT32", "INT8"])
-@pytest.mark.parametrize("name", BUILDERS)
+@pytest.mark.parametrize(("name", "build"), [*BUILDERS.items(), *VARIANTS])
 @given(seed=st.integers(0, 2**32))
 @settings(max_examples=4, deadline=None)
 def test_an_operator_is_what_the_runtime_computes(
-    tmp_path_factory: pytest.TempPathFactory, name: str, dtype: str, seed: int
+    tmp_path_factory: pytest.TempPathFactory,
+    name: str,
+    build: Callable[[Drawn, str], int],
+    dtype: str,
+    seed: int,
 ) -> None:
     drawn = Drawn(dtype, seed)
-    output = BUILDERS[name](drawn, name)
+    output = build(drawn, name)
     path = tmp_path_factory.mktemp("operator") / f"{name}.tflite"
     drawn.writer.save(path, [drawn.input], [output])
     assert most_off(path, output, drawn.rng) <= 1.0

@@ -25,10 +25,11 @@ _Sum = Callable[[Array], Array]
 
 
 def convolution(one: TranslatedOperator, inputs: Sequence[Array]) -> Array:
-    """Translate CONV_2D."""
+    """Translate CONV_2D; where its weights read fewer channels than there are, in groups."""
     weights = np.transpose(_weights(one, inputs[1]), (1, 2, 3, 0))
+    groups = one.inputs[0].shape[3] // weights.shape[2]
     one_pixel = weights.shape[:2] == (1, 1) and _strides(one) == (1, 1)
-    return _weighted(one, inputs, _window_sum(one, weights, 1), by_pixel=one_pixel)
+    return _weighted(one, inputs, _window_sum(one, weights, groups), by_pixel=one_pixel)
 
 
 def depthwise_convolution(one: TranslatedOperator, inputs: Sequence[Array]) -> Array:
