@@ -15,7 +15,10 @@ pytest.importorskip("jax", reason="needs the extra whitebox")
 
 from called_commands import call_here
 from documents import Document, as_json
+from edgeflare.campaign import scheduler
+from edgeflare.campaign.chain import Chain
 from edgeflare.campaign.search_phase import SearchPhase
+from edgeflare.run.journal import Journal
 from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import RunDirectory
 from interrupted_commands import started
@@ -102,6 +105,42 @@ def test_what_is_killed_twice_ends_alike(tmp_path: Path) -> None:
     assert document.stopped_by == "killed"
     assert 3 <= document.totals.searched < 6
     assert untimed(search(out, *STRONGEST, "--resume")) == untimed(whole)
+
+
+def test_ctrl_c_ends_the_opening_of_chains_and_keeps_those_that_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many chains may be open as there are seeds, and each searches as soon as it is opened."""
+    whole = search(tmp_path / "whole")
+    monkeypatch.setattr(scheduler, "_OPENING_SECONDS", 0.0)
+    opened = 0
+    open_chain = SearchPhase.open
+
+    def open_then_interrupt(phase: SearchPhase, seed_id: int) -> Chain:
+        nonlocal opened
+        opened += 1
+        if opened == 4:
+            os.kill(os.getpid(), signal.SIGINT)
+        return open_chain(phase, seed_id)
+
+    out = tmp_path / "run"
+    with monkeypatch.context() as patched:
+        patched.setattr(SearchPhase, "open", open_then_interrupt)
+        stopped = search(out, code=130)
+    assert opened == 4
+    assert 1 <= stopped["totals"]["searched"] <= 4
+    assert untimed(search(out, "--resume")) == untimed(whole)
+
+
+def test_time_that_is_up_leaves_what_was_found(tmp_path: Path) -> None:
+    whole = search(tmp_path / "whole", *STRONGEST)
+    document = search(tmp_path / "run", *STRONGEST, "--time-limit", "0.2")
+    totals = document["totals"]
+    assert totals["host_gradients"] < whole["totals"]["host_gradients"]
+    assert 0 < totals["findings"] <= totals["searched"] == 6
+    with closing(Journal.open(tmp_path / "run" / "run.db")) as journal:
+        ends = {one.ended for one in journal.chains().values()}
+    assert "finding" in ends <= {"finding", "time-limit"}
 
 
 def await_chains(journal: Path, ended: int) -> None:

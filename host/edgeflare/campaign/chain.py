@@ -73,10 +73,10 @@ class Chain:
         if self.strategy.finding is not None:
             return "finding"
         if not self.strategy.ask():
-            return "gave-up"
+            return "time-limit" if self.strategy.time_up else "gave-up"
         if not self.affords(max_queries):
             return "max-queries"
-        if self.spent_seconds >= time_limit:
+        if self.seconds >= time_limit:  # that of white-box queries is the strategy's to limit
             return "time-limit"
         return None
 

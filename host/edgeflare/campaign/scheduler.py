@@ -19,6 +19,9 @@ from edgeflare.errors import EdgeFlareError
 HELD_UP_SECONDS = 0.5
 """Between two questions whether a lane may ask again, such as one whose device was too hot."""
 
+_OPENING_SECONDS = 1.0
+"""For which chains are opened, one after the other, before what they ask is sent."""
+
 ChainBatch = list[tuple[Chain, Sequence[Query]]]
 """Chains, and what each of them asks."""
 
@@ -36,10 +39,13 @@ class ChainPhase(Protocol):
         """Return whether nothing more should be asked."""
 
     def add_time(self, device_busy_seconds: float) -> None:
-        """Take the time of a batch whose answers were told; called in its transaction."""
+        """Take the time since it was last taken, that of a batch or of opening chains.
+
+        It is called in the transaction in which that is recorded.
+        """
 
     def report(self) -> None:
-        """Show how far the phase is, after each batch."""
+        """Show how far the phase is, after each batch, and each second in which chains opened."""
 
 
 class ChainAnswer(NamedTuple):
@@ -166,10 +172,7 @@ class _ChainRun:
 
     def send(self, lane: Lane) -> bool:
         """Send what chains ask; return whether the lane has more to ask, but may not now."""
-        while lane.waiting and len(lane.ready) + lane.under_way < self.most_open:
-            chain = self.phase.open(lane.waiting.popleft())
-            with self.record.transaction():
-                lane.ready += [chain] if self.phase.keep_or_end(chain) else []
+        self._open(lane)
         while lane.ready and not lane.pipeline.full and not self.phase.stopped():
             if not lane.may_ask():
                 return True
@@ -177,6 +180,28 @@ class _ChainRun:
             lane.under_way += len(batch)
             _put(self.record, batch, lane.pipeline)
         return False
+
+    def _open(self, lane: Lane) -> None:
+        """Open the chains that wait, as many as may be open.
+
+        A chain that follows gradients searches as soon as it is opened. So where that takes long,
+        what it found is asked about before the next one is opened.
+        """
+        phase, begin = self.phase, time.monotonic()
+        while lane.waiting and len(lane.ready) + lane.under_way < self.most_open:
+            if phase.stopped():
+                return
+            chain = phase.open(lane.waiting.popleft())
+            seconds = time.monotonic() - begin
+            with self.record.transaction():
+                lane.ready += [chain] if phase.keep_or_end(chain) else []
+                if seconds > _OPENING_SECONDS:
+                    phase.add_time(0.0)
+            if seconds > _OPENING_SECONDS:
+                phase.report()
+                if lane.ready:
+                    return
+                begin = time.monotonic()
 
     def receive(self, lane: Lane, executor: Executor | None) -> bool:
         """Tell the chains of the lane's oldest batch their answers; return whether there were any.

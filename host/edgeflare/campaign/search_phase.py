@@ -85,7 +85,9 @@ class SearchPhase:
             space=context.domain.space,
             host_predicts=not context.device_stages,
         )
-        search = AskTellSearch(self._strategy.search(start), context.white_box)
+        search = AskTellSearch(
+            self._strategy.search(start), context.white_box, context.plan.time_limit
+        )
         chain = Chain(seed_id, search, goal)
         replay_answers(context, self.role, chain)
         self._open[seed_id] = chain

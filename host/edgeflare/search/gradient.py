@@ -27,7 +27,13 @@ from edgeflare.core.input import Input
 from edgeflare.core.input_space import Real
 from edgeflare.core.query import Query
 from edgeflare.core.trigger import Trigger
-from edgeflare.search.strategy import SearchGenerator, Start, Strategy, WhiteboxGenerator
+from edgeflare.search.strategy import (
+    SearchGenerator,
+    Start,
+    Strategy,
+    WhiteboxGenerator,
+    WhiteboxTimeUp,
+)
 from edgeflare.search.strategy_parameters import parameter
 from edgeflare.search.surrogates.surrogate import with_device
 
@@ -63,7 +69,10 @@ class Gradient(Strategy):
         above=0.0,
     )
     further_step: float = parameter(
-        4.0, "How much longer steps along the boundary are once something is found.", above=0.0
+        4.0,
+        "How much longer steps along the boundary are once something is found; the longest of those"
+        " that are tried is 4 times as long again.",
+        above=0.0,
     )
     roundings: int = parameter(
         4,
@@ -107,7 +116,10 @@ class _GradientWalk:
     """
 
     LENGTHS = (1.0, 0.3)
-    """Shares of a step that are tried; once something is found, also three times the step."""
+    """Shares of a step that are tried before anything is found."""
+
+    FURTHER_LENGTHS = (4.0, 2.0, 1.0)
+    """Multiples of a further step that are tried from then on."""
 
     MOMENTUM = 0.7
     """Share of the last direction in the next one, once something is found: gradients of 8-bit
@@ -133,7 +145,15 @@ class _GradientWalk:
         self._found: dict[bytes, tuple[float, _WalkPoint]] = {}
 
     def run(self) -> SearchGenerator:
-        """Walk, and ask the arms about what is found."""
+        """Walk until something is found or time is up, and ask the arms about what is found."""
+        try:
+            trigger = yield from self._walked()
+        except WhiteboxTimeUp:
+            trigger = None
+        return (yield from self._confirmed()) if trigger is None else trigger
+
+    def _walked(self) -> SearchGenerator:
+        """Walk, and return the first deviation that the arms confirm; None for the strongest."""
         (point,) = yield from self._evaluated([(self._origin, False)])
         for _ in range(self._parameters.iterations):
             if self._without_progress >= self._parameters.patience and not self._found:
@@ -145,7 +165,7 @@ class _GradientWalk:
                 trigger = yield from self._confirmed()
                 if trigger is not None:
                     return trigger
-        return (yield from self._confirmed())
+        return None
 
     def _ends_of_steps(self, point: _WalkPoint) -> WhiteboxGenerator[list[tuple[Real, bool]]]:
         """Return where the next steps may end, and whether each is to be rounded by chance."""
@@ -176,7 +196,7 @@ class _GradientWalk:
             along = _unit(along + self.MOMENTUM * self._direction)
         self._direction = along
         step = self._parameters.step * (self._parameters.further_step if self._found else 1.0)
-        shares = (4.0, 2.0, 1.0) if self._found else self.LENGTHS
+        shares = self.FURTHER_LENGTHS if self._found else self.LENGTHS
         return [
             (point.real + newton + share * step * along, bool(attempt))
             for share in shares
@@ -214,6 +234,9 @@ class _GradientWalk:
             if self._start.goal.met(outcome) is not None:
                 strength = self._start.goal.strength(outcome) or 0.0
                 self._found.setdefault(point.input.tobytes(), (strength, point))
+        strongest = sorted(self._found, key=lambda one: -self._found[one][0])
+        for one in strongest[_MOST_ASKED:]:  # of which the arms would never be asked
+            del self._found[one]
         return points
 
     def _within(self, real: Real) -> Real:
@@ -258,7 +281,9 @@ class _GradientWalk:
             return self._rival
         mean = (point.told.scores[Arm.ORIGINAL] + point.told.scores[Arm.TWIN]) / 2
         best = _best_beside(mean, {self._home, *self._passed_over})
-        return int(mean.argmin()) if best is None else best
+        if best is None:  # all were passed over: it begins again with the best
+            best = _best_beside(mean, {self._home})
+        return self._home if best is None else best
 
     def _begun_anew(self) -> Real:
         """Turn to the other side, or to the next best class; return where to begin."""

@@ -6,6 +6,7 @@ the campaign drive the generator that a strategy returns.
 
 from __future__ import annotations
 
+import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
@@ -148,7 +149,8 @@ class Strategy(ABC):
     - Every input is within `start.bounds`; `start.bounds.project` brings one there.
     - `start.seed`, and any input that was yielded, is never changed afterwards.
     - White-box queries (`GradientQuery`, `TranslatedQuery`) are yielded one at a time, not in a
-      list, and only where `needs_gradients` is set. They are answered at once, by the host.
+      list, and only where `needs_gradients` is set. They are answered at once, by the host. Where
+      the time limit of the chain is spent on them, `WhiteboxTimeUp` is raised in their place.
     - The returned trigger is the input of a query, judged by `start.goal.met` on an outcome that
       holds all arms of `start.goal.needed`. A query with `again=True` asks further arms about the
       input of the query just before, and is not counted as another query.
@@ -196,6 +198,13 @@ def no_white_box(query: WhiteboxQuery) -> WhiteboxAnswer:
     raise TypeError(f"{type(query).__name__} of a strategy without needs_gradients")
 
 
+class WhiteboxTimeUp(Exception):  # noqa: N818
+    """Raised where a search yields a white-box query and has spent its time on them.
+
+    It may still return a trigger, or ask the arms about what it has.
+    """
+
+
 class AskTellSearch:
     """A search that is asked for queries and told their outcomes.
 
@@ -207,6 +216,7 @@ class AskTellSearch:
         host_gradients: gradients that it was answered.
         translated_evaluations: inputs on which translations were evaluated.
         whitebox_seconds: the time that took.
+        time_up: whether the search ended since that was as long as it may be.
 
     """
 
@@ -214,10 +224,13 @@ class AskTellSearch:
         self,
         generator: SearchGenerator,
         white_box: Callable[[WhiteboxQuery], WhiteboxAnswer] = no_white_box,
+        whitebox_limit: float = math.inf,
     ) -> None:
         self.host_gradients = 0
         self.translated_evaluations = 0
         self.whitebox_seconds = 0.0
+        self.time_up = False
+        self._limit = whitebox_limit
         self._generator = generator
         self._white_box = white_box
         self._finding: Trigger | None = None
@@ -241,11 +254,18 @@ class AskTellSearch:
         try:
             asked = self._generator.send(answer)
             while isinstance(asked, (GradientQuery, TranslatedQuery)):
-                asked = self._generator.send(self._answered(asked))
+                if self.whitebox_seconds >= self._limit:
+                    asked = self._generator.throw(WhiteboxTimeUp())
+                else:
+                    asked = self._generator.send(self._answered(asked))
             self._asked = asked
         except StopIteration as end:
             self._asked = ()
             self._finding = end.value
+        except WhiteboxTimeUp:
+            self._asked = ()
+        if not self._asked:
+            self.time_up = self.whitebox_seconds >= self._limit
 
     def _answered(self, query: WhiteboxQuery) -> WhiteboxAnswer:
         begin = time.perf_counter()
