@@ -28,6 +28,7 @@ class InspectedInput:
         compressed: (classes,) float64, those of the compressed model.
         original_label: the original's decision.
         compressed_label: that of the compressed model.
+        deviates: whether the decisions differ strictly: not by a tie of equal best outputs.
 
     """
 
@@ -36,6 +37,7 @@ class InspectedInput:
     compressed: NDArray[np.float64]
     original_label: int
     compressed_label: int
+    deviates: bool
 
 
 HypothesisFunction = Callable[[InspectedInput], "float | bool"]

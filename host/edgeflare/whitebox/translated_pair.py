@@ -74,6 +74,10 @@ class TranslatedPair:
         """Return a gradient, or what the translations answer; see the two kinds of query."""
         if isinstance(query, GradientQuery):
             return self._arms[query.arm].gradient(query.input, query.weights, query.neurons)
+        return self.answered(query)
+
+    def answered(self, query: TranslatedQuery) -> list[TranslatedOutcome]:
+        """Return what the translations answer about inputs."""
         return [self._outcome(one, query) for one in query.inputs]
 
     def network(self, arm: Arm) -> DifferentiableNetwork:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -19,11 +21,13 @@ from edgeflare.hypothesis import InspectedInput
 
 def test_each_says_what_its_name_says() -> None:
     image = np.array([[0, 255], [255, 0]], np.uint8)[:, :, None].repeat(2, 0).repeat(2, 1)
-    one = InspectedInput(image, np.array([0.1, 0.5, 0.4]), np.array([0.1, 0.4, 0.5]), 1, 2)
+    one = InspectedInput(image, np.array([0.1, 0.5, 0.4]), np.array([0.1, 0.4, 0.5]), 1, 2, True)
     said = {made.name: made(one) for made in built_in_hypotheses((1, 2))}
     assert tuple(said) == BUILT_IN_NAMES
     assert said["deviates"] is True
     assert said["class pair"] is True
+    tied = replace(one, deviates=False)  # as by a tie, where labels differ too
+    assert built_in_hypotheses((1, 2))[0](tied) is False
     assert said["brightness"] == said["contrast"] == 127.5
     assert said["high frequencies"] == pytest.approx(2 / 3)  # of three neighbours one differs
 

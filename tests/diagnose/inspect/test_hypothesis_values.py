@@ -12,7 +12,7 @@ from edgeflare.errors import UserError
 from edgeflare.hypothesis import InspectedInput, UnitHypothesis
 
 ONE = InspectedInput(
-    np.zeros((2, 2, 1), np.uint8), np.array([1.0, 0.0]), np.array([0.0, 1.0]), 0, 1
+    np.zeros((2, 2, 1), np.uint8), np.array([1.0, 0.0]), np.array([0.0, 1.0]), 0, 1, True
 )
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from edgeflare.diagnose.inspect import kept_inputs
 from edgeflare.diagnose.inspect.behaviour_block import BehaviourBlock, InspectedUnit, UnitLayer
+from edgeflare.diagnose.inspect.behaviour_scores import is_beyond, level_of
 from edgeflare.diagnose.inspect.inspection import Inspection
 from edgeflare.diagnose.inspect.inspection_result import InspectionResult
 from edgeflare.errors import UserError
@@ -117,6 +118,24 @@ def test_built_in_constants_are_left_out_and_the_users_refused() -> None:
     said[:, 5] = 1.0
     with pytest.raises(UserError, match="'mine' is constant over 50 inputs"):
         inspected(replace(made, hypotheses=said))
+
+
+@pytest.mark.slow
+def test_a_rare_hypothesis_of_the_user_is_waited_for() -> None:
+    made = inputs(NETWORK, 1600, np.random.default_rng(5), fault=(3, 4, 0.4))
+    said = made.hypotheses.copy()
+    said[:, 5] = np.arange(1600) >= 1000
+    found = inspected(replace(made, hypotheses=said))
+    assert found.ended == "precise"
+    assert 1000 < found.inputs < 1600
+    assert "mine" in found.hypotheses
+
+
+def test_what_is_the_level_itself_is_not_beyond_it() -> None:
+    extremes = np.full(1000, 0.3)
+    assert not is_beyond(0.3, level_of(extremes))
+    assert not is_beyond(0.1 + 0.2, level_of(extremes))
+    assert is_beyond(0.301, level_of(extremes))
 
 
 def test_too_few_inputs_and_a_wrong_precision_are_one_line() -> None:

@@ -27,6 +27,9 @@ from edgeflare.diagnose.inspect.unit_measures import (
 LEVEL: Final = 0.999
 """Part of the permutations whose best score is below the level."""
 
+_ROUNDING = 1e-9
+"""By which equal scores may differ that were computed in another order."""
+
 UNITS_AT_ONCE, ORDERS_AT_ONCE = 1024, 40
 """What is computed together; a few tens of MB with every hypothesis of ours."""
 
@@ -103,8 +106,8 @@ def found_scores(
             unit = int(np.abs(row).argmax())
             score, half = scored(measure, held_out[:, unit], halves, hypothesis)
             side = 1.0 if row[unit] >= 0.0 else -1.0
-            beyond = side * (score - centre) >= levels[measure] - centre
-            found.append(FoundScore(measure, hypothesis, unit, score, half, bool(beyond)))
+            beyond = is_beyond(side * (score - centre), levels[measure] - centre)
+            found.append(FoundScore(measure, hypothesis, unit, score, half, beyond))
     regressed, levels[REGRESSION] = _regressed(chosen, held_out, halves, generator)
     return found + regressed, levels
 
@@ -153,6 +156,11 @@ def permuted_levels(held_out: Matrix, halves: Halves) -> dict[str, float]:
     return {measure: level_of(extremes) + CENTRES[measure] for measure, extremes in best.items()}
 
 
+def is_beyond(score: float, level: float) -> bool:
+    """Whether a score is beyond a level; one that is the level itself is what chance gives."""
+    return score > level + _ROUNDING
+
+
 def level_of(extremes: NDArray[np.float64]) -> float:
     """Return the level, given the best score of each permutation."""
     return float(np.quantile(extremes, LEVEL, method="higher"))
@@ -162,7 +170,8 @@ def _regressed(
     chosen: Matrix, held_out: Matrix, halves: Halves, generator: int
 ) -> tuple[list[FoundScore], float]:
     spread = chosen.std(axis=0)
-    divisor = np.where(chosen.max(axis=0) > chosen.min(axis=0), spread, np.inf)
+    varies = (chosen.max(axis=0) > chosen.min(axis=0)) & (spread > 0.0)  # which may underflow
+    divisor = np.where(varies, spread, np.inf)
     one, other = ((half - chosen.mean(axis=0)) / divisor for half in (chosen, held_out))
     split = halves.held_out.split
     odds = np.stack(
@@ -176,7 +185,7 @@ def _regressed(
         for h in range(len(aucs))
     ]
     return [
-        FoundScore(REGRESSION, h, None, float(auc), widths[h], bool(auc >= level))
+        FoundScore(REGRESSION, h, None, float(auc), widths[h], is_beyond(float(auc), level))
         for h, auc in enumerate(aucs)
     ], level
 

@@ -27,7 +27,7 @@ def built_in_hypotheses(commonest: ClassPair) -> tuple[UnitHypothesis, ...]:
 
     """
     functions = (
-        lambda one: one.original_label != one.compressed_label,
+        lambda one: one.deviates,
         lambda one: top_pair(one.original) == commonest,
         lambda one: float(_numbers(one).mean()),
         lambda one: float(_numbers(one).std()),

@@ -48,15 +48,28 @@ def telling(hypotheses: Sequence[UnitHypothesis], halves: Sequence[Values]) -> N
         UserError: one of the user's is constant in a half.
 
     """
-    varies = varying(halves)
-    for hypothesis, told in zip(hypotheses, varies, strict=True):
+    require_varying(hypotheses, halves)
+    return varying(halves)
+
+
+def require_varying(hypotheses: Sequence[UnitHypothesis], parts: Sequence[Values]) -> None:
+    """Refuse hypotheses of the user's that are constant over a part of the inputs.
+
+    Args:
+        hypotheses: H of them.
+        parts: (inputs, H) float64 of each.
+
+    Raises:
+        UserError: one is.
+
+    """
+    for hypothesis, told in zip(hypotheses, varying(parts), strict=True):
         if not told and not hypothesis.built_in:
-            size = min(len(half) for half in halves)
+            size = min(len(part) for part in parts)
             raise UserError(
                 f"hypothesis {hypothesis.name!r} is constant over {size} inputs: nothing can be"
                 " held against it; return what differs between inputs"
             )
-    return varies
 
 
 def _value(hypothesis: UnitHypothesis, one: InspectedInput) -> float:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.core.arm import Arm
+from edgeflare.core.gradient_query import TranslatedQuery
 from edgeflare.core.input import Input
 from edgeflare.diagnose.inspect.behaviour_block import BehaviourBlock
 from edgeflare.diagnose.inspect.built_in_hypotheses import built_in_hypotheses, commonest_pair
-from edgeflare.diagnose.inspect.hypothesis_values import hypothesis_values
+from edgeflare.diagnose.inspect.hypothesis_values import hypothesis_values, require_varying
 from edgeflare.diagnose.inspect.inspected_inputs import InspectedInputs, inspected_inputs
 from edgeflare.diagnose.inspect.inspection import (
     PERMUTATIONS,
@@ -29,6 +30,8 @@ from edgeflare.hypothesis import InspectedInput, UnitHypothesis
 
 if TYPE_CHECKING:  # it needs an extra
     from edgeflare.whitebox.translated_pair import TranslatedPair
+
+_Value = TypeVar("_Value", bound=np.generic)
 
 BLOCK = 32
 """Inputs between two looks at whether it is precise enough, or stopped."""
@@ -103,6 +106,7 @@ def inspect_pair(
     hypotheses = (*built_in, *request.hypotheses)
     inspection = Inspection(units.layers, hypotheses, request.precision, rng, request.permutations)
     values = hypothesis_values(hypotheses, said)
+    require_varying(hypotheses, [values])
     total = len(taken.inputs)
     for at in range(0, total, BLOCK):
         rows = slice(at, min(at + BLOCK, total))
@@ -164,5 +168,21 @@ class _Models:
 
     def inspected(self, one: Input) -> InspectedInput:
         """Return an input with what both models say to it."""
-        original, twin = (self.scores(arm, one[None])[0] for arm in (Arm.ORIGINAL, Arm.TWIN))
-        return InspectedInput(one, original, twin, int(original.argmax()), int(twin.argmax()))
+        (told,) = self.translated.answered(TranslatedQuery([one]))
+        original, twin = (told.scores[arm] for arm in (Arm.ORIGINAL, Arm.TWIN))
+        exact, got = (told.outcome[arm] for arm in (Arm.ORIGINAL, Arm.TWIN))
+        return InspectedInput(
+            _read_only(one),
+            _read_only(original),
+            _read_only(twin),
+            original_label=int(original.argmax()),
+            compressed_label=int(twin.argmax()),
+            deviates=exact.differs(got) and not exact.differs_by_tie(got),
+        )
+
+
+def _read_only(array: NDArray[_Value]) -> NDArray[_Value]:
+    """Return an array that the user's code cannot change; what it shows is inspected afterwards."""
+    view = array[...]
+    view.flags.writeable = False
+    return view

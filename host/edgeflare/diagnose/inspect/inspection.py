@@ -163,12 +163,15 @@ class Inspection:
     def _is_precise(self, kept: KeptInputs) -> bool:
         if min(_groups(kept)) < LEAST_GROUPS:
             return False
+        chosen, held_out = kept.half(CHOOSING), kept.half(HELD_OUT)
+        varies = varying([chosen.hypotheses, held_out.hypotheses])
+        asked = [not one.built_in for one in self._hypotheses]
+        if not varies[asked].all():  # a rare one of the user's needs more inputs to say anything of
+            return False
         if ERROR_GRADIENT in kept.behaviours:
             both = [kept.values(ERROR_GRADIENT, half) for half in (CHOOSING, HELD_OUT)]
             share = blamed(kept, both[0], both[1], self._layers)[1]
             return share.half_width <= self._precision
-        chosen, held_out = kept.half(CHOOSING), kept.half(HELD_OUT)
-        varies = varying([chosen.hypotheses, held_out.hypotheses])
         if not varies.any():
             return False
         halves = halves_of(chosen, held_out, varies, np.empty((0, len(held_out)), np.int64))

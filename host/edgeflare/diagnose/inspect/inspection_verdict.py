@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from edgeflare.diagnose.inspect.behaviour_block import UnitLayer, unit_at
-from edgeflare.diagnose.inspect.behaviour_scores import Matrix, level_of
+from edgeflare.diagnose.inspect.behaviour_scores import Matrix, is_beyond, level_of
 from edgeflare.diagnose.inspect.error_shares import (
     ShareInterval,
     error_shares,
@@ -61,7 +61,7 @@ def verdict_on(
     where = unit_at(layers, unit)
     layer = layers[where.layer]
     said = f"channel {where.channel} of {layer}"
-    if share.share < level or level == 0.0:
+    if not is_beyond(share.share, level) or level == 0.0:
         sentence = "nothing: no channel has more of the margin's error than chance gives"
         return InspectionVerdict("nothing", sentence, where, share, level)
     if is_to_blame(share.share, layer):
