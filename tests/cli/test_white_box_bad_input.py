@@ -52,6 +52,7 @@ ORIGINALS = {
     "jacobian.py": LINEAR + JACOBIAN,
     "flat.py": LINEAR + JACOBIAN.replace(".reshape(-1, *inputs.shape)", ""),
     "infinite.py": LINEAR + JACOBIAN.replace("WEIGHTS.T", "(WEIGHTS.T + np.inf)"),
+    "raising.py": LINEAR.replace("return", "assert not inputs.any()\n    return") + JACOBIAN,
     "failing.py": LINEAR + JACOBIAN.replace("WEIGHTS.T", "WEIGHT"),
 }
 
@@ -105,6 +106,24 @@ def write_linear(path: Path, weights: NDArray[np.float32], *, absolute: bool = F
 @pytest.mark.parametrize(
     ("arguments", "complaints"),
     [
+        ("--set occl_top=100", ("occl_top=100", "outside of inputs of 28 × 28 × 1")),
+        ("--original {m}/jacobian.py:model", ("jacobian.py:model is a Python", "lambda2=0")),
+    ],
+)
+def test_what_deepxplore_cannot_do_is_refused_before_anything_is_written(
+    call: Call, example: Path, mistakes: Path, tmp_path: Path, arguments: str, complaints: Any
+) -> None:
+    out = tmp_path / "run"
+    words = arguments.format(m=mistakes).split()
+    said = call("search", example, "--strategy", "deepxplore", *words, "--trust", "--out", out)
+    assert said.code == 2, said.err
+    assert all(part in said.complaint() for part in complaints)
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaints"),
+    [
         # {e} is the folder of the examples, {m} that of mistakes.
         (
             "{e}/fashion_lenet4 --find kernel",
@@ -129,6 +148,10 @@ def write_linear(path: Path, weights: NDArray[np.float32], *, absolute: bool = F
         (
             "{e}/fashion_lenet4 --original {m}/failing.py:model",
             ("failing.py:gradient failed: NameError", "WEIGHT"),
+        ),
+        (
+            "{e}/fashion_lenet4 --original {m}/raising.py:model",
+            ("raising.py:model failed: AssertionError", "strategy boundary"),
         ),
         (
             "{e}/fashion_lenet4 --original {m}/absolute.tflite",
@@ -176,6 +199,7 @@ def test_without_jax_the_extra_is_named(
     assert said.code == 2, said.err
     assert "jax is not installed" in said.complaint()
     assert "pip install 'edgeflare[whitebox]'" in said.complaint()
+    assert "take the strategy boundary" in said.complaint()
     assert not out.exists()
 
 

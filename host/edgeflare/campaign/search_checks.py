@@ -36,11 +36,13 @@ def require_searchable(opened: OpenedPair, plan: Plan) -> None:
         except OperatorError as error:
             raise UserError(str(error)) from error
     _require_bounds(domain, plan)
-    if strategy.strategy.needs_gradients:
-        _require_gradients(strategy.name, opened, plan)
+    made = strategy.create(plan.parameters)
+    made.require(opened.seeds.inputs[0])
+    if made.needs_gradients:
+        _require_gradients(strategy.name, opened, plan, neurons=made.needs_neurons)
 
 
-def _require_gradients(strategy: str, opened: OpenedPair, plan: Plan) -> None:
+def _require_gradients(strategy: str, opened: OpenedPair, plan: Plan, *, neurons: bool) -> None:
     """Refuse gradients of kernels, and of models that have none."""
     if plan.goal.find is Find.KERNEL:
         raise UserError(
@@ -48,7 +50,12 @@ def _require_gradients(strategy: str, opened: OpenedPair, plan: Plan) -> None:
             " same function but for their kernels, of which no gradient knows: say --strategy"
             " boundary"
         )
-    opened.white_box.open()
+    try:
+        opened.white_box.open().rehearse(opened.seeds.inputs[0], neurons=neurons)
+    except UserError as error:
+        raise UserError(
+            f"{error}; or take the strategy boundary, which needs no gradient"
+        ) from None
 
 
 def _drawn(strategy: RegisteredStrategy, domain: Domain, plan: Plan) -> list[MutationOperator]:

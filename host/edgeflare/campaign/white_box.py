@@ -18,8 +18,6 @@ from edgeflare.search.strategy import WhiteboxAnswer
 if TYPE_CHECKING:  # imported where it is asked for: it needs an extra, and takes a second
     from edgeflare.whitebox.translated_pair import ArmToTranslate, TranslatedPair
 
-NO_GRADIENT_NEEDED = "take the strategy boundary, which needs no gradient"
-
 
 class WhiteBox:
     """Answers white-box queries. The models are translated when it is first asked to."""
@@ -62,13 +60,13 @@ class WhiteBox:
         if pair.original is None:
             raise UserError(
                 "gradients are those of the original and of the compressed model, and there is no"
-                f" original: name it with --original, or {NO_GRADIENT_NEEDED}"
+                " original: name it with --original"
             )
         domain = pair.interface.domain
         if not domain.space.ordered:
             raise UserError(
                 f"values of the domain {domain.name} are names and no quantities, by which nothing"
-                f" can be differentiated: {NO_GRADIENT_NEEDED}"
+                " can be differentiated"
             )
         arms = {
             Arm.ORIGINAL: self._arm(Arm.ORIGINAL, str(pair.original), TWIN_KERNELS),
@@ -83,8 +81,7 @@ class WhiteBox:
         model = self._panel.host(arm)
         if model.fixed is not None:
             raise UserError(
-                f"{source} has several inputs, and networks with one are differentiated:"
-                f" {NO_GRADIENT_NEEDED}"
+                f"{source} has several inputs, and networks with one are differentiated"
             )
         return ArmToTranslate(
             source,

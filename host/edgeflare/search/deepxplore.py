@@ -119,6 +119,26 @@ class DeepXplore(Strategy):
             if (given := getattr(self, name)) not in known:
                 raise UserError(f"parameter {name}={given}: expected one of {', '.join(known)}")
 
+    @property
+    def needs_neurons(self) -> bool:
+        """Whether neurons have a weight."""
+        return self.lambda2 > 0.0
+
+    def require(self, seed: Input) -> None:
+        """Refuse a rectangle of `occl` of which nothing lies within an input.
+
+        Raises:
+            UserError: it is so.
+
+        """
+        rows, columns = (*seed.shape, 1)[:2]
+        beyond = self.occl_top >= rows or (seed.ndim > 1 and self.occl_left >= columns)
+        if self.constraint == "occl" and beyond:
+            raise UserError(
+                f"parameters occl_top={self.occl_top} and occl_left={self.occl_left}: the rectangle"
+                f" lies outside of inputs of {' × '.join(map(str, seed.shape))}; take smaller ones"
+            )
+
     def search(self, start: Start) -> SearchGenerator:
         """Search by gradient ascent.
 
@@ -127,7 +147,7 @@ class DeepXplore(Strategy):
 
         """
         space, one = start.space, start.seed
-        self._require_inside(one)
+        self.require(one)
         origin, (low, high) = space.levels(one), space.limits(one)
         told = yield from translated(one, self.threshold if self.lambda2 else None)
         label = told.outcome[Arm.ORIGINAL].decision or 0
@@ -179,13 +199,3 @@ class DeepXplore(Strategy):
             sides = self.blackout_height, self.blackout_width
             return blackout(gradient, random_rectangle(gradient.shape, *sides, rng))
         return gradient
-
-    def _require_inside(self, one: Input) -> None:
-        """Refuse a rectangle of which nothing lies within an input."""
-        rows, columns = (*one.shape, 1)[:2]
-        beyond = self.occl_top >= rows or (one.ndim > 1 and self.occl_left >= columns)
-        if self.constraint == "occl" and beyond:
-            raise UserError(
-                f"parameters occl_top={self.occl_top} and occl_left={self.occl_left}: the rectangle"
-                f" lies outside of inputs of {' × '.join(map(str, one.shape))}; take smaller ones"
-            )

@@ -183,6 +183,22 @@ class Strategy(ABC):
         """
         check_parameters(self)
 
+    @property
+    def needs_neurons(self) -> bool:
+        """Whether it asks for neurons, with these parameters, so that nothing may hide them."""
+        return False
+
+    def require(self, seed: Input) -> None:  # noqa: B027 - most have nothing to refuse
+        """Refuse parameters that do not fit the inputs, before anything is written.
+
+        Args:
+            seed: one of them.
+
+        Raises:
+            UserError: they do not.
+
+        """
+
     @abstractmethod
     def search(self, start: Start) -> SearchGenerator:
         """Return a new search from one seed input; see the class for what it may do."""

@@ -49,7 +49,7 @@ class DifferentiableNetwork:
         if len(graph.inputs) != 1:
             raise UserError(
                 f"{graph.source} has {len(graph.inputs)} inputs, and a network that is"
-                " differentiated here has one: the strategy boundary needs no gradient"
+                " differentiated here has one"
             )
         self.graph = graph
         self.scores = scores_of(graph)
@@ -272,7 +272,7 @@ def _require_translation(graph: Graph, one: GraphOp) -> None:
     if one.name not in TRANSLATIONS:
         raise UserError(
             f"{described.place}, has no translation to take a gradient of; those with one are"
-            f" {', '.join(TRANSLATIONS)}. The strategy boundary needs none"
+            f" {', '.join(TRANSLATIONS)}"
         )
     if described.output.dtype not in ("float32", "int8", "uint8"):
         described.refuse(f"it writes {described.output.dtype or 'values of an unknown type'}")

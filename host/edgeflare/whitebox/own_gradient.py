@@ -39,6 +39,7 @@ class ModelWithOwnGradient:
 
         """
         self._function = load_callable(source, "inputs")
+        self._original = source
         self._source = source.rpartition(":")[0] + f":{GRADIENT}"
         try:
             self._gradient = load_callable(self._source, "inputs")
@@ -46,7 +47,7 @@ class ModelWithOwnGradient:
             raise UserError(
                 f"{source} has no gradient of its own: write `def {GRADIENT}(inputs)` beside it,"
                 " which returns the derivative of each output by each value, (outputs, *inputs"
-                " shape); or take the strategy boundary, which needs none"
+                " shape)"
             ) from None
         self._shape = shape
         self._decoder = decoder
@@ -66,14 +67,24 @@ class ModelWithOwnGradient:
         if output.size != choices:
             raise UserError(
                 f"{self._source} is of {output.size} outputs for {choices} decisions, and a search"
-                " needs the gradient of a score of each: take the strategy boundary, which needs"
-                " none"
+                " needs the gradient of a score of each"
             )
         self.gradient(row, np.zeros(choices), {})
 
     def evaluate(self, row: NDArray[np.generic]) -> tuple[NDArray[np.generic], Real]:
-        """Return the output for a row, and its scores; see `DifferentiableModel`."""
-        output = np.asarray(self._function(row.reshape(self._shape)), np.float32)
+        """Return the output for a row, and its scores; see `DifferentiableModel`.
+
+        Raises:
+            UserError: the user's function fails.
+
+        """
+        try:
+            output = np.asarray(self._function(row.reshape(self._shape)), np.float32)
+        except Exception as error:  # whatever the user's code raises is the user's to correct
+            raise UserError(
+                f"{self._original} failed: {reason(error)}; the strategy boundary, which needs no"
+                " gradient, records that as a finding"
+            ) from error
         (answer,) = self._decoder.read(RawBatch(output.reshape(1, -1)))
         return output, answer.scores
 
@@ -110,6 +121,6 @@ class ModelWithOwnGradient:
 
     def _refuse_neurons(self) -> NoReturn:
         raise UserError(
-            f"{self._source}: the neurons of a Python function are not known, and the strategy"
-            " deepxplore needs them: give a .tflite original"
+            f"{self._original} is a Python function, whose neurons are not known: give a .tflite"
+            " original, or set lambda2=0, which asks for none"
         )

@@ -76,6 +76,22 @@ class TranslatedPair:
             return self._arms[query.arm].gradient(query.input, query.weights, query.neurons)
         return self.answered(query)
 
+    def rehearse(self, one: Input, *, neurons: bool = False) -> None:
+        """Answer what a search may ask, so that all is compiled before the time of one counts.
+
+        Args:
+            one: an input that both models take.
+            neurons: whether it is to ask about neurons too.
+
+        Raises:
+            UserError: a model does not know its neurons, and they are asked for.
+
+        """
+        (told,) = self.answered(TranslatedQuery([one], 0.0 if neurons else None))
+        for arm, scores in told.scores.items():
+            weights: Mapping[int, float] = {0: 0.0} if neurons else {}
+            self.answer(GradientQuery(one, arm, np.zeros_like(scores), weights))
+
     def answered(self, query: TranslatedQuery) -> list[TranslatedOutcome]:
         """Return what the translations answer about inputs."""
         return [self._outcome(one, query) for one in query.inputs]
@@ -114,12 +130,11 @@ def _translated(one: ArmToTranslate, level: float) -> TranslatedArm:
     if not isinstance(one.encoder, DifferentiableEncoder):
         raise UserError(
             f"what stands before {one.source} cannot be differentiated, such as the features of"
-            " sounds: search images or arrays, or take the strategy boundary, which needs none"
+            " sounds: take pairs of images or arrays"
         )
     if len(one.decoder.outputs) != 1 or one.decoder.choices < 2:
         raise UserError(
-            f"{one.source} does not give one score for each class, whose gradients a search needs:"
-            " take the strategy boundary, which needs none"
+            f"{one.source} does not give one score for each class, whose gradients are needed"
         )
     return TranslatedArm(_model(one), one.encoder, one.decoder, level)
 
@@ -134,8 +149,7 @@ def _model(one: ArmToTranslate) -> DifferentiableModel:
     if path.suffix.lower() != ".tflite":
         raise UserError(
             f"{path} is no .tflite file, whose operators could be differentiated: convert it, or"
-            " name a Python function with a function `gradient` beside it; the strategy boundary"
-            " needs neither"
+            " name a Python function with a function `gradient` beside it"
         )
     content = path.read_bytes()
     network = DifferentiableNetwork(Graph(content, str(path)))
@@ -143,8 +157,7 @@ def _model(one: ArmToTranslate) -> DifferentiableModel:
     if scores.size != one.decoder.choices:
         raise UserError(
             f"{path}: tensor {scores.name!r} has {scores.size} scores for {one.decoder.choices}"
-            " decisions, whose gradients a search needs: take the strategy boundary, which needs"
-            " none"
+            " decisions, whose gradients are needed"
         )
     require_equal(network, content, one.kernels, one.rows)
     return network
