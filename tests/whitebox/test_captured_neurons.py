@@ -10,8 +10,8 @@ import pytest
 
 from edgeflare.models.model_probe import HostProbe, ProbeRefused, Values
 from edgeflare.models.tflite_graph import Graph
-from edgeflare.whitebox.captured_neurons import WITHOUT_NEURONS, CapturedNeurons
-from edgeflare.whitebox.neuron_coverage import covered_at
+from edgeflare.whitebox.captured_neurons import CapturedNeurons
+from edgeflare.whitebox.neuron_coverage import WITHOUT_NEURONS, covered_at
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
 THRESHOLDS = (0.0, 0.5)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from ai_edge_litert import schema_py_generated as schema
 from numpy.typing import NDArray
 
 pytest.importorskip("jax", reason="needs the extra whitebox")
@@ -12,7 +13,9 @@ from edgeflare.core.tensor import Tensor, quantize
 from edgeflare.errors import UserError
 from edgeflare.models.model_probe import HostProbe
 from edgeflare.models.tflite_graph import Graph
+from edgeflare.whitebox.captured_neurons import CapturedNeurons
 from edgeflare.whitebox.differentiable_network import DifferentiableNetwork
+from graph_writer import GraphWriter
 
 ROOT = Path(__file__).parents[2]
 
@@ -122,6 +125,27 @@ def test_neurons_are_the_channels_of_layers(images: NDArray[np.uint8]) -> None:
     nothing = np.zeros(10)
     assert not made.gradient(row, nothing).any()
     assert made.gradient(row, nothing, {0: 1.0}).any()
+
+
+def test_operators_without_values_of_their_own_have_no_neurons(tmp_path: Path) -> None:
+    """As where a runtime captures them: a model has the same neurons for both."""
+    writer = GraphWriter()
+    given = writer.tensor("input", (1, 4, 4, 3), "FLOAT32")
+    quantized = writer.tensor("quantized", (1, 4, 4, 3), "INT8", (0.05, 3))
+    padded = writer.tensor("padded", (1, 6, 6, 3), "INT8", (0.05, 3))
+    kept = writer.tensor("kept", (1, 6, 6, 3), "INT8", (0.05, 3))
+    output = writer.tensor("output", (1, 6, 6, 3), "FLOAT32")
+    edges = np.array([[0, 0], [1, 1], [1, 1], [0, 0]], np.int32)
+    widths = writer.tensor("widths", (4, 2), "INT32", data=edges)
+    writer.operator("QUANTIZE", [given], [quantized], schema.QuantizeOptionsT())
+    writer.operator("PAD", [quantized, widths], [padded], schema.PadOptionsT(), 2)
+    writer.operator("RELU", [padded], [kept], None, 2)
+    writer.operator("DEQUANTIZE", [kept], [output], schema.DequantizeOptionsT(), 2)
+    path = writer.save(tmp_path / "padded.tflite", [given], [output])
+    made = DifferentiableNetwork(Graph(path.read_bytes()))
+    assert made.neurons == {2: 3}
+    with HostProbe(path.read_bytes(), "xnnpack", capture=True) as probe:
+        assert CapturedNeurons(made.graph, probe, [0.0]).count == 3
 
 
 def test_an_operator_without_a_translation_is_refused_by_name() -> None:

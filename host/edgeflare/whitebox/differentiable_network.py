@@ -18,7 +18,7 @@ from edgeflare.errors import UserError
 from edgeflare.models.graph_scores import scores_of
 from edgeflare.models.tflite_graph import Graph, GraphOp, GraphTensor
 from edgeflare.whitebox.array_library import jax, jnp
-from edgeflare.whitebox.neuron_coverage import covered_neurons
+from edgeflare.whitebox.neuron_coverage import WITHOUT_NEURONS, covered_neurons
 from edgeflare.whitebox.translation.operator_translations import TRANSLATIONS
 from edgeflare.whitebox.translation.translated_operator import Array, TranslatedOperator
 
@@ -29,7 +29,7 @@ class DifferentiableNetwork:
     """A network with one input, which is asked about one input at a time.
 
     Its *neurons* are the channels of its layers, in execution order; what a neuron has is the mean
-    of its channel. Layers that only change a shape have none.
+    of its channel. Layers that have no values of their own have none, nor those without channels.
 
     Attributes:
         graph: the network.
@@ -60,7 +60,7 @@ class DifferentiableNetwork:
         self.neurons: Mapping[int, int] = {
             one.index: graph.tensors[one.outputs[0]].shape[-1]
             for one in self.layers
-            if one.name != "RESHAPE"
+            if one.name not in WITHOUT_NEURONS and graph.tensors[one.outputs[0]].shape
         }
         row = np.zeros(graph.tensors[graph.inputs[0]].shape, np.float32)
         jax.eval_shape(partial(self._values, shifts={}), row)  # refuses what has no translation

@@ -8,9 +8,22 @@ neurons of each layer, however weak its activations are.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+
+WITHOUT_NEURONS: Final = frozenset(
+    (
+        *("BATCH_TO_SPACE_ND", "BROADCAST_TO", "CAST", "CONCATENATION", "DEPTH_TO_SPACE"),
+        *("DEQUANTIZE", "EXPAND_DIMS", "FILL", "GATHER", "GATHER_ND", "MIRROR_PAD", "PACK", "PAD"),
+        *("PADV2", "QUANTIZE", "RANGE", "RANK", "RESHAPE", "REVERSE_V2", "SHAPE", "SLICE"),
+        *("SPACE_TO_BATCH_ND", "SPACE_TO_DEPTH", "SPLIT", "SPLIT_V", "SQUEEZE", "STRIDED_SLICE"),
+        *("TILE", "TRANSPOSE", "UNPACK", "ZEROS_LIKE"),
+    )
+)
+"""Operators that have no values of their own: they move values, write them as another type, or say
+what a shape is."""
 
 
 def covered_neurons(outputs: Iterable[NDArray[np.generic]], threshold: float) -> NDArray[np.bool_]:
