@@ -148,6 +148,22 @@ def test_operators_without_values_of_their_own_have_no_neurons(tmp_path: Path) -
         assert CapturedNeurons(made.graph, probe, [0.0]).count == 3
 
 
+@pytest.mark.parametrize("constant", [False, True])
+def test_whatever_a_translation_raises_names_the_operator(tmp_path: Path, constant: bool) -> None:
+    """SOFTMAX without its options, of the input or of a constant."""
+    writer = GraphWriter()
+    ones = np.ones((1, 4), np.float32)
+    given = writer.tensor("input", (1, 4), "FLOAT32")
+    taken = writer.tensor("ones", (1, 4), "FLOAT32", data=ones) if constant else given
+    made = writer.tensor("made", (1, 4), "FLOAT32")
+    output = writer.tensor("output", (1, 4), "FLOAT32")
+    writer.operator("SOFTMAX", [taken], [made], None)
+    writer.operator("ADD", [given, made], [output], schema.AddOptionsT())
+    path = writer.save(tmp_path / "damaged.tflite", [given], [output])
+    with pytest.raises(UserError, match="damaged: operator 0, SOFTMAX: KeyError: 'beta'"):
+        DifferentiableNetwork(Graph(path.read_bytes(), "damaged"))
+
+
 def test_an_operator_without_a_translation_is_refused_by_name() -> None:
     path = ROOT / "examples" / "face_detection" / "compressed.tflite"
     with pytest.raises(UserError, match="CONCATENATION"):

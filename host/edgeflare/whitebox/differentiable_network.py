@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from edgeflare.errors import UserError
 from edgeflare.models.graph_scores import scores_of
 from edgeflare.models.tflite_graph import Graph, GraphOp, GraphTensor
+from edgeflare.python_callable import reason
 from edgeflare.whitebox.array_library import jax, jnp
 from edgeflare.whitebox.neuron_coverage import WITHOUT_NEURONS, covered_neurons
 from edgeflare.whitebox.translation.operator_translations import TRANSLATIONS
@@ -164,21 +165,11 @@ class DifferentiableNetwork:
 
     def _values(self, row: Array, shifts: Mapping[int, Array]) -> dict[int, Array]:
         """Return the raw outputs of all layers; `shifts` are added to outputs, by tensor."""
-        graph, values = self.graph, {self.graph.inputs[0]: row}
+        known: dict[int, Array] = {**self._constants, self.graph.inputs[0]: row}
         for one in self.layers:
-            given = [
-                values[tensor] if tensor in values else self._constants[tensor]
-                for tensor in _read(one)
-            ]
-            described = _described(graph, one)
-            try:
-                made = TRANSLATIONS[one.name](described, given)
-            except (TypeError, ValueError) as error:  # of jax: shapes or options unlike all known
-                described.refuse(" ".join(str(error).split()))
-            tensor = one.outputs[0]
-            values[tensor] = made + shifts[tensor] if tensor in shifts else made
-        del values[graph.inputs[0]]
-        return values
+            made, tensor = _output(self.graph, one, known), one.outputs[0]
+            known[tensor] = made + shifts[tensor] if tensor in shifts else made
+        return {one.outputs[0]: known[one.outputs[0]] for one in self.layers}
 
     def _real_scores(self, values: Mapping[int, Array]) -> Array:
         return self._real(self.scores, values[self.scores]).reshape(-1)
@@ -267,6 +258,17 @@ def _described(graph: Graph, one: GraphOp) -> TranslatedOperator:
     )
 
 
+def _output(graph: Graph, one: GraphOp, known: Mapping[int, Array]) -> Array:
+    """Return the raw output of an operator, given the raw values of all tensors that it reads."""
+    described = _described(graph, one)
+    try:
+        return TRANSLATIONS[one.name](described, [known[tensor] for tensor in _read(one)])
+    except UserError:
+        raise
+    except Exception as error:  # whatever jax raises of shapes, types or options unlike all known
+        described.refuse(reason(error))
+
+
 def _require_translation(graph: Graph, one: GraphOp) -> None:
     described = _described(graph, one)
     if one.name not in TRANSLATIONS:
@@ -284,8 +286,5 @@ def _folded_constants(graph: Graph) -> dict[int, NDArray[np.generic]]:
     for one in graph.operators:
         if one.index in graph.preparing:
             _require_translation(graph, one)
-            given = [constants[tensor] for tensor in _read(one)]
-            constants[one.outputs[0]] = np.asarray(
-                TRANSLATIONS[one.name](_described(graph, one), given)
-            )
+            constants[one.outputs[0]] = np.asarray(_output(graph, one, constants))
     return constants
