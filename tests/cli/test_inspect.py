@@ -178,7 +178,18 @@ def test_without_the_extra_it_is_named(
     monkeypatch.setitem(sys.modules, package, None)
     for name in [one for one in sys.modules if one.startswith("edgeflare.whitebox")]:
         monkeypatch.delitem(sys.modules, name)
-    assert "pip install 'edgeflare[whitebox]'" in refused(call, original_run)
+    line = refused(call, original_run)
+    assert "pip install 'edgeflare[whitebox]'" in line
+    assert "takes pairs" not in line
+
+
+def test_what_cannot_be_translated_says_what_can(example: Path, call: Call, tmp_path: Path) -> None:
+    """Sounds, whose features have no gradient."""
+    run = searched(example.parent / "spoken_words", tmp_path / "run", call, 1)
+    line = refused(call, run)
+    assert "spoken_words/original.tflite cannot be differentiated" in line
+    assert "edgeflare inspect takes pairs of .tflite classifiers of images or arrays" in line
+    assert "strategy" not in line
 
 
 def test_a_device_that_cannot_capture_is_named(

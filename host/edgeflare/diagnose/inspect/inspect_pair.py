@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -26,6 +27,7 @@ from edgeflare.diagnose.inspect.inspection_result import InspectionResult
 from edgeflare.diagnose.inspect.sparse_regression import require_sparse_regression
 from edgeflare.diagnose.inspect.unit_behaviours import CompressedTensors, UnitBehaviours
 from edgeflare.diagnose.near_boundary import Inputs
+from edgeflare.errors import UserError
 from edgeflare.hypothesis import InspectedInput, UnitHypothesis
 
 if TYPE_CHECKING:  # it needs an extra
@@ -93,7 +95,7 @@ def inspect_pair(
 
     """
     request.check()
-    translated = opened.white_box.open()
+    translated = _translated(opened)
     original, twin = translated.network(Arm.ORIGINAL), translated.network(Arm.TWIN)
     units = UnitBehaviours(original, twin, request.behaviours, tensors_of or twin.tensors)
     rng = np.random.default_rng(request.rng_seed)
@@ -115,6 +117,17 @@ def inspect_pair(
         if not wanted:
             break
     return inspection.result()
+
+
+def _translated(opened: OpenedPair) -> TranslatedPair:
+    """Return the translations of a pair; whoever is refused them is told what has some."""
+    import_module("edgeflare.whitebox.array_library")  # where the extra is missing, that is said
+    try:
+        return opened.white_box.open()
+    except UserError as error:
+        raise UserError(
+            f"{error}; edgeflare inspect takes pairs of .tflite classifiers of images or arrays"
+        ) from None
 
 
 def _block(
