@@ -96,14 +96,9 @@ def near_boundary_inputs(
             f" right on {len(rows)} of {len(images)} seeds, all of one label or none: give more"
             " seeds, of several classes"
         )
-    drawn = _drawn_lines(labels[rows], count // 2, rng)
-    lines = _Lines(images, rows[drawn])
-    low, high = np.zeros(len(drawn)), np.ones(len(drawn))
-    start_labels = labels[lines.ends[:, 0]]
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        before = label_of(lines.at(middle)) == start_labels
-        low, high = np.where(before, middle, low), np.where(before, high, middle)
+    drawn = drawn_lines(labels[rows], count // 2, rng)
+    lines = Lines(images, rows[drawn])
+    low, high = lines.bisected(labels, label_of)
     moved = rng.uniform(0.0, FURTHEST, (len(drawn), 2))
     return NearBoundary(
         _alternating(lines.at(low), lines.at(high)),
@@ -116,7 +111,7 @@ def near_boundary_inputs(
 
 
 @dataclass(frozen=True, slots=True)
-class _Lines:
+class Lines:
     """Lines between images, from the positions `ends[:, 0]` to `ends[:, 1]`."""
 
     images: Inputs
@@ -130,8 +125,30 @@ class _Lines:
             change = np.sign(change) * np.ceil(np.abs(change) - 0.5)
         return np.asarray((start + change).astype(self.images.dtype))
 
+    def part(self, numbers: NDArray[np.int64]) -> Lines:
+        """Return some of the lines, by their numbers."""
+        return Lines(self.images, self.ends[numbers])
 
-def _drawn_lines(
+    def bisected(
+        self, labels: NDArray[np.int64], label_of: LabelOf
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return where the two neighbours of each line are, before and beyond the boundary.
+
+        Args:
+            labels: that the original gives the images.
+            label_of: the original's labels; called once for each halving, with all lines.
+
+        """
+        low, high = np.zeros(len(self.ends)), np.ones(len(self.ends))
+        start_labels = labels[self.ends[:, 0]]
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            before = label_of(self.at(middle)) == start_labels
+            low, high = np.where(before, middle, low), np.where(before, high, middle)
+        return low, high
+
+
+def drawn_lines(
     labels: NDArray[np.int64], most: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
     """Draw pairs of positions with different labels, no two positions twice: (lines, 2)."""
