@@ -55,7 +55,8 @@ def block(rng: np.random.Generator, layers: Sequence[UnitLayer], begin: int) -> 
     said = np.column_stack([rng.random((BLOCK, 2)) < 0.4, rng.normal(size=(BLOCK, 4))])
     errors = values["error-gradient"].sum(axis=1).astype(np.float64)
     groups = (begin + np.arange(BLOCK)) // 2
-    return BehaviourBlock(values, said, errors, groups, rng.integers(0, 4, BLOCK))
+    halves = (groups % 2).astype(np.int8)
+    return BehaviourBlock(values, said, errors, groups, halves, rng.integers(0, 4, BLOCK))
 
 
 if __name__ == "__main__":

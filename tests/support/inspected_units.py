@@ -69,7 +69,8 @@ def inputs(
     )  # fmt: skip
     values = {"error-gradient": contributions} if "error-gradient" in behaviours else {}
     groups = np.arange(count) // 2
-    return BehaviourBlock(values | others, said, errors, groups, np.zeros(count, np.int64))
+    halves = (groups % 2).astype(np.int8)
+    return BehaviourBlock(values | others, said, errors, groups, halves, np.zeros(count, np.int64))
 
 
 def blocks(whole: BehaviourBlock, sizes: Sequence[int]) -> Iterator[BehaviourBlock]:

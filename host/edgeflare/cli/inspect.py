@@ -28,7 +28,9 @@ from edgeflare.diagnose.inspect.inspect_document import (
     inspect_document,
 )
 from edgeflare.diagnose.inspect.inspect_pair import InspectionRequest, inspect_pair
+from edgeflare.diagnose.inspect.inspected_inputs import Found
 from edgeflare.diagnose.inspect.inspection_terminal import print_inspection
+from edgeflare.diagnose.inspect.kept_inputs import MOST_INPUTS
 from edgeflare.diagnose.inspect.unit_behaviours import BEHAVIOURS
 from edgeflare.errors import UserError
 from edgeflare.replay.past_run import PastRun
@@ -39,6 +41,10 @@ from edgeflare.trust.asking import decided_by_user
 
 HOST = "emulated-xnnpack"
 """The device that stands for the host's own kernels, where none is named."""
+
+LEAST_SEEDS, MOST_SEEDS = 400, 2000
+"""Seeds of the pair that are taken, if it has as many: in between as many as inputs, since a line
+that is held out has two seeds of its own, and two inputs. 2,000 of 224 × 224 × 3 take 300 MB."""
 
 Run = Annotated[
     Path,
@@ -73,7 +79,10 @@ Precision = Annotated[
         " each side: above 0, below 1.",
     ),
 ]
-Inputs = Annotated[int, typer.Option(min=2, metavar="N", help="The most inputs near the boundary.")]
+Inputs = Annotated[
+    int,
+    typer.Option(min=2, max=MOST_INPUTS, metavar="N", help="The most inputs near the boundary."),
+]
 RngSeed = Annotated[int, typer.Option("--rng-seed", min=0, help="Of all that is drawn.")]
 DeviceName = Annotated[
     str | None,
@@ -124,18 +133,20 @@ def inspect(
             f" put {past.header.pair['seeds']} back"
         )
     path = past.directory.inside(INSPECTION)
-    triggers = [past.directory.load_input(entry.image) for entry in past.deviations]
+    found = [
+        Found(entry.seed_id, past.directory.load_input(entry.image)) for entry in past.deviations
+    ]
     profile = _profile(device, trust=trust)
     with as_ctrl_c(), observe(Console(stderr=True)) as observer, ExitStack() as stack:
-        plan = _plan(past, profile)
+        plan = _plan(past, profile, min(max(inputs, LEAST_SEEDS), MOST_SEEDS))
         opened = open_pair(replace(pair, seeds=seeds), plan, [profile], stack)
         tensors_of = None
         if device is not None:
             tensors_of = stack.enter_context(device_tensors(opened.devices[0], opened.pair))
-        found = inspect_pair(opened, request, triggers, tensors_of, observer.inspected)
-    write_atomically(path, inspect_bytes(inspect_document(found)))
+        inspected = inspect_pair(opened, request, found, tensors_of, observer.inspected)
+    write_atomically(path, inspect_bytes(inspect_document(inspected)))
     result(path)
-    print_inspection(Console(), found, str(run / INSPECTION))
+    print_inspection(Console(), inspected, str(run / INSPECTION))
     return 0
 
 
@@ -158,9 +169,10 @@ def _profile(device: str | None, *, trust: bool) -> Profile:
     return profile
 
 
-def _plan(past: PastRun, profile: Profile) -> Plan:
-    """Return a plan that opens the pair as the run did, on one device."""
+def _plan(past: PastRun, profile: Profile, seeds: int) -> Plan:
+    """Return a plan that opens the pair as the run did, on one device, with so many of its seeds.
+
+    How many seeds the run took for its search does not matter here.
+    """
     plan = past.header.plan
-    return Plan(
-        plan.strategy, Goal(), (profile.name,), limit=plan.limit, ensemble=plan.ensemble[:1]
-    )
+    return Plan(plan.strategy, Goal(), (profile.name,), limit=seeds, ensemble=plan.ensemble[:1])

@@ -8,77 +8,121 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from edgeflare.diagnose.inspect.behaviour_block import CHOOSING, HELD_OUT
 from edgeflare.diagnose.inspect.inspected_inputs import (
+    AT_ONCE,
     LEAST_LINES,
     STRATA,
+    Found,
     InspectedInputs,
     inspected_inputs,
 )
+from edgeflare.diagnose.inspect.seed_halves import seed_halves
 from edgeflare.errors import UserError
 
 WEIGHTS = np.random.default_rng(0).normal(size=(6, 3))
 WEIGHTS -= WEIGHTS.mean(axis=0)  # each class is the largest somewhere
-SEEDS = np.random.default_rng(1).integers(0, 256, (30, 2, 3, 1), np.uint8)
+SEEDS = np.random.default_rng(1).integers(0, 256, (300, 2, 3, 1), np.uint8)
+COUNT = 200
 
 
 def scores(inputs: NDArray[np.generic]) -> NDArray[np.float64]:
+    assert len(inputs) <= AT_ONCE
     return np.asarray(inputs.reshape(len(inputs), -1).astype(np.float64) @ WEIGHTS)
 
 
 def labels(inputs: NDArray[np.generic]) -> NDArray[np.int64]:
-    return np.asarray(scores(inputs).argmax(1), np.int64)
-
-
-def margins(inputs: NDArray[np.generic]) -> NDArray[np.float64]:
-    ordered = np.sort(scores(inputs), axis=1)
-    return np.asarray(ordered[:, -1] - ordered[:, -2])
+    flat = inputs.reshape(len(inputs), -1).astype(np.float64)
+    return np.asarray((flat @ WEIGHTS).argmax(1), np.int64)
 
 
 def made(
-    count: int = 160, triggers: Sequence[NDArray[np.uint8]] = (), seed: int = 0
+    count: int = COUNT,
+    found: Sequence[Found] = (),
+    seed: int = 0,
+    seeds: NDArray[np.uint8] = SEEDS,
 ) -> InspectedInputs:
-    rng = np.random.default_rng(seed)
-    return inspected_inputs(SEEDS, labels, margins, triggers, count, rng)
+    return inspected_inputs(seeds, scores, found, count, np.random.default_rng(seed))
+
+
+def arrays(taken: InspectedInputs) -> NDArray[np.uint8]:
+    return np.concatenate(list(taken.parts()))
 
 
 def test_two_inputs_of_a_line_are_one_group_and_lie_on_both_sides() -> None:
     taken = made()
-    assert len(taken.inputs) == 160
-    for group in range(80):
+    inputs = arrays(taken)
+    assert inputs.shape == (len(taken), 2, 3, 1) == (COUNT, 2, 3, 1)
+    for group in range(COUNT // 2):
         at = np.flatnonzero(taken.groups == group)
         assert len(at) == 2
         assert at[1] == at[0] + 1
-        assert len(set(labels(taken.inputs[at]))) == 2
+        assert taken.halves[at[0]] == taken.halves[at[1]]
+        assert len(set(labels(inputs[at]))) == 2
+        assert np.abs(np.diff(inputs[at].astype(int), axis=0)).max() <= 1
 
 
-def test_each_finding_is_a_group_of_its_own() -> None:
-    triggers = [np.full((2, 3, 1), value, np.uint8) for value in (3, 200, 90)]
-    taken = made(triggers=triggers)
-    assert len(taken.inputs) == 163
-    for number, trigger in enumerate(triggers):
-        (at,) = np.flatnonzero(taken.groups == 80 + number)
-        assert np.array_equal(taken.inputs[at], trigger)
+def test_any_beginning_has_as_many_of_each_half() -> None:
+    halves = made().halves
+    assert np.bincount(halves).tolist() == [COUNT // 2, COUNT // 2]
+    for end in range(20, COUNT, 20):
+        assert abs(2 * int((halves[:end] == HELD_OUT).sum()) - end) <= 4
+
+
+def test_findings_are_a_tenth_of_those_to_choose_on_and_none_is_of_a_held_out_seed() -> None:
+    made_of = np.repeat(np.stack(np.divmod(np.arange(300), 100), axis=1), 3, axis=1)
+    found = [Found(seed, one.reshape(2, 3, 1)) for seed, one in enumerate(made_of.astype(np.uint8))]
+    rng = np.random.default_rng(0)
+    drawn = seed_halves(labels(SEEDS), COUNT // 2, rng)
+    taken = made(found=found)
+    inputs = arrays(taken)
+    at = np.flatnonzero(taken.groups >= COUNT // 2)
+    chosen = int((taken.halves == CHOOSING).sum())
+    assert len(at) == len(set(taken.groups[at])) == chosen // 10 > 0
+    assert (taken.halves[at] == CHOOSING).all()
+    seeds = {100 * int(one[0, 0, 0]) + int(one[1, 0, 0]) for one in inputs[at]}
+    assert len(seeds) == len(at)
+    assert not seeds & set(drawn.held_out.reshape(-1).tolist())
 
 
 def test_strata_are_bins_of_the_margin_with_equally_many_inputs() -> None:
-    taken = made(triggers=[SEEDS[0], SEEDS[1]])
-    found = margins(taken.inputs)
+    taken = made(found=[Found(0, SEEDS[0]), Found(1, SEEDS[1])])
+    ordered = np.sort(taken.scores, axis=1)
+    margins = ordered[:, -1] - ordered[:, -2]
     counts = np.bincount(taken.strata, minlength=STRATA)
     assert counts.max() - counts.min() <= 2
     for one in range(STRATA - 1):
-        assert found[taken.strata == one].max() < found[taken.strata == one + 1].min()
+        assert margins[taken.strata == one].max() < margins[taken.strata == one + 1].min()
 
 
 def test_the_order_is_drawn_from_the_seed() -> None:
     one, same, other = made(), made(), made(seed=1)
-    assert np.array_equal(one.inputs, same.inputs)
+    assert np.array_equal(arrays(one), arrays(same))
     assert np.array_equal(one.groups, same.groups)
     assert not np.array_equal(one.groups, other.groups)
     assert not np.array_equal(one.groups, np.sort(one.groups))
 
 
+def test_rows_are_the_same_whatever_is_taken_together() -> None:
+    taken = made(found=[Found(0, SEEDS[0])])
+    whole = arrays(taken)
+    assert np.array_equal(taken.rows(slice(5, 18)), whole[5:18])
+    assert np.array_equal(np.stack([taken.rows(slice(n, n + 1))[0] for n in range(40)]), whole[:40])
+
+
+def test_few_seeds_give_more_lines_to_choose_on() -> None:
+    taken = made(1600, seeds=SEEDS[:120])
+    chosen, held_out = np.bincount(taken.halves).tolist()
+    assert chosen == 3 * held_out
+    assert 2 * LEAST_LINES <= held_out <= 60
+
+
 def test_too_few_lines_are_refused() -> None:
-    assert len(made(2 * LEAST_LINES).inputs) == 2 * LEAST_LINES
-    line = r"there are 78 near-boundary inputs, and 80 are the least .* raise --inputs, or"
+    assert len(made(4 * LEAST_LINES)) == 4 * LEAST_LINES
+    line = r"300 seeds and --inputs 78 give 19 lines .* raise --inputs to 80 or more, or search"
     with pytest.raises(UserError, match=line):
-        made(2 * LEAST_LINES - 2)
+        made(4 * LEAST_LINES - 2)
+    with pytest.raises(UserError, match="a pair with 100 seeds or more, of several classes"):
+        made(seeds=SEEDS[:40])
+    with pytest.raises(UserError, match="0 lines"):
+        made(seeds=np.repeat(SEEDS[:1], 300, axis=0))

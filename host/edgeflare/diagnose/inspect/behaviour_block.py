@@ -14,6 +14,10 @@ ERROR_GRADIENT: Final = "error-gradient"
 """The behaviour that is a share of the margin's error: the error of a unit's values times the
 gradient of the original's margin, summed over their positions."""
 
+CHOOSING: Final = 0
+HELD_OUT: Final = 1
+"""The halves: units are chosen on one, and their figures are from the other."""
+
 
 @dataclass(frozen=True, slots=True)
 class UnitLayer:
@@ -50,6 +54,8 @@ class BehaviourBlock:
             scores. Read only where `error-gradient` is among the behaviours.
         groups: (inputs,) int64: inputs of one number belong together, such as a seed and its
             triggers. They lie in one half, and count as one where intervals are computed.
+        halves: (inputs,) int8: `CHOOSING`, to choose units on, or `HELD_OUT`. Groups that are held
+            out are independent of each other and of the others.
         strata: (inputs,) int64: hypotheses are permuted among inputs of one number, such as a
             bin of the margin; all 0 where any two inputs may be exchanged.
 
@@ -59,6 +65,7 @@ class BehaviourBlock:
     hypotheses: NDArray[np.float64]
     margin_errors: NDArray[np.float64]
     groups: NDArray[np.int64]
+    halves: NDArray[np.int8]
     strata: NDArray[np.int64]
 
     def __len__(self) -> int:
@@ -68,7 +75,8 @@ class BehaviourBlock:
         """Return some of the inputs, without copying."""
         return BehaviourBlock(
             {name: values[rows] for name, values in self.values.items()},
-            self.hypotheses[rows], self.margin_errors[rows], self.groups[rows], self.strata[rows],
+            self.hypotheses[rows], self.margin_errors[rows],
+            self.groups[rows], self.halves[rows], self.strata[rows],
         )  # fmt: skip
 
 

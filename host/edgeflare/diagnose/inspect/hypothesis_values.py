@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Real
 
 import numpy as np
@@ -17,7 +17,7 @@ Values = NDArray[np.float64]
 
 
 def hypothesis_values(
-    hypotheses: Sequence[UnitHypothesis], inputs: Sequence[InspectedInput]
+    hypotheses: Sequence[UnitHypothesis], inputs: Iterable[InspectedInput]
 ) -> Values:
     """Return (inputs, hypotheses) float64, what each hypothesis says of each input.
 
@@ -26,7 +26,7 @@ def hypothesis_values(
 
     """
     rows = [[_value(hypothesis, one) for hypothesis in hypotheses] for one in inputs]
-    return np.array(rows, dtype=np.float64).reshape(len(inputs), len(hypotheses))
+    return np.array(rows, dtype=np.float64).reshape(len(rows), len(hypotheses))
 
 
 def varying(halves: Sequence[Values]) -> NDArray[np.bool_]:

@@ -17,7 +17,7 @@ from edgeflare.core.input import Input
 from edgeflare.diagnose.inspect.behaviour_block import BehaviourBlock
 from edgeflare.diagnose.inspect.built_in_hypotheses import built_in_hypotheses, commonest_pair
 from edgeflare.diagnose.inspect.hypothesis_values import hypothesis_values, require_varying
-from edgeflare.diagnose.inspect.inspected_inputs import InspectedInputs, inspected_inputs
+from edgeflare.diagnose.inspect.inspected_inputs import Found, InspectedInputs, inspected_inputs
 from edgeflare.diagnose.inspect.inspection import (
     PERMUTATIONS,
     Inspection,
@@ -74,7 +74,7 @@ class InspectionRequest:
 def inspect_pair(
     opened: OpenedPair,
     request: InspectionRequest,
-    triggers: Sequence[Input],
+    found: Sequence[Found],
     tensors_of: CompressedTensors | None = None,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> InspectionResult:
@@ -83,7 +83,7 @@ def inspect_pair(
     Args:
         opened: the pair, with the seeds that inputs are made from.
         request: what is wanted.
-        triggers: inputs that a run found, which are inspected too.
+        found: what a run found, some of which units are chosen on too.
         tensors_of: computes the tensors of the compressed model, such as on a device; by default
             its translation does, which is what XNNPACK computes.
         progress: is called with the number of inputs that are done, and that of all.
@@ -101,15 +101,15 @@ def inspect_pair(
     rng = np.random.default_rng(request.rng_seed)
     models = _Models(opened, translated)
     taken = inspected_inputs(
-        opened.seeds.inputs, models.labels, models.margins, triggers, request.inputs, rng
+        opened.seeds.inputs, models.original_scores, found, request.inputs, rng
     )
-    said = [models.inspected(one) for one in taken.inputs]
-    built_in = built_in_hypotheses(commonest_pair(one.original for one in said))
+    built_in = built_in_hypotheses(commonest_pair(taken.scores))
     hypotheses = (*built_in, *request.hypotheses)
     inspection = Inspection(units.layers, hypotheses, request.precision, rng, request.permutations)
+    said = (models.inspected(one) for part in taken.parts() for one in part)
     values = hypothesis_values(hypotheses, said)
     require_varying(hypotheses, [values])
-    total = len(taken.inputs)
+    total = len(taken)
     for at in range(0, total, BLOCK):
         rows = slice(at, min(at + BLOCK, total))
         wanted = inspection.add(_block(units, models, taken, rows, values[rows]))
@@ -138,7 +138,7 @@ def _block(
     hypotheses: NDArray[np.float64],
 ) -> BehaviourBlock:
     """Return what the units do on some inputs."""
-    inputs = taken.inputs[rows]
+    inputs = taken.rows(rows)
     found = [
         units.of(*pair)
         for pair in zip(
@@ -150,6 +150,7 @@ def _block(
         hypotheses,
         np.array([one.margin_error for one in found]),
         taken.groups[rows],
+        taken.halves[rows],
         taken.strata[rows],
     )
 
@@ -165,19 +166,10 @@ class _Models:
         """Return inputs as the model of an arm takes them."""
         return self.opened.panel.host(arm).encoder.encode(inputs)
 
-    def scores(self, arm: Arm, inputs: Inputs) -> NDArray[np.float64]:
-        """Return the scores for inputs: (n, choices)."""
-        network = self.translated.network(arm)
-        return np.stack([network.evaluate(row)[1] for row in self.rows(arm, inputs)])
-
-    def labels(self, inputs: Inputs) -> NDArray[np.int64]:
-        """Return the original's labels: (n,)."""
-        return np.asarray(self.scores(Arm.ORIGINAL, inputs).argmax(1), np.int64)
-
-    def margins(self, inputs: Inputs) -> NDArray[np.float64]:
-        """Return by how much the original's best score exceeds the second: (n,)."""
-        ordered = np.sort(self.scores(Arm.ORIGINAL, inputs), axis=1)
-        return np.asarray(ordered[:, -1] - ordered[:, -2])
+    def original_scores(self, inputs: Inputs) -> NDArray[np.float64]:
+        """Return the original's scores for inputs: (n, choices)."""
+        network = self.translated.network(Arm.ORIGINAL)
+        return np.stack([network.evaluate(row)[1] for row in self.rows(Arm.ORIGINAL, inputs)])
 
     def inspected(self, one: Input) -> InspectedInput:
         """Return an input with what both models say to it."""

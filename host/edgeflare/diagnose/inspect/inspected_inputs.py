@@ -7,75 +7,188 @@ first of all, so hypotheses are permuted among inputs of like margins (strata).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.input import Input
-from edgeflare.diagnose.near_boundary import Inputs, LabelOf, near_boundary_inputs
+from edgeflare.diagnose.inspect.behaviour_block import CHOOSING, HELD_OUT
+from edgeflare.diagnose.inspect.seed_halves import SeedHalves, seed_halves
+from edgeflare.diagnose.near_boundary import Inputs, Lines
 from edgeflare.errors import UserError
 
-STRATA = 4
+STRATA: Final = 4
 """Bins of margins, of equally many inputs each."""
 
-LEAST_LINES = 40
-"""Fewer leave too few on each half."""
+LEAST_LINES: Final = 20
+"""In each half; fewer are too few for an interval."""
+
+AT_ONCE: Final = 32
+"""Inputs that are made together. The others are kept as lines: 1,600 of 224 × 224 × 3 values would
+take 240 MB, and eight times that while they are made."""
+
+FINDING_EVERY: Final = 10
+"""Of so many inputs to choose on, one at most is a finding. All of them deviate, and more would
+make what they have in common, such as noise, look like what deviations have."""
+
+ScoresOf = Callable[[Inputs], NDArray[np.float64]]
+"""Returns the original's scores of inputs: (n, *shape) to (n, choices)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An input that a run found, and the position of the seed that it was made from."""
+
+    seed: int
+    input: Input
 
 
 @dataclass(frozen=True, slots=True)
 class InspectedInputs:
-    """Inputs in the order in which they are inspected.
+    """Inputs in the order in which they are inspected; they are made when they are asked for.
 
     Attributes:
-        inputs: (n, *shape).
         groups: (n,), the line that an input lies on; a finding is a group of its own.
+        halves: (n,), whether it is to choose units on, or held out.
         strata: (n,), the bin of its margin.
+        scores: (n, choices), the original's.
 
     """
 
-    inputs: Inputs
     groups: NDArray[np.int64]
+    halves: NDArray[np.int8]
     strata: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    _places: _Places
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    def rows(self, rows: slice) -> Inputs:
+        """Return some of the inputs, (n, *shape)."""
+        return self._places.part(rows).inputs()
+
+    def parts(self) -> Iterator[Inputs]:
+        """Return all inputs, some at a time."""
+        return (self.rows(part) for part in _parts(len(self)))
 
 
 def inspected_inputs(
     seeds: Inputs,
-    label_of: LabelOf,
-    margin_of: Callable[[Inputs], NDArray[np.float64]],
-    triggers: Sequence[Input],
+    scores_of: ScoresOf,
+    found: Sequence[Found],
     count: int,
     rng: np.random.Generator,
 ) -> InspectedInputs:
     """Make inputs near the boundary, add what was found, and put all in a drawn order.
 
+    Both halves are spread evenly over that order, so that any beginning of it has as large a part
+    of each. Findings are to choose on only, and none of a seed that is held out.
+
     Args:
         seeds: (seeds, *shape).
-        label_of: the original's labels.
-        margin_of: by how much the original's best score exceeds the second, (n,).
-        triggers: inputs that a run found.
-        count: inputs near the boundary.
+        scores_of: the original's scores; called with 32 inputs at most.
+        found: what a run found.
+        count: inputs near the boundary, at most.
         rng: of all that is drawn.
 
     Raises:
         UserError: there are too few lines between seeds of different labels.
 
     """
-    near = near_boundary_inputs(seeds, label_of(seeds), label_of, count, rng)
-    lines = len(near.tight) // 2
-    if lines < LEAST_LINES:
-        raise UserError(
-            f"there are {len(near.tight)} near-boundary inputs, and {2 * LEAST_LINES} are the"
-            " least to inspect: raise --inputs, or search with more seeds of several classes"
-        )
-    groups = np.repeat(np.arange(lines), 2)
-    inputs = near.tight
-    if triggers:
-        inputs = np.concatenate([inputs, np.stack(triggers)])
-        groups = np.concatenate([groups, lines + np.arange(len(triggers))])
-    margins = margin_of(inputs)
-    order = np.argsort(rng.permutation(int(groups.max()) + 1)[groups], kind="stable")
+    labels = np.concatenate([_labels(scores_of(seeds[part])) for part in _parts(len(seeds))])
+    drawn = seed_halves(labels, count // 2, rng)
+    _require_lines(drawn, len(seeds), count)
+    taken = _taken(found, drawn, rng)
+    lines = Lines(seeds, np.concatenate([drawn.held_out, drawn.choosing]))
+    near = _neighbours(lines, labels, lambda inputs: _labels(scores_of(inputs)))
+    others = np.arange(len(taken))
+    groups = np.concatenate([near.line, len(lines.ends) + others])
+    halves = np.where(groups < len(drawn.held_out), HELD_OUT, CHOOSING).astype(np.int8)
+    order = _order(groups, len(drawn.held_out), rng)
+    places = _Places(
+        lines,
+        taken,
+        np.concatenate([near.line, -1 - others])[order],
+        np.concatenate([near.share, np.zeros(len(taken))])[order],
+    )
+    scores = np.concatenate([scores_of(places.part(part).inputs()) for part in _parts(len(order))])
+    return InspectedInputs(groups[order], halves[order], _strata(scores), scores, places)
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Where inputs lie: the number of a line and the share of it, or −1 − the finding's number."""
+
+    lines: Lines
+    found: Sequence[Input]
+    line: NDArray[np.int64]
+    share: NDArray[np.float64]
+
+    def part(self, rows: slice) -> _Places:
+        """Return some of them."""
+        return _Places(self.lines, self.found, self.line[rows], self.share[rows])
+
+    def inputs(self) -> Inputs:
+        """Make the inputs."""
+        made = self.lines.part(np.maximum(self.line, 0)).at(self.share)
+        for at in np.flatnonzero(self.line < 0).tolist():
+            made[at] = self.found[-1 - self.line[at]]
+        return made
+
+
+def _neighbours(
+    lines: Lines, labels: NDArray[np.int64], label_of: Callable[[Inputs], NDArray[np.int64]]
+) -> _Places:
+    """Return where the two neighbours of each line lie, one after the other."""
+    numbers = np.arange(len(lines.ends))
+    shares = [
+        np.stack(lines.part(numbers[part]).bisected(labels, label_of), axis=1)
+        for part in _parts(len(numbers))
+    ]
+    return _Places(lines, (), np.repeat(numbers, 2), np.concatenate(shares).reshape(-1))
+
+
+def _taken(found: Sequence[Found], drawn: SeedHalves, rng: np.random.Generator) -> list[Input]:
+    """Draw the findings that are inspected."""
+    held_out = set(drawn.held_out.reshape(-1).tolist())
+    free = [one.input for one in found if one.seed not in held_out]
+    most = drawn.choosing.size // (FINDING_EVERY - 1)
+    return [free[at] for at in rng.permutation(len(free))[:most].tolist()]
+
+
+def _order(groups: NDArray[np.int64], held_out: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Return a drawn order of inputs that spreads the groups of both halves evenly."""
+    others = int(groups.max()) + 1 - held_out
+    places = [(rng.permutation(size) + 0.5) / size for size in (held_out, others)]
+    return np.argsort(np.concatenate(places)[groups], kind="stable")
+
+
+def _strata(scores: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the bin of each margin, by how much the best score exceeds the second."""
+    ordered = np.sort(scores, axis=1)
+    margins = ordered[:, -1] - ordered[:, -2]
     edges = np.quantile(margins, np.linspace(0, 1, STRATA + 1)[1:-1])
-    strata = np.searchsorted(edges, margins, side="right").astype(np.int64)
-    return InspectedInputs(inputs[order], groups[order], strata[order])
+    return np.searchsorted(edges, margins, side="right").astype(np.int64)
+
+
+def _require_lines(drawn: SeedHalves, seeds: int, count: int) -> None:
+    fewest = min(len(drawn.choosing), len(drawn.held_out))
+    if fewest < LEAST_LINES:
+        raise UserError(
+            f"{seeds} seeds and --inputs {count} give {fewest} lines between seeds of different"
+            f" labels in a half, and {LEAST_LINES} are the least to inspect: raise --inputs to"
+            f" {4 * LEAST_LINES} or more, or search a pair with {5 * LEAST_LINES} seeds or more, of"
+            " several classes"
+        )
+
+
+def _labels(scores: NDArray[np.float64]) -> NDArray[np.int64]:
+    return np.asarray(scores.argmax(1), np.int64)
+
+
+def _parts(count: int) -> Iterator[slice]:
+    return (slice(at, at + AT_ONCE) for at in range(0, count, AT_ONCE))

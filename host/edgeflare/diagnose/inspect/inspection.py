@@ -9,7 +9,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from edgeflare.diagnose.inspect.behaviour_block import (
+    CHOOSING,
     ERROR_GRADIENT,
+    HELD_OUT,
     BehaviourBlock,
     UnitLayer,
 )
@@ -19,7 +21,7 @@ from edgeflare.diagnose.inspect.hypothesis_values import telling, varying
 from edgeflare.diagnose.inspect.inspection_figures import InspectionFigures
 from edgeflare.diagnose.inspect.inspection_result import Ending, InspectionResult
 from edgeflare.diagnose.inspect.inspection_verdict import NOT_ASKED, blamed, verdict_on
-from edgeflare.diagnose.inspect.kept_inputs import CHOOSING, HELD_OUT, KeptInputs
+from edgeflare.diagnose.inspect.kept_inputs import KeptInputs
 from edgeflare.errors import UserError
 from edgeflare.hypothesis import UnitHypothesis
 
@@ -58,7 +60,7 @@ class Inspection:
             precision: half the width of the 95 % interval that is precise enough: of the share of
                 the unit that the verdict is about; without `error-gradient`, of the AUC of the
                 best unit for each behaviour and hypothesis. Above 0 and below 1.
-            rng: assigns groups to halves, permutes, and seeds the regressions.
+            rng: permutes, and seeds the regressions.
             permutations: from which levels come.
 
         Raises:
@@ -70,7 +72,7 @@ class Inspection:
         self._hypotheses = tuple(hypotheses)
         self._precision = precision
         self._permutations = permutations
-        self._halves_rng, self._orders_rng, self._fits_rng = rng.spawn(3)
+        self._orders_rng, self._fits_rng = rng.spawn(2)
         self._kept: KeptInputs | None = None
         self._next_look = LEAST_INPUTS
         self._ended: Ending = "inputs"
@@ -87,7 +89,7 @@ class Inspection:
         """
         if self._kept is None:
             self._check_units(block)
-            self._kept = KeptInputs(block, self._halves_rng)
+            self._kept = KeptInputs(block)
         kept, begin = self._kept, 0
         while begin < len(block) and self._ended == "inputs":
             end = min(len(block), begin + min(self._next_look, kept.most) - kept.count)

@@ -8,7 +8,9 @@ from typing import Final
 import numpy as np
 
 from edgeflare.diagnose.inspect.behaviour_block import (
+    CHOOSING,
     ERROR_GRADIENT,
+    HELD_OUT,
     UnitLayer,
     layer_slices,
     unit_at,
@@ -23,7 +25,7 @@ from edgeflare.diagnose.inspect.behaviour_scores import (
 from edgeflare.diagnose.inspect.built_in_hypotheses import DEVIATES
 from edgeflare.diagnose.inspect.error_shares import error_shares, share_interval
 from edgeflare.diagnose.inspect.inspection_result import BestScore, LayerScore, RankedUnit
-from edgeflare.diagnose.inspect.kept_inputs import CHOOSING, HELD_OUT, KeptInputs
+from edgeflare.diagnose.inspect.kept_inputs import KeptInputs
 from edgeflare.diagnose.inspect.score_interval import limits
 
 MOST_LISTED: Final = 20

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from edgeflare.diagnose.inspect.behaviour_block import UnitLayer, unit_at
+from edgeflare.diagnose.inspect.behaviour_block import CHOOSING, HELD_OUT, UnitLayer, unit_at
 from edgeflare.diagnose.inspect.behaviour_scores import Matrix, is_beyond, level_of
 from edgeflare.diagnose.inspect.error_shares import (
     ShareInterval,
@@ -18,7 +18,7 @@ from edgeflare.diagnose.inspect.error_shares import (
     share_interval,
 )
 from edgeflare.diagnose.inspect.inspection_result import InspectionVerdict
-from edgeflare.diagnose.inspect.kept_inputs import CHOOSING, HELD_OUT, KeptInputs
+from edgeflare.diagnose.inspect.kept_inputs import KeptInputs
 from edgeflare.diagnose.inspect.unit_measures import Orders
 
 NOT_ASKED: Final = InspectionVerdict(

@@ -14,15 +14,17 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.diagnose.inspect.behaviour_block import ERROR_GRADIENT, BehaviourBlock
+from edgeflare.diagnose.inspect.behaviour_block import (
+    CHOOSING,
+    ERROR_GRADIENT,
+    HELD_OUT,
+    BehaviourBlock,
+)
 
 MOST_INPUTS: Final = 4096
 MOST_BYTES_KEPT: Final = 96 * 2**20
 """Of all behaviours together; 1,184 units and three behaviours take 58 MB of them. What is computed
 at the end takes about as much again."""
-
-CHOOSING, HELD_OUT = 0, 1
-"""The halves: units are chosen on one, and their figures are from the other."""
 
 
 class KeptInputs:
@@ -34,12 +36,11 @@ class KeptInputs:
 
     """
 
-    def __init__(self, first: BehaviourBlock, rng: np.random.Generator) -> None:
+    def __init__(self, first: BehaviourBlock) -> None:
         """Make room.
 
         Args:
             first: a block with the behaviours, units and hypotheses of all; nothing is kept of it.
-            rng: assigns groups to halves.
 
         """
         row_bytes = sum(4 * values.shape[1] for values in first.values.values())
@@ -53,10 +54,7 @@ class KeptInputs:
         self._errors = np.empty(self.most)
         self._groups = np.empty(self.most, np.int64)
         self._strata = np.empty(self.most, np.int64)
-        self._half = np.empty(self.most, np.int8)
-        self._half_of: dict[int, int] = {}
-        self._rng = rng
-        self._next_half = CHOOSING
+        self._halves = np.empty(self.most, np.int8)
 
     def add(self, block: BehaviourBlock) -> None:
         """Keep a block, which may have as many inputs as there is still room for.
@@ -75,15 +73,16 @@ class KeptInputs:
         self._errors[rows] = block.margin_errors
         self._groups[rows] = block.groups
         self._strata[rows] = block.strata
-        self._half[rows] = [self._assigned(int(group)) for group in block.groups]
+        self._halves[rows] = block.halves
         self.count = rows.stop
 
     def half(self, which: int) -> BehaviourBlock:
         """Return the inputs of one half, without behaviours."""
         rows = self._rows(which)
         return BehaviourBlock(
-            {}, self._hypotheses[rows], self._errors[rows], self._groups[rows], self._strata[rows]
-        )
+            {}, self._hypotheses[rows], self._errors[rows],
+            self._groups[rows], self._halves[rows], self._strata[rows],
+        )  # fmt: skip
 
     def values(self, behaviour: str, which: int) -> NDArray[np.float32]:
         """Return (inputs of the half, units), what units did on one half; a copy."""
@@ -95,17 +94,7 @@ class KeptInputs:
         return tuple(self._values)
 
     def _rows(self, which: int) -> NDArray[np.intp]:
-        return np.flatnonzero(self._half[: self.count] == which)
-
-    def _assigned(self, group: int) -> int:
-        """Return the half of a group. Of two new groups one goes to each, so halves are even."""
-        if group not in self._half_of:
-            if len(self._half_of) % 2 == 0:
-                self._next_half = int(self._rng.integers(2))
-            else:
-                self._next_half = 1 - self._next_half
-            self._half_of[group] = self._next_half
-        return self._half_of[group]
+        return np.flatnonzero(self._halves[: self.count] == which)
 
 
 def _check(block: BehaviourBlock, units: dict[str, int], kept: NDArray[np.float64]) -> None:
@@ -113,6 +102,8 @@ def _check(block: BehaviourBlock, units: dict[str, int], kept: NDArray[np.float6
         raise ValueError(f"a block has the behaviours {list(block.values)}, others {list(units)}")
     expected = {name: (len(block), count) for name, count in units.items()}
     found = {name: values.shape for name, values in block.values.items()}
+    if not np.isin(block.halves, (CHOOSING, HELD_OUT)).all():
+        raise ValueError("a block has inputs of no half")
     if found != expected or block.hypotheses.shape != (len(block), kept.shape[1]):
         raise ValueError(f"a block of {len(block)} inputs has values {found}, not {expected}")
     numbers = all(np.isfinite(values).all() for values in block.values.values())
