@@ -97,8 +97,9 @@ class Inspection:
             begin = end
             if kept.count == self._next_look:
                 self._next_look = int(self._next_look * BETWEEN_LOOKS)
-                if self._is_precise(kept):
-                    self._ended = "precise"
+                with threadpool_limits(1):  # as for the result, which it decides on
+                    if self._is_precise(kept):
+                        self._ended = "precise"
             if kept.count == kept.most and self._ended == "inputs":
                 self._ended = "full"
         return self._ended == "inputs"
