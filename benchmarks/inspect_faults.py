@@ -7,8 +7,9 @@ Of each pair, channels are drawn whose weights are multiplied (by 0, .5, 1.5 or 
 clipped to int8) until so many are found that raise the root mean square of the margin's error by a
 quarter, on 200 inputs near the boundary. Each such file is inspected: with early stopping at a
 precision of .05, and again with all inputs. A healthy pair is inspected with so many run seeds, and
-again under all behaviours with a hypothesis that no unit foretells: labels that are drawn, half of
-them true. It is a false alarm if a unit is beyond the level for them, by any measure.
+again under all behaviours with two hypotheses that no unit foretells: labels that are drawn, half
+of them true, for each input and for each line. It is a false alarm if a unit is beyond the level
+for one of them, by any measure.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from itertools import chain, count, repeat
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +64,9 @@ def main() -> None:
             alarms = [one for one in shuffled_scores(pair, seed) if one.beyond]
             shuffled += 1
             silent += not alarms
-            told = [f"{one.behaviour} {one.measure} {one.score:.3f}" for one in alarms]
+            told = [
+                f"{one.behaviour} {one.measure} {one.hypothesis} {one.score:.3f}" for one in alarms
+            ]
             said_of_them = ", ".join(told) or "nothing"
             print(f"{pair.name}, shuffled labels {seed}: {said_of_them}", flush=True)
         for op, channel, factor, content in faults(pair, arguments.faults, rng):
@@ -85,7 +89,7 @@ def main() -> None:
 
 
 def faults(
-    pair: Pair, count: int, rng: np.random.Generator
+    pair: Pair, wanted: int, rng: np.random.Generator
 ) -> Iterator[tuple[int, int, float, bytes]]:
     """Yield drawn faults that raise the margin's error: operator, channel, factor and file."""
     content = pair.compressed.read_bytes()
@@ -93,7 +97,7 @@ def faults(
     usual = error_size(pair, content)
     layers = [one for one in graph.layers if one.name in WEIGHTED]
     layers = [one for one in layers if one.outputs[0] not in last_tensors(graph)]
-    while count:
+    while wanted:
         one = layers[int(rng.integers(len(layers)))]
         weights = graph.tensors[one.inputs[1]]
         axis = 3 if one.name == "DEPTHWISE_CONV_2D" else 0
@@ -105,7 +109,7 @@ def faults(
             weights.index, np.ascontiguousarray(np.moveaxis(changed, 0, axis)).astype(np.int8)
         )
         if error_size(pair, edit.content()) >= RAISED * usual:
-            count -= 1
+            wanted -= 1
             yield one.index, channel, factor, edit.content()
 
 
@@ -165,11 +169,15 @@ def inspected(pair: Pair, rng_seed: int, precision: float) -> InspectionResult:
 def shuffled_scores(pair: Pair, rng_seed: int) -> list[BestScore]:
     """Return for each behaviour and measure how well the best unit foretells drawn labels."""
     rng = np.random.default_rng([rng_seed, len(pair.name)])
-    labels = UnitHypothesis("shuffled labels", lambda _one: bool(rng.random() < 0.5))
-    request = InspectionRequest(BEHAVIOURS, (labels,), 1e-6, SHUFFLED_INPUTS, rng_seed)
+    of_lines = chain.from_iterable(repeat(bool(rng.random() < 0.5), 2) for _ in count())
+    drawn = (
+        UnitHypothesis("of inputs", lambda _one: bool(rng.random() < 0.5)),
+        UnitHypothesis("of lines", lambda _one: next(of_lines)),  # inputs of one come together
+    )
+    request = InspectionRequest(BEHAVIOURS, drawn, 1e-6, SHUFFLED_INPUTS, rng_seed)
     with opened(pair) as known:
         result = inspect_pair(known, request, ())
-    return [one for one in result.best if one.hypothesis == labels.name]
+    return [one for one in result.best if one.hypothesis in {each.name for each in drawn}]
 
 
 def found(result: InspectionResult, op: int, channel: int) -> bool:

@@ -50,7 +50,11 @@ def verdict_on(
     layers: Sequence[UnitLayer],
     orders: Orders,
 ) -> InspectionVerdict:
-    """Return the verdict; arguments as of `blamed`, and (P, n) orders of the inputs held out."""
+    """Return the verdict; arguments as of `blamed`, and (P, n) orders of the inputs held out.
+
+    A channel is blamed if the lower limit of its share's interval is beyond the threshold: a
+    healthy network's top channel may be at half of it, and noise does the rest.
+    """
     unit, share = blamed(kept, chosen, held_out, layers)
     errors = kept.half(HELD_OUT).margin_errors
     extremes = [
@@ -64,7 +68,7 @@ def verdict_on(
     if not is_beyond(share.share, level) or level == 0.0:
         sentence = "nothing: no channel has more of the margin's error than chance gives"
         return InspectionVerdict("nothing", sentence, where, share, level)
-    if is_to_blame(share.share, layer):
+    if is_to_blame(share.low, layer):
         sentence = f"{said} has {share.share:.0%} of the margin's error"
         return InspectionVerdict("channel", sentence, where, share, level)
     sentence = f"diffuse: the top channel, {where.channel} of {layer}, has {share.share:.0%}"
