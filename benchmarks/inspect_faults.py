@@ -6,10 +6,10 @@
 Of each pair, channels are drawn whose weights are multiplied (by 0, .5, 1.5 or 2, rounded and
 clipped to int8) until so many are found that raise the root mean square of the margin's error by a
 quarter, on 200 inputs near the boundary. Each such file is inspected: with early stopping at a
-precision of .05, and again with all inputs. A healthy pair is inspected with so many run seeds, and
-again under all behaviours with two hypotheses that no unit foretells: labels that are drawn, half
-of them true, for each input and for each line. It is a false alarm if a unit is beyond the level
-for one of them, by any measure.
+precision of .05, with all inputs, and with half as many of them. A healthy pair is inspected with
+so many run seeds, and again under all behaviours with two hypotheses that no unit foretells: labels
+that are drawn, half of them true, for each input and for each line. It is a false alarm if a unit
+is beyond the level for one of them, by any measure.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ SHUFFLED_INPUTS = 400
 
 def main() -> None:
     arguments = parse()
-    right = same = planted = calm = healthy = silent = shuffled = 0
+    right = same = halved = planted = calm = healthy = silent = shuffled = 0
     for folder in arguments.pairs:
         pair = load_pair(folder)
         rng = np.random.default_rng([arguments.rng_seed, len(pair.name)])
@@ -75,15 +75,18 @@ def main() -> None:
                 path.write_bytes(content)
                 faulty = replace(pair, compressed=path)
                 early, full = (inspected(faulty, 0, precision) for precision in (0.05, 1e-6))
+                half = inspected(faulty, 0, 1e-6, full.inputs // 2)
             planted += 1
             right += found(early, op, channel)
             same += alike(early, full)
+            halved += alike(half, full)
             print(
                 f"{pair.name}, channel {channel} of operator {op} times {factor:g}: {said(early)};"
-                f" with all inputs: {said(full)}",
+                f" with all inputs: {said(full)}; with half of them: {said(half)}",
                 flush=True,
             )
     print(f"planted: right {right} of {planted}, the same with all inputs {same} of {planted}")
+    print(f"planted: the same with half of all inputs {halved} of {planted}")
     print(f"healthy: diffuse or nothing {calm} of {healthy}")
     print(f"shuffled labels: nothing {silent} of {shuffled}")
 
@@ -155,15 +158,17 @@ def opened(pair: Pair) -> Iterator[OpenedPair]:
         yield open_pair(pair, Plan("boundary", Goal(), (DEVICE,)), [find_profile(DEVICE)], stack)
 
 
-def request(rng_seed: int, precision: float, inputs: int = INPUTS) -> InspectionRequest:
+def request(rng_seed: int, precision: float, inputs: int) -> InspectionRequest:
     """Return what is asked: the behaviour that the verdict needs, and no further hypothesis."""
     return InspectionRequest((ERROR_GRADIENT,), (), precision, inputs, rng_seed)
 
 
-def inspected(pair: Pair, rng_seed: int, precision: float) -> InspectionResult:
+def inspected(
+    pair: Pair, rng_seed: int, precision: float, inputs: int = INPUTS
+) -> InspectionResult:
     """Inspect a pair."""
     with opened(pair) as known:
-        return inspect_pair(known, request(rng_seed, precision), ())
+        return inspect_pair(known, request(rng_seed, precision, inputs), ())
 
 
 def shuffled_scores(pair: Pair, rng_seed: int) -> list[BestScore]:
