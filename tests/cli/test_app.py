@@ -1,4 +1,4 @@
-"""Which modules the command line imports before it knows what is asked of it."""
+"""The command line as a whole: what it imports for a question, and what it says of Ctrl-C."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 import pytest
 from typer.main import get_group
 
+from edgeflare.cli import doctor, main
 from edgeflare.cli.app import LazyCommand, app
 
 EDGEFLARE = {
@@ -72,3 +73,17 @@ def test_the_sentence_of_a_command_is_the_first_of_its_own_help(name: str) -> No
     loaded = command.load()
     assert loaded.name == name
     assert command.help == " ".join(loaded.help.partition("\n\n")[0].split())
+
+
+def test_ctrl_c_is_told_where_a_command_does_not_heed_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stopped() -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(doctor, "doctor", stopped)
+    monkeypatch.setattr(sys, "argv", ["edgeflare", "doctor"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 130
+    assert capsys.readouterr().err == "edgeflare: stopped\n"

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Annotated, Any, Final
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
 from edgeflare import __version__
@@ -67,8 +67,20 @@ class LazyCommand(TyperCommand):
         return self.load().make_context(*args, **extra)
 
 
+class StoppableGroup(TyperGroup):
+    """The group of all commands, which says so when Ctrl-C ends one that does not heed it."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command; Typer would make an exit code of Ctrl-C, without a word."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise typer.Abort from None
+
+
 app = typer.Typer(
     name="edgeflare",
+    cls=StoppableGroup,
     help=(
         "Find the inputs on which a compressed neural network, on the device that it was "
         "compressed for, decides differently from its original.\n\n"
