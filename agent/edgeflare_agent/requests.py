@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import prod
 
-from edgeflare_agent.runtime import Delegate, Invocation, IsolatedModel, Kernels, Options
+from edgeflare_agent.runtime import Delegate, Invocation, IsolatedModel, Options
 from edgeflare_protos import agent_pb2
+from edgeflare_protos.kernel_sets import KERNEL_SETS, Kernels
 from edgeflare_protos.limits import (
     CHUNK_BYTES,
     LEAST_INPUT_TIMEOUT_SECONDS,
@@ -22,11 +23,7 @@ from edgeflare_protos.limits import (
     PAYLOAD_LIMIT_BYTES,
 )
 
-KERNELS: dict[int, Kernels] = {
-    agent_pb2.KERNELS_XNNPACK: "xnnpack",
-    agent_pb2.KERNELS_BUILTIN: "builtin",
-    agent_pb2.KERNELS_REFERENCE: "reference",
-}
+KERNELS: dict[int, Kernels] = {known.number: name for name, known in KERNEL_SETS.items()}
 """The kernel sets by their numbers on the wire."""
 
 

@@ -13,12 +13,12 @@ from contextlib import closing
 from pathlib import Path
 
 import numpy as np
+from edgeflare.models.kernels import Kernels
 from numpy.typing import NDArray
 
 from edgeflare.core.answer import Answer
 from edgeflare.core.task import ModelOutputs
 from edgeflare.core.tensor import quantize
-from edgeflare.models.kernels import Kernels
 from edgeflare.models.pair import load_pair
 from edgeflare.models.tflite import open_tflite
 

@@ -1,7 +1,8 @@
 """The wire between host and agent: what both peers must agree on.
 
 The messages are in `agent_pb2`, the service in `agent_pb2_grpc`; both are generated from
-agent.proto. `limits` has the bounds of what a message may ask for.
+agent.proto. `limits` has the bounds of what a message may ask for, `kernel_sets` the kernel sets by
+name.
 """
 
 from __future__ import annotations

@@ -20,9 +20,9 @@ import pytest
 from ai_edge_litert import schema_py_generated as schema
 from numpy.typing import NDArray
 
-from edgeflare_agent.runtime import Kernels
 from edgeflare_protos import agent_pb2
 from edgeflare_protos.agent_pb2_grpc import AgentStub
+from edgeflare_protos.kernel_sets import Kernels
 from edgeflare_protos.limits import CHUNK_BYTES
 from graph_writer import GraphWriter, write_state_model
 

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from edgeflare_agent.runtime import IsolatedModel, Kernels, Options
+from edgeflare_agent.runtime import IsolatedModel, Options
 from edgeflare_protos import agent_pb2, crc32
+from edgeflare_protos.kernel_sets import Kernels
 from edgeflare_protos.limits import CHUNK_BYTES
 
 Inputs = Callable[..., NDArray[np.int8]]

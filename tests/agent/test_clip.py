@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from edgeflare_agent.runtime import Invocation, IsolatedModel, Kernels, ModelRejected, Options
+from edgeflare_agent.runtime import Invocation, IsolatedModel, ModelRejected, Options
 from edgeflare_agent.runtime.answers import TensorSpec
 from edgeflare_agent.runtime.clip import handed_over
+from edgeflare_protos.kernel_sets import Kernels
 
 KERNELS: tuple[Kernels, ...] = ("xnnpack", "builtin", "reference")
 RESOLVERS = {

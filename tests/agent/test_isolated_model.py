@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from edgeflare_agent.runtime import (
     Delegate,
     IsolatedModel,
-    Kernels,
     ModelRejected,
     Options,
     WorkerLost,
     runtime_info,
 )
+from edgeflare_protos.kernel_sets import Kernels
 
 Inputs = Callable[..., NDArray[np.int8]]
 Reference = Callable[[Path, Kernels, NDArray[np.generic]], bytes]

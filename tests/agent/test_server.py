@@ -14,8 +14,9 @@ import pytest
 from numpy.typing import NDArray
 
 from edgeflare_agent import __version__
-from edgeflare_agent.runtime import Kernels, runtime_info
+from edgeflare_agent.runtime import runtime_info
 from edgeflare_protos import PROTOCOL_MAJOR, PROTOCOL_MINOR, agent_pb2, crc32
+from edgeflare_protos.kernel_sets import Kernels
 from edgeflare_protos.limits import CHUNK_BYTES, MOST_INPUTS, PAYLOAD_LIMIT_BYTES
 from processes import workers
 

@@ -18,8 +18,8 @@ from edgeflare.conform.record.finding_files import store_finding
 from edgeflare.conform.record.stored_model import StoredModel, stored_model
 from edgeflare.conform.retried_findings import retried_findings
 from edgeflare.conform.rounds.posed_draft import posed
-from edgeflare.models.kernels import Kernels
 from edgeflare.run.run_directory import RunDirectory
+from edgeflare_protos.kernel_sets import Kernels
 
 pytestmark = pytest.mark.slow
 

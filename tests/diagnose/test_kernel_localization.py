@@ -11,9 +11,9 @@ import pytest
 
 from edgeflare.diagnose.evidence import MOST_DEVICE_QUERIES
 from edgeflare.diagnose.kernel_localization import KernelLocalizer, KernelOnset
-from edgeflare.models.kernels import Kernels
 from edgeflare.models.model_probe import Probe, ProbeFailed, ProbeRefused, Values
 from edgeflare.models.tflite_graph import Graph
+from edgeflare_protos.kernel_sets import Kernels
 from tampering import (
     COMPRESSED,
     InterpreterProbe,

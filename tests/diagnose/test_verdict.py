@@ -19,9 +19,9 @@ from edgeflare.diagnose.execution_modes import ExecutionMode, Vote
 from edgeflare.diagnose.seed_disagreement import Disagreement
 from edgeflare.diagnose.stage_votes import StageVotes
 from edgeflare.diagnose.verdict import Name, Which, judge
-from edgeflare.models.kernels import Kernels
 from edgeflare.tasks.segmentation.segmentation_task import Segmentation
 from edgeflare.tasks.value_decoder import Measure, ValueAnswer
+from edgeflare_protos.kernel_sets import Kernels
 
 CLASSES = 4
 FACES = objects_decoder()

@@ -12,9 +12,9 @@ import pytest
 from edgeflare.core.answer import Answer
 from edgeflare.core.task import ModelOutputs
 from edgeflare.core.tensor import quantize
-from edgeflare.models.kernels import Kernels
 from edgeflare.models.pair import load_pair
 from edgeflare.models.tflite import open_tflite
+from edgeflare_protos.kernel_sets import Kernels
 
 PAIR = Path(__file__).parents[2] / "examples" / "face_detection"
 ALL_KERNELS: tuple[Kernels, ...] = ("xnnpack", "builtin", "reference")

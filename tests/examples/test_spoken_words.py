@@ -17,8 +17,8 @@ from edgeflare.core.seeds import Seeds
 from edgeflare.core.tensor import quantize
 from edgeflare.domains.audio.log_mel import LogMel
 from edgeflare.domains.audio.sound_seeds import load_sound_seeds
-from edgeflare.models.kernels import Kernels
 from edgeflare.models.tflite import TFLiteModel, open_tflite
+from edgeflare_protos.kernel_sets import Kernels
 
 if sys.version_info >= (3, 11):
     import tomllib

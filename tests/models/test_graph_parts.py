@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from edgeflare.errors import UserError
 from edgeflare.models.graph_parts import crossing_tensors, extract, extract_tails, isolate
-from edgeflare.models.kernels import Kernels
 from edgeflare.models.tflite_graph import Graph
+from edgeflare_protos.kernel_sets import Kernels
 from networks import Kind, pair_of
 from tampering import (
     COMPRESSED,

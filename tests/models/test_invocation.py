@@ -21,7 +21,7 @@ from edgeflare.core.tensor import Tensor, dequantize
 from edgeflare.core.tensor_rows import pack_rows, unpack_rows
 from edgeflare.models.invocation import Invocation
 from edgeflare.models.tflite import open_tflite
-from edgeflare_agent.runtime import Kernels
+from edgeflare_protos.kernel_sets import Kernels
 from graph_writer import write_state_model
 
 PAIRS = Path(__file__).parents[3] / "shared" / "pairs"

@@ -10,7 +10,7 @@ import pytest
 from ai_edge_litert.interpreter import Interpreter
 
 from edgeflare.models.tflite import open_tflite
-from edgeflare_agent.runtime import Kernels
+from edgeflare_protos.kernel_sets import Kernels
 from processes import workers
 
 

@@ -19,7 +19,7 @@ RECIPE = ({"regex": ".*", "op_config": {"compute_precision": "FLOAT"}},)
 JUDGED = TriedCandidate(
     "ranges+head", 1.5, 3, ratio=1.01, judgement=judgement(20, 5), details=DETAILS
 )
-ASIDE = TriedCandidate("head", 0.5, None, set_aside="XNNPACK: refused")
+ASIDE = TriedCandidate("head", 0.5, None, set_aside="the XNNPACK delegate: refused")
 CANDIDATE = RepairCandidate("ranges+head", b"abc", RECIPE, DETAILS, {"alone.tflite": b"\xff"})
 TRIED = [(CANDIDATE, JUDGED), (None, ASIDE)]
 

@@ -9,9 +9,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.models.kernels import Kernels
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
+from edgeflare_protos.kernel_sets import Kernels
 from networks import pair_of
 from tampering import COMPRESSED, EXAMPLE, ORIGINAL, InterpreterProbe
 

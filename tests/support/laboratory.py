@@ -31,7 +31,6 @@ from edgeflare.devices.provenance import Telemetry
 from edgeflare.domains.image.preprocess import ImageEncoder, Preprocess
 from edgeflare.models.evaluator import Evaluator, Signature
 from edgeflare.models.in_process import InProcessModel
-from edgeflare.models.kernels import Kernels
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair
 from edgeflare.models.pair_interface import DEFAULT_TASK, PairInterface
@@ -41,6 +40,7 @@ from edgeflare.run.plan import Plan
 from edgeflare.run.run_header import RunHeader
 from edgeflare.search.operator_pool import pool_names
 from edgeflare.tasks.classification import ClassDecoder
+from edgeflare_protos.kernel_sets import Kernels
 from scripted_health import scripted_device
 
 SIDE = 6

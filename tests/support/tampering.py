@@ -12,10 +12,10 @@ from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from numpy.typing import NDArray
 
-from edgeflare.models.kernels import Kernels
 from edgeflare.models.model_probe import Values
 from edgeflare.models.tflite_file import read_model
 from edgeflare.models.tflite_graph import Graph
+from edgeflare_protos.kernel_sets import Kernels
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
 COMPRESSED = EXAMPLE / "compressed.tflite"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     )
     from edgeflare_agent.runtime.isolated_model import IsolatedModel
     from edgeflare_agent.runtime.runtime_packages import RuntimeInfo, RuntimeMissing, runtime_info
-    from edgeflare_agent.runtime.session_options import Delegate, Invocation, Kernels, Options
+    from edgeflare_agent.runtime.session_options import Delegate, Invocation, Options
     from edgeflare_agent.runtime.worker_process import end_all_workers
 
 __all__ = [
@@ -34,7 +34,6 @@ __all__ = [
     "FailureKind",
     "Invocation",
     "IsolatedModel",
-    "Kernels",
     "ModelChanged",
     "ModelRejected",
     "Options",

@@ -19,14 +19,8 @@ from edgeflare_agent.runtime.model_tensors import (
     tensor_spec,
 )
 from edgeflare_agent.runtime.runtime_packages import interpreter_module, runtime_info
-from edgeflare_agent.runtime.session_options import Kernels, Options
-
-# BUILTIN_REF applies no default delegate either.
-_RESOLVERS: dict[Kernels, str] = {
-    "xnnpack": "AUTO",
-    "builtin": "BUILTIN_WITHOUT_DEFAULT_DELEGATES",
-    "reference": "BUILTIN_REF",
-}
+from edgeflare_agent.runtime.session_options import Options
+from edgeflare_protos.kernel_sets import KERNEL_SETS
 
 
 class LoadedModel:
@@ -133,6 +127,7 @@ def _load(content: bytes, options: Options) -> tuple[Any, ModelTensors, int]:
     """
     module = interpreter_module()
     invocation = options.invocation
+    resolver = KERNEL_SETS[options.kernels].op_resolver
     try:
         delegates = []
         if options.delegate is not None:
@@ -141,7 +136,7 @@ def _load(content: bytes, options: Options) -> tuple[Any, ModelTensors, int]:
         interpreter = module.Interpreter(
             model_content=content,
             num_threads=options.threads,
-            experimental_op_resolver_type=module.OpResolverType[_RESOLVERS[options.kernels]],
+            experimental_op_resolver_type=module.OpResolverType[resolver],
             experimental_delegates=delegates,
             # Else what is not delegated shares its memory, and stale values are read from it.
             experimental_preserve_all_tensors=options.capture,

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 
-Kernels = Literal["xnnpack", "builtin", "reference"]
-"""The kernels that run the operators.
-
-xnnpack: the XNNPACK delegate, where it takes the operator; optimized built-ins elsewhere.
-builtin: optimized built-in kernels, no delegate. reference: reference kernels, no delegate.
-"""
+from edgeflare_protos.kernel_sets import Kernels
 
 
 @dataclass(frozen=True)

@@ -37,11 +37,11 @@ from edgeflare.models.compressed_model import (
 )
 from edgeflare.models.decoder_rows import as_read_by
 from edgeflare.models.evaluator import Evaluator, HostModel
-from edgeflare.models.kernels import Kernels
 from edgeflare.models.model_inputs import ModelInputs, model_rows
 from edgeflare.models.original import open_original
 from edgeflare.models.pair import Pair
 from edgeflare.run.plan import Plan
+from edgeflare_protos.kernel_sets import Kernels
 
 _INPUTS_IN_BATCH = 64
 """Inputs in one message, where nothing but their answers is wanted."""

@@ -11,10 +11,10 @@ from edgeflare.core.goal import Find
 from edgeflare.core.seeds import Seeds
 from edgeflare.errors import UserError
 from edgeflare.models.compressed_model import compressed_bytes
-from edgeflare.models.kernels import Kernels
 from edgeflare.models.pair import Pair
 from edgeflare.run.plan import Plan
 from edgeflare.search.operator_pool import pool_names
+from edgeflare_protos.kernel_sets import Kernels
 
 TWIN_KERNELS: Final = "xnnpack"
 """The host's kernels that run the twin: what a runtime does by itself."""

@@ -11,9 +11,9 @@ from edgeflare.core.arm import Arm
 from edgeflare.core.gradient_query import WhiteboxQuery
 from edgeflare.core.seeds import Seeds
 from edgeflare.errors import UserError
-from edgeflare.models.kernels import Kernels
 from edgeflare.models.pair import Pair
 from edgeflare.search.strategy import WhiteboxAnswer
+from edgeflare_protos.kernel_sets import Kernels
 
 if TYPE_CHECKING:  # imported where it is asked for: it needs an extra, and takes a second
     from edgeflare.whitebox.translated_pair import ArmToTranslate, TranslatedPair

@@ -8,12 +8,11 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import get_args
 
 from edgeflare.devices.connection import Connection, DeviceLost
 from edgeflare.devices.device_probe import DeviceProbe
 from edgeflare.devices.handshake import shake_hands
-from edgeflare.devices.profile import Kernels, Profile
+from edgeflare.devices.profile import Profile
 from edgeflare.devices.provenance import Provenance, Telemetry
 from edgeflare.devices.remote.deployment import cache_of
 from edgeflare.devices.session import DeviceSession
@@ -24,6 +23,7 @@ from edgeflare.errors import EdgeFlareError, InfrastructureError
 from edgeflare.models.invocation import ONCE, Invocation
 from edgeflare.models.model_probe import ProbeRefused
 from edgeflare_protos import agent_pb2 as wire
+from edgeflare_protos.kernel_sets import KERNEL_SETS, Kernels
 
 REOPEN_PAUSES_SECONDS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
 """Before each attempt to get a lost device back: at once, since an emulated one just starts anew,
@@ -99,7 +99,7 @@ class Device:
     @property
     def kernels(self) -> tuple[Kernels, ...]:
         """The kernel sets that the device has."""
-        return tuple(k for k in get_args(Kernels) if k in self._description.kernels)
+        return tuple(k for k in KERNEL_SETS if k in self._description.kernels)
 
     @property
     def payload_limit_bytes(self) -> int:

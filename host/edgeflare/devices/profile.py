@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-Kernels = Literal["xnnpack", "builtin", "reference"]
-"""The kernels that run the operators: XNNPACK where it takes them, optimized or reference."""
+from edgeflare_protos.kernel_sets import Kernels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

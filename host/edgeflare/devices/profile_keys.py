@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from edgeflare.errors import UserError
+from edgeflare_protos.kernel_sets import KERNEL_SETS
 from edgeflare_protos.limits import (
     LEAST_INPUT_TIMEOUT_SECONDS,
     MOST_INPUT_TIMEOUT_SECONDS,
@@ -188,7 +189,7 @@ COMMON_KEYS = {
         ProfileKey("description", text("a text"), needs_trust=False),
         EXTENDS,
         ProfileKey("transport", text("the name of a transport"), needs_trust=False),
-        ProfileKey("kernels", one_of("xnnpack", "builtin", "reference"), needs_trust=False),
+        ProfileKey("kernels", one_of(*KERNEL_SETS), needs_trust=False),
         ProfileKey("threads", whole_number(1, MOST_THREADS), needs_trust=False),
         ProfileKey("delegate", text("the path of a library on the device")),
         ProfileKey(

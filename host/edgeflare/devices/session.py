@@ -20,6 +20,7 @@ from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.evaluator import Signature
 from edgeflare.models.invocation import ONCE, Invocation
 from edgeflare_protos import agent_pb2 as wire
+from edgeflare_protos.kernel_sets import KERNEL_SETS
 from edgeflare_protos.limits import MOST_INPUTS
 
 
@@ -169,13 +170,6 @@ class DeviceSession:
         )
 
 
-_KERNELS = {
-    "xnnpack": wire.KERNELS_XNNPACK,
-    "builtin": wire.KERNELS_BUILTIN,
-    "reference": wire.KERNELS_REFERENCE,
-}
-
-
 def _read_model(path: Path) -> bytes:
     try:
         return path.read_bytes()
@@ -190,7 +184,7 @@ def open_request(sha256: str, profile: Profile) -> wire.OpenSessionRequest:
         delegate = wire.ExternalDelegate(library=profile.delegate, options=profile.delegate_options)
     return wire.OpenSessionRequest(
         model_sha256=sha256,
-        kernels=_KERNELS[profile.kernels],
+        kernels=wire.Kernels.Name(KERNEL_SETS[profile.kernels].number),
         threads=profile.threads,
         delegate=delegate,
         warmup=profile.warmup,

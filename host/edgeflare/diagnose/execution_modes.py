@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +22,8 @@ from edgeflare.diagnose.output_stage import OutputStage
 from edgeflare.errors import UserError
 from edgeflare.models.evaluator import Evaluator, Signature
 from edgeflare.models.invocation import ONCE, Invocation
-from edgeflare.models.kernels import Kernels
 from edgeflare.models.tflite import open_tflite
+from edgeflare_protos.kernel_sets import KERNEL_SETS, Kernels
 
 REPEATS = 3
 """Of the device in its own mode; a single answer could be chance. Other modes are asked twice."""
@@ -223,7 +223,7 @@ def ask_host(
 
     modes = [
         ExecutionMode(Arm.TWIN, kernels, threads)
-        for kernels in get_args(Kernels)
+        for kernels in KERNEL_SETS
         for threads in (1, MANY_THREADS)
     ]
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="edgeflare-vote") as pool:

@@ -48,7 +48,6 @@ from edgeflare.errors import UserError
 from edgeflare.models.decoder_rows import as_read_by
 from edgeflare.models.evaluator import Evaluator, HostModel
 from edgeflare.models.invocation import ONCE
-from edgeflare.models.kernels import Kernels
 from edgeflare.models.model_inputs import ModelInputs, model_rows
 from edgeflare.models.model_probe import HostProbe, Values
 from edgeflare.models.original import open_original
@@ -60,6 +59,7 @@ from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding
 from edgeflare.run.run_header import DECIDES_ANSWERS, RunHeader
 from edgeflare.run.stored_answers import from_rows
+from edgeflare_protos.kernel_sets import Kernels
 
 _LEAST_SEEDS = 8
 """Fewer seeds do not show how the arms disagree in general."""

@@ -14,7 +14,7 @@ from edgeflare.core.answer import DEVIATION
 from edgeflare.diagnose.evidence import Evidence
 from edgeflare.diagnose.execution_modes import REPEATS, Vote
 from edgeflare.diagnose.seed_disagreement import Disagreement
-from edgeflare.models.kernels import Kernels
+from edgeflare_protos.kernel_sets import KERNEL_SETS, Kernels
 
 Name = Literal[
     "compression",
@@ -321,7 +321,7 @@ def _whose(evidence: Evidence, alone: Kernels | None) -> str:
 
 
 def _named(kernels: Kernels | None) -> str:
-    return "XNNPACK delegate" if kernels == "xnnpack" else _KERNELS[kernels]
+    return "kernels" if kernels is None else KERNEL_SETS[kernels].title
 
 
 def _shares(evidence: Evidence) -> tuple[float, float] | None:

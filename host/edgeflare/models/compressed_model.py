@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from edgeflare.models.evaluator import HostModel
-from edgeflare.models.kernels import Kernels
 from edgeflare.models.other_runtime import open_in_other_runtime
 from edgeflare.models.pair import Pair
 from edgeflare.models.tflite import OperatorMissing, check_model_file, open_tflite
+from edgeflare_protos.kernel_sets import Kernels
 
 __all__ = [
     "CompressedModel",

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import cast, get_args
-
 from edgeflare.errors import UserError
-from edgeflare.models.kernels import Kernels
 from edgeflare.models.other_runtime import SEPARATOR, split_member
 from edgeflare.suggestion import suggestion
+from edgeflare_protos.kernel_sets import KERNEL_SETS, Kernels, is_kernel_set
 
 
 def read_ensemble(text: str | None) -> tuple[tuple[Kernels, ...], tuple[str, ...]]:
@@ -23,10 +21,12 @@ def read_ensemble(text: str | None) -> tuple[tuple[Kernels, ...], tuple[str, ...
         return (), ()
     names = [name.strip() for name in text.split(",")]
     elsewhere = [name for name in names if SEPARATOR in name]
-    here = [name for name in names if SEPARATOR not in name]
-    known = get_args(Kernels)
-    for name in here:
-        if name not in known:
+    here: list[Kernels] = []
+    known = tuple(KERNEL_SETS)
+    for name in names:
+        if is_kernel_set(name):
+            here.append(name)
+        elif SEPARATOR not in name:
             raise UserError(
                 f"--ensemble: there is no kernel set {name!r}{suggestion(name, known)}; "
                 f"known are {', '.join(known)}"
@@ -40,4 +40,4 @@ def read_ensemble(text: str | None) -> tuple[tuple[Kernels, ...], tuple[str, ...
         split_member(name)
     if len(set(names)) < len(names):
         raise UserError(f"--ensemble {text}: name each kernel set once")
-    return cast("tuple[Kernels, ...]", tuple(here)), tuple(elsewhere)
+    return tuple(here), tuple(elsewhere)

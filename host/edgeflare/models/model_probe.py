@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.errors import InfrastructureError, UserError
-from edgeflare.models.kernels import Kernels
 from edgeflare_agent.runtime import IsolatedModel, ModelRejected, Options, TensorSpec, WorkerLost
+from edgeflare_protos.kernel_sets import Kernels
 
 Values = NDArray[np.generic]
 

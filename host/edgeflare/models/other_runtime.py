@@ -11,13 +11,12 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import cast, get_args
 
 from edgeflare.errors import UserError
 from edgeflare.models.agent_code import link_packages
 from edgeflare.models.invocation import ONCE, Invocation
-from edgeflare.models.kernels import Kernels
 from edgeflare.models.tflite import TFLiteModel, open_tflite
+from edgeflare_protos.kernel_sets import KERNEL_SETS, Kernels, is_kernel_set
 
 SEPARATOR = "@"
 """Between kernel set and interpreter: "builtin@/opt/old-board/bin/python"."""
@@ -31,17 +30,16 @@ def split_member(member: str) -> tuple[Kernels, str]:
 
     """
     kernels, _, python = member.partition(SEPARATOR)
-    if kernels not in get_args(Kernels):
+    if not is_kernel_set(kernels):
         raise UserError(
-            f"{member}: there is no kernel set {kernels!r}; known are"
-            f" {', '.join(get_args(Kernels))}"
+            f"{member}: there is no kernel set {kernels!r}; known are {', '.join(KERNEL_SETS)}"
         )
     if shutil.which(python) is None:
         raise UserError(
             f"{member}: there is no program {python!r}: name the Python of an environment that has"
             " another TFLite runtime, with its path"
         )
-    return cast("Kernels", kernels), python
+    return kernels, python
 
 
 @contextmanager

@@ -15,7 +15,6 @@ from edgeflare.core.tensor_rows import row_layout
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.evaluator import Signature
 from edgeflare.models.invocation import ONCE, Invocation
-from edgeflare.models.kernels import Kernels
 from edgeflare.suggestion import path_suggestion
 from edgeflare_agent.runtime import (
     IsolatedModel,
@@ -24,6 +23,7 @@ from edgeflare_agent.runtime import (
     TensorSpec,
     WorkerLost,
 )
+from edgeflare_protos.kernel_sets import Kernels
 
 
 class OperatorMissing(UserError):  # noqa: N818 - a fact about the runtime, like WorkerLost

@@ -16,13 +16,13 @@ from edgeflare.campaign.recorded_campaign import run_recorded_campaign
 from edgeflare.campaign.run_description import describe_run
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import UserError
-from edgeflare.models.kernels import Kernels
 from edgeflare.models.pair import Pair
 from edgeflare.models.pair_interface import PairInterface
 from edgeflare.replay.past_run import PastRun
 from edgeflare.run.begin_or_resume import begin_run, resume_run
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import RunDocument
+from edgeflare_protos.kernel_sets import Kernels
 
 FOLDER = "again"
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from edgeflare.errors import UserError
 from edgeflare.models.graph_parts import extract
-from edgeflare.models.kernels import Kernels
 from edgeflare.models.model_probe import HostProbe, ProbeFailed
 from edgeflare.models.tflite_graph import Graph
+from edgeflare_protos.kernel_sets import Kernels
 
 
 def where_it_begins(explanation: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -34,6 +34,7 @@ from edgeflare.report.arm_lines import PLACES
 from edgeflare.run.run_directory import write_atomically
 from edgeflare.run.run_document import Finding, RunDevice, to_json
 from edgeflare.untrusted_text import printable
+from edgeflare_protos.kernel_sets import KERNEL_SETS
 
 SCHEMA = "edgeflare.reproduction/v1"
 SCRIPT = "reproduce.py"
@@ -57,13 +58,6 @@ _OUTPUTS_BY_TASK = {
 
 SCRIPTS = Path(__file__).with_name("reproduction_scripts")
 """Scripts for the archive, which nothing here imports."""
-
-OP_RESOLVERS: dict[str, str] = {
-    "xnnpack": "AUTO",
-    "builtin": "BUILTIN_WITHOUT_DEFAULT_DELEGATES",
-    "reference": "BUILTIN_REF",
-}
-"""What both runtimes call the kernels, for the script."""
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 """Of every entry, so that the same finding is the same file."""
@@ -295,7 +289,7 @@ def _original(past: PastRun, pair: Pair, entry: Finding) -> dict[str, Any]:
         "model": "original.tflite" if runs else None,
         "input": "original_input.npy",
         "kernels": "xnnpack",
-        "op_resolver": OP_RESOLVERS["xnnpack"],
+        "op_resolver": KERNEL_SETS["xnnpack"].op_resolver,
         "threads": 1,
         "delegate": None,
         "ran_on": _host(past, "original_runtime"),
@@ -312,7 +306,7 @@ def _compressed(past: PastRun, entry: Finding, arm: str) -> dict[str, Any]:
         "model": "compressed.tflite",
         "input": "compressed_input.npy",
         "kernels": kernels,
-        "op_resolver": OP_RESOLVERS[kernels],
+        "op_resolver": KERNEL_SETS[kernels].op_resolver,
         "threads": described["threads"] if on_device else 1,
         "delegate": described.get("delegate") if on_device else None,
         "ran_on": _place(device) if on_device else _host(past, "runtime", "runtime_version"),

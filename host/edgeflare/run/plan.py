@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from math import isfinite, sqrt
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from edgeflare.core.bounds import Bounds
 from edgeflare.core.domain import Domain
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.input_space import InputSpace
 from edgeflare.errors import UserError
-from edgeflare.models.kernels import Kernels
 from edgeflare.search.operator_pool import BUILT_IN
+from edgeflare_protos.kernel_sets import KERNEL_SETS, Kernels, is_kernel_set
 
 STRENGTHEN = 300
 """Queries for each finding, where a least strength is asked for: see `--min-strength`."""
@@ -193,10 +193,9 @@ class Plan:
 
         """
         for kernels in fields["ensemble"]:
-            if kernels not in get_args(Kernels):
+            if not is_kernel_set(kernels):
                 raise UserError(
-                    f"the run names the kernel set {kernels!r}; expected "
-                    f"{', '.join(get_args(Kernels))}"
+                    f"the run names the kernel set {kernels!r}; expected {', '.join(KERNEL_SETS)}"
                 )
         goal = dict(fields["goal"])
         goal["find"] = Find(goal["find"])

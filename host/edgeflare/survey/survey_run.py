@@ -13,7 +13,6 @@ from edgeflare.campaign.plan_defaults import TWIN_KERNELS
 from edgeflare.campaign.recorded_campaign import run_recorded_campaign
 from edgeflare.core.goal import Find, Goal
 from edgeflare.errors import UserError
-from edgeflare.models.kernels import Kernels
 from edgeflare.models.pair import Pair
 from edgeflare.run.begin_or_resume import begin_run, resume_run
 from edgeflare.run.journal import Journal
@@ -35,6 +34,7 @@ from edgeflare.survey.record.survey_file import WRITTEN_FROM_IT
 from edgeflare.survey.record.survey_journal import host_is_done, require_sound
 from edgeflare.survey.record.survey_plan import STRATEGY, SurveyPlan, resume_plan
 from edgeflare.survey.survey_phases import SurveyPhases
+from edgeflare_protos.kernel_sets import Kernels
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,13 +21,13 @@ from edgeflare.core.input import Input
 from edgeflare.core.outcome import Outcome
 from edgeflare.core.task import Decoder
 from edgeflare.errors import UserError
-from edgeflare.models.kernels import Kernels
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.python_callable import is_callable
 from edgeflare.whitebox.differentiable_network import DifferentiableNetwork
 from edgeflare.whitebox.own_gradient import ModelWithOwnGradient
 from edgeflare.whitebox.translated_arm import DifferentiableModel, TranslatedArm
 from edgeflare.whitebox.translation_check import require_equal
+from edgeflare_protos.kernel_sets import Kernels
 
 
 @dataclass(frozen=True, slots=True)

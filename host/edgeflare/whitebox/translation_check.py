@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.errors import UserError
-from edgeflare.models.kernels import Kernels
 from edgeflare.models.model_probe import HostProbe, ProbeFailed
 from edgeflare.models.tflite_graph import GraphTensor
 from edgeflare.whitebox.differentiable_network import DifferentiableNetwork
+from edgeflare_protos.kernel_sets import Kernels
 
 UNITS = 1.0
 """Units of a quantized tensor by which translation and runtime may differ."""

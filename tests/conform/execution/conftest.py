@@ -10,7 +10,7 @@ import pytest
 from deadly_operators import deadly_launcher
 from edgeflare.conform.execution.host_opener import HostOpener
 from edgeflare.conform.execution.packing_arm import PackingArm
-from edgeflare.models.kernels import Kernels
+from edgeflare_protos.kernel_sets import Kernels
 
 ArmOf = Callable[..., PackingArm]
 

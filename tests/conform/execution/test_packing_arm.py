@@ -14,7 +14,7 @@ from edgeflare.conform.execution.host_opener import HostOpener
 from edgeflare.conform.execution.kernel_arm import ModelAnswer, PosedModel
 from edgeflare.conform.execution.packing_arm import PackingArm, run_on_all
 from edgeflare.conform.graphs.operator_graph import GraphValue, OperatorGraph
-from edgeflare.models.kernels import Kernels
+from edgeflare_protos.kernel_sets import Kernels
 from posed_models import NO_ACTIVATION, ROWS, addition, mixed_models, of_constants, posed, unary
 
 ArmOf = Callable[..., PackingArm]

@@ -22,10 +22,11 @@ from bundles import bundle_of
 from dynamic_range import quantize_weights
 from edgeflare.devices.connection import DeviceLost
 from edgeflare.devices.device import Device, connect
-from edgeflare.devices.profile import Kernels, Profile
+from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.devices.transports.qemu import QemuTransport, find_qemu
 from edgeflare.errors import UserError
+from edgeflare_protos.kernel_sets import Kernels
 
 PAIR = Path(__file__).parents[3] / "examples" / "fashion_lenet4"
 COMPRESSED, ORIGINAL = PAIR / "compressed.tflite", PAIR / "original.tflite"

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from edgeflare.models.in_place_edit import InPlaceEdit
-from edgeflare.models.kernels import Kernels
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.fitting.activation_ranges import fit_ranges
 from edgeflare.repair.fitting.bias_correction import fit_biases
 from edgeflare.repair.fitting.captured_tensors import captured
+from edgeflare_protos.kernel_sets import Kernels
 from fitted_networks import (
     JudgedNetwork,
     Net,

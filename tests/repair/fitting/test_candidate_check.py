@@ -15,7 +15,6 @@ from litert_quantizer.quantizer import Quantizer
 
 from edgeflare.core.seeds import Seeds
 from edgeflare.models.compressed_model import CompressedModel, open_compressed
-from edgeflare.models.kernels import Kernels
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.models.tflite import open_tflite
@@ -24,6 +23,7 @@ from edgeflare.repair.fitting import candidate_check
 from edgeflare.repair.fitting.candidate_check import candidate_fault
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.quantizer import float_operators, int16_operators, weights_only
+from edgeflare_protos.kernel_sets import Kernels
 from tampering import COMPRESSED, EXAMPLE, ORIGINAL, edited
 from tflite_weights import write_constant
 
@@ -105,7 +105,7 @@ def test_a_file_that_a_kernel_set_does_not_load_is_refused_in_words(
 
     said = candidate_fault(candidate(edited(COMPRESSED.read_bytes(), change)), seeds())
     assert said is not None
-    assert said.startswith("XNNPACK: ")
+    assert said.startswith("the XNNPACK delegate: ")
 
 
 def test_answers_that_are_not_finite_are_a_fault(candidate: Candidate) -> None:
@@ -114,7 +114,7 @@ def test_answers_that_are_not_finite_are_a_fault(candidate: Candidate) -> None:
         write_constant(model, bias, np.full(10, np.nan, np.float32))
 
     said = candidate_fault(candidate(edited(ORIGINAL.read_bytes(), change)), seeds())
-    assert said == "XNNPACK: no answer on 32 of 32 seeds (invalid-output)"
+    assert said == "the XNNPACK delegate: no answer on 32 of 32 seeds (invalid-output)"
 
 
 @pytest.mark.slow
@@ -135,5 +135,5 @@ def test_kernel_sets_that_decide_differently_are_a_fault(
     monkeypatch.setattr(candidate_check, "open_compressed", opened)
     said = candidate_fault(candidate(COMPRESSED.read_bytes()), seeds())
     assert said is not None
-    assert said.startswith("the reference kernels: other decisions than with XNNPACK on ")
+    assert said.startswith("the reference kernels: other decisions than with the XNNPACK delegate")
     assert said.endswith(" of 32 seeds")

@@ -19,7 +19,6 @@ from litert_quantizer.quantizer import Quantizer
 from edgeflare.core.tensor import Tensor
 from edgeflare.errors import UserError
 from edgeflare.models.in_place_edit import InPlaceEdit
-from edgeflare.models.kernels import Kernels
 from edgeflare.models.other_runtime import open_in_other_runtime
 from edgeflare.models.tflite_graph import Graph, GraphOp
 from edgeflare.models.tflite_writer import Writer
@@ -32,6 +31,7 @@ from edgeflare.repair.fitting.quantizer import (
     weights_only,
 )
 from edgeflare.repair.fitting.weight_rounding import RoundedLayer, round_original
+from edgeflare_protos.kernel_sets import Kernels
 from networks import pair_of
 from operator_chain import Step, write_tflite
 from tampering import COMPRESSED, EXAMPLE, ORIGINAL, InterpreterProbe, edited, run

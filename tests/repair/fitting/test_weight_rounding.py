@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from dynamic_range import quantize_weights
 from edgeflare.models.in_place_edit import InPlaceEdit
-from edgeflare.models.kernels import Kernels
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.fitting.captured_tensors import captured
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.repair.fitting.weight_rounding import RoundedLayer, fit_rounding, round_original
+from edgeflare_protos.kernel_sets import Kernels
 from operator_chain import Floats, Step, write_tflite
 from tampering import COMPRESSED, EXAMPLE, ORIGINAL, Change, constant_of, run, with_constant
 

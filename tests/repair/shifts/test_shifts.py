@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from edgeflare.core.tensor import Tensor
 from edgeflare.errors import UserError
-from edgeflare.models.kernels import Kernels
 from edgeflare.models.other_runtime import open_in_other_runtime
 from edgeflare.models.tflite import TFLiteModel, open_tflite
 from edgeflare.repair.shifts.model_to_repair import ModelToRepair, read_model_to_repair
 from edgeflare.repair.shifts.shifts import MOST, STEP, Shifts, append, standalone
+from edgeflare_protos.kernel_sets import Kernels
 from tampering import InterpreterProbe
 
 CLASSES = 10

@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 
 from edgeflare.models.graph_parts import extract, isolate
 from edgeflare.models.in_place_edit import InPlaceEdit
-from edgeflare.models.kernels import Kernels
 from edgeflare.models.model_probe import HostProbe
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.fitting.captured_tensors import each_captured
 from edgeflare.repair.fitting.derived_biases import has_integer_bias, real_bias, write_bias
 from edgeflare.repair.fitting.matched_layers import MatchedLayer
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
+from edgeflare_protos.kernel_sets import Kernels
 
 Real = NDArray[np.float64]
 

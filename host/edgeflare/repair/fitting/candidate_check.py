@@ -16,16 +16,11 @@ from edgeflare.core.answer import Answer
 from edgeflare.core.seeds import Seeds
 from edgeflare.errors import UserError
 from edgeflare.models.compressed_model import open_compressed
-from edgeflare.models.kernels import Kernels
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair
 from edgeflare.models.tflite_graph import Graph
+from edgeflare_protos.kernel_sets import KERNEL_SETS, Kernels
 
-_KERNELS: dict[Kernels, str] = {
-    "xnnpack": "XNNPACK",
-    "builtin": "the built-in kernels",
-    "reference": "the reference kernels",
-}
 _INPUTS = 32
 
 _MOST_DIFFERING = 1 / 8
@@ -54,7 +49,8 @@ def candidate_fault(pair: Pair, seeds: Seeds) -> str | None:
         return str(unreadable)
     fault = _misfit(graph)
     first: Sequence[Answer] = ()
-    for kernels, name in _KERNELS.items():
+    for kernels, known in KERNEL_SETS.items():
+        name = f"the {known.title}"
         if fault is not None:
             break
         try:
@@ -104,6 +100,6 @@ def _disagreement(first: Sequence[Answer], answers: Sequence[Answer], name: str)
     if differing <= _MOST_DIFFERING * len(pairs):
         return None
     return (
-        f"{name}: other decisions than with {_KERNELS['xnnpack']} on {differing} of "
+        f"{name}: other decisions than with the {KERNEL_SETS['xnnpack'].title} on {differing} of "
         f"{len(pairs)} seeds"
     )

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.errors import UserError
-from edgeflare.models.kernels import Kernels
 from edgeflare.models.model_probe import HostProbe, ProbeFailed, Values
 from edgeflare.models.tflite_graph import Graph
+from edgeflare_protos.kernel_sets import Kernels
 
 
 def captured(

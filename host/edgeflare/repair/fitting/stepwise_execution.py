@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from edgeflare.errors import UserError
 from edgeflare.models.graph_parts import Part, extract
-from edgeflare.models.kernels import Kernels
 from edgeflare.models.model_probe import HostProbe, ProbeFailed
 from edgeflare.models.tflite_graph import Graph
+from edgeflare_protos.kernel_sets import Kernels
 
 _IN_MEMORY = 2**26
 """Bytes of a tensor on all inputs; a larger one lies in a file."""

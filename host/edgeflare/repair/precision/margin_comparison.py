@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.errors import UserError
-from edgeflare.models.kernels import Kernels
 from edgeflare.models.model_probe import HostProbe, ProbeFailed
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.repair.fitting.quantized_network import QuantizedNetwork
 from edgeflare.tasks.classification import softmax
+from edgeflare_protos.kernel_sets import Kernels
 
 Real = NDArray[np.float64]
 
