@@ -16,22 +16,24 @@ class KernelSet:
 
     Attributes:
         number: in `OpenSessionRequest.kernels`.
+        runtime: the runtime that has it, by the name of its package in the agent.
         title: for sentences, behind "the".
         op_resolver: of the TFLite runtimes, a member of `OpResolverType`.
 
     """
 
     number: int
+    runtime: str
     title: str
     op_resolver: str
 
 
 KERNEL_SETS: Final[Mapping[Kernels, KernelSet]] = {
     # The delegate where it takes the operator, optimized built-in kernels elsewhere.
-    "xnnpack": KernelSet(1, "XNNPACK delegate", "AUTO"),
-    "builtin": KernelSet(2, "built-in kernels", "BUILTIN_WITHOUT_DEFAULT_DELEGATES"),
+    "xnnpack": KernelSet(1, "tflite", "XNNPACK delegate", "AUTO"),
+    "builtin": KernelSet(2, "tflite", "built-in kernels", "BUILTIN_WITHOUT_DEFAULT_DELEGATES"),
     # BUILTIN_REF applies no default delegate either.
-    "reference": KernelSet(3, "reference kernels", "BUILTIN_REF"),
+    "reference": KernelSet(3, "tflite", "reference kernels", "BUILTIN_REF"),
 }
 """All of them by name, that which a runtime takes by itself first."""
 

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from edgeflare_agent.runtime.interpreter import LoadedModel
+from edgeflare_agent.runtime.tflite.interpreter import LoadedModel
 
 _invoke = LoadedModel.invoke
 

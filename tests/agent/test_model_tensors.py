@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from edgeflare_agent.runtime import Invocation, IsolatedModel, ModelRejected, Options
-from edgeflare_agent.runtime.model_tensors import tensor_spec
+from edgeflare_agent.runtime.tflite.model_tensors import tensor_spec
 
 # What TFLite calls a type, and what numpy does.
 TYPES = {

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from edgeflare.conform.graphs.graph_file import graph_file
 from edgeflare_agent.runtime import IsolatedModel, Options
-from edgeflare_agent.runtime.rehearsal import MODEL
+from edgeflare_agent.runtime.tflite.rehearsal import MODEL
 from posed_models import unary
 from processes import fork_servers
 
@@ -16,8 +16,8 @@ _SECONDS = 60
 
 _REHEARSAL = f"""
 import os, time
-from edgeflare_agent.runtime.rehearsal import rehearse
-from edgeflare_agent.runtime.runtime_packages import interpreter_module
+from edgeflare_agent.runtime.tflite.rehearsal import rehearse
+from edgeflare_agent.runtime.tflite.packages import interpreter_module
 interpreter_module()
 before = os.listdir("/proc/self/task")
 rehearse()
@@ -38,7 +38,7 @@ def launcher(folder: Path, rehearsal: str = "getpid") -> list[str]:
     script = folder / "launcher.py"
     script.write_text(f"""
 import os, sys
-from edgeflare_agent.runtime.interpreter import LoadedModel
+from edgeflare_agent.runtime.tflite.interpreter import LoadedModel
 invoke = LoadedModel.invoke
 def noting(*arguments):
     with open({str(folder / "noted")!r}, "a") as file:

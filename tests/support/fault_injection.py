@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 from edgeflare.models.tflite_graph import Graph, GraphOp, GraphTensor
 from edgeflare_agent.runtime import interpreter
-from edgeflare_agent.runtime.interpreter import LoadedModel
 from edgeflare_agent.runtime.session_options import Options
+from edgeflare_agent.runtime.tflite.interpreter import LoadedModel
 from tampering import edited, with_constant
 
 

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
         WorkerLost,
     )
     from edgeflare_agent.runtime.isolated_model import IsolatedModel
-    from edgeflare_agent.runtime.runtime_packages import RuntimeInfo, RuntimeMissing, runtime_info
+    from edgeflare_agent.runtime.model_runtime import RuntimeInfo, RuntimeMissing
     from edgeflare_agent.runtime.session_options import Delegate, Invocation, Options
+    from edgeflare_agent.runtime.tflite.packages import runtime_info
     from edgeflare_agent.runtime.worker_process import end_all_workers
 
 __all__ = [
@@ -45,7 +46,14 @@ __all__ = [
     "runtime_info",
 ]
 
-_MODULES = ("answers", "isolated_model", "runtime_packages", "session_options", "worker_process")
+_MODULES = (
+    "answers",
+    "isolated_model",
+    "model_runtime",
+    "session_options",
+    "tflite.packages",
+    "worker_process",
+)
 
 
 def __getattr__(name: str) -> Any:

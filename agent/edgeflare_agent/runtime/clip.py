@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare_agent.runtime.answers import ModelRejected, TensorSpec
-from edgeflare_agent.runtime.interpreter import LoadedModel
+from edgeflare_agent.runtime.model_runtime import OpenedModel
 from edgeflare_agent.runtime.session_options import Invocation
 
 
@@ -26,7 +26,7 @@ class Clip:
 
     """
 
-    def __init__(self, model: LoadedModel, invocation: Invocation) -> None:
+    def __init__(self, model: OpenedModel, invocation: Invocation) -> None:
         self._model = model
         self._frames = invocation.frames
         self._links = _links(model.inputs, model.outputs, invocation.state)
@@ -45,7 +45,7 @@ class Clip:
             outputs: one array for each of `outputs`, which is filled.
 
         Raises:
-            RuntimeError, ValueError: see `LoadedModel.step`.
+            RuntimeError, ValueError: see `OpenedModel.step`.
 
         """
         model = self._model

@@ -22,7 +22,7 @@ from typing import NoReturn
 
 from edgeflare_agent.runtime import worker
 from edgeflare_agent.runtime.fork_server_process import STATUS
-from edgeflare_agent.runtime.rehearsal import rehearse
+from edgeflare_agent.runtime.tflite.rehearsal import rehearse
 
 _DESCRIPTORS = 5
 """That come with a request."""

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from edgeflare_agent.runtime.answers import ModelChanged, ModelRejected, WorkerLost
+from edgeflare_agent.runtime.model_runtime import ModelRuntime
+from edgeflare_agent.runtime.runtime_choice import runtime_with
 from edgeflare_agent.runtime.session_options import Options
 from edgeflare_agent.runtime.worker_process import Death, WorkerProcess
 
@@ -50,7 +52,7 @@ def loading_order(path: Path, options: Options, sha256: str | None = None) -> di
     """
     return {
         "model": os.fspath(path.absolute()),
-        "sha256": _sha256(path, sha256),
+        "sha256": _sha256(path, sha256, runtime_with(options.kernels)),
         "options": dataclasses.asdict(options),
     }
 
@@ -89,7 +91,7 @@ def _expect(worker: WorkerProcess, key: str, seconds: float) -> Any:
     return answer[key]
 
 
-def _sha256(path: Path, known: str | None) -> str:
+def _sha256(path: Path, known: str | None, runtime: ModelRuntime) -> str:
     """Look at the head of a file, and return its hash, computed unless it is known."""
     digest = hashlib.sha256()
     try:
@@ -102,6 +104,6 @@ def _sha256(path: Path, known: str | None) -> str:
         raise ModelRejected(f"cannot read {path}: {error.strerror}") from error
     if not head:
         raise ModelRejected("the file is empty")
-    if head[4:] != b"TFL3":
-        raise ModelRejected("it is not a TFLite model (no flatbuffer with identifier TFL3)")
+    if (misfit := runtime.misfit(head)) is not None:
+        raise ModelRejected(misfit)
     return known or digest.hexdigest()

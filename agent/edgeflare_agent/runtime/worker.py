@@ -30,14 +30,11 @@ import numpy as np
 from edgeflare_agent.runtime.answers import ModelChanged, ModelRejected, TensorSpec
 from edgeflare_agent.runtime.channel import Channel
 from edgeflare_agent.runtime.clip import Clip
-from edgeflare_agent.runtime.interpreter import LoadedModel
-from edgeflare_agent.runtime.runtime_packages import (
-    RuntimeMissing,
-    interpreter_module,
-    runtime_info,
-)
+from edgeflare_agent.runtime.model_runtime import ModelRuntime, OpenedModel, RuntimeMissing
+from edgeflare_agent.runtime.runtime_choice import runtime_with
 from edgeflare_agent.runtime.session_options import Delegate, Invocation, Options
 from edgeflare_agent.runtime.shared_memory import SharedBatch
+from edgeflare_agent.runtime.warm_up import Called, warm_up
 
 
 def main(shared_fd: int) -> None:
@@ -47,11 +44,11 @@ def main(shared_fd: int) -> None:
     channel = _claim_pipes()
     order = channel.receive() or {}
     try:
-        interpreter_module()
-        channel.send({"runtime": str(runtime_info())})
         options = _options(order["options"])
-        model = _open(order, options)
-        called = Clip(model, options.invocation) if options.invocation.frames else model
+        runtime = runtime_with(options.kernels)
+        channel.send({"runtime": str(runtime.load())})
+        model = _open(order, options, runtime)
+        called: Called = Clip(model, options.invocation) if options.invocation.frames else model
         warm_up(called, options.warmup)
     except RuntimeMissing as error:
         channel.send({"no_runtime": str(error)})
@@ -107,26 +104,14 @@ def _options(fields: dict[str, Any]) -> Options:
     )
 
 
-def _open(order: dict[str, Any], options: Options) -> LoadedModel:
+def _open(order: dict[str, Any], options: Options, runtime: ModelRuntime) -> OpenedModel:
     try:
         content = Path(order["model"]).read_bytes()
     except OSError as error:
         raise ModelRejected(f"cannot read the model: {error.strerror}") from error
     if hashlib.sha256(content).hexdigest() != order["sha256"]:
         raise ModelChanged("the model file changed while it was in use")
-    return LoadedModel(content, options)
-
-
-def warm_up(model: LoadedModel | Clip, inputs_of_zeros: int) -> None:
-    """Run a model on some inputs of zeros, and leave the answers."""
-    inputs = _zeros(model.inputs)
-    outputs = _zeros(model.outputs)
-    for _ in range(inputs_of_zeros):
-        model.invoke(inputs, outputs)
-
-
-def _zeros(specs: tuple[TensorSpec, ...]) -> list[Any]:
-    return [np.zeros(spec.shape, spec.dtype) for spec in specs]
+    return runtime.open(content, options)
 
 
 def _record(specs: tuple[TensorSpec, ...]) -> np.dtype[np.void]:
@@ -135,7 +120,7 @@ def _record(specs: tuple[TensorSpec, ...]) -> np.dtype[np.void]:
 
 
 def _describe(
-    model: LoadedModel, called: LoadedModel | Clip, input_bytes: int, output_bytes: int
+    model: OpenedModel, called: Called, input_bytes: int, output_bytes: int
 ) -> dict[str, Any]:
     return {
         "inputs": [dataclasses.asdict(spec) for spec in called.inputs],
@@ -148,7 +133,7 @@ def _describe(
     }
 
 
-def _run(model: LoadedModel | Clip, batch: SharedBatch, indexes: range, channel: Channel) -> None:
+def _run(model: Called, batch: SharedBatch, indexes: range, channel: Channel) -> None:
     began = time.perf_counter()
     inputs = _tensors(batch, batch.inputs_offset, model.inputs)
     outputs = _tensors(batch, batch.outputs_offset, model.outputs)

@@ -9,9 +9,9 @@ from __future__ import annotations
 import threading
 from base64 import b64decode
 
-from edgeflare_agent.runtime.interpreter import LoadedModel
 from edgeflare_agent.runtime.session_options import Options
-from edgeflare_agent.runtime.worker import warm_up
+from edgeflare_agent.runtime.tflite.interpreter import LoadedModel
+from edgeflare_agent.runtime.warm_up import warm_up
 
 MODEL = b64decode(
     "GAAAAFRGTDMAAA4AFAAQAAwACAAAAAQADgAAABAAAAAYAAAA4AAAAAMAAAABAAAABAAAAKj///8BAAAAEAAAAAwA"

@@ -3,29 +3,15 @@
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
 from typing import Any
+
+from edgeflare_agent.runtime.model_runtime import RuntimeInfo, RuntimeMissing
 
 # In order of preference: distribution, and the module that holds its interpreter.
 _PACKAGES = {
     "ai-edge-litert": "ai_edge_litert.interpreter",
     "tflite-runtime": "tflite_runtime.interpreter",
 }
-
-
-@dataclass(frozen=True)
-class RuntimeInfo:
-    """A TFLite runtime: the package's name and version."""
-
-    name: str
-    version: str
-
-    def __str__(self) -> str:
-        return f"{self.name} {self.version}"
-
-
-class RuntimeMissing(Exception):  # noqa: N818
-    """No TFLite runtime is installed; the message is one line and says what to type."""
 
 
 def runtime_info() -> RuntimeInfo:

@@ -10,16 +10,16 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from edgeflare_agent.runtime.answers import ModelRejected
-from edgeflare_agent.runtime.capture import readable_tensors
-from edgeflare_agent.runtime.model_tensors import (
+from edgeflare_agent.runtime.session_options import Options
+from edgeflare_agent.runtime.tflite.capture import readable_tensors
+from edgeflare_agent.runtime.tflite.model_tensors import (
     ModelTensors,
     model_tensors,
     resize_inputs,
     run_on_zeros,
     tensor_spec,
 )
-from edgeflare_agent.runtime.runtime_packages import interpreter_module, runtime_info
-from edgeflare_agent.runtime.session_options import Options
+from edgeflare_agent.runtime.tflite.packages import interpreter_module, runtime_info
 from edgeflare_protos.kernel_sets import KERNEL_SETS
 
 

@@ -1,0 +1,1 @@
+"""TFLite's interpreter, of either package that has it, as a runtime."""

@@ -1,0 +1,40 @@
+"""The runtime of each kernel set: found by name, imported only when a model is opened."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from edgeflare_agent.runtime.model_runtime import RuntimeInfo
+from edgeflare_agent.runtime.runtime_choice import runtime_with
+from edgeflare_agent.runtime.session_options import Options
+from edgeflare_agent.runtime.tflite.rehearsal import MODEL
+from edgeflare_protos.kernel_sets import KERNEL_SETS, Kernels
+
+CHOOSE = """
+import sys
+from edgeflare_agent.runtime.runtime_choice import runtime_with
+said = runtime_with("builtin").misfit(b"PK\\3\\4\\0\\0\\0\\0")
+assert said and "TFL3" in said, said
+print(*sorted({"numpy", "ai_edge_litert", "tflite_runtime"} & set(sys.modules)))
+"""
+
+
+@pytest.mark.parametrize("kernels", KERNEL_SETS)
+def test_the_runtime_of_each_kernel_set_says_which_it_is_and_opens_a_model(
+    kernels: Kernels,
+) -> None:
+    runtime = runtime_with(kernels)
+    assert runtime.misfit(MODEL[:8]) is None
+    assert isinstance(runtime.load(), RuntimeInfo)
+    model = runtime.open(MODEL, Options(kernels))
+    assert model.operators == ("ABS",)
+
+
+def test_whether_a_file_fits_is_known_without_the_runtime() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", CHOOSE], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "\n"
