@@ -29,8 +29,8 @@ import sys
 import time
 from typing import Any
 
-from edgeflare_agent.runtime import interpreter as agent_interpreter
 from edgeflare_agent.runtime.session_options import Options
+from edgeflare_agent.runtime.tflite import interpreter as agent_interpreter
 
 OVERWRITTEN_BYTES = 64
 """The pointers to the graph are among the first of the runtime's object."""

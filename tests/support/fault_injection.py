@@ -24,8 +24,8 @@ from ai_edge_litert import schema_py_generated as schema
 from numpy.typing import NDArray
 
 from edgeflare.models.tflite_graph import Graph, GraphOp, GraphTensor
-from edgeflare_agent.runtime import interpreter
 from edgeflare_agent.runtime.session_options import Options
+from edgeflare_agent.runtime.tflite import interpreter
 from edgeflare_agent.runtime.tflite.interpreter import LoadedModel
 from tampering import edited, with_constant
 
