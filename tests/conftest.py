@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 CAPABILITY_MARKS = frozenset(
     {
-        *("adb", "browser", "bundle", "gcc", "old_board", "openssl", "qemu", "shells", "sshd"),
-        "whitebox",
+        *("adb", "browser", "bundle", "gcc", "gpu", "old_board", "openssl", "qemu", "shells"),
+        *("sshd", "whitebox"),
     }
 )
 ROOT = Path(__file__).parents[1]
@@ -71,6 +71,20 @@ def old_board_python() -> Path:
     if not python.exists():
         pytest.skip(f"{python} is absent: `make env` makes it where a Python 3.10 or 3.11 is found")
     return python
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have Vulkan's loader take the driver in software, or skip."""
+    from edgeflare.devices.transports.vulkan_driver import (  # noqa: PLC0415 - few tests need it
+        check_driver,
+        driver_variables,
+    )
+
+    if not (check := check_driver()).found:
+        pytest.skip(f"needs a GPU in software: {check.mend}")
+    for name, value in driver_variables(os.environ).items():
+        monkeypatch.setenv(name, value)
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import prod
 
-from edgeflare_agent.runtime import Delegate, Invocation, IsolatedModel, Options
+from edgeflare_agent.runtime import Acceleration, Delegate, Invocation, IsolatedModel, Options
 from edgeflare_protos import agent_pb2
 from edgeflare_protos.kernel_sets import KERNEL_SETS, Kernels
 from edgeflare_protos.limits import (
@@ -57,6 +57,9 @@ def session_options(request: agent_pb2.OpenSessionRequest, allowed: Sequence[str
         input_timeout_seconds=request.input_timeout_seconds,
         capture=request.capture,
         invocation=_invocation(request.invocation),
+        acceleration=Acceleration(
+            float32=request.acceleration.float32, fallback=request.acceleration.fallback
+        ),
     )
 
 

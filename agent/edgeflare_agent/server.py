@@ -13,7 +13,6 @@ import grpc
 from edgeflare_agent import __version__, machine
 from edgeflare_agent.model_store import BadName, Corrupted, ModelStore, StoreFull, UnknownModel
 from edgeflare_agent.requests import (
-    KERNELS,
     check_batch,
     check_capture,
     model_chunks,
@@ -25,6 +24,7 @@ from edgeflare_agent.runtime import (
     ModelRejected,
     TensorSpec,
     WorkerLost,
+    offered_kernel_sets,
     runtime_info,
 )
 from edgeflare_agent.sessions import Sessions, TooManySessions, UnknownSession
@@ -89,6 +89,7 @@ class AgentService(AgentServicer):
         self._system_root = system_root
         self._machine = machine.describe(system_root)
         self._runtime = runtime_info()
+        self._kernels = offered_kernel_sets()
         self._began = time.monotonic()
 
     def Describe(  # noqa: N802
@@ -136,6 +137,7 @@ class AgentService(AgentServicer):
                 outputs=map(_tensor, model.outputs),
                 delegated_nodes=model.delegated_nodes,
                 external_nodes=model.external_nodes,
+                adapter=model.adapter,
                 total_nodes=model.total_nodes,
                 operators=model.operators,
                 captures=options.capture,
@@ -228,7 +230,7 @@ class AgentService(AgentServicer):
             os=device.os,
             cores=device.cores,
             governor=machine.governor(self._system_root),
-            kernels=KERNELS.values(),
+            kernels=self._kernels,
             store_limit_bytes=self._store.limit_bytes,
             payload_limit_bytes=PAYLOAD_LIMIT_BYTES,
             python_version=device.python_version,

@@ -13,10 +13,16 @@ class Kernels(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     KERNELS_XNNPACK: _ClassVar[Kernels]
     KERNELS_BUILTIN: _ClassVar[Kernels]
     KERNELS_REFERENCE: _ClassVar[Kernels]
+    KERNELS_COMPILED_CPU: _ClassVar[Kernels]
+    KERNELS_GPU: _ClassVar[Kernels]
+    KERNELS_NPU: _ClassVar[Kernels]
 KERNELS_UNSPECIFIED: Kernels
 KERNELS_XNNPACK: Kernels
 KERNELS_BUILTIN: Kernels
 KERNELS_REFERENCE: Kernels
+KERNELS_COMPILED_CPU: Kernels
+KERNELS_GPU: Kernels
+KERNELS_NPU: Kernels
 
 class ProtocolVersion(_message.Message):
     __slots__ = ("major", "minor")
@@ -146,8 +152,16 @@ class Invocation(_message.Message):
     frames: int
     def __init__(self, signature: _Optional[str] = ..., input_shapes: _Optional[_Iterable[_Union[Invocation.InputShape, _Mapping]]] = ..., state: _Optional[_Iterable[_Union[Invocation.StateLink, _Mapping]]] = ..., frames: _Optional[int] = ...) -> None: ...
 
+class Acceleration(_message.Message):
+    __slots__ = ("float32", "fallback")
+    FLOAT32_FIELD_NUMBER: _ClassVar[int]
+    FALLBACK_FIELD_NUMBER: _ClassVar[int]
+    float32: bool
+    fallback: bool
+    def __init__(self, float32: bool = ..., fallback: bool = ...) -> None: ...
+
 class OpenSessionRequest(_message.Message):
-    __slots__ = ("model_sha256", "kernels", "threads", "delegate", "warmup", "input_timeout_seconds", "capture", "resume_token", "invocation")
+    __slots__ = ("model_sha256", "kernels", "threads", "delegate", "warmup", "input_timeout_seconds", "capture", "resume_token", "invocation", "acceleration")
     MODEL_SHA256_FIELD_NUMBER: _ClassVar[int]
     KERNELS_FIELD_NUMBER: _ClassVar[int]
     THREADS_FIELD_NUMBER: _ClassVar[int]
@@ -157,6 +171,7 @@ class OpenSessionRequest(_message.Message):
     CAPTURE_FIELD_NUMBER: _ClassVar[int]
     RESUME_TOKEN_FIELD_NUMBER: _ClassVar[int]
     INVOCATION_FIELD_NUMBER: _ClassVar[int]
+    ACCELERATION_FIELD_NUMBER: _ClassVar[int]
     model_sha256: str
     kernels: Kernels
     threads: int
@@ -166,7 +181,8 @@ class OpenSessionRequest(_message.Message):
     capture: bool
     resume_token: str
     invocation: Invocation
-    def __init__(self, model_sha256: _Optional[str] = ..., kernels: _Optional[_Union[Kernels, str]] = ..., threads: _Optional[int] = ..., delegate: _Optional[_Union[ExternalDelegate, _Mapping]] = ..., warmup: _Optional[int] = ..., input_timeout_seconds: _Optional[float] = ..., capture: bool = ..., resume_token: _Optional[str] = ..., invocation: _Optional[_Union[Invocation, _Mapping]] = ...) -> None: ...
+    acceleration: Acceleration
+    def __init__(self, model_sha256: _Optional[str] = ..., kernels: _Optional[_Union[Kernels, str]] = ..., threads: _Optional[int] = ..., delegate: _Optional[_Union[ExternalDelegate, _Mapping]] = ..., warmup: _Optional[int] = ..., input_timeout_seconds: _Optional[float] = ..., capture: bool = ..., resume_token: _Optional[str] = ..., invocation: _Optional[_Union[Invocation, _Mapping]] = ..., acceleration: _Optional[_Union[Acceleration, _Mapping]] = ...) -> None: ...
 
 class TensorSpec(_message.Message):
     __slots__ = ("name", "shape", "dtype", "scale", "zero_point", "index")
@@ -185,7 +201,7 @@ class TensorSpec(_message.Message):
     def __init__(self, name: _Optional[str] = ..., shape: _Optional[_Iterable[int]] = ..., dtype: _Optional[str] = ..., scale: _Optional[float] = ..., zero_point: _Optional[int] = ..., index: _Optional[int] = ...) -> None: ...
 
 class OpenSessionReply(_message.Message):
-    __slots__ = ("session_id", "inputs", "outputs", "delegated_nodes", "total_nodes", "operators", "captures", "external_nodes", "request_crc32", "seal")
+    __slots__ = ("session_id", "inputs", "outputs", "delegated_nodes", "total_nodes", "operators", "captures", "external_nodes", "adapter", "request_crc32", "seal")
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     INPUTS_FIELD_NUMBER: _ClassVar[int]
     OUTPUTS_FIELD_NUMBER: _ClassVar[int]
@@ -194,6 +210,7 @@ class OpenSessionReply(_message.Message):
     OPERATORS_FIELD_NUMBER: _ClassVar[int]
     CAPTURES_FIELD_NUMBER: _ClassVar[int]
     EXTERNAL_NODES_FIELD_NUMBER: _ClassVar[int]
+    ADAPTER_FIELD_NUMBER: _ClassVar[int]
     REQUEST_CRC32_FIELD_NUMBER: _ClassVar[int]
     SEAL_FIELD_NUMBER: _ClassVar[int]
     session_id: str
@@ -204,9 +221,10 @@ class OpenSessionReply(_message.Message):
     operators: _containers.RepeatedScalarFieldContainer[str]
     captures: bool
     external_nodes: int
+    adapter: str
     request_crc32: int
     seal: int
-    def __init__(self, session_id: _Optional[str] = ..., inputs: _Optional[_Iterable[_Union[TensorSpec, _Mapping]]] = ..., outputs: _Optional[_Iterable[_Union[TensorSpec, _Mapping]]] = ..., delegated_nodes: _Optional[int] = ..., total_nodes: _Optional[int] = ..., operators: _Optional[_Iterable[str]] = ..., captures: bool = ..., external_nodes: _Optional[int] = ..., request_crc32: _Optional[int] = ..., seal: _Optional[int] = ...) -> None: ...
+    def __init__(self, session_id: _Optional[str] = ..., inputs: _Optional[_Iterable[_Union[TensorSpec, _Mapping]]] = ..., outputs: _Optional[_Iterable[_Union[TensorSpec, _Mapping]]] = ..., delegated_nodes: _Optional[int] = ..., total_nodes: _Optional[int] = ..., operators: _Optional[_Iterable[str]] = ..., captures: bool = ..., external_nodes: _Optional[int] = ..., adapter: _Optional[str] = ..., request_crc32: _Optional[int] = ..., seal: _Optional[int] = ...) -> None: ...
 
 class InferRequest(_message.Message):
     __slots__ = ("session_id", "request_id", "count", "payload", "payload_crc32")

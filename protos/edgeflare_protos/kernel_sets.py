@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeGuard
 
-Kernels = Literal["xnnpack", "builtin", "reference"]
+Kernels = Literal["xnnpack", "builtin", "reference", "compiled-cpu", "gpu", "npu"]
 """The name of a kernel set, as profiles, ensembles, runs and reports have it."""
 
 
@@ -18,14 +18,15 @@ class KernelSet:
         number: in `OpenSessionRequest.kernels`.
         runtime: the runtime that has it, by the name of its package in the agent.
         title: for sentences, behind "the".
-        op_resolver: of the TFLite runtimes, a member of `OpResolverType`.
+        own_name: what that runtime calls it: of `tflite` a member of `OpResolverType`, of
+            `compiled` one of `HardwareAccelerator`.
 
     """
 
     number: int
     runtime: str
     title: str
-    op_resolver: str
+    own_name: str
 
 
 KERNEL_SETS: Final[Mapping[Kernels, KernelSet]] = {
@@ -34,10 +35,28 @@ KERNEL_SETS: Final[Mapping[Kernels, KernelSet]] = {
     "builtin": KernelSet(2, "tflite", "built-in kernels", "BUILTIN_WITHOUT_DEFAULT_DELEGATES"),
     # BUILTIN_REF applies no default delegate either.
     "reference": KernelSet(3, "tflite", "reference kernels", "BUILTIN_REF"),
+    "compiled-cpu": KernelSet(4, "compiled", "compiled model's CPU kernels", "CPU"),
+    "gpu": KernelSet(5, "compiled", "GPU accelerator", "GPU"),
+    "npu": KernelSet(6, "compiled", "NPU accelerator", "NPU"),
 }
 """All of them by name, that which a runtime takes by itself first."""
+
+TFLITE_KERNEL_SETS: Final[tuple[Kernels, ...]] = tuple(
+    name for name, known in KERNEL_SETS.items() if known.runtime == "tflite"
+)
+"""Those of TFLite's interpreter, which every host has."""
 
 
 def is_kernel_set(name: str) -> TypeGuard[Kernels]:
     """Tell whether there is a kernel set of this name."""
     return name in KERNEL_SETS
+
+
+def accelerated(kernels: Kernels) -> bool:
+    """Tell whether a kernel set is of an accelerator, which takes nodes of a model or none."""
+    return KERNEL_SETS[kernels].runtime == "compiled"
+
+
+def is_tflite_kernel_set(name: str) -> TypeGuard[Kernels]:
+    """Tell whether TFLite's interpreter has a kernel set of this name."""
+    return name in TFLITE_KERNEL_SETS

@@ -7,11 +7,12 @@ import sys
 
 import pytest
 
+from edgeflare_agent.runtime.answers import ModelRejected
 from edgeflare_agent.runtime.model_runtime import RuntimeInfo
-from edgeflare_agent.runtime.runtime_choice import runtime_with
+from edgeflare_agent.runtime.runtime_choice import offered_kernel_sets, runtime_with
 from edgeflare_agent.runtime.session_options import Options
 from edgeflare_agent.runtime.tflite.rehearsal import MODEL
-from edgeflare_protos.kernel_sets import KERNEL_SETS, Kernels
+from edgeflare_protos.kernel_sets import KERNEL_SETS, TFLITE_KERNEL_SETS, Kernels
 
 CHOOSE = """
 import sys
@@ -22,7 +23,7 @@ print(*sorted({"numpy", "ai_edge_litert", "tflite_runtime"} & set(sys.modules)))
 """
 
 
-@pytest.mark.parametrize("kernels", KERNEL_SETS)
+@pytest.mark.parametrize("kernels", [*TFLITE_KERNEL_SETS, "compiled-cpu"])
 def test_the_runtime_of_each_kernel_set_says_which_it_is_and_opens_a_model(
     kernels: Kernels,
 ) -> None:
@@ -31,6 +32,16 @@ def test_the_runtime_of_each_kernel_set_says_which_it_is_and_opens_a_model(
     assert isinstance(runtime.load(), RuntimeInfo)
     model = runtime.open(MODEL, Options(kernels))
     assert model.operators == ("ABS",)
+
+
+def test_a_device_offers_what_is_installed_on_it() -> None:
+    offered = offered_kernel_sets()
+    assert offered == tuple(name for name in KERNEL_SETS if name in offered)
+    assert {*TFLITE_KERNEL_SETS, "compiled-cpu", "gpu"} <= set(offered)
+    # No vendor's libraries are installed, and nothing stands in for an NPU.
+    assert "npu" not in offered
+    with pytest.raises(ModelRejected, match="finds no NPU: install its vendor's"):
+        runtime_with("npu").open(MODEL, Options("npu"))
 
 
 def test_whether_a_file_fits_is_known_without_the_runtime() -> None:

@@ -165,6 +165,20 @@ def test_what_no_kernels_of_the_host_do_is_the_runtimes_the_machines_or_the_devi
     )
 
 
+@pytest.mark.parametrize("on", ["gpu", "npu"])
+def test_an_accelerator_is_blamed_where_the_devices_own_cpu_gives_the_twins_answer(
+    on: Kernels,
+) -> None:
+    same: dict[Kernels, int | None] = {"xnnpack": 0, "builtin": 0, "reference": 0}
+    evidence = table(0, same, 1, on, others={"xnnpack": 0, "builtin": 0})
+    which = f"{on.upper()} accelerator"
+    assert said(evidence) == ("kernel", which)
+    # The host has none to compare with, whatever else differs.
+    assert said(replace(evidence, same_machine=False, same_runtime=False)) == ("kernel", which)
+    silent = table(0, same, 1, on, others={"xnnpack": 1})
+    assert said(replace(silent, same_machine=False)) == ("kernel", "machine")
+
+
 def test_a_runtime_that_delegates_nothing_though_it_was_asked_to() -> None:
     evidence = table(0, {"xnnpack": 0, "builtin": 1, "reference": 1}, 1, "xnnpack")
     device = vote(Arm.DEVICE, 1, "xnnpack", times=3, delegated=0)

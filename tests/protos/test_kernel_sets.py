@@ -5,19 +5,33 @@ from __future__ import annotations
 from typing import get_args
 
 from edgeflare_protos import agent_pb2 as wire
-from edgeflare_protos.kernel_sets import KERNEL_SETS, Kernels, is_kernel_set
+from edgeflare_protos.kernel_sets import (
+    KERNEL_SETS,
+    TFLITE_KERNEL_SETS,
+    Kernels,
+    accelerated,
+    is_kernel_set,
+    is_tflite_kernel_set,
+)
 
 
 def test_each_number_is_that_of_the_wire() -> None:
-    numbers = {f"KERNELS_{name.upper()}": known.number for name, known in KERNEL_SETS.items()}
+    names = {name: name.upper().replace("-", "_") for name in KERNEL_SETS}
+    numbers = {f"KERNELS_{names[name]}": known.number for name, known in KERNEL_SETS.items()}
     assert {"KERNELS_UNSPECIFIED": 0} | numbers == dict(wire.Kernels.items())
 
 
-def test_titles_and_resolvers_differ() -> None:
+def test_titles_and_names_of_the_runtimes_differ() -> None:
     assert len({known.title for known in KERNEL_SETS.values()}) == len(KERNEL_SETS)
-    assert len({known.op_resolver for known in KERNEL_SETS.values()}) == len(KERNEL_SETS)
+    assert len({known.own_name for known in KERNEL_SETS.values()}) == len(KERNEL_SETS)
 
 
 def test_there_are_those_of_the_type_and_no_others() -> None:
     assert tuple(KERNEL_SETS) == get_args(Kernels)
     assert not is_kernel_set("xnn")
+
+
+def test_each_is_the_interpreters_or_an_accelerators() -> None:
+    for name in KERNEL_SETS:
+        assert is_tflite_kernel_set(name) == (name in TFLITE_KERNEL_SETS) != accelerated(name)
+    assert not is_tflite_kernel_set("xnn")

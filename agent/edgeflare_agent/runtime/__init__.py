@@ -24,11 +24,18 @@ if TYPE_CHECKING:
     )
     from edgeflare_agent.runtime.isolated_model import IsolatedModel
     from edgeflare_agent.runtime.model_runtime import RuntimeInfo, RuntimeMissing
-    from edgeflare_agent.runtime.session_options import Delegate, Invocation, Options
+    from edgeflare_agent.runtime.runtime_choice import offered_kernel_sets
+    from edgeflare_agent.runtime.session_options import (
+        Acceleration,
+        Delegate,
+        Invocation,
+        Options,
+    )
     from edgeflare_agent.runtime.tflite.packages import runtime_info
     from edgeflare_agent.runtime.worker_process import end_all_workers
 
 __all__ = [
+    "Acceleration",
     "Batch",
     "Delegate",
     "Failure",
@@ -43,6 +50,7 @@ __all__ = [
     "TensorSpec",
     "WorkerLost",
     "end_all_workers",
+    "offered_kernel_sets",
     "runtime_info",
 ]
 
@@ -50,6 +58,7 @@ _MODULES = (
     "answers",
     "isolated_model",
     "model_runtime",
+    "runtime_choice",
     "session_options",
     "tflite.packages",
     "worker_process",

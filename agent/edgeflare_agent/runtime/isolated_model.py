@@ -73,6 +73,7 @@ class IsolatedModel:
         input_bytes: size of one input, all its tensors together.
         output_bytes: size of one output.
         runtime: name and version of the runtime that runs it.
+        adapter: what its accelerator computes on; empty where there is none.
 
     """
 
@@ -85,6 +86,7 @@ class IsolatedModel:
     input_bytes: int
     output_bytes: int
     runtime: str
+    adapter: str
 
     @classmethod
     def open(
@@ -137,6 +139,7 @@ class IsolatedModel:
         self.input_bytes = facts["input_bytes"]
         self.output_bytes = facts["output_bytes"]
         self.runtime = facts["runtime"]
+        self.adapter = facts["adapter"]
         self._batch = SharedBatch(self._shared_fd, self.input_bytes, self.output_bytes)
 
     @property

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from edgeflare_agent.runtime.answers import TensorSpec
 from edgeflare_agent.runtime.session_options import Options
+from edgeflare_protos.kernel_sets import Kernels
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,9 @@ class OpenedModel(Protocol):
         inputs: in the order in which an input's bytes are laid out.
         outputs: likewise; with capture every tensor that an operator of the graph puts out.
         operators: names in execution order, delegates apart; none where the runtime tells of none.
-        delegated_nodes: nodes of the graph that a delegate took; likewise.
+        delegated_nodes: nodes of the graph that a delegate or an accelerator took; likewise.
         external_nodes: those of them that the external delegate took.
+        adapter: what the accelerator computes on, as its driver says; empty where there is none.
 
     """
 
@@ -42,6 +44,7 @@ class OpenedModel(Protocol):
     operators: tuple[str, ...]
     delegated_nodes: int
     external_nodes: int
+    adapter: str
 
     def invoke(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         """Run the model once on an input that nothing came before; see `step`."""
@@ -71,6 +74,10 @@ class ModelRuntime(Protocol):
 
     def misfit(self, head: bytes) -> str | None:
         """Return why a file with these first 8 bytes is no model of this runtime, if it is none."""
+        ...
+
+    def offers(self, kernels: Kernels) -> bool:
+        """Tell whether it is installed here with one of its kernel sets; imports nothing of it."""
         ...
 
     def load(self) -> RuntimeInfo:

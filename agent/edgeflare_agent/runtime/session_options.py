@@ -46,6 +46,20 @@ class Invocation:
 
 
 @dataclass(frozen=True)
+class Acceleration:
+    """How an accelerator computes, and what becomes of nodes that it does not take.
+
+    Attributes:
+        float32: compute in float32 throughout; else it may take float16, as it does by itself.
+        fallback: run nodes that it does not take on the CPU; else a model that has some is refused.
+
+    """
+
+    float32: bool = False
+    fallback: bool = False
+
+
+@dataclass(frozen=True)
 class Options:
     """The options with which a model is run.
 
@@ -58,6 +72,7 @@ class Options:
         capture: answer with every tensor that an operator of the graph puts out, in place of the
             model's outputs. Keeping them all can itself change results.
         invocation: how the model is called on one input.
+        acceleration: for the kernel sets of accelerators.
 
     """
 
@@ -68,3 +83,4 @@ class Options:
     input_timeout_seconds: float = 10.0
     capture: bool = False
     invocation: Invocation = field(default_factory=Invocation)
+    acceleration: Acceleration = field(default_factory=Acceleration)

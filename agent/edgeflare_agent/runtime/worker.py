@@ -32,7 +32,7 @@ from edgeflare_agent.runtime.channel import Channel
 from edgeflare_agent.runtime.clip import Clip
 from edgeflare_agent.runtime.model_runtime import ModelRuntime, OpenedModel, RuntimeMissing
 from edgeflare_agent.runtime.runtime_choice import runtime_with
-from edgeflare_agent.runtime.session_options import Delegate, Invocation, Options
+from edgeflare_agent.runtime.session_options import Acceleration, Delegate, Invocation, Options
 from edgeflare_agent.runtime.shared_memory import SharedBatch
 from edgeflare_agent.runtime.warm_up import Called, warm_up
 
@@ -96,6 +96,7 @@ def _options(fields: dict[str, Any]) -> Options:
     return Options(
         **{
             **fields,
+            "acceleration": Acceleration(**fields["acceleration"]),
             "delegate": None if delegate is None else Delegate(**delegate),
             "invocation": Invocation(
                 shapes={name: tuple(shape) for name, shape in shapes}, **invocation
@@ -130,6 +131,7 @@ def _describe(
         "operators": model.operators,
         "delegated_nodes": model.delegated_nodes,
         "external_nodes": model.external_nodes,
+        "adapter": model.adapter,
     }
 
 

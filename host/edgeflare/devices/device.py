@@ -23,7 +23,7 @@ from edgeflare.errors import EdgeFlareError, InfrastructureError
 from edgeflare.models.invocation import ONCE, Invocation
 from edgeflare.models.model_probe import ProbeRefused
 from edgeflare_protos import agent_pb2 as wire
-from edgeflare_protos.kernel_sets import KERNEL_SETS, Kernels
+from edgeflare_protos.kernel_sets import KERNEL_SETS, Kernels, accelerated
 
 REOPEN_PAUSES_SECONDS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
 """Before each attempt to get a lost device back: at once, since an emulated one just starts anew,
@@ -76,6 +76,7 @@ class Device:
             delegated_nodes=session.delegated_nodes,
             total_nodes=session.total_nodes,
             external_nodes=session.external_nodes,
+            adapter=session.adapter or None,
         )
 
     def open(self, model_path: Path, invocation: Invocation = ONCE) -> DeviceSession:
@@ -291,11 +292,16 @@ def _provenance(profile: Profile, description: wire.DescribeReply) -> Provenance
         agent_version=description.agent_version,
         protocol=f"{protocol.major}.{protocol.minor}",
         delegate=profile.delegate,
+        precision=profile.precision if accelerated(profile.kernels) else None,
+        fallback=profile.fallback if accelerated(profile.kernels) else None,
         cache=cache_of(profile),
     )
 
 
 def _identity(provenance: Provenance) -> dict[str, object]:
     """Return what decides the device's answers; cores and governor come and go."""
-    keys = ("machine", "soc", "runtime", "runtime_version", "delegated_nodes", "total_nodes")
+    keys = (
+        *("machine", "soc", "runtime", "runtime_version", "delegated_nodes", "total_nodes"),
+        "adapter",
+    )
     return {key: getattr(provenance, key) for key in keys}

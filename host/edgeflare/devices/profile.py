@@ -23,6 +23,9 @@ class Profile:
         threads: interpreter threads.
         delegate: path on the device of an external delegate's library, or None.
         delegate_options: what that library is told.
+        precision: what an accelerator computes in, "fp16" where it likes or "fp32" throughout.
+        fallback: whether nodes that an accelerator does not take run on the CPU; else a model that
+            has some is refused.
         warmup: inputs of zeros to run before a session counts as open.
         input_timeout_seconds: time that one input may take before it counts as a hang.
         connect_timeout_seconds: time that the device may take to let the host in; None for the
@@ -58,6 +61,8 @@ class Profile:
     threads: int = 1
     delegate: str | None = None
     delegate_options: Mapping[str, str] = field(default_factory=dict)
+    precision: str = "fp16"
+    fallback: bool = False
     warmup: int = 0
     input_timeout_seconds: float = 10.0
     connect_timeout_seconds: int | None = None

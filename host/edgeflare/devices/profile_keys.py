@@ -147,6 +147,12 @@ def _runtime(folder: Path, value: object) -> str:
     return text
 
 
+def _truth(_folder: Path, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError
+    return value
+
+
 def _names(folder: Path, value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not value:
         raise ValueError
@@ -195,6 +201,8 @@ COMMON_KEYS = {
         ProfileKey(
             "delegate_options", AcceptedValues("a table of texts", _texts), needs_trust=False
         ),
+        ProfileKey("precision", one_of("fp16", "fp32"), needs_trust=False),
+        ProfileKey("fallback", AcceptedValues("true or false", _truth), needs_trust=False),
         ProfileKey("warmup", whole_number(0, MOST_WARMUP), needs_trust=False),
         ProfileKey(
             "input_timeout_seconds",

@@ -31,6 +31,10 @@ class Provenance:
         delegate: the library of the external delegate that was asked for, or None.
         external_nodes: those of the delegated nodes that it really took; None where that is not
             known.
+        adapter: what the accelerator of the kernels computes on, as its driver says; None where
+            there is none.
+        precision: what that accelerator was asked to compute in, "fp16" or "fp32"; likewise.
+        fallback: whether nodes that it does not take run on the CPU; likewise.
         cache: the folder on the device where agent and models stay, or None where none do; one
             that begins with `~/` is in the home there.
 
@@ -56,6 +60,9 @@ class Provenance:
     total_nodes: int | None = None
     delegate: str | None = None
     external_nodes: int | None = None
+    adapter: str | None = None
+    precision: str | None = None
+    fallback: bool | None = None
     cache: str | None = None
 
     def to_json(self) -> dict[str, object]:

@@ -20,7 +20,7 @@ from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.evaluator import Signature
 from edgeflare.models.invocation import ONCE, Invocation
 from edgeflare_protos import agent_pb2 as wire
-from edgeflare_protos.kernel_sets import KERNEL_SETS
+from edgeflare_protos.kernel_sets import KERNEL_SETS, accelerated
 from edgeflare_protos.limits import MOST_INPUTS
 
 
@@ -32,6 +32,7 @@ class DeviceSession:
         external_nodes: those of them that the external delegate took; None where the agent is too
             old to tell.
         total_nodes: nodes of the graph.
+        adapter: what an accelerator computes on, as its driver says; empty where there is none.
         operators: operators of the graph in execution order, delegates apart.
 
     """
@@ -151,6 +152,7 @@ class DeviceSession:
         told = opened.HasField("external_nodes")
         self.external_nodes = opened.external_nodes if told else None
         self.total_nodes = opened.total_nodes
+        self.adapter = opened.adapter
         self.operators = tuple(opened.operators)
         input_bytes = sum(map(tensor_bytes, self._signature.inputs))
         output_bytes = sum(map(tensor_bytes, self._signature.outputs))
@@ -186,6 +188,11 @@ def open_request(sha256: str, profile: Profile) -> wire.OpenSessionRequest:
         model_sha256=sha256,
         kernels=wire.Kernels.Name(KERNEL_SETS[profile.kernels].number),
         threads=profile.threads,
+        acceleration=wire.Acceleration(
+            float32=profile.precision == "fp32", fallback=profile.fallback
+        )
+        if accelerated(profile.kernels)
+        else None,
         delegate=delegate,
         warmup=profile.warmup,
         input_timeout_seconds=profile.input_timeout_seconds,

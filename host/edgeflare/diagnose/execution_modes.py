@@ -23,7 +23,7 @@ from edgeflare.errors import UserError
 from edgeflare.models.evaluator import Evaluator, Signature
 from edgeflare.models.invocation import ONCE, Invocation
 from edgeflare.models.tflite import open_tflite
-from edgeflare_protos.kernel_sets import KERNEL_SETS, Kernels
+from edgeflare_protos.kernel_sets import TFLITE_KERNEL_SETS, Kernels
 
 REPEATS = 3
 """Of the device in its own mode; a single answer could be chance. Other modes are asked twice."""
@@ -223,7 +223,7 @@ def ask_host(
 
     modes = [
         ExecutionMode(Arm.TWIN, kernels, threads)
-        for kernels in KERNEL_SETS
+        for kernels in TFLITE_KERNEL_SETS
         for threads in (1, MANY_THREADS)
     ]
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="edgeflare-vote") as pool:
@@ -255,7 +255,7 @@ def ask_device(
         own = ask(mode, session, stage, inputs, REPEATS)
     others: dict[ExecutionMode, list[Vote]] = {}
     threads = 1 if profile.threads > 1 else MANY_THREADS
-    wanted = [(kernels, profile.threads) for kernels in device.kernels]
+    wanted = [(k, profile.threads) for k in device.kernels if k in TFLITE_KERNEL_SETS]
     for kernels, count in [*wanted, (profile.kernels, threads)]:
         if (kernels, count) == (profile.kernels, profile.threads):
             continue

@@ -14,7 +14,7 @@ from edgeflare.core.answer import DEVIATION
 from edgeflare.diagnose.evidence import Evidence
 from edgeflare.diagnose.execution_modes import REPEATS, Vote
 from edgeflare.diagnose.seed_disagreement import Disagreement
-from edgeflare_protos.kernel_sets import KERNEL_SETS, Kernels
+from edgeflare_protos.kernel_sets import KERNEL_SETS, Kernels, accelerated
 
 Name = Literal[
     "compression",
@@ -42,6 +42,8 @@ Which = Literal[
     "delegate",
     "built-in kernels",
     "reference kernels",
+    "GPU accelerator",
+    "NPU accelerator",
     "thread count",
     "runtime version",
     "machine",
@@ -53,6 +55,9 @@ _KERNELS: dict[Kernels | None, Which] = {
     "xnnpack": "delegate",
     "builtin": "built-in kernels",
     "reference": "reference kernels",
+    "compiled-cpu": "delegate",  # its CPU kernels are XNNPACK's
+    "gpu": "GPU accelerator",
+    "npu": "NPU accelerator",
 }
 
 
@@ -286,14 +291,21 @@ def _which(evidence: Evidence) -> tuple[Which, str]:
         alone = _standing_alone(evidence)
         why = f"the host too gives {said(device)} with {device.mode.ran} kernels"
         return _KERNELS[alone], f"{why}; {_whose(evidence, alone)}"
-    if only_on_device := _only_on_device(evidence):
+    return _by_the_device(evidence, said(twin))
+
+
+def _by_the_device(evidence: Evidence, twins_answer: str) -> tuple[Which, str]:
+    """Return what the device has that causes it, where no kernels of the host do the same."""
+    only_on_device = _only_on_device(evidence)
+    ran = evidence.device.mode.ran
+    # No host has an accelerator to compare with, whatever its runtime and machine are.
+    if only_on_device and not (ran is not None and accelerated(ran)):
         return only_on_device
-    changed = [vote for vote in evidence.others if vote.agrees(twin)]
-    if changed and changed[0].mode.ran != device.mode.ran:
-        which = _KERNELS[device.mode.ran]
-        why = f"the device gives {said(twin)} with {changed[0].mode.ran} kernels"
-        return which, f"{why}, so it is its {_named(device.mode.ran)}"
-    return "device", "the host, with the same runtime, gives it with no kernels"
+    changed = [vote for vote in evidence.others if vote.agrees(evidence.twin)]
+    if changed and changed[0].mode.ran != ran:
+        why = f"the device gives {twins_answer} with {changed[0].mode.ran} kernels"
+        return _KERNELS[ran], f"{why}, so it is its {_named(ran)}"
+    return only_on_device or ("device", "the host, with the same runtime, gives it with no kernels")
 
 
 def _only_on_device(evidence: Evidence) -> tuple[Which, str] | None:

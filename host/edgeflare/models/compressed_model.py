@@ -1,4 +1,4 @@
-"""The compressed model of a pair on the host: under a kernel set of its own, or another runtime."""
+"""The compressed model of a pair on the host: under a kernel set, another runtime, or in float."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
+from edgeflare.models.dequantized_model import DEQUANTIZED, open_dequantized
 from edgeflare.models.evaluator import HostModel
 from edgeflare.models.other_runtime import open_in_other_runtime
 from edgeflare.models.pair import Pair
@@ -47,14 +48,19 @@ def open_compressed(pair: Pair, kernels: Kernels) -> CompressedModel:
 
 @contextmanager
 def open_member(pair: Pair, member: str) -> Iterator[CompressedModel]:
-    """Open it under the runtime of another Python, "KERNELS@PYTHON".
+    """Open it under the runtime of another Python, "KERNELS@PYTHON", or "dequantized".
 
     Raises:
-        UserError: see `open_in_other_runtime`.
+        UserError: see `open_in_other_runtime` and `open_dequantized`.
         InfrastructureError: no worker process can be started there.
 
     """
-    with open_in_other_runtime(pair.compressed, member, pair.interface.invocation) as model:
+    opened = (
+        open_dequantized(pair.compressed, pair.interface.invocation)
+        if member == DEQUANTIZED
+        else open_in_other_runtime(pair.compressed, member, pair.interface.invocation)
+    )
+    with opened as model:
         yield model
 
 

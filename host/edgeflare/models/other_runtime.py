@@ -16,7 +16,7 @@ from edgeflare.errors import UserError
 from edgeflare.models.agent_code import link_packages
 from edgeflare.models.invocation import ONCE, Invocation
 from edgeflare.models.tflite import TFLiteModel, open_tflite
-from edgeflare_protos.kernel_sets import KERNEL_SETS, Kernels, is_kernel_set
+from edgeflare_protos.kernel_sets import TFLITE_KERNEL_SETS, Kernels, is_tflite_kernel_set
 
 SEPARATOR = "@"
 """Between kernel set and interpreter: "builtin@/opt/old-board/bin/python"."""
@@ -30,9 +30,10 @@ def split_member(member: str) -> tuple[Kernels, str]:
 
     """
     kernels, _, python = member.partition(SEPARATOR)
-    if not is_kernel_set(kernels):
+    if not is_tflite_kernel_set(kernels):
         raise UserError(
-            f"{member}: there is no kernel set {kernels!r}; known are {', '.join(KERNEL_SETS)}"
+            f"{member}: there is no kernel set {kernels!r}; known are"
+            f" {', '.join(TFLITE_KERNEL_SETS)}"
         )
     if shutil.which(python) is None:
         raise UserError(

@@ -33,6 +33,8 @@ _TYPES = {
 _OPTIONS = {
     "DEQUANTIZE": "DequantizeOptions",
     "FULLY_CONNECTED": "FullyConnectedOptions",
+    "MAXIMUM": "MaximumMinimumOptions",
+    "MINIMUM": "MaximumMinimumOptions",
     "MUL": "MulOptions",
     "QUANTIZE": "QuantizeOptions",
 }
@@ -43,6 +45,10 @@ class Writer:
     """The main graph of a `.tflite` file, to which tensors and operators are added.
 
     Tensors are named by their index, as in `Graph`.
+
+    Attributes:
+        graph: the main graph, as flatbuffers unpacked it.
+
     """
 
     def __init__(self, content: bytes | None = None) -> None:
@@ -51,7 +57,7 @@ class Writer:
             self._model = _empty()
         else:
             self._model = read_model(content)
-        self._graph = self._model.subgraphs[0]
+        self.graph = self._model.subgraphs[0]
 
     def tensor(self, tensor: Tensor) -> int:
         """Add a tensor that an operator or the user writes."""
@@ -62,21 +68,21 @@ class Writer:
             new.quantization = schema.QuantizationParametersT()
             new.quantization.scale = np.asarray([tensor.scale], np.float32)
             new.quantization.zeroPoint = np.asarray([tensor.zero_point], np.int64)
-        self._graph.tensors.append(new)
-        return len(self._graph.tensors) - 1
+        self.graph.tensors.append(new)
+        return len(self.graph.tensors) - 1
 
     def constant(self, name: str, values: NDArray[np.generic]) -> int:
         """Add a constant, in its own shape and dtype."""
         index = self.tensor(Tensor(name, values.shape, values.dtype.name))
-        self._graph.tensors[index].buffer = self._buffer(values.tobytes())
+        self.graph.tensors[index].buffer = self.buffer(values.tobytes())
         return index
 
     def operator(self, name: str, inputs: Sequence[int], output: int, *, version: int = 1) -> int:
         """Add an operator behind the others, and return its output.
 
         Args:
-            name: its name in the schema, one of "DEQUANTIZE", "FULLY_CONNECTED", "MUL" and
-                "QUANTIZE"; nothing is fused into it.
+            name: its name in the schema, one of "DEQUANTIZE", "FULLY_CONNECTED", "MAXIMUM",
+                "MINIMUM", "MUL" and "QUANTIZE"; nothing is fused into it.
             inputs: tensors that it reads.
             output: the tensor that it writes.
             version: the oldest version that does it, so that old runtimes know it.
@@ -88,35 +94,36 @@ class Writer:
         new.outputs = np.asarray([output], np.int32)
         new.builtinOptionsType = getattr(schema.BuiltinOptions, _OPTIONS[name])
         new.builtinOptions = getattr(schema, f"{_OPTIONS[name]}T")()
-        self._graph.operators.append(new)
+        self.graph.operators.append(new)
         return output
 
     def replace_output(self, old: int, new: int) -> None:
         """Replace an output of the model by another tensor, under the same name."""
-        tensors = self._graph.tensors
+        tensors = self.graph.tensors
         tensors[new].name = tensors[old].name
         tensors[new].shapeSignature = tensors[old].shapeSignature
         tensors[old].name = (tensors[old].name or b"") + b"/inner"
-        self._graph.outputs = [new if int(one) == old else int(one) for one in self._graph.outputs]
+        self.graph.outputs = [new if int(one) == old else int(one) for one in self.graph.outputs]
         for signature in self._model.signatureDefs or []:
             for entry in signature.outputs if signature.subgraphIndex == 0 else []:
                 entry.tensorIndex = new if entry.tensorIndex == old else entry.tensorIndex
 
     def begin_and_end(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
         """Set the inputs and outputs of the model."""
-        self._graph.inputs, self._graph.outputs = list(inputs), list(outputs)
+        self.graph.inputs, self.graph.outputs = list(inputs), list(outputs)
 
     def note(self, name: str, content: bytes) -> None:
         """Add an entry to the file's metadata."""
         entry = schema.MetadataT()
-        entry.name, entry.buffer = name, self._buffer(content)
+        entry.name, entry.buffer = name, self.buffer(content)
         self._model.metadata = [*(self._model.metadata or []), entry]
 
     def content(self) -> bytes:
         """Return the file."""
         return written(self._model)
 
-    def _buffer(self, content: bytes) -> int:
+    def buffer(self, content: bytes) -> int:
+        """Add a buffer, and return its index."""
         buffer = schema.BufferT()
         buffer.data = np.frombuffer(content, np.uint8)
         self._model.buffers.append(buffer)

@@ -34,7 +34,7 @@ from edgeflare.report.arm_lines import PLACES
 from edgeflare.run.run_directory import write_atomically
 from edgeflare.run.run_document import Finding, RunDevice, to_json
 from edgeflare.untrusted_text import printable
-from edgeflare_protos.kernel_sets import KERNEL_SETS
+from edgeflare_protos.kernel_sets import KERNEL_SETS, accelerated
 
 SCHEMA = "edgeflare.reproduction/v1"
 SCRIPT = "reproduce.py"
@@ -289,7 +289,7 @@ def _original(past: PastRun, pair: Pair, entry: Finding) -> dict[str, Any]:
         "model": "original.tflite" if runs else None,
         "input": "original_input.npy",
         "kernels": "xnnpack",
-        "op_resolver": KERNEL_SETS["xnnpack"].op_resolver,
+        "op_resolver": KERNEL_SETS["xnnpack"].own_name,
         "threads": 1,
         "delegate": None,
         "ran_on": _host(past, "original_runtime"),
@@ -302,11 +302,16 @@ def _compressed(past: PastRun, entry: Finding, arm: str) -> dict[str, Any]:
     described = device.provenance
     on_device = arm == "device"
     kernels = described["kernels"] if on_device else past.header.plan.ensemble[0]
+    if accelerated(kernels):
+        raise UserError(
+            f"finding {entry.seed_id} is of the {KERNEL_SETS[kernels].title} of {entry.device},"
+            " which the script of an export does not run: `edgeflare replay` and `explain` do"
+        )
     return {
         "model": "compressed.tflite",
         "input": "compressed_input.npy",
         "kernels": kernels,
-        "op_resolver": KERNEL_SETS[kernels].op_resolver,
+        "op_resolver": KERNEL_SETS[kernels].own_name,
         "threads": described["threads"] if on_device else 1,
         "delegate": described.get("delegate") if on_device else None,
         "ran_on": _place(device) if on_device else _host(past, "runtime", "runtime_version"),

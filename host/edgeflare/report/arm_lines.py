@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
+from edgeflare.report.taken_nodes import taken_nodes
 from edgeflare.run.run_document import RunDevice, RunDocument
 
 PLACES = frozenset({"original", "compressed", "seeds"})
@@ -86,7 +87,7 @@ def _runtime(device: RunDevice) -> str:
     threads = what.get("threads", 1)
     said = f"{what['runtime']} {what['runtime_version']}, {what['kernels']} kernels"
     if what.get("total_nodes"):
-        said += f", {what.get('delegated_nodes') or 0} of {what['total_nodes']} nodes delegated"
+        said += f", {taken_nodes(what)}"
     return f"{said}, {threads} thread{'' if threads == 1 else 's'}"
 
 

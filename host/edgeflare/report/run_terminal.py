@@ -34,6 +34,7 @@ from edgeflare.report.figure_lines import (
 from edgeflare.report.interface_lines import interface_lines
 from edgeflare.report.replay_terminal import REPLAY_TITLES, replay_totals
 from edgeflare.report.structured_answers import shortened
+from edgeflare.report.taken_nodes import taken_nodes
 from edgeflare.run.nearness import counts
 from edgeflare.run.run_document import Finding, RunDocument
 from edgeflare.run.run_header import RunHeader
@@ -140,11 +141,10 @@ def _heading(
     )
     numbers = _numbers(devices)
     for name, what in devices.items():
-        delegated, nodes = what.get("delegated_nodes") or 0, what.get("total_nodes") or "?"
         text.append(
             f"\n{numbers[name] + ' ' if numbers else ''}{name}: {what['machine']}, "
             f"{what['runtime']} {what['runtime_version']}, {what['kernels']} kernels "
-            f"({delegated} of {nodes} nodes delegated), "
+            f"({taken_nodes(what)}), "
             f"{what['threads']} thread{'s' if what['threads'] != 1 else ''}"
         )
         if what.get("cache"):

@@ -13,7 +13,7 @@ from edgeflare.core.goal import Find, Goal
 from edgeflare.core.input_space import InputSpace
 from edgeflare.errors import UserError
 from edgeflare.search.operator_pool import BUILT_IN
-from edgeflare_protos.kernel_sets import KERNEL_SETS, Kernels, is_kernel_set
+from edgeflare_protos.kernel_sets import TFLITE_KERNEL_SETS, Kernels, is_tflite_kernel_set
 
 STRENGTHEN = 300
 """Queries for each finding, where a least strength is asked for: see `--min-strength`."""
@@ -66,7 +66,8 @@ class Plan:
         total_time: seconds of wall time that the search may take; None for no bound.
         ensemble: kernel sets of the host that the compressed model runs under: the twin's own
             first, then further members; empty until the pair is known and the default chosen.
-        elsewhere: members of the ensemble that another runtime runs, "KERNELS@PYTHON" each.
+        elsewhere: further members of the ensemble, which no kernel set of the host is:
+            "KERNELS@PYTHON", which another runtime runs, or "dequantized".
         max_linf: levels that one value of a mutant may differ from its seed; None for no bound.
         max_l2: Euclidean distance in levels that a mutant may have from its seed; None for no
             bound.
@@ -193,9 +194,10 @@ class Plan:
 
         """
         for kernels in fields["ensemble"]:
-            if not is_kernel_set(kernels):
+            if not is_tflite_kernel_set(kernels):
                 raise UserError(
-                    f"the run names the kernel set {kernels!r}; expected {', '.join(KERNEL_SETS)}"
+                    f"the run names the kernel set {kernels!r}; expected"
+                    f" {', '.join(TFLITE_KERNEL_SETS)}"
                 )
         goal = dict(fields["goal"])
         goal["find"] = Find(goal["find"])

@@ -146,7 +146,7 @@ class RunHeader:
 
 DECIDES_ANSWERS = (
     *("machine", "soc", "runtime", "runtime_version", "kernels", "threads"),
-    *("delegate", "delegated_nodes"),
+    *("delegate", "delegated_nodes", "adapter", "precision", "fallback"),
 )
 """What of a device's provenance decides its answers; the last are not in all older journals."""
 

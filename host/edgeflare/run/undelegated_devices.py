@@ -1,4 +1,4 @@
-"""Devices whose runtime gave no node of the model to the delegate that was asked for."""
+"""Devices whose runtime ran nodes of the model elsewhere than their profile asks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def undelegated(devices: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return a line for each delegate that was asked for and took no node.
+    """Return a line for each delegate that took no node, or accelerator that left some.
 
     That is no mistake: tflite-runtime 2.14 gives XNNPACK nothing of an 8-bit model. But then other
     kernels ran than the profile names, and what was found is of those.
@@ -28,6 +28,11 @@ def undelegated(devices: Sequence[Mapping[str, Any]]) -> list[str]:
         # Of all that were delegated, where the agent is too old to tell XNNPACK's apart.
         if what.get("delegate") and (delegated if external is None else external) == 0:
             lines.append(f"{name}: asked for the delegate {what['delegate']}, but {gave}")
+        if what.get("precision") is not None and delegated < what["total_nodes"]:
+            lines.append(
+                f"{name}: asked for {what['kernels']}, which took {delegated} of the"
+                f" {what['total_nodes']} nodes: the CPU runs the others"
+            )
         if what["kernels"] == "xnnpack" and delegated == 0:
             lines.append(f"{name}: asked for xnnpack, but {gave}: optimized built-ins ran")
     return lines

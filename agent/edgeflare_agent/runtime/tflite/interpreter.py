@@ -34,8 +34,11 @@ class LoadedModel:
             model's first graph, since the runtime tells of no other.
         delegated_nodes: nodes of the graph that a delegate took; likewise.
         external_nodes: those of them that the external delegate took.
+        adapter: empty, since nothing here has an accelerator.
 
     """
+
+    adapter = ""
 
     def __init__(self, content: bytes, options: Options) -> None:
         self._content, self._options = content, options
@@ -127,7 +130,7 @@ def _load(content: bytes, options: Options) -> tuple[Any, ModelTensors, int]:
     """
     module = interpreter_module()
     invocation = options.invocation
-    resolver = KERNEL_SETS[options.kernels].op_resolver
+    resolver = KERNEL_SETS[options.kernels].own_name
     try:
         delegates = []
         if options.delegate is not None:

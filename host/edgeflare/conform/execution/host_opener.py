@@ -11,10 +11,10 @@ from edgeflare.conform.execution.model_opener import LoadRefused
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.evaluator import Evaluator
 from edgeflare.models.tflite import open_tflite
-from edgeflare_protos.kernel_sets import KERNEL_SETS, Kernels
+from edgeflare_protos.kernel_sets import TFLITE_KERNEL_SETS, Kernels
 from edgeflare_protos.limits import PAYLOAD_LIMIT_BYTES
 
-HOST_KERNELS: Final = tuple(KERNEL_SETS)
+HOST_KERNELS: Final = TFLITE_KERNEL_SETS
 """The host's kernel sets, the twin's own first."""
 
 

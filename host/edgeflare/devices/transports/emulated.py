@@ -14,6 +14,7 @@ from edgeflare.devices.transports.child_agent import ChildAgent, ChildTransport
 from edgeflare.devices.transports.delegate import allow_delegate
 from edgeflare.devices.transports.transport import Endpoint
 from edgeflare.devices.transports.transport_plugin import TransportPlugin
+from edgeflare.devices.transports.vulkan_driver import check_driver, driver_variables
 from edgeflare.errors import UserError
 from edgeflare.models.agent_code import link_packages
 
@@ -46,7 +47,7 @@ def _environment(packages: Path, *, own: bool) -> dict[str, str]:
     else:
         environment.pop("PYTHONHOME", None)
     environment["PYTHONPATH"] = os.pathsep.join(paths)
-    return environment
+    return {**environment, **driver_variables(environment)}
 
 
 _MOST_LINK_DELAY_MS = 60_000.0
@@ -62,4 +63,5 @@ PLUGIN = TransportPlugin(
     needs_trust=False,
     starts_device=True,
     status=lambda _profile: "here",
+    checks=lambda: [check_driver()],
 )

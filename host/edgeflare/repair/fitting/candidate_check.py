@@ -19,7 +19,7 @@ from edgeflare.models.compressed_model import open_compressed
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair
 from edgeflare.models.tflite_graph import Graph
-from edgeflare_protos.kernel_sets import KERNEL_SETS, Kernels
+from edgeflare_protos.kernel_sets import KERNEL_SETS, TFLITE_KERNEL_SETS, Kernels
 
 _INPUTS = 32
 
@@ -49,8 +49,8 @@ def candidate_fault(pair: Pair, seeds: Seeds) -> str | None:
         return str(unreadable)
     fault = _misfit(graph)
     first: Sequence[Answer] = ()
-    for kernels, known in KERNEL_SETS.items():
-        name = f"the {known.title}"
+    for kernels in TFLITE_KERNEL_SETS:
+        name = f"the {KERNEL_SETS[kernels].title}"
         if fault is not None:
             break
         try:

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from edgeflare_agent.runtime.model_runtime import ModelRuntime, OpenedModel, RuntimeInfo
+from edgeflare_agent.runtime.model_runtime import (
+    ModelRuntime,
+    OpenedModel,
+    RuntimeInfo,
+    RuntimeMissing,
+)
 from edgeflare_agent.runtime.session_options import Options
 from edgeflare_agent.runtime.tflite.packages import interpreter_module, runtime_info
+from edgeflare_protos.kernel_sets import Kernels
 
 
 class TFLiteRuntime:
@@ -17,6 +23,14 @@ class TFLiteRuntime:
         if head[4:] == b"TFL3":
             return None
         return "it is not a TFLite model (no flatbuffer with identifier TFL3)"
+
+    def offers(self, kernels: Kernels) -> bool:  # noqa: ARG002 - it has all of its own
+        """See `ModelRuntime`."""
+        try:
+            runtime_info()
+        except RuntimeMissing:
+            return False
+        return True
 
     def load(self) -> RuntimeInfo:
         """See `ModelRuntime`."""

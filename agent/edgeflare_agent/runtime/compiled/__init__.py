@@ -1,0 +1,1 @@
+"""LiteRT's CompiledModel, which runs models on accelerators, as a runtime."""

@@ -1,0 +1,66 @@
+"""LiteRT's CompiledModel as a `ModelRuntime`."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Final
+
+from edgeflare_agent.runtime.model_runtime import (
+    ModelRuntime,
+    OpenedModel,
+    RuntimeInfo,
+    RuntimeMissing,
+)
+from edgeflare_agent.runtime.session_options import Options
+from edgeflare_agent.runtime.tflite.packages import runtime_info
+from edgeflare_agent.runtime.tflite.tflite_runtime import TFLiteRuntime
+from edgeflare_protos.kernel_sets import Kernels
+
+_PACKAGE: Final = "ai_edge_litert"
+
+_LIBRARIES: Final = {
+    "compiled-cpu": "compiled_model.py",
+    "gpu": "libLiteRt*GpuAccelerator.so",
+    "npu": "libLiteRtDispatch_*.so",
+}
+"""The file of the package without which there is no such accelerator. Vendors' dispatch libraries
+are no part of it; whoever installs one puts it beside the others."""
+
+
+class CompiledRuntime:
+    """See `ModelRuntime`; its files are those of TFLite."""
+
+    def misfit(self, head: bytes) -> str | None:
+        """See `ModelRuntime`."""
+        return TFLiteRuntime().misfit(head)
+
+    def offers(self, kernels: Kernels) -> bool:
+        """See `ModelRuntime`. Whether there is a driver is known once a model is opened."""
+        found = importlib.util.find_spec(_PACKAGE)
+        if found is None or found.origin is None:
+            return False
+        package = Path(found.origin).parent
+        has = any(package.glob(_LIBRARIES[kernels]))
+        return has and (package / _LIBRARIES["compiled-cpu"]).exists()
+
+    def load(self) -> RuntimeInfo:
+        """See `ModelRuntime`."""
+        if not self.offers("compiled-cpu"):
+            raise RuntimeMissing(
+                "no runtime with accelerators is installed: pip install 'ai-edge-litert>=2.3'"
+            )
+        importlib.import_module(f"{_PACKAGE}.compiled_model")
+        return runtime_info()
+
+    def open(self, content: bytes, options: Options) -> OpenedModel:
+        """See `ModelRuntime`."""
+        # A parent that only asks whether a file fits does not need it.
+        from edgeflare_agent.runtime.compiled.accelerated_model import (  # noqa: PLC0415
+            AcceleratedModel,
+        )
+
+        return AcceleratedModel(content, options)
+
+
+RUNTIME: Final[ModelRuntime] = CompiledRuntime()

@@ -1,0 +1,56 @@
+"""The Vulkan driver of emulated devices with a GPU: one in software, where this machine has it."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Mapping
+from ctypes.util import find_library
+from pathlib import Path
+from typing import Final
+
+from edgeflare.devices.program_check import Check
+
+VARIABLES: Final = ("VK_DRIVER_FILES", "VK_ICD_FILENAMES")
+"""Where a user names drivers to Vulkan's loader, the newer one first."""
+
+_SOFTWARE: Final = (
+    "/usr/lib*/chromium*/vk_swiftshader_icd.json",
+    "/usr/lib*/chromium*/swiftshader/vk_swiftshader_icd.json",
+    "/opt/google/chrome*/vk_swiftshader_icd.json",
+)
+"""The description of SwiftShader, as packages of browsers install it."""
+
+_LOADER: Final = "vulkan"
+
+_INSTALL: Final = "on Debian: apt-get install libvulkan1 chromium"
+
+
+def driver_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that make Vulkan's loader take a driver in software.
+
+    There are none where the user names one, or there is none: then the loader takes what it finds.
+
+    Args:
+        environment: the variables that are set.
+
+    """
+    named = any(environment.get(name) for name in VARIABLES)
+    found = None if named else software_driver()
+    return {} if found is None else dict.fromkeys(VARIABLES, os.fspath(found))
+
+
+def software_driver() -> Path | None:
+    """Return the description file of a driver in software that is installed here."""
+    for pattern in _SOFTWARE:
+        for found in sorted(glob.glob(pattern)):
+            return Path(found)
+    return None
+
+
+def check_driver() -> Check:
+    """Look for what emulated-gpu needs."""
+    named = next((os.environ[name] for name in VARIABLES if os.environ.get(name)), "")
+    driver = named or os.fspath(software_driver() or "")
+    found = driver if find_library(_LOADER) else ""
+    return Check("Vulkan driver, for emulated-gpu", found, False, _INSTALL)

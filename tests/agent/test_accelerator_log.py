@@ -1,0 +1,61 @@
+"""What the log of an accelerator tells: adapter, nodes, and why it refuses a model."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from edgeflare_agent.runtime.compiled.accelerator_log import AcceleratorLog, recorded_log
+
+IN_PART = """\
+ERROR: Following operations are not supported by GPU delegate:
+STRIDED_SLICE: Slice does not support shrink_axis_mask parameter.
+37 operations will run on the GPU, and the remaining 6 operations will run on the CPU.
+"""
+ADAPTER = "I0000 environment.cc:532] Selected adapter: Mali-G78, backend=Vulkan\n"
+
+
+def log_of(text: str) -> AcceleratorLog:
+    with recorded_log() as log:
+        os.write(2, text.encode())
+    return log
+
+
+def test_adapter_and_nodes_are_read_while_it_is_recorded_and_afterwards() -> None:
+    with recorded_log() as log:
+        os.write(2, (ADAPTER + IN_PART).encode())
+        within = (log.adapter, log.accelerated)
+    assert within == (log.adapter, log.accelerated) == ("Mali-G78, backend=Vulkan", 37)
+
+
+def test_what_is_not_logged_is_not_known() -> None:
+    log = log_of("")
+    assert (log.adapter, log.accelerated) == ("", 0)
+
+
+def test_stderr_is_as_before(capfd: pytest.CaptureFixture[str]) -> None:
+    with recorded_log():
+        os.write(2, b"within\n")
+    os.write(2, b"behind\n")
+    assert capfd.readouterr().err == "behind\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (IN_PART, "takes 37 of 43 nodes, and not STRIDED_SLICE: Slice does not support"),
+        ("INTERNAL: No adapters found\n", "finds no driver that it can use: install the Vulkan"),
+        (
+            "Warning: Vulkan shaderUniform*ArrayDynamicIndexing required.\nNo adapters found\n",
+            "finds no driver that it can use (Vulkan shaderUniform*ArrayDynamicIndexing required)",
+        ),
+        ("a graph that has dynamic-sized tensors (tensor#-1)\n", "sized while it runs"),
+        ("Failed to apply compiler plugins: No compiler plugin found\n", "finds no NPU"),
+        ("", "refuses it: Failed to modify graph with delegate"),
+    ],
+)
+def test_a_refusal_is_one_line_with_its_reason(text: str, said: str) -> None:
+    refusal = log_of(text).refusal("ERROR: [x.h:1]\n└ Failed to modify graph with delegate")
+    assert said in refusal
+    assert "\n" not in refusal

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from edgeflare.devices.transports import vulkan_driver
+from edgeflare.devices.transports.vulkan_driver import check_driver, driver_variables
+
+
+@pytest.fixture
+def software(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A driver in software where browsers install it."""
+    file = tmp_path / "lib" / "chromium" / "vk_swiftshader_icd.json"
+    file.parent.mkdir(parents=True)
+    file.write_text("{}")
+    monkeypatch.setattr(vulkan_driver, "_SOFTWARE", (str(tmp_path / "lib*" / "chromium*/*.json"),))
+    for name in vulkan_driver.VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    return file
+
+
+def test_the_driver_of_a_browser_is_named_to_old_and_new_loaders(software: Path) -> None:
+    expected = {"VK_DRIVER_FILES": str(software), "VK_ICD_FILENAMES": str(software)}
+    assert driver_variables({"HOME": "/root"}) == expected
+
+
+@pytest.mark.parametrize("name", vulkan_driver.VARIABLES)
+def test_the_one_that_the_user_names_counts(software: Path, name: str) -> None:
+    assert software.exists()
+    assert driver_variables({name: "/opt/driver.json"}) == {}
+
+
+def test_the_loaders_own_are_taken_where_there_is_none(software: Path) -> None:
+    software.unlink()
+    assert driver_variables({}) == {}
+
+
+def test_the_check_names_the_driver_or_what_installs_one(
+    software: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vulkan_driver, "find_library", lambda name: f"lib{name}.so.1")
+    assert check_driver().found == str(software)
+    monkeypatch.setenv("VK_DRIVER_FILES", "/opt/driver.json")
+    assert check_driver().found == "/opt/driver.json"
+    monkeypatch.setattr(vulkan_driver, "find_library", lambda _name: None)
+    check = check_driver()
+    assert not check.found
+    assert not check.needed
+    assert "apt-get install libvulkan1 chromium" in check.mend
