@@ -176,7 +176,10 @@ class RunDirectory:
             data = self.read(name)
         except OSError:
             data = b""
-        one = decoder_of_file(name)(data)
+        try:
+            one = decoder_of_file(name)(data)
+        except UserError as unknown:
+            raise UserError(f"{self.path}: {unknown}") from None
         if one is None:
             raise InfrastructureError(f"{self.path / name} is gone or damaged")
         return one
