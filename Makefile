@@ -57,7 +57,7 @@ clean:
 	@$(PYTHON) -m venv .venv
 	@.venv/bin/python -m pip install --quiet --constraint constraints.txt hatchling
 	@.venv/bin/python -m pip install --quiet --constraint constraints.txt \
-	    --no-build-isolation --editable '.[audio,detection,dev,onnx,plots,repair,report,survey]'
+	    --no-build-isolation --editable '.[audio,detection,dev,micro,onnx,plots,repair,report,survey]'
 	@touch $@
 
 # Without a Python that tflite-runtime has wheels for, nothing is made and the line comes each time.

@@ -1,6 +1,6 @@
-"""How far kernel sets and the dequantized model are from the built-in kernels, on noise.
+"""How far kernel sets and the dequantized model are from one kernel set, on noise.
 
-    python benchmarks/accelerator_deviations.py MODEL.tflite ... [--inputs 50]
+    python benchmarks/accelerator_deviations.py MODEL.tflite ... [--inputs 50] [--base builtin]
 
 For each quantized model and each kernel set that runs here: on how many inputs the largest value of
 the first output is another one, and by how many raw steps outputs differ at most and on average.
@@ -24,9 +24,8 @@ from edgeflare.errors import UserError
 from edgeflare.models.dequantized_model import DEQUANTIZED, dequantized
 from edgeflare_agent.runtime import Acceleration, IsolatedModel, ModelRejected, Options
 from edgeflare_agent.runtime.runtime_choice import offered_kernel_sets
-from edgeflare_protos.kernel_sets import Kernels
+from edgeflare_protos.kernel_sets import KERNEL_SETS, Kernels
 
-BASE: Kernels = "builtin"
 SEED = 0
 
 
@@ -35,22 +34,25 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     options.add_argument("models", nargs="+", type=Path)
     options.add_argument("--inputs", type=int, default=50)
+    options.add_argument("--base", choices=KERNEL_SETS, default="builtin")
     asked = options.parse_args()
     os.environ.update(driver_variables(os.environ))
     for path in asked.models:
         print(f"{path.parent.name}/{path.name}, {asked.inputs} inputs of noise")
         with TemporaryDirectory() as folder:
-            compare(path, Path(folder), asked.inputs)
+            compare(path, Path(folder), asked.inputs, asked.base)
 
 
-def compare(path: Path, folder: Path, count: int) -> None:
+def compare(path: Path, folder: Path, count: int, base_kernels: Kernels) -> None:
     """Print a line for each kernel set, and one for the dequantized model."""
-    with closing(IsolatedModel.open(path, Options(BASE))) as base:
+    with closing(IsolatedModel.open(path, Options(base_kernels))) as base:
         rng = np.random.default_rng(SEED)
         noise = rng.integers(0, 256, count * base.input_bytes, np.uint8).tobytes()
         expected = answers(base, noise, count)
+        if base.arena_bytes:
+            print(f"  an arena of {base.arena_bytes:,} bytes")
     for kernels in offered_kernel_sets():
-        if kernels != BASE:
+        if kernels != base_kernels:
             print_line(kernels, path, kernels, noise, expected)
     float_file = folder / "dequantized.tflite"
     try:

@@ -57,6 +57,7 @@ def session_options(request: agent_pb2.OpenSessionRequest, allowed: Sequence[str
         input_timeout_seconds=request.input_timeout_seconds,
         capture=request.capture,
         invocation=_invocation(request.invocation),
+        arena_bytes=request.arena_bytes,
         acceleration=Acceleration(
             float32=request.acceleration.float32, fallback=request.acceleration.fallback
         ),

@@ -138,6 +138,8 @@ class AgentService(AgentServicer):
                 delegated_nodes=model.delegated_nodes,
                 external_nodes=model.external_nodes,
                 adapter=model.adapter,
+                runtime=_runtime(model.runtime),
+                arena_bytes=model.arena_bytes,
                 total_nodes=model.total_nodes,
                 operators=model.operators,
                 captures=options.capture,
@@ -295,6 +297,11 @@ def _failure(failure: Failure) -> agent_pb2.InputFailure:
         detail=failure.detail,
         quarantined=failure.quarantined,
     )
+
+
+def _runtime(named: str) -> agent_pb2.Runtime:
+    name, _, version = named.partition(" ")
+    return agent_pb2.Runtime(name=name, version=version)
 
 
 def _tensor(spec: TensorSpec) -> agent_pb2.TensorSpec:

@@ -13,7 +13,7 @@ from typing import Protocol
 PROTOCOL_MAJOR = 1
 """Peers whose majors differ refuse each other."""
 
-PROTOCOL_MINOR = 3
+PROTOCOL_MINOR = 4
 """A higher minor only adds."""
 
 AUTHORIZATION = "authorization"

@@ -16,6 +16,7 @@ class Kernels(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     KERNELS_COMPILED_CPU: _ClassVar[Kernels]
     KERNELS_GPU: _ClassVar[Kernels]
     KERNELS_NPU: _ClassVar[Kernels]
+    KERNELS_MICRO: _ClassVar[Kernels]
 KERNELS_UNSPECIFIED: Kernels
 KERNELS_XNNPACK: Kernels
 KERNELS_BUILTIN: Kernels
@@ -23,6 +24,7 @@ KERNELS_REFERENCE: Kernels
 KERNELS_COMPILED_CPU: Kernels
 KERNELS_GPU: Kernels
 KERNELS_NPU: Kernels
+KERNELS_MICRO: Kernels
 
 class ProtocolVersion(_message.Message):
     __slots__ = ("major", "minor")
@@ -161,7 +163,7 @@ class Acceleration(_message.Message):
     def __init__(self, float32: bool = ..., fallback: bool = ...) -> None: ...
 
 class OpenSessionRequest(_message.Message):
-    __slots__ = ("model_sha256", "kernels", "threads", "delegate", "warmup", "input_timeout_seconds", "capture", "resume_token", "invocation", "acceleration")
+    __slots__ = ("model_sha256", "kernels", "threads", "delegate", "warmup", "input_timeout_seconds", "capture", "resume_token", "invocation", "acceleration", "arena_bytes")
     MODEL_SHA256_FIELD_NUMBER: _ClassVar[int]
     KERNELS_FIELD_NUMBER: _ClassVar[int]
     THREADS_FIELD_NUMBER: _ClassVar[int]
@@ -172,6 +174,7 @@ class OpenSessionRequest(_message.Message):
     RESUME_TOKEN_FIELD_NUMBER: _ClassVar[int]
     INVOCATION_FIELD_NUMBER: _ClassVar[int]
     ACCELERATION_FIELD_NUMBER: _ClassVar[int]
+    ARENA_BYTES_FIELD_NUMBER: _ClassVar[int]
     model_sha256: str
     kernels: Kernels
     threads: int
@@ -182,7 +185,8 @@ class OpenSessionRequest(_message.Message):
     resume_token: str
     invocation: Invocation
     acceleration: Acceleration
-    def __init__(self, model_sha256: _Optional[str] = ..., kernels: _Optional[_Union[Kernels, str]] = ..., threads: _Optional[int] = ..., delegate: _Optional[_Union[ExternalDelegate, _Mapping]] = ..., warmup: _Optional[int] = ..., input_timeout_seconds: _Optional[float] = ..., capture: bool = ..., resume_token: _Optional[str] = ..., invocation: _Optional[_Union[Invocation, _Mapping]] = ..., acceleration: _Optional[_Union[Acceleration, _Mapping]] = ...) -> None: ...
+    arena_bytes: int
+    def __init__(self, model_sha256: _Optional[str] = ..., kernels: _Optional[_Union[Kernels, str]] = ..., threads: _Optional[int] = ..., delegate: _Optional[_Union[ExternalDelegate, _Mapping]] = ..., warmup: _Optional[int] = ..., input_timeout_seconds: _Optional[float] = ..., capture: bool = ..., resume_token: _Optional[str] = ..., invocation: _Optional[_Union[Invocation, _Mapping]] = ..., acceleration: _Optional[_Union[Acceleration, _Mapping]] = ..., arena_bytes: _Optional[int] = ...) -> None: ...
 
 class TensorSpec(_message.Message):
     __slots__ = ("name", "shape", "dtype", "scale", "zero_point", "index")
@@ -201,7 +205,7 @@ class TensorSpec(_message.Message):
     def __init__(self, name: _Optional[str] = ..., shape: _Optional[_Iterable[int]] = ..., dtype: _Optional[str] = ..., scale: _Optional[float] = ..., zero_point: _Optional[int] = ..., index: _Optional[int] = ...) -> None: ...
 
 class OpenSessionReply(_message.Message):
-    __slots__ = ("session_id", "inputs", "outputs", "delegated_nodes", "total_nodes", "operators", "captures", "external_nodes", "adapter", "request_crc32", "seal")
+    __slots__ = ("session_id", "inputs", "outputs", "delegated_nodes", "total_nodes", "operators", "captures", "external_nodes", "adapter", "runtime", "arena_bytes", "request_crc32", "seal")
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     INPUTS_FIELD_NUMBER: _ClassVar[int]
     OUTPUTS_FIELD_NUMBER: _ClassVar[int]
@@ -211,6 +215,8 @@ class OpenSessionReply(_message.Message):
     CAPTURES_FIELD_NUMBER: _ClassVar[int]
     EXTERNAL_NODES_FIELD_NUMBER: _ClassVar[int]
     ADAPTER_FIELD_NUMBER: _ClassVar[int]
+    RUNTIME_FIELD_NUMBER: _ClassVar[int]
+    ARENA_BYTES_FIELD_NUMBER: _ClassVar[int]
     REQUEST_CRC32_FIELD_NUMBER: _ClassVar[int]
     SEAL_FIELD_NUMBER: _ClassVar[int]
     session_id: str
@@ -222,9 +228,11 @@ class OpenSessionReply(_message.Message):
     captures: bool
     external_nodes: int
     adapter: str
+    runtime: Runtime
+    arena_bytes: int
     request_crc32: int
     seal: int
-    def __init__(self, session_id: _Optional[str] = ..., inputs: _Optional[_Iterable[_Union[TensorSpec, _Mapping]]] = ..., outputs: _Optional[_Iterable[_Union[TensorSpec, _Mapping]]] = ..., delegated_nodes: _Optional[int] = ..., total_nodes: _Optional[int] = ..., operators: _Optional[_Iterable[str]] = ..., captures: bool = ..., external_nodes: _Optional[int] = ..., adapter: _Optional[str] = ..., request_crc32: _Optional[int] = ..., seal: _Optional[int] = ...) -> None: ...
+    def __init__(self, session_id: _Optional[str] = ..., inputs: _Optional[_Iterable[_Union[TensorSpec, _Mapping]]] = ..., outputs: _Optional[_Iterable[_Union[TensorSpec, _Mapping]]] = ..., delegated_nodes: _Optional[int] = ..., total_nodes: _Optional[int] = ..., operators: _Optional[_Iterable[str]] = ..., captures: bool = ..., external_nodes: _Optional[int] = ..., adapter: _Optional[str] = ..., runtime: _Optional[_Union[Runtime, _Mapping]] = ..., arena_bytes: _Optional[int] = ..., request_crc32: _Optional[int] = ..., seal: _Optional[int] = ...) -> None: ...
 
 class InferRequest(_message.Message):
     __slots__ = ("session_id", "request_id", "count", "payload", "payload_crc32")

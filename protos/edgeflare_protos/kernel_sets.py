@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeGuard
 
-Kernels = Literal["xnnpack", "builtin", "reference", "compiled-cpu", "gpu", "npu"]
+Kernels = Literal["xnnpack", "builtin", "reference", "compiled-cpu", "gpu", "npu", "micro"]
 """The name of a kernel set, as profiles, ensembles, runs and reports have it."""
 
 
@@ -19,7 +19,7 @@ class KernelSet:
         runtime: the runtime that has it, by the name of its package in the agent.
         title: for sentences, behind "the".
         own_name: what that runtime calls it: of `tflite` a member of `OpResolverType`, of
-            `compiled` one of `HardwareAccelerator`.
+            `compiled` one of `HardwareAccelerator`; `micro` has no name for its only one.
 
     """
 
@@ -38,6 +38,7 @@ KERNEL_SETS: Final[Mapping[Kernels, KernelSet]] = {
     "compiled-cpu": KernelSet(4, "compiled", "compiled model's CPU kernels", "CPU"),
     "gpu": KernelSet(5, "compiled", "GPU accelerator", "GPU"),
     "npu": KernelSet(6, "compiled", "NPU accelerator", "NPU"),
+    "micro": KernelSet(7, "micro", "TFLite Micro kernels", ""),
 }
 """All of them by name, that which a runtime takes by itself first."""
 
@@ -53,8 +54,8 @@ def is_kernel_set(name: str) -> TypeGuard[Kernels]:
 
 
 def accelerated(kernels: Kernels) -> bool:
-    """Tell whether a kernel set is of an accelerator, which takes nodes of a model or none."""
-    return KERNEL_SETS[kernels].runtime == "compiled"
+    """Tell whether a kernel set is of an accelerator beside the CPU; it may not take all nodes."""
+    return kernels in ("gpu", "npu")
 
 
 def is_tflite_kernel_set(name: str) -> TypeGuard[Kernels]:

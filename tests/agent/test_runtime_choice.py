@@ -23,7 +23,7 @@ print(*sorted({"numpy", "ai_edge_litert", "tflite_runtime"} & set(sys.modules)))
 """
 
 
-@pytest.mark.parametrize("kernels", [*TFLITE_KERNEL_SETS, "compiled-cpu"])
+@pytest.mark.parametrize("kernels", [*TFLITE_KERNEL_SETS, "compiled-cpu", "micro"])
 def test_the_runtime_of_each_kernel_set_says_which_it_is_and_opens_a_model(
     kernels: Kernels,
 ) -> None:
@@ -37,7 +37,7 @@ def test_the_runtime_of_each_kernel_set_says_which_it_is_and_opens_a_model(
 def test_a_device_offers_what_is_installed_on_it() -> None:
     offered = offered_kernel_sets()
     assert offered == tuple(name for name in KERNEL_SETS if name in offered)
-    assert {*TFLITE_KERNEL_SETS, "compiled-cpu", "gpu"} <= set(offered)
+    assert {*TFLITE_KERNEL_SETS, "compiled-cpu", "gpu", "micro"} <= set(offered)
     # No vendor's libraries are installed, and nothing stands in for an NPU.
     assert "npu" not in offered
     with pytest.raises(ModelRejected, match="finds no NPU: install its vendor's"):

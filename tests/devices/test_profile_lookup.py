@@ -46,6 +46,7 @@ def test_the_shipped_profiles() -> None:
         "emulated-reference",
         "emulated-builtin-slow",
         "emulated-gpu",
+        "emulated-micro",
     }
     assert [
         shipped[f"emulated-{kernels}"].kernels for kernels in ("xnnpack", "builtin", "reference")
@@ -158,16 +159,16 @@ def test_an_unknown_device_is_answered_with_the_nearest() -> None:
         (
             'kernel = "builtin"',
             'unknown key "kernel"; did you mean "kernels"? known keys: description, extends,'
-            " transport, kernels, threads, delegate, delegate_options, precision, fallback, warmup,"
-            " input_timeout_seconds, connect_timeout_seconds, upload_timeout_seconds, canary_every,"
-            " pause_above_celsius, thermal_zones, python, start_timeout_seconds, link_delay_ms,"
-            " runtime, cpu, serial, cache, cache_limit_mb, host, address, tls_ca,"
-            " token_file",
+            " transport, kernels, threads, delegate, delegate_options, precision, fallback,"
+            " arena_bytes, warmup, input_timeout_seconds, connect_timeout_seconds,"
+            " upload_timeout_seconds, canary_every, pause_above_celsius, thermal_zones, python,"
+            " start_timeout_seconds, link_delay_ms, runtime, cpu, serial, cache, cache_limit_mb,"
+            " host, address, tls_ca, token_file",
         ),
         (
             'kernels = "neon"',
             'kernels = "neon": expected one of "xnnpack", "builtin", "reference", "compiled-cpu",'
-            ' "gpu", "npu"',
+            ' "gpu", "npu", "micro"',
         ),
         ("threads = 0", "threads = 0: expected a whole number from 1 to 128"),
         ("threads = 1.5", "threads = 1.5: expected a whole number from 1 to 128"),

@@ -23,7 +23,8 @@ def test_each_number_is_that_of_the_wire() -> None:
 
 def test_titles_and_names_of_the_runtimes_differ() -> None:
     assert len({known.title for known in KERNEL_SETS.values()}) == len(KERNEL_SETS)
-    assert len({known.own_name for known in KERNEL_SETS.values()}) == len(KERNEL_SETS)
+    own_names = [(known.runtime, known.own_name) for known in KERNEL_SETS.values()]
+    assert len(set(own_names)) == len(KERNEL_SETS)
 
 
 def test_there_are_those_of_the_type_and_no_others() -> None:
@@ -31,7 +32,9 @@ def test_there_are_those_of_the_type_and_no_others() -> None:
     assert not is_kernel_set("xnn")
 
 
-def test_each_is_the_interpreters_or_an_accelerators() -> None:
+def test_those_of_the_interpreter_and_those_of_accelerators_are_told_apart() -> None:
+    assert set(TFLITE_KERNEL_SETS) == {"xnnpack", "builtin", "reference"}
+    assert [name for name in KERNEL_SETS if accelerated(name)] == ["gpu", "npu"]
     for name in KERNEL_SETS:
-        assert is_tflite_kernel_set(name) == (name in TFLITE_KERNEL_SETS) != accelerated(name)
+        assert is_tflite_kernel_set(name) == (name in TFLITE_KERNEL_SETS)
     assert not is_tflite_kernel_set("xnn")

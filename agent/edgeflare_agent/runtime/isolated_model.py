@@ -74,6 +74,7 @@ class IsolatedModel:
         output_bytes: size of one output.
         runtime: name and version of the runtime that runs it.
         adapter: what its accelerator computes on; empty where there is none.
+        arena_bytes: size of its arena; 0 where the runtime has none.
 
     """
 
@@ -87,6 +88,7 @@ class IsolatedModel:
     output_bytes: int
     runtime: str
     adapter: str
+    arena_bytes: int
 
     @classmethod
     def open(
@@ -140,6 +142,7 @@ class IsolatedModel:
         self.output_bytes = facts["output_bytes"]
         self.runtime = facts["runtime"]
         self.adapter = facts["adapter"]
+        self.arena_bytes = facts["arena_bytes"]
         self._batch = SharedBatch(self._shared_fd, self.input_bytes, self.output_bytes)
 
     @property

@@ -36,6 +36,7 @@ class OpenedModel(Protocol):
         delegated_nodes: nodes of the graph that a delegate or an accelerator took; likewise.
         external_nodes: those of them that the external delegate took.
         adapter: what the accelerator computes on, as its driver says; empty where there is none.
+        arena_bytes: size of the arena that it takes; 0 where the runtime has none.
 
     """
 
@@ -45,6 +46,7 @@ class OpenedModel(Protocol):
     delegated_nodes: int
     external_nodes: int
     adapter: str
+    arena_bytes: int
 
     def invoke(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         """Run the model once on an input that nothing came before; see `step`."""

@@ -73,6 +73,7 @@ class Options:
             model's outputs. Keeping them all can itself change results.
         invocation: how the model is called on one input.
         acceleration: for the kernel sets of accelerators.
+        arena_bytes: for a runtime with an arena, the most that it may take; 0 for any size.
 
     """
 
@@ -84,3 +85,4 @@ class Options:
     capture: bool = False
     invocation: Invocation = field(default_factory=Invocation)
     acceleration: Acceleration = field(default_factory=Acceleration)
+    arena_bytes: int = 0

@@ -132,6 +132,7 @@ def _describe(
         "delegated_nodes": model.delegated_nodes,
         "external_nodes": model.external_nodes,
         "adapter": model.adapter,
+        "arena_bytes": model.arena_bytes,
     }
 
 

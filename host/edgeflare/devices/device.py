@@ -71,12 +71,16 @@ class Device:
         if not self._sessions:
             return known
         session = self._sessions[-1]
+        runtime, version = session.runtime or (known.runtime, known.runtime_version)
         return replace(
             known,
+            runtime=runtime,
+            runtime_version=version,
             delegated_nodes=session.delegated_nodes,
             total_nodes=session.total_nodes,
             external_nodes=session.external_nodes,
             adapter=session.adapter or None,
+            arena_bytes=session.arena_bytes or None,
         )
 
     def open(self, model_path: Path, invocation: Invocation = ONCE) -> DeviceSession:
@@ -302,6 +306,6 @@ def _identity(provenance: Provenance) -> dict[str, object]:
     """Return what decides the device's answers; cores and governor come and go."""
     keys = (
         *("machine", "soc", "runtime", "runtime_version", "delegated_nodes", "total_nodes"),
-        "adapter",
+        *("adapter", "arena_bytes"),
     )
     return {key: getattr(provenance, key) for key in keys}

@@ -26,6 +26,8 @@ class Profile:
         precision: what an accelerator computes in, "fp16" where it likes or "fp32" throughout.
         fallback: whether nodes that an accelerator does not take run on the CPU; else a model that
             has some is refused.
+        arena_bytes: the most that the arena of a model may take, where the runtime has one; None
+            for any size.
         warmup: inputs of zeros to run before a session counts as open.
         input_timeout_seconds: time that one input may take before it counts as a hang.
         connect_timeout_seconds: time that the device may take to let the host in; None for the
@@ -63,6 +65,7 @@ class Profile:
     delegate_options: Mapping[str, str] = field(default_factory=dict)
     precision: str = "fp16"
     fallback: bool = False
+    arena_bytes: int | None = None
     warmup: int = 0
     input_timeout_seconds: float = 10.0
     connect_timeout_seconds: int | None = None

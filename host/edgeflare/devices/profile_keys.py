@@ -184,6 +184,9 @@ def _toml(value: object) -> str:
 _MOST_CELSIUS = 200.0
 """Silicon does not survive it."""
 
+_MOST_ARENA_BYTES = 1 << 28
+"""An agent finds how large an arena a model takes by opening it in one of this size first."""
+
 _MOST_SECONDS = 3600
 """An hour: for a model over the slowest link, or a board that is busy."""
 
@@ -203,6 +206,7 @@ COMMON_KEYS = {
         ),
         ProfileKey("precision", one_of("fp16", "fp32"), needs_trust=False),
         ProfileKey("fallback", AcceptedValues("true or false", _truth), needs_trust=False),
+        ProfileKey("arena_bytes", whole_number(1, _MOST_ARENA_BYTES), needs_trust=False),
         ProfileKey("warmup", whole_number(0, MOST_WARMUP), needs_trust=False),
         ProfileKey(
             "input_timeout_seconds",

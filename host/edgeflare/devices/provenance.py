@@ -19,7 +19,8 @@ class Provenance:
         cores: logical cores that the agent may use.
         governor: CPU frequency governor; empty where the system does not tell.
         python: version of the Python that runs the agent.
-        runtime: the package that runs the models, "ai-edge-litert" or "tflite-runtime".
+        runtime: the package that runs the models, "ai-edge-litert", "tflite-runtime" or
+            "tflite-micro".
         runtime_version: that package's version.
         kernels: the kernels that were asked for.
         threads: interpreter threads.
@@ -35,6 +36,8 @@ class Provenance:
             there is none.
         precision: what that accelerator was asked to compute in, "fp16" or "fp32"; likewise.
         fallback: whether nodes that it does not take run on the CPU; likewise.
+        arena_bytes: size of the arena that the model opened last takes; None where its runtime has
+            none.
         cache: the folder on the device where agent and models stay, or None where none do; one
             that begins with `~/` is in the home there.
 
@@ -63,6 +66,7 @@ class Provenance:
     adapter: str | None = None
     precision: str | None = None
     fallback: bool | None = None
+    arena_bytes: int | None = None
     cache: str | None = None
 
     def to_json(self) -> dict[str, object]:

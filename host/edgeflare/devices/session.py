@@ -32,7 +32,10 @@ class DeviceSession:
         external_nodes: those of them that the external delegate took; None where the agent is too
             old to tell.
         total_nodes: nodes of the graph.
+        runtime: package and version of the runtime that runs the model; None where the agent is
+            too old to tell.
         adapter: what an accelerator computes on, as its driver says; empty where there is none.
+        arena_bytes: size of the arena that the model takes; 0 where the runtime has none.
         operators: operators of the graph in execution order, delegates apart.
 
     """
@@ -152,7 +155,10 @@ class DeviceSession:
         told = opened.HasField("external_nodes")
         self.external_nodes = opened.external_nodes if told else None
         self.total_nodes = opened.total_nodes
+        ran = opened.runtime
+        self.runtime = (ran.name, ran.version) if opened.HasField("runtime") else None
         self.adapter = opened.adapter
+        self.arena_bytes = opened.arena_bytes
         self.operators = tuple(opened.operators)
         input_bytes = sum(map(tensor_bytes, self._signature.inputs))
         output_bytes = sum(map(tensor_bytes, self._signature.outputs))
@@ -193,6 +199,7 @@ def open_request(sha256: str, profile: Profile) -> wire.OpenSessionRequest:
         )
         if accelerated(profile.kernels)
         else None,
+        arena_bytes=profile.arena_bytes or 0,
         delegate=delegate,
         warmup=profile.warmup,
         input_timeout_seconds=profile.input_timeout_seconds,

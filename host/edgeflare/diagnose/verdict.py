@@ -14,7 +14,7 @@ from edgeflare.core.answer import DEVIATION
 from edgeflare.diagnose.evidence import Evidence
 from edgeflare.diagnose.execution_modes import REPEATS, Vote
 from edgeflare.diagnose.seed_disagreement import Disagreement
-from edgeflare_protos.kernel_sets import KERNEL_SETS, Kernels, accelerated
+from edgeflare_protos.kernel_sets import KERNEL_SETS, Kernels, is_tflite_kernel_set
 
 Name = Literal[
     "compression",
@@ -44,6 +44,7 @@ Which = Literal[
     "reference kernels",
     "GPU accelerator",
     "NPU accelerator",
+    "TFLite Micro kernels",
     "thread count",
     "runtime version",
     "machine",
@@ -58,6 +59,7 @@ _KERNELS: dict[Kernels | None, Which] = {
     "compiled-cpu": "delegate",  # its CPU kernels are XNNPACK's
     "gpu": "GPU accelerator",
     "npu": "NPU accelerator",
+    "micro": "TFLite Micro kernels",
 }
 
 
@@ -298,8 +300,8 @@ def _by_the_device(evidence: Evidence, twins_answer: str) -> tuple[Which, str]:
     """Return what the device has that causes it, where no kernels of the host do the same."""
     only_on_device = _only_on_device(evidence)
     ran = evidence.device.mode.ran
-    # No host has an accelerator to compare with, whatever its runtime and machine are.
-    if only_on_device and not (ran is not None and accelerated(ran)):
+    # No host has kernels of another runtime to compare with, whatever runtime and machine it has.
+    if only_on_device and (ran is None or is_tflite_kernel_set(ran)):
         return only_on_device
     changed = [vote for vote in evidence.others if vote.agrees(evidence.twin)]
     if changed and changed[0].mode.ran != ran:

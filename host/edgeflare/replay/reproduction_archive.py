@@ -34,7 +34,7 @@ from edgeflare.report.arm_lines import PLACES
 from edgeflare.run.run_directory import write_atomically
 from edgeflare.run.run_document import Finding, RunDevice, to_json
 from edgeflare.untrusted_text import printable
-from edgeflare_protos.kernel_sets import KERNEL_SETS, accelerated
+from edgeflare_protos.kernel_sets import KERNEL_SETS, is_tflite_kernel_set
 
 SCHEMA = "edgeflare.reproduction/v1"
 SCRIPT = "reproduce.py"
@@ -302,7 +302,7 @@ def _compressed(past: PastRun, entry: Finding, arm: str) -> dict[str, Any]:
     described = device.provenance
     on_device = arm == "device"
     kernels = described["kernels"] if on_device else past.header.plan.ensemble[0]
-    if accelerated(kernels):
+    if not is_tflite_kernel_set(kernels):
         raise UserError(
             f"finding {entry.seed_id} is of the {KERNEL_SETS[kernels].title} of {entry.device},"
             " which the script of an export does not run: `edgeflare replay` and `explain` do"

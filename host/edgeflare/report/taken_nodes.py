@@ -1,4 +1,4 @@
-"""How many nodes of its model a device gave to a delegate or an accelerator, in words."""
+"""What a device gave its model to run with, in words: nodes of a delegate, or an arena."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from typing import Any
 
 
 def taken_nodes(device: Mapping[str, Any]) -> str:
-    """Return the words, with what the accelerator computes on.
+    """Return the words, with what the accelerator computes on; of TFLite Micro, its arena.
 
     Args:
         device: its provenance, as a run has it.
 
     """
+    if device.get("arena_bytes") is not None:
+        return f"an arena of {device['arena_bytes']:,} bytes"
     taken, nodes = device.get("delegated_nodes") or 0, device.get("total_nodes") or "?"
     if device.get("precision") is None:
         return f"{taken} of {nodes} nodes delegated"

@@ -35,10 +35,12 @@ class LoadedModel:
         delegated_nodes: nodes of the graph that a delegate took; likewise.
         external_nodes: those of them that the external delegate took.
         adapter: empty, since nothing here has an accelerator.
+        arena_bytes: 0, since there is no arena.
 
     """
 
     adapter = ""
+    arena_bytes = 0
 
     def __init__(self, content: bytes, options: Options) -> None:
         self._content, self._options = content, options

@@ -21,8 +21,6 @@ _SOFTWARE: Final = (
 )
 """The description of SwiftShader, as packages of browsers install it."""
 
-_LOADER: Final = "vulkan"
-
 _INSTALL: Final = "on Debian: apt-get install libvulkan1 chromium"
 
 
@@ -42,15 +40,13 @@ def driver_variables(environment: Mapping[str, str]) -> dict[str, str]:
 
 def software_driver() -> Path | None:
     """Return the description file of a driver in software that is installed here."""
-    for pattern in _SOFTWARE:
-        for found in sorted(glob.glob(pattern)):
-            return Path(found)
-    return None
+    found = (path for pattern in _SOFTWARE for path in sorted(glob.glob(pattern)))
+    return next(map(Path, found), None)
 
 
 def check_driver() -> Check:
     """Look for what emulated-gpu needs."""
     named = next((os.environ[name] for name in VARIABLES if os.environ.get(name)), "")
     driver = named or os.fspath(software_driver() or "")
-    found = driver if find_library(_LOADER) else ""
+    found = driver if find_library("vulkan") else ""
     return Check("Vulkan driver, for emulated-gpu", found, False, _INSTALL)

@@ -1,0 +1,1 @@
+"""TensorFlow Lite Micro, which runs models on microcontrollers, as a runtime."""

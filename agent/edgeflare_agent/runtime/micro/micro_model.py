@@ -1,0 +1,146 @@
+"""One model on TensorFlow Lite Micro, in this very process.
+
+Only a worker process should use it, for a broken model takes the process along.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from edgeflare_agent.runtime.answers import ModelRejected
+from edgeflare_agent.runtime.recorded_stderr import recorded_stderr
+from edgeflare_agent.runtime.session_options import Options
+from edgeflare_agent.runtime.tflite.model_description import described_model
+
+_PLENTY_BYTES = 1 << 28
+"""Of an arena in which each model is opened first; pages that it does not touch take no memory."""
+
+_STEP_BYTES = 64
+_MOST_STEPS = 256
+"""What is tried beyond the size that the runtime counts, which leaves out what operators take for a
+moment while they get ready."""
+
+_TOTAL = re.compile(r"Arena allocation total (\d+) bytes")
+_UNSUPPORTED = re.compile(r"Didn't find op for builtin opcode '(\w+)'")
+_CUSTOM = re.compile(r"Failed to get registration from op code CUSTOM")
+_NODE = re.compile(r"Node (\w+) \(number (\d+)\) failed")
+
+
+class MicroModel:
+    """A model that is ready to be invoked; see `OpenedModel`.
+
+    The arena is the one block of memory in which TFLite Micro keeps all tensors and its own data.
+    How large it has to be is found by opening the model, in a large one at first.
+    """
+
+    delegated_nodes = 0
+    external_nodes = 0
+    adapter = ""
+
+    def __init__(self, content: bytes, options: Options) -> None:
+        if options.capture:
+            raise ModelRejected("TFLite Micro does not keep the tensors between operators")
+        described = described_model(content, options.invocation)
+        self.inputs, self.outputs = described.inputs, described.outputs
+        self.operators = described.operators
+        self._interpreter, self.arena_bytes = _opened_in_least(content)
+        _check_arena(self.arena_bytes, options.arena_bytes)
+        self._given = [described.graph_inputs.index(tensor.index) for tensor in self.inputs]
+        self._made = [described.graph_outputs.index(tensor.index) for tensor in self.outputs]
+        self._check_shapes()
+
+    def invoke(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        """Run the model once on an input that nothing came before; see `step`."""
+        self.reset()
+        self.step(inputs, outputs)
+
+    def reset(self) -> None:
+        """Set all variables to what they were at first, so that no answer depends on others."""
+        self._interpreter.reset()
+
+    def step(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        """Run the model once, its variables as they are; see `OpenedModel`."""
+        for position, array in zip(self._given, inputs, strict=True):
+            self._interpreter.set_input(array, position)
+        self._interpreter.invoke()
+        for position, array in zip(self._made, outputs, strict=True):
+            array[...] = self._interpreter.get_output(position)
+
+    def _check_shapes(self) -> None:
+        """Raise ModelRejected where shapes are asked for that the file does not have."""
+        for position, tensor in zip(self._given, self.inputs, strict=True):
+            fixed = tuple(map(int, self._interpreter.get_input_details(position)["shape"]))
+            if fixed != tensor.shape:
+                raise ModelRejected(
+                    f"TFLite Micro runs a model in the shapes of its file: {tensor.name} has"
+                    f" {fixed} there, not {tensor.shape}; convert it with the shapes that it runs"
+                    " in"
+                )
+
+
+def _opened_in_least(content: bytes) -> tuple[Any, int]:
+    """Return the runtime's `Interpreter` in the least arena that the model opens in, and its size.
+
+    Raises:
+        ModelRejected: the runtime refuses the model.
+
+    """
+    counted = _counted_bytes(content)
+    for steps in range(_MOST_STEPS):
+        size = counted + steps * _STEP_BYTES
+        with suppress(ModelRejected):
+            return _opened(content, size), size
+    raise ModelRejected("TFLite Micro opens it in no arena near the size that it counts")
+
+
+def _counted_bytes(content: bytes) -> int:
+    """Return what the runtime counts of an arena once a model is open."""
+    with recorded_stderr() as recorded:
+        interpreter = _opened(content, _PLENTY_BYTES)
+        interpreter.print_allocations()
+    found = _TOTAL.search(recorded.text)
+    if found is None:
+        raise ModelRejected("TFLite Micro does not say how large an arena the model takes")
+    return int(found.group(1))
+
+
+def _check_arena(needed: int, limit: int) -> None:
+    if limit and needed > limit:
+        raise ModelRejected(
+            f"its arena takes {needed:,} bytes, and the device's profile allows {limit:,}: set a"
+            " higher arena_bytes there, or make the model smaller"
+        )
+
+
+def _opened(content: bytes, arena_bytes: int) -> Any:
+    """Return the runtime's `Interpreter`.
+
+    Raises:
+        ModelRejected: the runtime refuses the model.
+
+    """
+    from tflite_micro.python.tflite_micro import runtime  # noqa: PLC0415 - it may be missing
+
+    with recorded_stderr() as recorded:
+        try:
+            return runtime.Interpreter.from_bytes(content, arena_size=arena_bytes)
+        except (RuntimeError, ValueError) as error:
+            raise ModelRejected(_refusal(recorded.text, str(error))) from error
+
+
+def _refusal(log: str, message: str) -> str:
+    """Return in one line why a model was refused, from what the runtime logged."""
+    if unsupported := sorted(set(_UNSUPPORTED.findall(log))):
+        return f"TFLite Micro has no operator {', '.join(unsupported)}"
+    if _CUSTOM.search(log):
+        return "TFLite Micro has none of its custom operators"
+    lines = [" ".join(line.split()) for line in log.splitlines() if line.strip()]
+    said = [line for line in lines if not _NODE.match(line)]
+    why = (said[0] if said else message).removeprefix("tensorflow/lite/micro/")
+    if node := _NODE.search(log):
+        operator, number = node.groups()
+        return f"TFLite Micro refuses {operator}, node {number}: {why}"
+    return f"TFLite Micro refuses it: {why}"

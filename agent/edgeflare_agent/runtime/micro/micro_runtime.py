@@ -1,0 +1,53 @@
+"""TensorFlow Lite Micro as a `ModelRuntime`."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from importlib import metadata
+from typing import Final
+
+from edgeflare_agent.runtime.model_runtime import (
+    ModelRuntime,
+    OpenedModel,
+    RuntimeInfo,
+    RuntimeMissing,
+)
+from edgeflare_agent.runtime.session_options import Options
+from edgeflare_agent.runtime.tflite.tflite_runtime import TFLiteRuntime
+from edgeflare_protos.kernel_sets import Kernels
+
+_DISTRIBUTION: Final = "tflite-micro"
+_PACKAGE: Final = "tflite_micro"
+
+
+class MicroRuntime:
+    """See `ModelRuntime`; its files are those of TFLite."""
+
+    def misfit(self, head: bytes) -> str | None:
+        """See `ModelRuntime`."""
+        return TFLiteRuntime().misfit(head)
+
+    def offers(self, kernels: Kernels) -> bool:
+        """See `ModelRuntime`. TFLite's interpreter has to be there too, which reads the file."""
+        return importlib.util.find_spec(_PACKAGE) is not None and TFLiteRuntime().offers(kernels)
+
+    def load(self) -> RuntimeInfo:
+        """See `ModelRuntime`."""
+        if not self.offers("micro"):
+            raise RuntimeMissing(
+                "TensorFlow Lite Micro is not installed: pip install 'edgeflare[micro]', or"
+                f" pip install {_DISTRIBUTION} where the agent runs (x86-64 only)"
+            )
+        importlib.import_module(f"{_PACKAGE}.python.tflite_micro.runtime")
+        return RuntimeInfo(_DISTRIBUTION, metadata.version(_DISTRIBUTION))
+
+    def open(self, content: bytes, options: Options) -> OpenedModel:
+        """See `ModelRuntime`."""
+        # A parent that only asks whether a file fits does not need it.
+        from edgeflare_agent.runtime.micro.micro_model import MicroModel  # noqa: PLC0415
+
+        return MicroModel(content, options)
+
+
+RUNTIME: Final[ModelRuntime] = MicroRuntime()
