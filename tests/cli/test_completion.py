@@ -53,8 +53,8 @@ def test_devices_shipped_and_of_ones_own(
     (tmp_path / "device_profiles" / "emulated-mine.toml").write_text('extends = "emulated-builtin"')
     (tmp_path / "device_profiles" / "emulated-broken.toml").write_text("threads = 0")
     assert complete(f"edgeflare {before} emulated-") == [
-        *("emulated-builtin", "emulated-builtin-slow", "emulated-gpu", "emulated-micro"),
-        "emulated-mine",
+        *("emulated-all", "emulated-builtin", "emulated-builtin-slow", "emulated-compiled-cpu"),
+        *("emulated-gpu", "emulated-micro", "emulated-mine"),
         *("emulated-reference", "emulated-xnnpack"),
     ]
     assert complete(f"edgeflare {before} ss") == ["ssh://"]

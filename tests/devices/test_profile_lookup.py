@@ -47,6 +47,7 @@ def test_the_shipped_profiles() -> None:
         "emulated-builtin-slow",
         "emulated-gpu",
         "emulated-micro",
+        "emulated-compiled-cpu",
     }
     assert [
         shipped[f"emulated-{kernels}"].kernels for kernels in ("xnnpack", "builtin", "reference")

@@ -47,6 +47,10 @@ _INPUTS_IN_BATCH = 64
 """Inputs in one message, where nothing but their answers is wanted."""
 
 
+class RefusedByDevice(UserError):  # noqa: N818 - what happened, to be told apart
+    """The device's runtime refuses a model that the host's takes."""
+
+
 @dataclass(frozen=True, slots=True)
 class DeviceStages:
     """What stands before and behind the model on the devices, where that is not the pair's own.
@@ -148,6 +152,7 @@ def open_pair(
         before: how the outputs were read in the run that is evaluated again; None for none.
 
     Raises:
+        RefusedByDevice: a device's runtime refuses the compressed model.
         UserError: a model, the seeds or a profile is not what it should be.
         InfrastructureError: a device or a worker process does not come up.
 
@@ -245,7 +250,7 @@ def _open_on_device(pair: Pair, device: Device, twin: CompressedModel) -> Device
     try:
         return device.open(pair.compressed, pair.interface.invocation)
     except UserError as refused:
-        raise UserError(f"{refused} (the host's {twin.runtime} takes it)") from None
+        raise RefusedByDevice(f"{refused} (the host's {twin.runtime} takes it)") from None
 
 
 def host_arm(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from typer import Context
 
+from edgeflare.devices.kernel_set_names import EMULATED_ALL
 from edgeflare.devices.profile_lookup import list_profiles
 from edgeflare.devices.transports.transport_registry import transports
 from edgeflare.run.run_directory import CONFORM_DOCUMENT, CONFORM_JOURNAL, DOCUMENT, JOURNAL
@@ -15,7 +16,7 @@ from edgeflare.search.strategy_registry import strategies
 
 def complete_device(incomplete: str) -> list[str]:
     """Return the profiles, and the schemes of addresses, that begin so."""
-    names = [profile.name for profile in list_profiles()[0]]
+    names = sorted([*(profile.name for profile in list_profiles()[0]), EMULATED_ALL])
     schemes = [f"{one.scheme.name}://" for one in transports().values() if one.scheme]
     return [name for name in (*names, *schemes) if name.startswith(incomplete)]
 

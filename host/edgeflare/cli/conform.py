@@ -4,42 +4,38 @@ from __future__ import annotations
 
 import hashlib
 import json
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import typer
-from rich.markup import escape
 
-from edgeflare import __version__
-from edgeflare.campaign.campaign import Interrupt
 from edgeflare.cli import conform_options as options
 from edgeflare.cli import run_options
+from edgeflare.cli.conform_matrix import conform_kernel_sets
 from edgeflare.cli.console import Console
-from edgeflare.cli.interruptible import INTERRUPTED, interruptible
+from edgeflare.cli.interruptible import INTERRUPTED
+from edgeflare.cli.matrix_options import is_matrix
 from edgeflare.cli.option_groups import with_option_groups
 from edgeflare.cli.option_values import read_parts
-from edgeflare.cli.progress import observe
 from edgeflare.cli.quiet import Quiet, result
-from edgeflare.conform.conform_run import ConformanceRun, run_conformance
+from edgeflare.cli.requested_conformance import (
+    RequestedConformance,
+    run_requested_conformance,
+    try_conformance,
+)
 from edgeflare.conform.drafts.cells import Cell, chosen_cells
 from edgeflare.conform.drafts.model_reading import ModelReading, read_operators
 from edgeflare.conform.findings.known_findings import read_known
-from edgeflare.conform.opened_conformance import OpenedConformance, open_conformance
-from edgeflare.conform.record.begun_journal import asked_before, begin_journal, resume_journal
-from edgeflare.conform.record.conform_header import ConformHeader, specification_digest
+from edgeflare.conform.record.begun_journal import asked_before
 from edgeflare.conform.record.conform_request import ConformRequest
-from edgeflare.conform.shown.conform_look import look_lines
 from edgeflare.conform.shown.conform_terminal import print_conformance
 from edgeflare.conform.shown.conform_words import is_new
 from edgeflare.conform.shown.operator_list import listed_operators, print_operators
 from edgeflare.devices.profile_lookup import find_profiles
-from edgeflare.errors import InfrastructureError, UserError
-from edgeflare.models.host_description import host_runtime
+from edgeflare.errors import UserError
+from edgeflare.matrix.matrix_folder import a_begun_run
 from edgeflare.models.tflite import check_model_file
-from edgeflare.run.run_directory import RunDirectory
 from edgeflare.trust.asking import decided_by_user
-from edgeflare.untrusted_text import printable
 
 
 @with_option_groups
@@ -86,7 +82,7 @@ def conform(
         return 0
     seconds = None if time_limit is None else options.read_time("--time-limit", time_limit)
     if folder.resume and folder.out is not None:
-        before = asked_before(folder.out)
+        before = asked_before(a_begun_run(folder.out) if is_matrix([device]) else folder.out)
         models = before.models if models is None else models
         seconds = before.seconds if seconds is None else seconds
     if models is None and seconds is None:
@@ -102,24 +98,16 @@ def conform(
         *(cells, draw.value, pairs, models, seconds, rng_seed),
         model=None if about_model is None else about_model["sha256"],
     )
-    (profile,) = find_profiles([device], decided_by_user(trust))
+    decided = decided_by_user(trust)
+    asked = RequestedConformance(request, about_model, reading, named, folder)
+    if is_matrix([device]):
+        return conform_kernel_sets(asked, device, decided, dry_run=dry_run, as_json=as_json)
+    (profile,) = find_profiles([device], decided)
     path = folder.choose(f"conform-{profile.name}")
-    console = Console(stderr=True)
-    with ExitStack() as stack, interruptible("awaiting the round under way") as interrupt:
-        with console.status(f"opening {escape(printable(profile.name))}"):
-            opened = open_conformance(profile, stack, interrupt.asked)
-        header = _header(request, opened)
-        if dry_run:
-            for line in look_lines(header.to_json(), about_model, path):
-                Console().print(line, markup=False, highlight=False, soft_wrap=True)
-            return 0
-        if folder.resume:
-            journal = resume_journal(path, header)
-        else:
-            journal = begin_journal(path, header, overwrite=folder.overwrite)
-        stack.callback(journal.close)
-        run = ConformanceRun(header, RunDirectory(path), journal, about_model, reading, named)
-        document = _run(run, opened, interrupt, console)
+    if dry_run:
+        try_conformance(asked, profile, path)
+        return 0
+    document = run_requested_conformance(asked, profile, path, resumed_at=path)
     return _end(document, path, as_json=as_json)
 
 
@@ -138,29 +126,6 @@ def _end(document: dict[str, Any], path: Path, *, as_json: bool) -> int:
         return INTERRUPTED
     result(path)
     return 1 if any(map(is_new, document["findings"])) else 0
-
-
-def _run(
-    run: ConformanceRun,
-    opened: OpenedConformance,
-    interrupt: Interrupt,
-    console: Console,
-) -> dict[str, Any]:
-    """Run it, its progress shown.
-
-    Raises:
-        InfrastructureError: as the run raises it, with how to go on.
-
-    """
-    try:
-        with observe(console) as observer:
-            return run_conformance(run, opened.arms, observer, interrupt.asked)
-    except InfrastructureError as error:
-        if interrupt.asked():
-            raise KeyboardInterrupt from error
-        raise InfrastructureError(
-            f"{error}; the same command with --out {run.directory.path} --resume goes on"
-        ) from error
 
 
 def _cells(ops: str | None, dtype: str | None) -> tuple[Cell, ...]:
@@ -215,8 +180,3 @@ def _cells_of(reading: ModelReading, cells: tuple[Cell, ...], model: Path) -> tu
             f"{model} has none of the operators and types that --ops and --dtype name: it has {has}"
         )
     return found
-
-
-def _header(request: ConformRequest, opened: OpenedConformance) -> ConformHeader:
-    device = opened.device.provenance.to_json()
-    return ConformHeader(__version__, request, device, host_runtime(), specification_digest())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from edgeflare.errors import InfrastructureError
 from edgeflare.run.journal_database import damaged_journal, is_damage
@@ -12,8 +13,14 @@ from edgeflare.run.run_directory import RunDirectory
 
 
 @contextmanager
-def failures_reported(directory: RunDirectory) -> Iterator[None]:
-    """Say of a failure of a device, a process or a disk where the run is, and what to type next."""
+def failures_reported(directory: RunDirectory, resumed_at: Path) -> Iterator[None]:
+    """Say of a failure of a device, a process or a disk where the run is, and what to type next.
+
+    Args:
+        directory: the run directory.
+        resumed_at: what the user names to go on: it, or the folder of several runs that it is in.
+
+    """
     try:
         yield
     except (InfrastructureError, OSError, sqlite3.Error) as error:
@@ -21,5 +28,5 @@ def failures_reported(directory: RunDirectory) -> Iterator[None]:
             raise InfrastructureError(str(damaged_journal(directory.journal, str(error)))) from None
         raise InfrastructureError(
             f"{error}; what was found is in {directory.path}, and the same command with "
-            f"--out {directory.path} --resume goes on"
+            f"--out {resumed_at} --resume goes on"
         ) from error

@@ -2,43 +2,37 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
 from datetime import datetime
 from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from edgeflare.cli import moved_models, run_options
 from edgeflare.cli.completion import complete_device, complete_run
 from edgeflare.cli.console import Console
-from edgeflare.cli.interruptible import INTERRUPTED, interruptible
+from edgeflare.cli.interruptible import INTERRUPTED
+from edgeflare.cli.matrix_options import is_matrix
 from edgeflare.cli.options_of_searches import refuse_options_of_searches
-from edgeflare.cli.progress import observe
 from edgeflare.cli.quiet import Quiet, result
+from edgeflare.cli.replay_matrix import replay_on_kernel_sets
+from edgeflare.cli.requested_replay import (
+    RequestedReplay,
+    refuse_as_target,
+    run_requested_replay,
+)
 from edgeflare.conform.record.conform_file import holds_conformance
 from edgeflare.core.arm import Arm
-from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.errors import UserError
 from edgeflare.replay.past_run import PastRun
-from edgeflare.replay.replay_run import (
-    Replay,
-    begin_replay,
-    open_replay,
-    resume_replay,
-    run_replay,
-)
 from edgeflare.report.run_terminal import print_run
 from edgeflare.run.gate import require_labels
 from edgeflare.run.harm import is_harmful
-from edgeflare.run.journal import Journal
-from edgeflare.run.journal_database import damaged_journal, is_damage
 from edgeflare.run.replay_outcome import regressed
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare.run.run_document import Finding, RunDocument
+from edgeflare.run.run_document import Finding
 from edgeflare.trust.asking import decided_by_user
 
 Run = Annotated[
@@ -130,54 +124,31 @@ def replay(
         )
         trusted = decided_by_user(trust)
         return replay_conformance(directory, device, trusted, out, overwrite=overwrite)
-    console = Console(stderr=True)
     if resume and out is None:
         raise UserError("--resume has to know which replay: add --out REPLAY")
     past = PastRun.open(run)
     if fail_on is ReplayFailOn.HARMFUL:
         require_labels(past.header.labels, past.header.arms[Arm.DEVICE].choices)
     against = None if baseline is None else PastRun.open(baseline)
-    profiles = past.profiles(device, decided_by_user(trust))
+    decided = decided_by_user(trust)
+    matrix = device is not None and is_matrix(device)
+    profiles = [] if matrix else past.profiles(device, decided)
     path = out or Path("runs") / f"replay-{run.resolve().name}-{datetime.now():%Y%m%d-%H%M%S}"
-    for needed in (past, against):
-        if needed is not None and path.exists() and path.samefile(needed.directory.path):
-            raise UserError(f"{path} is what is replayed, or its baseline: name another --out")
+    refuse_as_target(path, past, against)
     pair = past.pair(original, instead=compressed, functions=function or ())
-    if not resume:
-        RunDirectory.check(path, overwrite=overwrite)
-    with ExitStack() as stack:
-        names = ", ".join(profile.name for profile in profiles)
-        with console.status(f"opening {escape(str(run))} on {escape(names)}"):
-            opened = open_replay(past, pair, profiles, stack)
-        if resume:
-            directory, journal = resume_replay(opened, path, against)
-        else:
-            directory, journal = begin_replay(opened, path, against, overwrite=overwrite)
-        stack.callback(journal.close)
-        document = _run(console, opened, directory, journal)
+    asked = RequestedReplay(past, pair, against, overwrite, resume)
+    counts = _COUNTS[fail_on]
+    if device is not None and matrix:
+        return replay_on_kernel_sets(asked, device[0], decided, path, counts)
+    document = run_requested_replay(asked, profiles, path, resumed_at=path)
     print_run(Console(), document, str(path))
     result(path)
     if document.stopped_by == "interrupt":
         return INTERRUPTED
-    return int(regressed(document, _COUNTS[fail_on]))
+    return int(regressed(document, counts))
 
 
 _COUNTS: Mapping[ReplayFailOn, Callable[[Finding], bool]] = {
     ReplayFailOn.ANY: lambda _entry: True,
     ReplayFailOn.HARMFUL: is_harmful,
 }
-
-
-def _run(
-    console: Console, opened: Replay, directory: RunDirectory, journal: Journal
-) -> RunDocument:
-    try:
-        with observe(console) as observer, interruptible() as interrupt:
-            return run_replay(opened, journal, observer, interrupt)
-    except (InfrastructureError, OSError, sqlite3.Error) as error:
-        if isinstance(error, sqlite3.Error) and is_damage(error):
-            raise InfrastructureError(str(damaged_journal(directory.journal, str(error)))) from None
-        raise InfrastructureError(
-            f"{error}; what was seen is in {directory.path}, and the same command with "
-            f"--out {directory.path} --resume goes on"
-        ) from error

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import typer
 from rich.markup import escape
 
 from edgeflare.cli.console import Console
+from edgeflare.cli.kernel_set_matrix import run_kernel_sets
+from edgeflare.cli.matrix_options import is_matrix
 from edgeflare.cli.quiet import result
 from edgeflare.conform.conform_replay import replay_findings, stored_models
 from edgeflare.conform.opened_conformance import open_conformance
 from edgeflare.conform.record.conform_file import read_conformance
+from edgeflare.conform.record.stored_model import StoredModel
 from edgeflare.conform.retried_findings import RetriedFinding
 from edgeflare.conform.shown.retry_terminal import RetryLine, print_retry
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_lookup import find_profiles, find_run_profiles
 from edgeflare.errors import UserError
+from edgeflare.matrix.conform_matrix_table import print_retry_matrix, retry_matrix_markdown
+from edgeflare.matrix.matrix_document import retry_matrix_document, write_matrix
+from edgeflare.matrix.matrix_folder import check_matrix_folder
+from edgeflare.matrix.retry_matrix import retry_matrix
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.trust.trust import Trust
 from edgeflare.untrusted_text import printable
@@ -52,23 +60,47 @@ def replay_conformance(
     """
     document = read_conformance(directory)
     models = stored_models(directory, document)
-    profile = _profile(device, document["device"]["name"], trust)
+    matrix = device is not None and is_matrix(device)
+    profiles = [] if matrix else [_profile(device, document["device"]["name"], trust)]
     name = f"replay-{directory.path.resolve().name}-{datetime.now():%Y%m%d-%H%M%S}"
     path = out or Path("runs") / name
     if path.exists() and path.samefile(directory.path):
         raise UserError(f"{path} is what is replayed: name another --out")
-    RunDirectory.check(path, overwrite=overwrite)
-    console = Console(stderr=True)
-    with ExitStack() as stack:
-        said = escape(printable(profile.name))
-        stack.enter_context(console.status(f"trying {len(models)} findings on {said}"))
-        opened = open_conformance(profile, stack, lambda: False)
-        claimed = RunDirectory.claim(path, overwrite=overwrite)
-        found = replay_findings(document, models, opened, claimed)
-    print_retry(Console(), profile.name, list(map(_line, found)))
+
+    def retried(profile: Profile, path: Path) -> list[RetriedFinding]:
+        return _retried(document, models, profile, path, overwrite=overwrite)
+
+    if device is not None and matrix:
+        check_matrix_folder(path, resume=False, overwrite=overwrite)
+        runs = run_kernel_sets(device[0], trust, path, retried)
+        table = retry_matrix(runs)
+        write_matrix(retry_matrix_document(table), retry_matrix_markdown(table), path)
+        print_retry_matrix(Console(), table)
+        found = [one for run in runs for one in run.result or ()]
+    else:
+        found = retried(profiles[0], path)
+        print_retry(Console(), profiles[0].name, list(map(_line, found)))
     typer.echo(f"What fails is kept in {path}")
     result(path)
     return int(any(one.counts for one in found))
+
+
+def _retried(
+    document: Mapping[str, Any],
+    models: Sequence[StoredModel],
+    profile: Profile,
+    path: Path,
+    *,
+    overwrite: bool,
+) -> list[RetriedFinding]:
+    """Try findings again on a device, and write those that fail as a run of their own."""
+    RunDirectory.check(path, overwrite=overwrite)
+    with ExitStack() as stack:
+        said = escape(printable(profile.name))
+        stack.enter_context(Console(stderr=True).status(f"trying {len(models)} findings on {said}"))
+        opened = open_conformance(profile, stack, lambda: False)
+        claimed = RunDirectory.claim(path, overwrite=overwrite)
+        return replay_findings(document, models, opened, claimed)
 
 
 def _profile(device: Sequence[str] | None, own: str, trust: Trust) -> Profile:

@@ -2,46 +2,33 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from dataclasses import replace
-from pathlib import Path
-
-from rich.markup import escape
 
 from edgeflare.campaign.campaign_context import CHAINS
-from edgeflare.campaign.coverage_phase import search_and_cover
-from edgeflare.campaign.dry_run import evaluate_first_seeds
-from edgeflare.campaign.held_out import HeldOut, note_held_out
-from edgeflare.campaign.opened_pair import OpenedPair, open_pair
-from edgeflare.campaign.recorded_campaign import run_recorded_campaign
-from edgeflare.campaign.run_description import describe_run
-from edgeflare.campaign.search_checks import require_searchable
 from edgeflare.cli import pair_options, run_options, search_options
 from edgeflare.cli.console import Console
-from edgeflare.cli.failures_reported import failures_reported
-from edgeflare.cli.interruptible import INTERRUPTED, interruptible
+from edgeflare.cli.interruptible import INTERRUPTED
+from edgeflare.cli.matrix_options import is_matrix
 from edgeflare.cli.option_groups import with_option_groups
 from edgeflare.cli.option_values import read_operators, read_thresholds, read_within
-from edgeflare.cli.progress import observe
 from edgeflare.cli.quiet import Quiet, result
+from edgeflare.cli.requested_search import RequestedSearch, run_search, try_search
+from edgeflare.cli.search_matrix import search_kernel_sets, try_kernel_sets
 from edgeflare.cli.search_options import make_plan
-from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Find
 from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.errors import UserError
 from edgeflare.models.ensemble_choice import read_ensemble
 from edgeflare.models.pair import load_pair
-from edgeflare.report.run_terminal import print_dry_run, print_run
-from edgeflare.run.gate import deviation_rate, exceeds, require_labels, searched_nothing
+from edgeflare.report.run_terminal import print_run
+from edgeflare.run.gate import deviation_rate, exceeds, searched_nothing
 from edgeflare.run.plan import (
     SHRINK,
     default_strengthen,
 )
 from edgeflare.run.run_document import RunDocument
-from edgeflare.run.run_header import RunHeader
 from edgeflare.search.operator_pool import BUILT_IN, pool_names
 from edgeflare.trust.asking import decided_by_user
-from edgeflare.untrusted_text import printable
 
 
 @with_option_groups
@@ -87,13 +74,12 @@ def search(
     folder.require_one_way()
     given = preprocessing.settings(original, seeds, compressed)
     decided = decided_by_user(trust)
-    profiles = find_profiles(device, decided)
+    profiles = () if is_matrix(device) else find_profiles(device, decided)
     kernels, elsewhere = read_ensemble(ensemble)
-    devices = tuple(profile.name for profile in profiles)
     loaded = load_pair(pair, given, decided)
     strategy = strategy or loaded.interface.opened_task.strategy
     plan = replace(
-        make_plan(strategy, find, devices, limit, limits, bounds, parameters or ()),
+        make_plan(strategy, find, (), limit, limits, bounds, parameters or ()),
         rng_seed=rng_seed,
         total_queries=total_queries,
         total_time=total_time,
@@ -107,49 +93,19 @@ def search(
         coverage=read_thresholds("--coverage", coverage),
     )
     plan = replace(plan, operators=pool_names(loaded.interface.domain_name, plan.operators))
+    asked = RequestedSearch(loaded, plan, test, chains, fail_on, folder)
+    if not profiles and dry_run:
+        return try_kernel_sets(asked, device[0], decided)
+    if not profiles:
+        return search_kernel_sets(asked, device[0], decided, allow)
     path = folder.choose(loaded.folder_name)
-    console = Console(stderr=True)
-    with ExitStack() as stack:
-        # Seen on a terminal only: elsewhere, an error is the one line that is printed.
-        with console.status(
-            f"opening {escape(printable(loaded.name))} on {escape(', '.join(plan.devices))}"
-        ):
-            opened = open_pair(loaded, plan, profiles, stack)
-        require_searchable(opened, plan)
-        header = describe_run(opened, plan)
-        if fail_on is run_options.FailOn.HARMFUL:
-            require_labels(header.labels, header.arms[Arm.DEVICE].choices)
-        held_out = _load_held_out(test, opened)
-        if dry_run:
-            _try_first_seeds(opened, header, str(path))
-            return 0
-        directory, journal = folder.begin_or_resume(path, header, len(opened.seeds))
-        stack.callback(journal.close)
-        note_held_out(journal, held_out, resumed=folder.resume)
-        with (
-            failures_reported(directory),
-            observe(console) as observer,
-            interruptible() as interrupt,
-        ):
-            document = run_recorded_campaign(
-                opened,
-                header.plan,
-                journal,
-                observer=observer,
-                interrupt=interrupt,
-                chains=chains,
-                held_out=held_out,
-                phases=search_and_cover(opened),
-            )
+    if dry_run:
+        try_search(asked, profiles, path)
+        return 0
+    document = run_search(asked, profiles, path, resumed_at=path)
     print_run(Console(), document, str(path))
     result(path)
     return _exit_code(document, fail_on, allow)
-
-
-def _try_first_seeds(opened: OpenedPair, header: RunHeader, where: str) -> None:
-    """Print what a search would do, and what the first seeds show of that."""
-    look, notes = evaluate_first_seeds(opened), (*opened.pair.notes, *opened.seeds.notes)
-    print_dry_run(Console(), header, look, len(opened.seeds), where, notes)
 
 
 def _exit_code(document: RunDocument, fail_on: run_options.FailOn, allow: float) -> int:
@@ -175,9 +131,3 @@ def _exit_code(document: RunDocument, fail_on: run_options.FailOn, allow: float)
             " or fewer seeds with --limit"
         )
     return 0
-
-
-def _load_held_out(test: Path | None, opened: OpenedPair) -> HeldOut | None:
-    if test is None:
-        return None
-    return HeldOut.load(test, opened.inputs)

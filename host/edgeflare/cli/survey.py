@@ -190,7 +190,7 @@ def _run(
     stack.callback(journal.close)
     had_ended = journal.about().get(ENDED_KEY) is not None
     with (
-        failures_reported(directory),
+        failures_reported(directory, directory.path),
         observe(console) as observer,
         interruptible("awaiting what was asked") as interrupt,
     ):

@@ -1,10 +1,19 @@
-"""Device profiles found by their names: shipped ones, the user's own, and those of addresses."""
+"""Device profiles found by their names: shipped ones, the user's own, and those of addresses.
+
+Any of these names with "/KERNELS" behind it is that device on another kernel set.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from edgeflare.devices.kernel_set_names import (
+    EMULATED_ALL,
+    names_all,
+    split_kernels,
+    without_all,
+)
 from edgeflare.devices.profile import Profile
 from edgeflare.devices.profile_file import read_profile_file
 from edgeflare.devices.profile_folders import (
@@ -40,6 +49,14 @@ def find_profile(name: str, trust: Trust = KEPT_ONLY) -> Profile:
             trust and does not have it.
 
     """
+    if names_all(name):
+        raise UserError(
+            f'device "{name}" is every kernel set of a device, which search, replay and conform'
+            f" take alone: name one of them, such as {_one_kernel_set(name)}"
+        )
+    base, kernels = split_kernels(name)
+    if kernels is not None:
+        return replace(find_profile(base, trust), name=name, kernels=kernels)
     scheme, separator, rest = name.partition("://")
     if separator:
         return _addressed(name, scheme, rest, trust)
@@ -84,7 +101,7 @@ def find_run_profiles(names: Sequence[str]) -> list[Profile]:
     """
     files = profile_files()
     for name in names:
-        base = _without_number(name)
+        base, _ = split_kernels(_without_number(name))
         loaded = _load(base, files) if base in files else None
         if (
             loaded is None
@@ -111,10 +128,15 @@ def find_shipped_profile(name: str) -> Profile:
 def _without_number(name: str) -> str:
     """Return the name of a profile without the number that `find_profiles` added."""
     base, _, number = name.rpartition("#")
+    device, _ = split_kernels(base)
     files = profile_files()
-    if name in files or base not in files or not number.isdecimal():
+    if name in files or device not in files or not number.isdecimal():
         return name
-    return base if transport(_load(base, files).profile.transport).starts_device else name
+    return base if transport(_load(device, files).profile.transport).starts_device else name
+
+
+def _one_kernel_set(name: str) -> str:
+    return "emulated-gpu" if name == EMULATED_ALL else f"{without_all(name)}/builtin"
 
 
 @dataclass(frozen=True, slots=True)

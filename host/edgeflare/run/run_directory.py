@@ -65,6 +65,11 @@ class RunDirectory:
         """The path of the canonical result."""
         return self.path / DOCUMENT
 
+    @property
+    def conform_journal(self) -> Path:
+        """The path of the journal of a conformance run."""
+        return self.path / CONFORM_JOURNAL
+
     @classmethod
     def claim(cls, path: Path, *, overwrite: bool) -> RunDirectory:
         """Make an empty run directory; a run that is there is removed if `overwrite` says so.

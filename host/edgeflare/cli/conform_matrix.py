@@ -1,0 +1,76 @@
+"""`edgeflare conform --device NAME/all`: a run on each kernel set of a device, and two tables."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from edgeflare.cli.console import Console
+from edgeflare.cli.grid_progress import say
+from edgeflare.cli.interruptible import INTERRUPTED
+from edgeflare.cli.kernel_set_matrix import run_kernel_sets
+from edgeflare.cli.matrix_options import matrix_path, of_kernel_set
+from edgeflare.cli.quiet import result
+from edgeflare.cli.requested_conformance import (
+    RequestedConformance,
+    run_requested_conformance,
+    try_conformance,
+)
+from edgeflare.devices.profile import Profile
+from edgeflare.matrix.conform_matrix import conform_matrix
+from edgeflare.matrix.conform_matrix_table import conform_matrix_markdown, print_conform_matrix
+from edgeflare.matrix.kernel_set_runs import RunStopped
+from edgeflare.matrix.matrix_document import conform_matrix_document, write_matrix
+from edgeflare.trust.trust import Trust
+
+
+def conform_kernel_sets(
+    asked: RequestedConformance, device: str, trust: Trust, *, dry_run: bool, as_json: bool
+) -> int:
+    """Run it on each kernel set of a device, and return the exit code.
+
+    Args:
+        asked: the run; its time is that of each kernel set.
+        device: a name with all kernel sets.
+        trust: the user's decision on its profile.
+        dry_run: only say what would be done.
+        as_json: print the document, and no table.
+
+    Raises:
+        UserError: it cannot be done as it was asked for.
+        InfrastructureError: a device, a process or a disk failed.
+
+    """
+    out = matrix_path(asked.folder, "conform")
+    if dry_run:
+        run_kernel_sets(
+            *(device, trust, out), lambda profile, path: try_conformance(asked, profile, path)
+        )
+        return 0
+
+    def conform_on(profile: Profile, path: Path) -> dict[str, Any]:
+        own = replace(asked, folder=of_kernel_set(asked.folder, path))
+        document = run_requested_conformance(own, profile, path, resumed_at=out)
+        if document["stopped_by"] == "interrupt":
+            raise RunStopped
+        return document
+
+    try:
+        runs = run_kernel_sets(device, trust, out, conform_on)
+    except RunStopped:
+        return INTERRUPTED
+    matrix = conform_matrix(runs)
+    document = conform_matrix_document(matrix)
+    write_matrix(document, conform_matrix_markdown(matrix), out)
+    if as_json:
+        typer.echo(json.dumps(document, indent=1))
+    else:
+        print_conform_matrix(Console(), matrix)
+        first = runs[0].profile.kernels
+        say(Console(), f"Each kernel set has a run of its own, such as {out / first}")
+    result(out)
+    return int(any(row.new for row in matrix.rows))

@@ -1,0 +1,85 @@
+"""A command on each kernel set of a device: each run announced, then one table of all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from edgeflare.cli.console import Console
+from edgeflare.cli.grid_progress import say
+from edgeflare.cli.interruptible import interruptible
+from edgeflare.cli.quiet import result
+from edgeflare.devices.kernel_set_devices import kernel_set_devices
+from edgeflare.devices.profile import Profile
+from edgeflare.matrix.cross_evaluation import Open, evaluate_on_each
+from edgeflare.matrix.kernel_set_runs import KernelSetRun, RunStopped, run_on_each
+from edgeflare.matrix.matrix import matrix_of
+from edgeflare.matrix.matrix_document import matrix_document, write_matrix
+from edgeflare.matrix.matrix_table import print_matrix, to_markdown
+from edgeflare.matrix.stored_inputs import stored_triggers
+from edgeflare.run.run_document import RunDocument
+from edgeflare.trust.trust import Trust
+
+Result = TypeVar("Result")
+
+
+def run_kernel_sets(
+    device: str, trust: Trust, out: Path, run: Callable[[Profile, Path], Result]
+) -> list[KernelSetRun[Result]]:
+    """Run a command on each kernel set that a device offers, and say which one begins.
+
+    Args:
+        device: a name with all kernel sets.
+        trust: the user's decision on its profile.
+        out: the folder of the runs.
+        run: runs it on one kernel set, in a run directory; its progress is shown.
+
+    Raises:
+        RunStopped: as the run raises it; how to go on is said.
+        UserError: all kernel sets refuse the model, or as the run raises it.
+        InfrastructureError: the device does not come up, or as the run raises it.
+
+    """
+    console = Console(stderr=True)
+    profiles = kernel_set_devices(device, trust)
+    counted = iter(range(1, len(profiles) + 1))
+
+    def announced(profile: Profile) -> Result:
+        say(console, f"kernel set {next(counted)} of {len(profiles)}: {profile.name}")
+        return run(profile, out / profile.kernels)
+
+    try:
+        return run_on_each(profiles, announced)
+    except RunStopped:
+        say(console, f"stopped; the same command with --out {out} --resume goes on")
+        raise
+
+
+def compare_kernel_sets(
+    command: str, runs: Sequence[KernelSetRun[RunDocument]], out: Path, opened_on: Open
+) -> None:
+    """Evaluate what runs have stored on all kernel sets; write and print what that comes to.
+
+    Args:
+        command: that made the runs, "search" or "replay".
+        runs: as `run_kernel_sets` returns them.
+        out: the folder of the runs.
+        opened_on: opens the pair on a device.
+
+    Raises:
+        RunStopped: the user stopped it.
+        InfrastructureError: a device or a worker process is lost for good.
+
+    """
+    taking = [one.profile for one in runs if not one.refused]
+    triggers = stored_triggers({one.kernels: out / one.kernels for one in taking})
+    with interruptible("nothing is left to verify") as interrupt:
+        outcomes = evaluate_on_each(taking, triggers, opened_on, interrupt.asked)
+    if outcomes is None:
+        raise RunStopped
+    matrix = matrix_of(command, runs, triggers, outcomes)
+    write_matrix(matrix_document(matrix), to_markdown(matrix), out)
+    print_matrix(Console(), matrix)
+    say(Console(), f"Each kernel set has a run of its own, such as {out / taking[0].kernels}")
+    result(out)

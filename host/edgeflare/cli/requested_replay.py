@@ -1,0 +1,98 @@
+"""A replay as it was asked for on the command line, run on one device or on several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.markup import escape
+
+from edgeflare.cli.console import Console
+from edgeflare.cli.failures_reported import failures_reported
+from edgeflare.cli.interruptible import interruptible
+from edgeflare.cli.progress import observe
+from edgeflare.devices.profile import Profile
+from edgeflare.errors import UserError
+from edgeflare.models.pair import Pair
+from edgeflare.replay.past_run import PastRun
+from edgeflare.replay.replay_run import (
+    begin_replay,
+    open_replay,
+    resume_replay,
+    run_replay,
+)
+from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_document import RunDocument
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedReplay:
+    """A replay that was asked for.
+
+    Attributes:
+        past: the run.
+        pair: its pair, perhaps with another compressed model.
+        baseline: what it is held against; None for nothing.
+        overwrite: replace a run that is there.
+        resume: go on with a replay that was cut off.
+
+    """
+
+    past: PastRun
+    pair: Pair
+    baseline: PastRun | None
+    overwrite: bool
+    resume: bool
+
+
+def refuse_as_target(path: Path, past: PastRun, baseline: PastRun | None) -> None:
+    """Refuse to write over what is replayed, or its baseline.
+
+    Raises:
+        UserError: the path is that of one of them.
+
+    """
+    for needed in (past, baseline):
+        if needed is not None and path.exists() and path.samefile(needed.directory.path):
+            raise UserError(f"{path} is what is replayed, or its baseline: name another --out")
+
+
+def run_requested_replay(
+    asked: RequestedReplay, profiles: Sequence[Profile], path: Path, resumed_at: Path
+) -> RunDocument:
+    """Run a replay, its progress shown, and return its document.
+
+    Args:
+        asked: the replay.
+        profiles: the devices.
+        path: its run directory.
+        resumed_at: what the user names to go on with it.
+
+    Raises:
+        RefusedByDevice: a device's runtime refuses the compressed model.
+        UserError: the replay cannot be done as it was asked for.
+        InfrastructureError: a device, a process or a disk failed.
+
+    """
+    console = Console(stderr=True)
+    if not asked.resume:
+        RunDirectory.check(path, overwrite=asked.overwrite)
+    with ExitStack() as stack:
+        names = ", ".join(profile.name for profile in profiles)
+        with console.status(f"opening {escape(str(asked.past.directory.path))} on {escape(names)}"):
+            opened = open_replay(asked.past, asked.pair, profiles, stack)
+        if asked.resume:
+            directory, journal = resume_replay(opened, path, asked.baseline)
+        else:
+            directory, journal = begin_replay(
+                opened, path, asked.baseline, overwrite=asked.overwrite
+            )
+        stack.callback(journal.close)
+        with (
+            failures_reported(directory, resumed_at),
+            observe(console) as observer,
+            interruptible() as interrupt,
+        ):
+            return run_replay(opened, journal, observer, interrupt)

@@ -1,0 +1,152 @@
+"""A search as it was asked for on the command line, run on one device or on several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rich.markup import escape
+
+from edgeflare.campaign.coverage_phase import search_and_cover
+from edgeflare.campaign.dry_run import evaluate_first_seeds
+from edgeflare.campaign.held_out import HeldOut, note_held_out
+from edgeflare.campaign.opened_pair import OpenedPair, open_pair
+from edgeflare.campaign.recorded_campaign import run_recorded_campaign
+from edgeflare.campaign.run_description import describe_run
+from edgeflare.campaign.search_checks import require_searchable
+from edgeflare.cli.console import Console
+from edgeflare.cli.failures_reported import failures_reported
+from edgeflare.cli.interruptible import interruptible
+from edgeflare.cli.progress import observe
+from edgeflare.cli.run_options import FailOn, RunFolder
+from edgeflare.core.arm import Arm
+from edgeflare.devices.profile import Profile
+from edgeflare.models.pair import Pair
+from edgeflare.report.run_terminal import print_dry_run
+from edgeflare.run.gate import require_labels
+from edgeflare.run.plan import Plan
+from edgeflare.run.run_document import RunDocument
+from edgeflare.run.run_header import RunHeader
+from edgeflare.untrusted_text import printable
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedSearch:
+    """A search that was asked for.
+
+    Attributes:
+        pair: what is searched.
+        plan: how, but for the devices.
+        test: inputs that are only evaluated; None for none.
+        chains: the most chains that are open at once for each device.
+        fail_on: which deviations make the exit code 1.
+        folder: whether the run begins anew, replaces one or goes on.
+
+    """
+
+    pair: Pair
+    plan: Plan
+    test: Path | None
+    chains: int
+    fail_on: FailOn
+    folder: RunFolder
+
+    def on(self, profiles: Sequence[Profile]) -> RequestedSearch:
+        """Return the search on these devices."""
+        devices = tuple(profile.name for profile in profiles)
+        return replace(self, plan=replace(self.plan, devices=devices))
+
+
+def run_search(
+    asked: RequestedSearch, profiles: Sequence[Profile], path: Path, resumed_at: Path
+) -> RunDocument:
+    """Run a search, its progress shown, and return its document.
+
+    Args:
+        asked: the search.
+        profiles: the devices.
+        path: the run directory.
+        resumed_at: what the user names to go on with it.
+
+    Raises:
+        RefusedByDevice: a device's runtime refuses the compressed model.
+        UserError: the search cannot be done as it was asked for.
+        InfrastructureError: a device, a process or a disk failed.
+
+    """
+    console = Console(stderr=True)
+    with ExitStack() as stack:
+        opened = _opened(asked, profiles, stack, console)
+        directory, journal = asked.folder.begin_or_resume(
+            path, opened.header, len(opened.pair.seeds)
+        )
+        stack.callback(journal.close)
+        note_held_out(journal, opened.held_out, resumed=asked.folder.resume)
+        with (
+            failures_reported(directory, resumed_at),
+            observe(console) as observer,
+            interruptible() as interrupt,
+        ):
+            return run_recorded_campaign(
+                opened.pair,
+                opened.header.plan,
+                journal,
+                observer=observer,
+                interrupt=interrupt,
+                chains=asked.chains,
+                held_out=opened.held_out,
+                phases=search_and_cover(opened.pair),
+            )
+
+
+def try_search(asked: RequestedSearch, profiles: Sequence[Profile], path: Path) -> None:
+    """Open what a search would open, and print what it would do; nothing is written.
+
+    Args:
+        asked: the search.
+        profiles: the devices.
+        path: the run directory.
+
+    Raises:
+        RefusedByDevice, UserError, InfrastructureError: see `run_search`.
+
+    """
+    with ExitStack() as stack:
+        opened = _opened(asked, profiles, stack, Console(stderr=True))
+        pair = opened.pair
+        look, notes = evaluate_first_seeds(pair), (*pair.pair.notes, *pair.seeds.notes)
+        print_dry_run(Console(), opened.header, look, len(pair.seeds), str(path), notes)
+
+
+@dataclass(frozen=True, slots=True)
+class _OpenedSearch:
+    """A search whose models and devices are open.
+
+    Attributes:
+        pair: opened.
+        header: what run it is.
+        held_out: inputs that are only evaluated; None for none.
+
+    """
+
+    pair: OpenedPair
+    header: RunHeader
+    held_out: HeldOut | None
+
+
+def _opened(
+    asked: RequestedSearch, profiles: Sequence[Profile], stack: ExitStack, console: Console
+) -> _OpenedSearch:
+    asked = asked.on(profiles)
+    # Seen on a terminal only: elsewhere, an error is the one line that is printed.
+    named = escape(printable(asked.pair.name)), escape(", ".join(asked.plan.devices))
+    with console.status(f"opening {named[0]} on {named[1]}"):
+        pair = open_pair(asked.pair, asked.plan, profiles, stack)
+    require_searchable(pair, asked.plan)
+    header = describe_run(pair, asked.plan)
+    if asked.fail_on is FailOn.HARMFUL:
+        require_labels(header.labels, header.arms[Arm.DEVICE].choices)
+    held_out = None if asked.test is None else HeldOut.load(asked.test, pair.inputs)
+    return _OpenedSearch(pair, header, held_out)

@@ -1,0 +1,65 @@
+"""`edgeflare search --device NAME/all`: a search on each kernel set of a device, and one table."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+from edgeflare.campaign.opened_pair import OpenedPair, open_pair
+from edgeflare.cli.interruptible import INTERRUPTED
+from edgeflare.cli.kernel_set_matrix import compare_kernel_sets, run_kernel_sets
+from edgeflare.cli.matrix_options import matrix_path, of_kernel_set
+from edgeflare.cli.requested_search import RequestedSearch, run_search, try_search
+from edgeflare.devices.profile import Profile
+from edgeflare.matrix.kernel_set_runs import RunStopped
+from edgeflare.run.gate import exceeds
+from edgeflare.run.run_document import RunDocument
+from edgeflare.trust.trust import Trust
+
+
+def search_kernel_sets(asked: RequestedSearch, device: str, trust: Trust, allow: float) -> int:
+    """Search on each kernel set of a device, evaluate what was found on all, and return the code.
+
+    Args:
+        asked: the search.
+        device: a name with all kernel sets.
+        trust: the user's decision on its profile.
+        allow: share of the seeds that may have a deviation, on each kernel set.
+
+    Raises:
+        UserError: no kernel set takes the model, or as a search raises it.
+        InfrastructureError: as a search raises it.
+
+    """
+    out = matrix_path(asked.folder, asked.pair.folder_name)
+
+    def search_on(profile: Profile, path: Path) -> RunDocument:
+        own = replace(asked, folder=of_kernel_set(asked.folder, path))
+        document = run_search(own, [profile], path, resumed_at=out)
+        if document.stopped_by == "interrupt":
+            raise RunStopped
+        return document
+
+    def opened_on(profile: Profile, stack: ExitStack) -> OpenedPair:
+        return open_pair(asked.pair, asked.on([profile]).plan, [profile], stack)
+
+    try:
+        runs = run_kernel_sets(device, trust, out, search_on)
+        compare_kernel_sets("search", runs, out, opened_on)
+    except RunStopped:
+        return INTERRUPTED
+    documents = [one.result for one in runs if one.result is not None]
+    return int(any(exceeds(one, asked.fail_on.value, allow) for one in documents))
+
+
+def try_kernel_sets(asked: RequestedSearch, device: str, trust: Trust) -> int:
+    """Say what a search on each kernel set of a device would do, and return the exit code.
+
+    Raises:
+        UserError, InfrastructureError: see `search_kernel_sets`.
+
+    """
+    out = matrix_path(asked.folder, asked.pair.folder_name)
+    run_kernel_sets(device, trust, out, lambda profile, path: try_search(asked, [profile], path))
+    return 0

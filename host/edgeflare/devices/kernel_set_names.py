@@ -1,0 +1,32 @@
+"""Names of devices with a kernel set behind them: `NAME/KERNELS`, and `NAME/all` for each of them.
+
+`emulated-all` is each kernel set that an emulated device has on this host.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from edgeflare_protos.kernel_sets import Kernels, is_kernel_set
+
+EMULATED_ALL: Final = "emulated-all"
+
+_ALL: Final = "/all"
+
+
+def split_kernels(name: str) -> tuple[str, Kernels | None]:
+    """Return the name of a device, and the kernel set that is named behind it, if one is."""
+    base, separator, kernels = name.rpartition("/")
+    if not separator or not base or base.endswith(":/") or not is_kernel_set(kernels):
+        return name, None
+    return base, kernels
+
+
+def names_all(name: str) -> bool:
+    """Tell whether a name means every kernel set that a device offers."""
+    return name == EMULATED_ALL or name.endswith(_ALL)
+
+
+def without_all(name: str) -> str:
+    """Return the name of the device itself."""
+    return name.removesuffix(_ALL)

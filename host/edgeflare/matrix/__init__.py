@@ -1,0 +1,1 @@
+"""The kernel sets of one device side by side: which of them deviate, and which stands alone."""

@@ -1,0 +1,74 @@
+"""Which kernel sets decide alike on the same inputs, and which stands alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from edgeflare.core.answer import Answer
+from edgeflare.core.arm import Arm
+from edgeflare.core.goal import Goal
+from edgeflare.core.outcome import Outcome
+
+_FEWEST = 3
+"""Kernel sets of which one can stand alone: of two that differ, either is as alone as the other."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputAgreement:
+    """What the kernel sets decide on one input.
+
+    Attributes:
+        deviating: those on which the arms that are compared deviate.
+        alone: the one that differs from all others, where these agree; None where there is none.
+        apart: the pairs that decide differently, the earlier one first.
+
+    """
+
+    deviating: tuple[str, ...]
+    alone: str | None
+    apart: tuple[tuple[str, str], ...]
+
+
+def agreements(outcomes: Mapping[str, Sequence[Outcome]], goal: Goal) -> list[InputAgreement]:
+    """Compare what kernel sets decided on the same inputs.
+
+    Args:
+        outcomes: by kernel set, one for each input; with the arms that the goal compares.
+        goal: what counts as a deviation. Unless it counts ties, two kernel sets that differ by a
+            tie agree.
+
+    Returns:
+        One for each input.
+
+    """
+    by_input = zip(*outcomes.values(), strict=True)
+    return [_agreement(dict(zip(outcomes, one, strict=True)), goal) for one in by_input]
+
+
+def _agreement(outcomes: Mapping[str, Outcome], goal: Goal) -> InputAgreement:
+    answers = {name: one[Arm.DEVICE] for name, one in outcomes.items()}
+    names = list(answers)
+    apart = tuple(
+        (one, other)
+        for at, one in enumerate(names)
+        for other in names[at + 1 :]
+        if _apart(answers[one], answers[other], goal)
+    )
+    return InputAgreement(
+        deviating=tuple(name for name, one in outcomes.items() if goal.met(one) is not None),
+        alone=_alone(names, apart),
+        apart=apart,
+    )
+
+
+def _alone(names: Sequence[str], apart: Sequence[tuple[str, str]]) -> str | None:
+    if len(names) < _FEWEST or len(apart) != len(names) - 1:
+        return None
+    return next((name for name in names if all(name in pair for pair in apart)), None)
+
+
+def _apart(one: Answer, other: Answer, goal: Goal) -> bool:
+    if one.failure is not None or other.failure is not None:
+        return one.failure != other.failure
+    return one.differs(other) and (goal.ties or not one.differs_by_tie(other))

@@ -1,0 +1,150 @@
+"""Conformance runs on the kernel sets of a device: which operators each of them gets wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from edgeflare.conform.shown.conform_words import is_new, worst_words
+from edgeflare.matrix.kernel_set_runs import KernelSetRun
+
+Document = Mapping[str, Any]
+"""Of a conformance run, as it is written."""
+
+Cell = tuple[str, str]
+"""An operator and a type."""
+
+State = Literal["right", "wrong", "refused", "not tried"]
+
+_FAILS: Final = ("device", "shared", "crash", "hang")
+"""Verdicts by which the device is wrong, whoever is wrong beside it."""
+
+_FEWEST: Final = 3
+"""Kernel sets that take a cell, of which one can stand alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellResult:
+    """What one kernel set makes of an operator and type.
+
+    Attributes:
+        state: what became of its models.
+        worst: how wrong the worst is, in words; empty where none is.
+
+    """
+
+    state: State
+    worst: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ConformFigures:
+    """What one kernel set came to.
+
+    Attributes:
+        kernels: its name.
+        device: name of the device with it.
+        runtime: that ran it, with its version.
+        models: that were run.
+        taken: operators and types of which it took a model.
+        refused: those of which it refused all.
+        wrong: those that it gets wrong.
+        alone: those of them that all other kernel sets which take them get right.
+        new: findings that count for the exit code: the twin does not have them, and they are not
+            known.
+
+    """
+
+    kernels: str
+    device: str
+    runtime: str
+    models: int
+    taken: int
+    refused: int
+    wrong: int
+    alone: int
+    new: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConformMatrix:
+    """The kernel sets of a device.
+
+    Attributes:
+        rows: one for each kernel set.
+        cells: of each operator and type that one gets wrong, what each makes of it, by name.
+        alone: the kernel set that stands alone with a cell, by cell.
+
+    """
+
+    rows: tuple[ConformFigures, ...]
+    cells: Mapping[Cell, Mapping[str, CellResult]]
+    alone: Mapping[Cell, str]
+
+
+def conform_matrix(runs: Sequence[KernelSetRun[Document]]) -> ConformMatrix:
+    """Compare conformance runs on the kernel sets of a device.
+
+    Args:
+        runs: as `run_on_each` returns them.
+
+    """
+    done: dict[str, Document] = {
+        one.profile.kernels: one.result for one in runs if one.result is not None
+    }
+    results = {kernels: dict(_results(document)) for kernels, document in done.items()}
+    wrong = sorted(
+        {cell for by in results.values() for cell, one in by.items() if one.state == "wrong"}
+    )
+    untried = CellResult("not tried")
+    cells = {
+        cell: {kernels: by.get(cell, untried) for kernels, by in results.items()} for cell in wrong
+    }
+    alone = {cell: one for cell, by in cells.items() if (one := _alone(by)) is not None}
+    rows = (_figures(kernels, done[kernels], by, alone) for kernels, by in results.items())
+    return ConformMatrix(tuple(rows), cells, alone)
+
+
+def _results(document: Document) -> Iterator[tuple[Cell, CellResult]]:
+    refused = {(one["operator"], one["type"]) for one in document["refused"] if one["always"]}
+    for one in document["cells"]:
+        cell = (one["operator"], one["type"])
+        yield cell, CellResult("refused" if cell in refused else "right")
+    worst: dict[Cell, list[Mapping[str, Any]]] = {}
+    for one in document["findings"]:
+        if one["verdict"] in _FAILS:
+            worst.setdefault((one["operator"], one["type"]), []).append(one)
+    for cell, findings in worst.items():
+        finding = max(findings, key=_size)
+        yield cell, CellResult("wrong", worst_words(finding) or finding["symptom"])
+
+
+def _size(finding: Mapping[str, Any]) -> tuple[bool, float]:
+    """Return what orders findings of one cell by how bad they are: no answer is the worst."""
+    error = finding["worst"]
+    return finding["verdict"] in ("crash", "hang"), float("inf") if error is None else error
+
+
+def _alone(by: Mapping[str, CellResult]) -> str | None:
+    taken = {kernels: one for kernels, one in by.items() if one.state in ("right", "wrong")}
+    wrong = [kernels for kernels, one in taken.items() if one.state == "wrong"]
+    return wrong[0] if len(wrong) == 1 and len(taken) >= _FEWEST else None
+
+
+def _figures(
+    kernels: str, document: Document, by: Mapping[Cell, CellResult], alone: Mapping[Cell, str]
+) -> ConformFigures:
+    device = document["device"]
+    states = [one.state for one in by.values()]
+    return ConformFigures(
+        kernels=kernels,
+        device=device["name"],
+        runtime=f"{device['runtime']} {device['runtime_version']}",
+        models=document["models"],
+        taken=len(states) - states.count("refused"),
+        refused=states.count("refused"),
+        wrong=states.count("wrong"),
+        alone=sum(one == kernels for one in alone.values()),
+        new=sum(map(is_new, document["findings"])),
+    )

@@ -1,0 +1,48 @@
+"""The folder of a matrix: a run directory for each kernel set, named after it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from edgeflare.errors import UserError
+from edgeflare.run.run_directory import RunDirectory
+from edgeflare_protos.kernel_sets import KERNEL_SETS
+
+MATRIX_DOCUMENT: Final = "matrix.json"
+
+
+def check_matrix_folder(out: Path, *, resume: bool, overwrite: bool) -> None:
+    """Refuse a folder in which no runs of kernel sets may be made.
+
+    Raises:
+        UserError: it is a file or a run, or it holds something and that is neither a matrix to go
+            on with nor one to replace.
+
+    """
+    if out.exists() and not out.is_dir():
+        raise UserError(f"{out} is a file: name a folder with --out")
+    if not out.is_dir() or not any(out.iterdir()):
+        return
+    within = [out / MATRIX_DOCUMENT, *(out / kernels for kernels in KERNEL_SETS)]
+    if not any(one.exists() for one in within):
+        raise UserError(
+            f"{out} is neither empty nor of the runs of kernel sets: name another folder with --out"
+        )
+    if not (resume or overwrite):
+        raise UserError(
+            f"{out} holds the runs of kernel sets already: go on with --resume, replace them with"
+            " --overwrite, or name another folder with --out"
+        )
+
+
+def is_begun(run: Path) -> bool:
+    """Tell whether the run of a kernel set has begun, so that it can be resumed."""
+    directory = RunDirectory(run)
+    return directory.journal.exists() or directory.conform_journal.exists()
+
+
+def a_begun_run(out: Path) -> Path:
+    """Return the run directory of a kernel set that has begun; the folder itself if none has."""
+    runs = (out / kernels for kernels in KERNEL_SETS)
+    return next((run for run in runs if is_begun(run)), out)
