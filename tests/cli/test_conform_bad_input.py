@@ -172,7 +172,9 @@ def test_a_run_is_gone_on_with_as_it_was_begun(
     refused("a device whose name was emulated-builtin", *run, "--device", "emulated-reference")
     shorter = call(*run, "--time-limit", "1m", *out, "--resume")
     assert (shorter.code, "leave out --time-limit" in shorter.complaint()) == (2, True), shorter
-    monkeypatch.setattr("edgeflare.cli.conform.specification_digest", lambda: "another")
+    monkeypatch.setattr(
+        "edgeflare.cli.requested_conformance.specification_digest", lambda: "another"
+    )
     refused("other declarations of the operators", *run)
     monkeypatch.undo()
     (tmp_path / "run" / "conform.json").write_text("{")

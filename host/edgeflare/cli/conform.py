@@ -11,7 +11,7 @@ import typer
 
 from edgeflare.cli import conform_options as options
 from edgeflare.cli import run_options
-from edgeflare.cli.conform_matrix import conform_kernel_sets
+from edgeflare.cli.conformed_kernel_sets import conform_kernel_sets
 from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import INTERRUPTED
 from edgeflare.cli.matrix_options import is_matrix

@@ -33,7 +33,8 @@ Device = Annotated[
     typer.Option(
         metavar="NAME",
         help="A profile (`edgeflare devices list`), adb://[SERIAL], ssh://[USER@]HOST, or "
-        "grpc://HOST:PORT of a running agent.",
+        "grpc://HOST:PORT of a running agent; NAME/all or emulated-all is each kernel set, in one "
+        "table.",
         autocompletion=complete_device,
     ),
 ]

@@ -50,7 +50,8 @@ Devices = Annotated[
         metavar="NAME",
         autocompletion=complete_device,
         help="Where to try again, as for `edgeflare search`. If not given the run's own devices, "
-        "as far as they are shipped emulated ones; others have to be named again.",
+        "as far as they are shipped emulated ones; others have to be named again. NAME/all or "
+        "emulated-all is each kernel set, in one table.",
     ),
 ]
 Compressed = Annotated[

@@ -79,7 +79,9 @@ Devices = Annotated[
         metavar="NAME",
         autocompletion=complete_device,
         help="A profile (`edgeflare devices list`), adb://[SERIAL], ssh://[USER@]HOST, or "
-        "grpc://HOST:PORT of a running agent. Several share the seeds: --device A --device B.",
+        "grpc://HOST:PORT of a running agent. Several share the seeds: --device A --device B. "
+        "NAME/gpu is NAME on another kernel set; NAME/all or emulated-all is each that it offers, "
+        "in one table.",
         show_default="emulated-builtin",
         rich_help_panel=_WHAT,
     ),

@@ -1,0 +1,153 @@
+"""`--device emulated-all`: every kernel set in one table, of a search, a replay and conform."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from networks import write_pair
+
+pytestmark = pytest.mark.slow
+
+Call = Callable[..., Any]
+
+BUDGET = (
+    *("--find", "kernel", "--limit", "2", "--max-queries", "10", "--ensemble", "xnnpack"),
+    *("--shrink", "0", "--within", "none", "--fail-on", "none"),
+)
+
+
+def matrix_of(folder: Path) -> dict[str, Any]:
+    """Return the document of a matrix, which keeps to its schema."""
+    document: dict[str, Any] = json.loads((folder / "matrix.json").read_bytes())
+    described = files("edgeflare.matrix").joinpath("matrix.schema.json").read_text()
+    jsonschema.validate(document, json.loads(described))
+    return document
+
+
+@pytest.fixture
+def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """Return what names all kernel sets of a device that offers some of this host's."""
+
+    def offering(*kernels: str) -> str:
+        launcher = tmp_path / "python"
+        launcher.write_text(_LAUNCHER.format(python=sys.executable, kernels=kernels))
+        launcher.chmod(0o755)
+        profiles = tmp_path / "device_profiles"
+        profiles.mkdir()
+        (profiles / "board.toml").write_text(f'transport = "emulated"\npython = "{launcher}"\n')
+        monkeypatch.chdir(tmp_path)
+        return "board/all"
+
+    return offering
+
+
+_LAUNCHER = """\
+#!{python}
+import runpy, sys
+from edgeflare_agent.runtime import runtime_choice
+offered = runtime_choice.offered_kernel_sets
+runtime_choice.offered_kernel_sets = lambda: tuple(k for k in offered() if k in {kernels})
+sys.argv = sys.argv[2:]
+runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+"""
+
+
+@pytest.mark.gpu
+@pytest.mark.usefixtures("gpu")
+def test_the_gpu_stands_alone_with_a_network_that_it_computes_wrongly(
+    call: Call, tmp_path: Path, board: Callable[..., str]
+) -> None:
+    pair, out = write_pair(tmp_path / "pair", "resnet"), tmp_path / "all"
+    device = ("--device", board("xnnpack", "builtin", "gpu"), "--trust")
+    said = call("search", pair, *device, *BUDGET, "--out", out)
+    assert said.code == 0, said.err
+    document = matrix_of(out)
+    rows = {row["kernels"]: row for row in document["kernel_sets"]}
+    assert list(rows) == ["xnnpack", "builtin", "gpu"]
+    assert document["compared"] == ["twin", "device"]
+    assert rows["gpu"]["alone"] == rows["gpu"]["deviating"] == len(document["inputs"]) == 2
+    assert rows["gpu"]["deviating_seeds"] == 2
+    assert {row["alone"] for kernels, row in rows.items() if kernels != "gpu"} == {0}
+    assert all(one["alone"] == "gpu" for one in document["inputs"])
+    assert "gpu stands alone on 2 of 2 inputs" in " ".join(said.out.split())
+    assert (out / "matrix.md").read_text().startswith("# ")
+    for kernels in rows:
+        assert json.loads((out / kernels / "run.json").read_bytes())["stopped_by"] is None
+    # What the run of one kernel set found is replayed on all.
+    again = tmp_path / "again"
+    said = call("replay", out / "gpu", *device, "--out", again)
+    assert said.code == 1, said.err
+    assert {row["kernels"]: row["alone"] for row in matrix_of(again)["kernel_sets"]} == {
+        kernels: 2 * (kernels == "gpu") for kernels in rows
+    }
+
+
+def test_conform_says_which_kernel_sets_are_wrong(
+    call: Call, tmp_path: Path, board: Callable[..., str]
+) -> None:
+    out = tmp_path / "out"
+    asked = (
+        "--device",
+        board("xnnpack", "builtin", "reference"),
+        "--trust",
+        "--ops",
+        "EXP",
+        "--dtype",
+        "int8",
+    )
+    said = call("conform", *asked, "--models", "16", "--out", out)
+    assert said.code in (0, 1), said.err
+    document = matrix_of(out)
+    assert [row["kernels"] for row in document["kernel_sets"]] == [
+        "xnnpack",
+        "builtin",
+        "reference",
+    ]
+    assert {row["taken"] for row in document["kernel_sets"]} == {1}
+    for kernels in ("xnnpack", "builtin", "reference"):
+        assert (out / kernels / "conform.json").exists()
+    said = call("conform", *asked, "--models", "16", "--out", out, "--resume", "--json")
+    shown = json.loads(said.out)
+    assert shown["cells"] == document["cells"]
+
+
+def test_a_dry_run_says_what_each_kernel_set_would_do_and_writes_nothing(
+    call: Call, tmp_path: Path, board: Callable[..., str]
+) -> None:
+    pair, out = write_pair(tmp_path / "pair", "resnet"), tmp_path / "out"
+    asked = ("--device", board("xnnpack", "builtin"), "--trust", "--limit", "1", "--out", out)
+    said = call("search", pair, *asked, "--dry-run")
+    assert said.code == 0, said.err
+    assert said.out.count("nothing was written") == 2
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--device", "emulated-all", "--device", "emulated-gpu"), "give it alone"),
+        (("--device", "emulated-non/all"), 'unknown device "emulated-non"'),
+        (("--device", "emulated-all", "--out", "."), "neither empty nor of the runs of kernel"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(
+    call: Call, example: Path, options: tuple[str, ...], said: str
+) -> None:
+    answered = call("search", example, *options)
+    assert answered.code == 2
+    assert said in answered.err
+    assert answered.err.strip().count("\n") == 0
+
+
+def test_commands_for_one_device_say_who_takes_all(call: Call, example: Path) -> None:
+    answered = call("survey", example, "--device", "emulated-all", "--limit", "2")
+    assert answered.code == 2
+    assert "which search, replay and conform take alone" in answered.err
