@@ -45,7 +45,10 @@ def test_what_is_not_logged_is_not_known() -> None:
             "Warning: Vulkan shaderUniform*ArrayDynamicIndexing required.\nNo adapters found\n",
             "finds no driver that it can use (Vulkan shaderUniform*ArrayDynamicIndexing required)",
         ),
-        ("a graph that has dynamic-sized tensors (tensor#-1)\n", "sized while it runs"),
+        (
+            "a graph that has dynamic-sized tensors (tensor#-1)\n",
+            "sized while it runs, as by SHAPE before RESHAPE: add --fold-shapes",
+        ),
         ("Failed to apply compiler plugins: No compiler plugin found\n", "finds no NPU"),
         ("", "refuses it: Failed to modify graph with delegate"),
     ],

@@ -68,6 +68,7 @@ def test_a_model_that_it_refuses_is_one_line(call: Call, tmp_path: Path) -> None
     said = call("search", EXAMPLES / "fashion_lenet4", *options)
     assert said.code == 2
     assert "tensors that are sized while it runs" in said.err
+    assert "add --fold-shapes" in said.err
     assert said.err.strip().count("\n") == 0
 
 

@@ -92,7 +92,7 @@ def test_every_option_about_the_pair_has_its_key_beside_it() -> None:
     for field in fields(Settings):
         row = re.search(rf"^\| `{field.name}` \| (.*?) ?\|", page, re.MULTILINE)
         assert row is not None, field.name
-        option = f"--{field.name}"
+        option = f"--{field.name.replace('_', '-')}"
         # The options say which device is asked and what is surveyed; the keys what is run there,
         # and what inputs are.
         another = field.name in ("device", "inputs")

@@ -78,3 +78,16 @@ def test_the_parameters_that_are_set_make_another_run_and_older_journals_have_no
         other.require_same(run, "runs/one")
     with pytest.raises(UserError, match="begun with --set none, not first_leap=4 --set max_steps"):
         run.require_same(other, "runs/one")
+
+
+def test_a_run_is_gone_on_with_only_if_shapes_are_folded_alike() -> None:
+    run = about(PROVENANCE)
+    folded = replace(run, pair={**run.pair, "folded_shapes": {"sha256": "1"}})
+    otherwise = replace(run, pair={**run.pair, "folded_shapes": {"sha256": "2"}})
+    folded.require_same(folded, "runs/one")
+    with pytest.raises(UserError, match="begun with --fold-shapes, not without: repeat"):
+        folded.require_same(run, "runs/one")
+    with pytest.raises(UserError, match="begun without --fold-shapes, not with: repeat"):
+        run.require_same(folded, "runs/one")
+    with pytest.raises(UserError, match="folds the model's shapes otherwise: start a new run"):
+        folded.require_same(otherwise, "runs/one")

@@ -54,7 +54,7 @@ class CapturedArm:
 
         """
         pair = opened.pair
-        source = Path(str(pair.original if arm is Arm.ORIGINAL else pair.compressed))
+        source = Path(str(pair.original if arm is Arm.ORIGINAL else pair.executed))
         if source.suffix.lower() != ".tflite":
             raise ProbeRefused("its layers are seen only if it is a .tflite file")
         if pair.interface.invocation != ONCE:

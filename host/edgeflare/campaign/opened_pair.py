@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any, TypeAlias
 
+from edgeflare.campaign.folding_proof import with_folding_proven
 from edgeflare.campaign.pair_checks import (
     require_comparable,
     require_fitting_device,
@@ -37,6 +38,7 @@ from edgeflare.models.compressed_model import (
 )
 from edgeflare.models.decoder_rows import as_read_by
 from edgeflare.models.evaluator import Evaluator, HostModel
+from edgeflare.models.folded_pair import with_shapes_folded
 from edgeflare.models.model_inputs import ModelInputs, model_rows
 from edgeflare.models.original import open_original
 from edgeflare.models.pair import Pair
@@ -143,7 +145,7 @@ def open_pair(
     """Open a pair's models and its seeds, and the devices; `stack` closes them.
 
     Args:
-        pair: what the user brings.
+        pair: what the user brings. Its shapes are folded here, where it says so.
         plan: says what is looked for, how many seeds are taken, and the members of the ensemble.
             Where it names no kernel set, the default is opened: see `default_ensemble`.
         profiles: the devices, at least one; they share the seeds out.
@@ -159,6 +161,7 @@ def open_pair(
     """
     require_original(pair, plan.goal.find)
     begun = time.monotonic()
+    pair = stack.enter_context(with_shapes_folded(pair))
     earlier = before or {}
     interface = pair.interface
     ensemble = plan.ensemble or default_ensemble(pair, plan.goal.find)
@@ -186,10 +189,12 @@ def open_pair(
         replace(on_device, evaluator=as_read_by(interface.on_device, session))
         for session in sessions
     ]
-    others: dict[str, Evaluator] = {
+    same_runtime: dict[Kernels, Evaluator] = {
         kernels: stack.enter_context(closing(open_compressed(pair, kernels)))
         for kernels in ensemble[1:]
     }
+    pair = with_folding_proven(pair, as_pair, {ensemble[0]: twin, **same_runtime}, seeds)
+    others: dict[str, Evaluator] = {str(name): model for name, model in same_runtime.items()}
     others |= {member: stack.enter_context(open_member(pair, member)) for member in plan.elsewhere}
     members = {
         name: replace(as_pair, evaluator=as_read_by(interface, model))
@@ -248,7 +253,7 @@ def _runtime(profile: Profile) -> str:
 
 def _open_on_device(pair: Pair, device: Device, twin: CompressedModel) -> DeviceSession:
     try:
-        return device.open(pair.compressed, pair.interface.invocation)
+        return device.open(pair.executed, pair.interface.invocation)
     except UserError as refused:
         raise RefusedByDevice(f"{refused} (the host's {twin.runtime} takes it)") from None
 

@@ -48,6 +48,7 @@ def _describe_pair(pair: Pair) -> dict[str, Any]:
         "compressed": os.path.abspath(pair.compressed),
         "seeds": os.path.abspath(pair.seeds),
         "sha256": pair.model_hashes(),
+        **({} if pair.folded is None else {"folded_shapes": pair.folded.to_json()}),
         **({"functions": code} if (code := pair.function_hashes()) else {}),
         **pair.interface.to_json(),
     }

@@ -70,7 +70,7 @@ class WhiteBox:
             )
         arms = {
             Arm.ORIGINAL: self._arm(Arm.ORIGINAL, str(pair.original), TWIN_KERNELS),
-            Arm.TWIN: self._arm(Arm.TWIN, str(pair.compressed), self._kernels),
+            Arm.TWIN: self._arm(Arm.TWIN, str(pair.executed), self._kernels),
         }
         return TranslatedPair(arms, domain.space.level)
 

@@ -99,6 +99,16 @@ Outputs = Annotated[
         rich_help_panel=_PAIR,
     ),
 ]
+FoldShapes = Annotated[
+    bool | None,
+    typer.Option(
+        "--fold-shapes/--no-fold-shapes",
+        help="Fold what the compressed model computes from fixed shapes alone into constants, as "
+        "accelerators need it: a flatten of SHAPE, STRIDED_SLICE, PACK and RESHAPE. Twin and "
+        "device run that file, which has to give outputs equal to those of yours on the host.",
+        rich_help_panel=_PAIR,
+    ),
+]
 Limit = Annotated[
     int | None,
     typer.Option(
@@ -109,7 +119,7 @@ Limit = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Preprocessing:
-    """How images become inputs, and what the outputs are: options of each command on pairs."""
+    """What stands around the models, and how these are prepared: options of commands on pairs."""
 
     preset: Preset = None
     scale: Scale = None
@@ -118,6 +128,7 @@ class Preprocessing:
     resize: Resize = None
     channels: Channels = None
     outputs: Outputs = None
+    fold_shapes: FoldShapes = None
 
     def settings(
         self, original: str | None, seeds: str | None, compressed: str | None = None
@@ -139,4 +150,5 @@ class Preprocessing:
             resize=self.resize,
             channels=self.channels,
             outputs=self.outputs,
+            fold_shapes=self.fold_shapes,
         )

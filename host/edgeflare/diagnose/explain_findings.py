@@ -47,11 +47,13 @@ from edgeflare.domains.image.image_domain import ImageDomain
 from edgeflare.errors import UserError
 from edgeflare.models.decoder_rows import as_read_by
 from edgeflare.models.evaluator import Evaluator, HostModel
+from edgeflare.models.folded_pair import with_shapes_folded
 from edgeflare.models.invocation import ONCE
 from edgeflare.models.model_inputs import ModelInputs, model_rows
 from edgeflare.models.model_probe import HostProbe, Values
 from edgeflare.models.original import open_original
 from edgeflare.models.pair import Pair
+from edgeflare.models.shape_folding import asks_for_shapes, fold_shapes
 from edgeflare.models.tflite import TFLiteModel, open_tflite
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.run.journal_rows import AnswerRow
@@ -152,6 +154,7 @@ def explain(
 
     """
     with ExitStack() as stack:
+        run = replace(run, pair=stack.enter_context(with_shapes_folded(run.pair)))
         explainer = _Explainer(run, device, stack)
         for start in range(0, len(findings), _TOGETHER):
             some = findings[start : start + _TOGETHER]
@@ -170,7 +173,7 @@ class _Explainer:
         pair = run.pair
         self._invocation = pair.interface.invocation
         self._twin: TFLiteModel = stack.enter_context(
-            closing(open_tflite(pair.compressed, run.twin_kernels, self._invocation))
+            closing(open_tflite(pair.executed, run.twin_kernels, self._invocation))
         )
         self._twin_inputs = ModelInputs(
             pair.interface, self._twin.signature.inputs, str(pair.compressed)
@@ -193,7 +196,7 @@ class _Explainer:
 
     def evidence(self, images: NDArray[Any], findings: Sequence[Finding]) -> list[Evidence]:
         """Return the evidence on each finding, without that of the layers."""
-        path, stage = self._run.pair.compressed, self._output_stage(Arm.TWIN)
+        path, stage = self._run.pair.executed, self._output_stage(Arm.TWIN)
         rows = self._rows(self._twin_inputs, images, findings)
         with ThreadPoolExecutor(1, thread_name_prefix="edgeflare-device") as pool:
             asked = pool.submit(ask_device, self._device, path, stage, rows, self._invocation)
@@ -240,7 +243,7 @@ class _Explainer:
         )
         return ask_with_stages(
             self._device,
-            pair.compressed,
+            pair.executed,
             self._invocation,
             (self._rows(inputs, images, findings), self._output_stage(Arm.DEVICE)),
             (rows, self._output_stage(Arm.TWIN)),
@@ -371,7 +374,7 @@ class _Explainer:
         """Return the localizer of kernels' differences, or the reason why there is none."""
         if self._invocation != ONCE or len(self._twin.signature.inputs) > 1:
             return "the layers of models with a state, a signature or several inputs are not seen"
-        path = self._run.pair.compressed
+        path = self._run.pair.executed
         content = path.read_bytes()
         try:
             self._graph = Graph(content, str(path))
@@ -398,6 +401,9 @@ class _Explainer:
             return self._kernel_localizer
         content = Path(source).read_bytes()
         try:
+            # So that each layer of the one has a counterpart in the other.
+            if self._run.pair.fold_shapes and asks_for_shapes(Path(source)):
+                content = fold_shapes(content, source).content
             localizer = CompressionLocalizer(
                 self._graph, Graph(content, source), content, self._open_on_host
             )

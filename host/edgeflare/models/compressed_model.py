@@ -43,7 +43,7 @@ def open_compressed(pair: Pair, kernels: Kernels) -> CompressedModel:
         InfrastructureError: no worker process can be started.
 
     """
-    return open_tflite(pair.compressed, kernels, pair.interface.invocation)
+    return open_tflite(pair.executed, kernels, pair.interface.invocation)
 
 
 @contextmanager
@@ -56,9 +56,9 @@ def open_member(pair: Pair, member: str) -> Iterator[CompressedModel]:
 
     """
     opened = (
-        open_dequantized(pair.compressed, pair.interface.invocation)
+        open_dequantized(pair.executed, pair.interface.invocation)
         if member == DEQUANTIZED
-        else open_in_other_runtime(pair.compressed, member, pair.interface.invocation)
+        else open_in_other_runtime(pair.executed, member, pair.interface.invocation)
     )
     with opened as model:
         yield model

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from edgeflare.errors import UserError
 from edgeflare.models.interface_settings import read_interface
@@ -26,6 +26,36 @@ is added."""
 
 
 @dataclass(frozen=True, slots=True)
+class FoldedFile:
+    """The compressed model with its shapes folded; see `fold_shapes`.
+
+    Attributes:
+        path: of the file, for as long as the pair is open.
+        sha256: of the file.
+        operators: names of the operators that constants replaced, in execution order.
+        equal_under: the host's kernel sets under which its outputs were equal to those of the
+            user's own file, to the bit; empty until that is proven.
+        inputs: on how many seeds.
+
+    """
+
+    path: Path
+    sha256: str
+    operators: tuple[str, ...]
+    equal_under: tuple[str, ...] = ()
+    inputs: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what a run keeps of it, as plain JSON values."""
+        return {
+            "operators": list(self.operators),
+            "sha256": self.sha256,
+            "equal_under": list(self.equal_under),
+            "inputs": self.inputs,
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Pair:
     """A pair as the user describes it; no model is opened yet.
 
@@ -38,6 +68,8 @@ class Pair:
         interface: what both models take and give.
         classes: names of the classes; empty where not given.
         notes: assumptions that were made about the pair, a line each for the user.
+        fold_shapes: run the compressed model with its shapes folded, on all arms that run it.
+        folded: the file of that, while the pair is open; see `with_shapes_folded`.
 
     """
 
@@ -48,6 +80,17 @@ class Pair:
     interface: PairInterface = field(default_factory=PairInterface)
     classes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    fold_shapes: bool = False
+    folded: FoldedFile | None = None
+
+    @property
+    def executed(self) -> Path:
+        """The file that the compressed model's arms run: `compressed`, or its folded form."""
+        if self.folded is not None:
+            return self.folded.path
+        if self.fold_shapes:
+            raise ValueError("the shapes of this pair are not folded yet: see with_shapes_folded")
+        return self.compressed
 
     @property
     def folder_name(self) -> str:
@@ -58,8 +101,9 @@ class Pair:
     def fingerprint(self) -> str:
         """Return the sha256 that identifies the pair: models, seeds, and how they are read.
 
-        Moving or renaming files does not change it; class names do not count. The file of a Python
-        function that makes features or reads outputs counts; what it imports does not.
+        Moving or renaming files does not change it; class names do not count, nor whether shapes
+        are folded, which changes no answer of the host. The file of a Python function that makes
+        features or reads outputs counts; what it imports does not.
 
         Raises:
             UserError: a file cannot be read.
@@ -167,6 +211,7 @@ def load_pair(
         interface=interface,
         classes=tuple(said.classes or ()),
         notes=tuple(notes),
+        fold_shapes=bool(said.fold_shapes),
     )
 
 

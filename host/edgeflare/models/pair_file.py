@@ -59,6 +59,7 @@ class Settings:
         shapes: a fixed shape for inputs with dynamic dimensions, by the input's name.
         frames: steps of a clip, for models with a state.
         signature: name of the signature that is run.
+        fold_shapes: whether what follows from fixed shapes is folded into constants.
         device: what `[device]` says: the keys of `preprocess`, `task` and `inputs` that are others
             there.
 
@@ -86,6 +87,7 @@ class Settings:
     shapes: Mapping[str, tuple[int, ...]] | None = None
     frames: int | None = None
     signature: str | None = None
+    fold_shapes: bool | None = None
     device: Settings | None = None
 
     def __post_init__(self) -> None:
@@ -189,6 +191,10 @@ def _texts(value: object) -> tuple[str, ...] | None:
     return tuple(value)
 
 
+def _flag(value: object) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
 def _count(value: object) -> int | None:
     is_count = isinstance(value, int) and not isinstance(value, bool) and value > 0
     return value if is_count else None  # type: ignore[return-value]
@@ -270,6 +276,7 @@ _INTERFACE = {
     "shapes": (_shapes, "input = [1, …] for each input with dynamic dimensions"),
     "frames": (_count, "a whole number of 1 or more"),
     "signature": _TEXT,
+    "fold_shapes": (_flag, "true or false"),
     "device": (_table, "a table [device.task], [device.inputs.NAME] or [device.preprocess]"),
 }
 _DEVICE = {

@@ -226,6 +226,7 @@ def _conditions(pair: Pair, plan: Plan, labelled: Path | None) -> dict[str, Any]
         "device": plan.devices[0],
         "ties": plan.goal.ties,
         "labelled": None if labelled is None else _sha256(labelled),
+        **({"fold_shapes": True} if pair.fold_shapes else {}),
     }
 
 
@@ -244,7 +245,7 @@ def _latency(opened: OpenedPair) -> tuple[float, int]:
     device, pair = opened.devices[0], opened.pair
     profile = device.profile
     with closing(
-        device.open_as(pair.compressed, profile.kernels, profile.threads, pair.interface.invocation)
+        device.open_as(pair.executed, profile.kernels, profile.threads, pair.interface.invocation)
     ) as session:
         one = opened.inputs.encoder().encode(opened.seeds.inputs[:1])
         for _ in range(WARM_UPS):

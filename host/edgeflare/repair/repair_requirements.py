@@ -22,10 +22,16 @@ def original_file(pair: Pair, past: PastRun | None, request: RepairRequest) -> b
     """Return the original's file; None where shifts alone are tried.
 
     Raises:
-        UserError: there is no original, or the request needs one with weights that can be read and
-            of the network that was compressed.
+        UserError: shapes are folded, there is no original, or the request needs one with weights
+            that can be read and of the network that was compressed.
 
     """
+    if pair.fold_shapes:
+        raise UserError(
+            f"{pair.name} runs with its shapes folded, and a repair writes the model's own file,"
+            " which that device refuses: convert the model with a fixed batch size, and search and"
+            " repair it without --fold-shapes"
+        )
     if pair.original is None:
         raise UserError(
             f"{pair.name} has no original model to repair towards: search with --original, and"

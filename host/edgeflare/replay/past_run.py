@@ -21,6 +21,7 @@ from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair
 from edgeflare.models.pair_interface import PairInterface
+from edgeflare.models.shape_folding import asks_for_shapes
 from edgeflare.python_callable import is_callable
 from edgeflare.report.input_words import input_words
 from edgeflare.run.journal import Journal
@@ -113,7 +114,8 @@ class PastRun:
             original: where the original lies now, if it was moved, or the Python function that it
                 is; it is held to what it was.
             compressed: where the compressed model lies now, likewise.
-            instead: another compressed model in its place, whose outputs may be of another kind.
+            instead: another compressed model in its place, whose outputs may be of another kind;
+                shapes are folded in it if they were in the run's, and there are any to fold.
             functions: the Python functions of its front ends and post-processing, named again.
 
         Raises:
@@ -133,6 +135,7 @@ class PastRun:
             seeds=self.directory.path / SEEDS_FOLDER,
             interface=interface if instead else interface.with_outputs(known),
             classes=self.header.classes,
+            fold_shapes="folded_shapes" in said and (instead is None or asks_for_shapes(instead)),
         )
         if pair.function_hashes() != said.get("functions", []):
             named = ", ".join(interface.functions)

@@ -21,6 +21,7 @@ from edgeflare.core.tensor_rows import unpack_rows
 from edgeflare.diagnose.explain_document import Document as Explained
 from edgeflare.errors import UserError
 from edgeflare.models.evaluator import HostModel
+from edgeflare.models.folded_pair import with_shapes_folded
 from edgeflare.models.invocation import ONCE, Invocation
 from edgeflare.models.model_inputs import ModelInputs, model_rows
 from edgeflare.models.original import open_original
@@ -103,6 +104,16 @@ def export(
     """
     require_scriptable(pair.interface)
     entry = _entry(past, seed_id)
+    with with_shapes_folded(pair) as opened:
+        made = _reproduction(past, opened, entry, explanations, with_models=with_models)
+    write_atomically(path, zipped(made.files))
+    return made
+
+
+def _reproduction(
+    past: PastRun, pair: Pair, entry: Finding, explanations: Explained | None, *, with_models: bool
+) -> Reproduction:
+    """Gather the files of a finding; see `export`."""
     stored = past.files(entry)
     simple = _is_simple(past, pair)
     files = {
@@ -129,17 +140,17 @@ def export(
     explanation = _explanation(explanations, entry)
     operator = None if explanation is None else where_it_begins(explanation)
     if operator is not None:
-        content = pair.compressed.read_bytes()
+        content = pair.executed.read_bytes()
         cut = cut_out(content, operator["operator"], kernels, encoded) if simple else {}
         operator = {**operator, "kernels": kernels, "files": sorted(cut)} if cut else None
         files |= cut
     if with_models:
-        files["compressed.tflite"] = pair.compressed.read_bytes()
+        files["compressed.tflite"] = pair.executed.read_bytes()
         if "original" in arms and arms["original"]["model"]:
             files[arms["original"]["model"]] = Path(str(pair.original)).read_bytes()
     whole = {
         "schema": SCHEMA,
-        "sha256": past.header.pair["sha256"],
+        "sha256": _hashes(past, pair),
         "compared": [arm.value for arm in past.header.plan.goal.compared],
         "arms": arms,
         "finding": to_json(entry),
@@ -148,7 +159,6 @@ def export(
         "run": _run(past),
     }
     files["finding.json"] = json.dumps(whole, indent=1, ensure_ascii=False).encode()
-    write_atomically(path, zipped(files))
     return Reproduction(files, operator)
 
 
@@ -225,7 +235,7 @@ def _given(past: PastRun, pair: Pair, entry: Finding) -> dict[str, _GivenInputs]
         return _GivenInputs(rows, model.signature.inputs, model.invocation)
 
     kernels = past.header.plan.ensemble[0]
-    with closing(open_tflite(pair.compressed, kernels, interface.invocation)) as twin:
+    with closing(open_tflite(pair.executed, kernels, interface.invocation)) as twin:
         inputs = ModelInputs(interface, twin.signature.inputs, name)
         found = {"compressed": given(twin, inputs)}
         if interface.device is not None:
@@ -238,6 +248,12 @@ def _given(past: PastRun, pair: Pair, entry: Finding) -> dict[str, _GivenInputs]
                 )
                 found["original"] = given(original, theirs)
     return found
+
+
+def _hashes(past: PastRun, pair: Pair) -> dict[str, str | None]:
+    """Return the sha256 of both models as they are run."""
+    own = dict(past.header.pair["sha256"])
+    return own if pair.folded is None else {**own, "compressed": pair.folded.sha256}
 
 
 def _is_simple(past: PastRun, pair: Pair) -> bool:

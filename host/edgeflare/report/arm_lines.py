@@ -37,6 +37,8 @@ def arm_lines(document: RunDocument) -> tuple[ArmLine, ...]:
     pair, host = document.pair, document.host or {}
     here = _machine("host", host) if host else "host"
     compressed = _file(pair.get("compressed"), "the compressed model")
+    if "folded_shapes" in pair:
+        compressed += ", its shapes folded"
     arms: list[ArmLine] = []
     if any(name.startswith("original") for name in document.totals.host_evaluations):
         original = _file(pair.get("original"), "the original model")

@@ -31,6 +31,7 @@ from edgeflare.report.figure_lines import (
     white_box_lines,
     who_was_right,
 )
+from edgeflare.report.folded_line import folded_line
 from edgeflare.report.interface_lines import interface_lines
 from edgeflare.report.replay_terminal import REPLAY_TITLES, replay_totals
 from edgeflare.report.structured_answers import shortened
@@ -149,6 +150,8 @@ def _heading(
         )
         if what.get("cache"):
             text.append(f"\nagent and models stay on {name} in {what['cache']}")
+    if folded := folded_line(pair):
+        text.append(f"\n{folded}")
     return text
 
 

@@ -113,7 +113,8 @@ class RunHeader:
         """Refuse to go on with a run that is about something else.
 
         Raises:
-            UserError: the pair, the plan or the kernels differ; names the first difference.
+            UserError: the pair, its folding, the plan or the kernels differ; names the first
+                difference.
 
         """
         if self.pair["fingerprint"] != other.pair["fingerprint"]:
@@ -121,6 +122,7 @@ class RunHeader:
                 f"{run} belongs to another pair ({self.pair['name']}, or other files or "
                 "preprocessing): resume it with that pair, or name another folder with --out"
             )
+        self._require_same_folding(other, run)
         if self.plan.goal.min_strength != other.plan.goal.min_strength:
             raise UserError(
                 f"{run} was begun by an older edgeflare, whose search went on past findings weaker "
@@ -142,6 +144,20 @@ class RunHeader:
                         f"{run} was begun on a device with {key} {before[key]}, but "
                         f"{mine['name']} now has {today.get(key)}: start a new run"
                     )
+
+    def _require_same_folding(self, other: RunHeader, run: str) -> None:
+        before, now = (one.pair.get("folded_shapes") for one in (self, other))
+        if (before is None) != (now is None):
+            said = ("with", "without") if before else ("without", "with")
+            raise UserError(
+                f"{run} was begun {said[0]} --fold-shapes, not {said[1]}: repeat the command that"
+                " began it, with --resume"
+            )
+        if before and now and before["sha256"] != now["sha256"]:
+            raise UserError(
+                f"{run} was begun by an edgeflare that folds the model's shapes otherwise: start a"
+                " new run"
+            )
 
 
 DECIDES_ANSWERS = (

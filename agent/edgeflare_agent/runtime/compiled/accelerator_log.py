@@ -54,7 +54,8 @@ class AcceleratorLog:
         if "dynamic-sized tensors" in text:
             return (
                 "takes no model with tensors that are sized while it runs, as by SHAPE before"
-                " RESHAPE: convert it with a fixed batch size"
+                " RESHAPE: add --fold-shapes where their sizes never change, or convert it with a"
+                " fixed batch size"
             )
         if found := _UNSUPPORTED.search(text):
             operators = "; ".join(found.group(1).split("\n")[:-1])

@@ -22,7 +22,7 @@ def device_tensors(device: Device, pair: Pair) -> Iterator[Callable[[Row], Mappi
         InfrastructureError: the device is lost.
 
     """
-    content = pair.compressed.read_bytes()
+    content = pair.executed.read_bytes()
     graph = Graph(content, str(pair.compressed))
     shape = graph.tensors[graph.inputs[0]].shape
     name = device.profile.name

@@ -10,6 +10,7 @@ from edgeflare.campaign.plan_defaults import TWIN_KERNELS
 from edgeflare.conditions.condition_choice import ChosenCondition
 from edgeflare.errors import UserError
 from edgeflare.models.compressed_model import open_compressed
+from edgeflare.models.folded_pair import with_shapes_folded
 from edgeflare.models.model_inputs import ModelInputs
 from edgeflare.models.pair import Pair
 from edgeflare.survey.items.refused_inputs import speaking_of_inputs
@@ -46,7 +47,10 @@ def show_conditions(
         raise UserError(f"--show {path}: there is no folder {path.parent}: make it before")
     if not chosen:
         raise UserError("--show has nothing to show without conditions: name some (--conditions)")
-    with closing(open_compressed(pair, TWIN_KERNELS)) as model:
+    with (
+        with_shapes_folded(pair) as opened,
+        closing(open_compressed(opened, TWIN_KERNELS)) as model,
+    ):
         inputs = ModelInputs(pair.interface, model.signature.inputs, str(pair.compressed))
         with speaking_of_inputs(own_inputs=own_inputs):
             seeds = inputs.load(pair.seeds, SHOWN_INPUTS)

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from edgeflare.report.entry_names import class_name
+from edgeflare.report.folded_line import folded_line
 from edgeflare.survey.gates.gate_state import HELD
 from edgeflare.survey.shown.gate_words import gate_sentence, gated_conditions, next_step
 from edgeflare.survey.shown.rare_words import rare_sentences
@@ -60,6 +61,8 @@ def print_survey(console: Console, document: Mapping[str, Any], where: str) -> N
     parts.append(Text(printable(field_sentence(document))))
     if ending(document):
         parts.append(Text(printable(f"Ended: {ending(document)}."), style="dim"))
+    if folded := folded_line(document["pair"]):
+        parts.append(Text(folded, style="dim"))
     gates = [Text(printable(one)) for one in gate_lines(document, where)]
     parts += gates
     parts += [Text(f"warning: {printable(one)}", style="yellow") for one in document["warnings"]]

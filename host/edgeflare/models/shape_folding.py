@@ -1,0 +1,199 @@
+"""What a graph computes from the shapes of its tensors alone, folded into constants.
+
+A flatten that TensorFlow converts is SHAPE, STRIDED_SLICE, PACK and RESHAPE: it asks at run time
+for sizes that never change. Accelerators refuse the tensors behind it, since they plan all memory
+before they run. With the result as a constant, RESHAPE is an operator like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from ai_edge_litert import schema_py_generated as schema
+
+from edgeflare.errors import UserError
+from edgeflare.models.graph_copy import changeable_copy, packed
+from edgeflare.models.invocation import ONCE, Invocation
+from edgeflare.models.model_probe import HostProbe, ProbeFailed, Values
+from edgeflare.models.tflite import check_model_file
+from edgeflare.models.tflite_graph import Graph, GraphOp
+from edgeflare.models.tflite_writer import Writer
+
+_SIZED_BY_VALUES: Final = frozenset(("UNIQUE", "WHERE", "IF", "WHILE", "CALL"))
+"""Operators whose outputs have sizes that follow from values, or from another graph."""
+
+_READING_NUMBERS: Final = frozenset(("CAST", "EMBEDDING_LOOKUP", "GATHER", "GATHER_ND"))
+"""Operators that take whole numbers as data: these do not size what is put out."""
+
+_DRAWING: Final = frozenset(("MULTINOMIAL", "RANDOM_STANDARD_NORMAL", "RANDOM_UNIFORM"))
+"""Operators whose outputs are others each time."""
+
+_BUILT_IN: Final = frozenset(vars(schema.BuiltinOperator))
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeFolding:
+    """A model whose shapes are folded.
+
+    Attributes:
+        content: the `.tflite` file.
+        operators: names of the operators that constants replaced, in execution order.
+
+    """
+
+    content: bytes
+    operators: tuple[str, ...]
+
+
+def fold_shapes(
+    content: bytes, source: str = "the model", invocation: Invocation = ONCE
+) -> ShapeFolding:
+    """Replace what the main graph computes from fixed shapes alone by constants.
+
+    All else stays as it is: weights, names, signatures, and the other operators in their order. The
+    constants are what the host's built-in kernels compute.
+
+    Args:
+        content: a `.tflite` file.
+        source: what the user calls it, for messages.
+        invocation: its `shapes` are those of the inputs, which the file has else.
+
+    Raises:
+        UserError: there is nothing to fold, a size follows from values, the signature is not of the
+            main graph, or the host's kernels do not run the model.
+        InfrastructureError: no worker process can be started.
+
+    """
+    shapes = _fixed_shapes(Graph(content, source), invocation)
+    writer = Writer(content)
+    for index, shape in shapes.items():
+        writer.graph.tensors[index].shape = np.asarray(shape, np.int32)
+    graph = Graph(writer.content(), source)
+    folded = _of_shapes_alone(graph)
+    if not folded:
+        raise UserError(
+            f"{source} computes nothing from the shapes of its tensors, so there is nothing to"
+            " fold: leave --fold-shapes out"
+        )
+    for index, values in _computed(graph, folded).items():
+        tensor = writer.graph.tensors[index]
+        tensor.shape = np.asarray(values.shape, np.int32)
+        tensor.buffer = writer.buffer(values.tobytes())
+    dropped = {one.index for one in folded}
+    writer.graph.operators = [
+        one for index, one in enumerate(writer.graph.operators) if index not in dropped
+    ]
+    return ShapeFolding(writer.content(), tuple(one.name for one in folded))
+
+
+def asks_for_shapes(path: Path) -> bool:
+    """Whether the main graph of a file has a SHAPE, without which there is nothing to fold.
+
+    Raises:
+        UserError: the file cannot be read.
+
+    """
+    check_model_file(path)
+    return any(one.name == "SHAPE" for one in Graph(path.read_bytes(), str(path)).operators)
+
+
+def _fixed_shapes(graph: Graph, invocation: Invocation) -> dict[int, Sequence[int]]:
+    """Return the shapes that an invocation gives inputs, by the tensors' indexes."""
+    named: Mapping[str, int] = {graph.tensors[one].name: one for one in graph.inputs}
+    if key := invocation.signature:
+        signatures = {_text(one.signatureKey): one for one in graph.model.signatureDefs or []}
+        if key in signatures and signatures[key].subgraphIndex:
+            raise UserError(
+                f"{graph.source}: the signature {key!r} is not of the first graph, in which shapes"
+                " are folded: leave --fold-shapes out"
+            )
+        if key in signatures:
+            named = {_text(one.name): int(one.tensorIndex) for one in signatures[key].inputs}
+    # A name that is none of the inputs is refused where the model is opened.
+    return {named[name]: shape for name, shape in invocation.shapes.items() if name in named}
+
+
+def _of_shapes_alone(graph: Graph) -> list[GraphOp]:
+    """Return the operators whose outputs follow from the shapes of tensors.
+
+    Raises:
+        UserError: an operator asks for a shape that follows from values.
+
+    """
+    known = {tensor.index for tensor in graph.tensors if tensor.constant}
+    known.update(tensor for one in graph.preparing for tensor in graph.operators[one].outputs)
+    unsized: dict[int, GraphOp] = {}
+    computed: set[int] = set()
+    folded = []
+    for one in graph.operators:
+        unsizing = next((unsized[tensor] for tensor in one.inputs if tensor in unsized), None)
+        if one.name == "SHAPE" and unsizing is not None:
+            raise UserError(
+                f"{graph.source}: SHAPE (operator {one.index}) asks for a shape that is not fixed:"
+                f" {unsizing.name} (operator {unsizing.index}) sizes what it puts out by values;"
+                " leave --fold-shapes out, and take a device that runs it on the CPU"
+            )
+        if _follows(one, known, computed) and not set(one.outputs) & set(graph.outputs):
+            folded.append(one)
+            known.update(one.outputs)
+            computed.update(one.outputs)
+        elif unsizing is not None or _sizes_by_values(graph, one, known):
+            unsized.update(dict.fromkeys(one.outputs, unsizing or one))
+    return folded
+
+
+def _follows(one: GraphOp, known: set[int], computed: set[int]) -> bool:
+    """Whether what an operator puts out follows from shapes alone, and is always the same."""
+    if one.name == "SHAPE":
+        return True
+    if one.name in _SIZED_BY_VALUES | _DRAWING or one.name not in _BUILT_IN:
+        return False
+    return known.issuperset(one.inputs) and not computed.isdisjoint(one.inputs)
+
+
+def _sizes_by_values(graph: Graph, one: GraphOp, known: set[int]) -> bool:
+    """Whether values that are known at run time alone may decide the size of what is put out."""
+    if one.name in _SIZED_BY_VALUES or one.name not in _BUILT_IN:
+        return True
+    if one.name in _READING_NUMBERS | {"SHAPE"}:
+        return False
+    unknown = (graph.tensors[tensor] for tensor in one.inputs if tensor not in known)
+    return any(tensor.dtype in ("int32", "int64") and not tensor.scales for tensor in unknown)
+
+
+def _computed(graph: Graph, folded: Sequence[GraphOp]) -> dict[int, Values]:
+    """Return what operators put out for those that stay, by the tensors' indexes.
+
+    Raises:
+        UserError: the host's kernels do not run the operators up to them.
+
+    """
+    gone = {one.index for one in folded}
+    staying = (one for one in graph.operators if one.index not in gone)
+    read = {tensor for one in staying for tensor in one.inputs}
+    wanted = [tensor for one in folded for tensor in one.outputs if tensor in read]
+    if not wanted:
+        return {}
+    model = changeable_copy(graph)
+    main = model.subgraphs[0]
+    main.operators = main.operators[: folded[-1].index + 1]
+    main.outputs = wanted
+    inputs = [graph.tensors[index] for index in graph.inputs]
+    try:
+        with HostProbe(packed(model), "builtin") as probe:
+            # Shapes are those of any input, so zeros do as well as others.
+            values = probe.run([np.zeros(one.shape, one.dtype) for one in inputs])
+            return dict(zip(wanted, values, strict=True))
+    except ProbeFailed as failed:
+        raise UserError(
+            f"{graph.source}: its shapes cannot be folded, since the operators before them give no"
+            f" answer on the host ({failed}): leave --fold-shapes out"
+        ) from failed
+
+
+def _text(name: Any) -> str:
+    return "" if name is None else str(name.decode(errors="replace"))
