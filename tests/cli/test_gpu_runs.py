@@ -55,7 +55,7 @@ def test_a_run_is_explained_and_replayed_and_says_on_what_it_computed(
     explained = [*json.loads((run / "explain.json").read_bytes())["findings"].values()]
     assert [one["verdict"]["which"] for one in explained] == ["GPU accelerator"] * 3
     assert [one["device_and_twin"]["onset"]["operator"] for one in explained] == [SHORTCUT] * 3
-    overlay = run / "explain" / f"{explained[0]['seed_id']:06d}.model-explorer" / "verdict.json"
+    overlay = run / "explain" / f"{explained[0]['seed_id']:06d}.model-explorer" / "6-verdict.json"
     marks = json.loads(overlay.read_bytes())["main"]["results"]
     assert marks[str(SHORTCUT)]["value"] == "kernel (GPU accelerator); onset"
     said = call("export", run, str(document["deviating_seeds"][0]["seed_id"]))

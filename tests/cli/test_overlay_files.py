@@ -88,11 +88,11 @@ def test_a_finding_has_the_figures_of_explain_json(overlaid: Overlaid) -> None:
     finding = overlaid.finding()
     assert finding["verdict"]["name"] == "kernel"
     layers = finding["device_and_twin"]["layers"]
-    total = results(overlaid.folder() / "total.json")
+    total = results(overlaid.folder() / "1-total.json")
     for layer in layers:
         wanted = layer["total"]["max_units"] or 0
         assert total[str(layer["operator"])]["value"] == wanted
-    onset = results(overlaid.folder() / "verdict.json")
+    onset = results(overlaid.folder() / "6-verdict.json")
     assert [key for key, one in onset.items() if "onset" in one["value"]] == [
         str(finding["device_and_twin"]["onset"]["operator"])
     ]
@@ -100,11 +100,11 @@ def test_a_finding_has_the_figures_of_explain_json(overlaid: Overlaid) -> None:
 
 def test_overlays_follow_the_explanations(copied: Overlaid, call: Call) -> None:
     seed_id, folder = copied.finding()["seed_id"], copied.folder()
-    (folder / "total.json").write_text("of an earlier explanation")
-    (folder / "margin_share.json").write_text("likewise")
+    (folder / "1-total.json").write_text("of an earlier explanation")
+    (folder / "5-margin-share.json").write_text("likewise")
     assert call("explain", copied.run, seed_id).code == 0
-    assert results(folder / "total.json")
-    assert not (folder / "margin_share.json").exists()  # there is no layer with a share
+    assert results(folder / "1-total.json")
+    assert not (folder / "5-margin-share.json").exists()  # there is no layer with a share
     shutil.rmtree(folder)
     said = call("explain", copied.run, seed_id)
     assert said.code == 0
@@ -200,13 +200,13 @@ def test_model_explorer_shows_the_overlay(overlaid: Overlaid, browser: Browser) 
     with shown(browser, overlaid.command()) as rows:
         names = browser.run(SETS)
         assert [name.split(":")[0].split(" of ")[0] for name, _ in names[:-1]] == [
-            "new share", "own", "residual", "total",
+            "total", "own", "new share", "residual",
         ]  # fmt: skip
         seed = f"(seed {finding['seed_id']})"
         assert names[-1] == [f"kernel (delegate) on emulated-builtin {seed}", True]
         of_layers = [row for row in rows if row[1][0] not in ("GraphInputs", "GraphOutputs")]
         assert [row[1][0].upper() for row in of_layers] == [layer["name"] for layer in layers]
-        totals = [row[-2][0] for row in of_layers]
+        totals = [row[2][0] for row in of_layers]
         assert totals == [f"{layer['total']['max_units'] or 0:g}" for layer in layers]
         assert of_layers[onset][-1] == ["kernel (delegate); onset", "rgb(180, 83, 26)"]
         marked = [row for row in of_layers if row[-1][1] == "rgb(180, 83, 26)"]

@@ -102,26 +102,25 @@ def test_each_operator_has_the_figures_of_its_layer(graph: Graph) -> None:
     totals, residuals = [0, 0, 2, 2, 0, 0, 0, 4, 6, 8, 40], [*[0.123456] * 9, 3.0, 0.0]
     finding = entry(KERNEL, parted(graph, totals, 2), lossy(graph, residuals, 9))
     sets = read(model_explorer_overlay(finding, graph))
-    assert set(sets) == set(OVERLAY_FILES)
-    assert sorted(sets)[-1] == "verdict.json"  # whose colours the graph has at first
+    assert tuple(sorted(sets)) == OVERLAY_FILES
     operators = [str(one.index) for one in graph.operators]
     layers = finding["device_and_twin"]["layers"]
     known = {
-        "total.json": [layer["total"]["max_units"] or 0 for layer in layers],
-        "own.json": [layer["own"]["max_units"] or 0 for layer in layers],
-        "new_share.json": [0, 0, 0.5, 0.5, 0, 0, 0, 0.5, 0.5, 0.5, 0.5],
-        "residual.json": [*[0.1235] * 9, 3, 0],
+        "1-total.json": [layer["total"]["max_units"] or 0 for layer in layers],
+        "2-own.json": [layer["own"]["max_units"] or 0 for layer in layers],
+        "3-new-share.json": [0, 0, 0.5, 0.5, 0, 0, 0, 0.5, 0.5, 0.5, 0.5],
+        "4-residual.json": [*[0.1235] * 9, 3, 0],
     }
     for name, figures in known.items():
         assert values(sets[name]) == dict(zip(operators, figures, strict=True)), name
-    assert values(sets["total.json"])["10"] == 40
-    assert values(sets["margin_share.json"]) == {"9": 0.25}
-    assert "quantization units (seed 12)" in sets["total.json"]["name"]
+    assert values(sets["1-total.json"])["10"] == 40
+    assert values(sets["5-margin-share.json"]) == {"9": 0.25}
+    assert "quantization units (seed 12)" in sets["1-total.json"]["name"]
 
 
 def test_the_largest_figure_has_the_full_colour_and_nothing_has_none(graph: Graph) -> None:
     finding = entry(KERNEL, parted(graph, [0, 0, 2, 2, 0, 0, 0, 4, 6, 8, 40], 2))
-    total = read(model_explorer_overlay(finding, graph))["total.json"]["results"]
+    total = read(model_explorer_overlay(finding, graph))["1-total.json"]["results"]
     assert "bgColor" not in total["0"]
     assert total["10"]["bgColor"] == FULL["kernel"]
     red = [int(total[key]["bgColor"][1:3], 16) for key in ("2", "7", "8", "9", "10")]
@@ -131,7 +130,7 @@ def test_the_largest_figure_has_the_full_colour_and_nothing_has_none(graph: Grap
 
 def test_the_verdict_stands_in_the_name_and_at_the_onset(graph: Graph) -> None:
     finding = entry(KERNEL, parted(graph, [0, 0, 2, 2, 0, 0, 0, 4, 6, 8, 40], 2))
-    one = read(model_explorer_overlay(finding, graph))["verdict.json"]
+    one = read(model_explorer_overlay(finding, graph))["6-verdict.json"]
     assert one["name"] == "kernel (delegate) on emulated-builtin (seed 12)"
     assert one["results"]["2"] == {
         "value": "kernel (delegate); onset",
@@ -144,14 +143,14 @@ def test_the_verdict_stands_in_the_name_and_at_the_onset(graph: Graph) -> None:
 
 def test_an_onset_that_need_not_be_the_first_says_so(graph: Graph) -> None:
     finding = entry(KERNEL, parted(graph, [0, 0, *[2] * 9], 2, first=False))
-    one = read(model_explorer_overlay(finding, graph))["verdict.json"]
+    one = read(model_explorer_overlay(finding, graph))["6-verdict.json"]
     assert values(one)["2"] == "kernel (delegate); onset, or earlier"
 
 
 def test_compression_points_at_its_layer_and_not_at_the_onset(graph: Graph) -> None:
     loss = lossy(graph, [*[0.5] * 8, 3.0, 2.0, 0.0], 8)
     finding = entry(COMPRESSION, parted(graph, [1, *[0] * 10], 0), loss)
-    marks = read(model_explorer_overlay(finding, graph))["verdict.json"]["results"]
+    marks = read(model_explorer_overlay(finding, graph))["6-verdict.json"]["results"]
     assert marks["8"] == {
         "value": "compression; equal; beyond quantization",
         "bgColor": FULL["compression"],
@@ -162,11 +161,24 @@ def test_compression_points_at_its_layer_and_not_at_the_onset(graph: Graph) -> N
     assert strong == ["8"]
 
 
+def test_different_words_have_different_colours_since_model_explorer_counts_these(
+    graph: Graph,
+) -> None:
+    loss = lossy(graph, [0.5, 2.0, 0.5, 2.0, 0.5, 2.0, *[0.5] * 5], 5)
+    for verdict, onset in ((KERNEL, 2), (COMPRESSION, 2), (COMPRESSION, 3), (COMPRESSION, 5)):
+        parting = parted(graph, [0, 0, *[2] * 4, 0, 4, 6, 8, 40], onset)
+        marks = read(model_explorer_overlay(entry(verdict, parting, loss), graph))
+        pairs = {
+            (one["value"], one["bgColor"]) for one in marks["6-verdict.json"]["results"].values()
+        }
+        assert len({word for word, _ in pairs}) == len({colour for _, colour in pairs}) > 3
+
+
 def test_a_layer_whose_constants_are_wrong_is_beyond(graph: Graph) -> None:
     loss = lossy(graph, [0.5] * 11, None)
     wrong = replace(loss.layers[8], constants=ConstantError(9.0, 0.5))
     loss = replace(loss, layers=(*loss.layers[:8], wrong, *loss.layers[9:]))
-    marks = read(model_explorer_overlay(entry(COMPRESSION, None, loss), graph))["verdict.json"]
+    marks = read(model_explorer_overlay(entry(COMPRESSION, None, loss), graph))["6-verdict.json"]
     assert values(marks) == {"8": "beyond quantization"}
 
 
@@ -174,8 +186,8 @@ def test_a_float_network_has_real_values() -> None:
     graph = Graph((EXAMPLES / "fashion_lenet4" / "original.tflite").read_bytes())
     finding = entry(KERNEL, parted(graph, [0] * 10 + [3], 10))
     sets = read(model_explorer_overlay(finding, graph))
-    assert "real values" in sets["total.json"]["name"]
-    assert values(sets["total.json"])["10"] == 3
+    assert "real values" in sets["1-total.json"]["name"]
+    assert values(sets["1-total.json"])["10"] == 3
 
 
 def test_a_layer_without_units_in_a_quantized_network_has_no_figure_but_its_mark(
@@ -185,8 +197,8 @@ def test_a_layer_without_units_in_a_quantized_network_has_no_figure_but_its_mark
     other = replace(apart(graph, 9, 2), max_units=None)
     layers = (*parting.layers[:9], replace(parting.layers[9], total=other), parting.layers[10])
     sets = read(model_explorer_overlay(entry(KERNEL, replace(parting, layers=layers)), graph))
-    assert "9" not in values(sets["total.json"])
-    assert values(sets["verdict.json"])["9"] == "differs"
+    assert "9" not in values(sets["1-total.json"])
+    assert values(sets["6-verdict.json"])["9"] == "differs"
 
 
 @pytest.mark.parametrize("verdict", [KERNEL, Verdict("unstable", "the device wavers")])
@@ -229,7 +241,7 @@ def test_graph_and_operators_are_named_as_model_explorer_knows_them(
 ) -> None:
     graph = chain(tmp_path / "model.tflite", tensors, name, signature)
     sets = read(model_explorer_overlay(entry(KERNEL, parted(graph, [1, 2], 0)), graph), graph_id)
-    assert list(values(sets["verdict.json"])) == keys
+    assert list(values(sets["6-verdict.json"])) == keys
 
 
 @pytest.mark.model_explorer
@@ -256,7 +268,7 @@ def test_nodes_are_the_operators_of_the_graph(pair: str) -> None:
     finding = entry(KERNEL, parted(graph, [1] * len(graph.operators), 0))
     (seen,) = converted(path)
     files = model_explorer_overlay(finding, graph)
-    marked = read(files, seen["id"])["verdict.json"]["results"]
+    marked = read(files, seen["id"])["6-verdict.json"]["results"]
     labels = {node["id"]: node["label"].upper() for node in seen["nodes"]}
     assert [labels[key] for key in marked] == [one.name for one in graph.operators]
 

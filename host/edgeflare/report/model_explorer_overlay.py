@@ -15,18 +15,19 @@ from typing import Any
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.report.html.explanation_view import begins_at, largest, read_explanation
 
-MARGIN_SHARE, NEW_SHARE, OWN, RESIDUAL, TOTAL, VERDICT = OVERLAY_FILES = (
-    "margin_share.json", "new_share.json", "own.json", "residual.json", "total.json",
-    "verdict.json",
+TOTAL, OWN, NEW_SHARE, RESIDUAL, MARGIN_SHARE, VERDICT = OVERLAY_FILES = (
+    "1-total.json", "2-own.json", "3-new-share.json", "4-residual.json", "5-margin-share.json",
+    "6-verdict.json",
 )  # fmt: skip
-"""The names of all files that an overlay may have. They are loaded in the order of the alphabet,
-and the graph has the colours of the last one at first."""
+"""The names of all files that an overlay may have. They are loaded in this order, which is that of
+the columns, and the graph has the colours of the last one at first."""
 
 _KERNEL, _COMPRESSION = "#b4531a", "#2563a8"
 """As in the pictures: device and twin differ; twin and original differ."""
 
-_DIFFERS, _STANDS_OUT = 0.15, 0.4
-"""How strong the colours are of layers that the verdict does not point at."""
+_DIFFERS, _ONSET, _BEYOND = 0.15, 0.4, 0.3
+"""How strong the colours are of layers that the verdict does not point at. Different words have
+different ones: for a group of nodes Model Explorer counts the colours, and says their words."""
 
 _DIGITS = 4
 """Of a figure, since Model Explorer shows all that it is given."""
@@ -73,17 +74,20 @@ def model_explorer_overlay(one: Mapping[str, Any], graph: Graph) -> dict[str, by
     }
     graph_id = _graph_id(graph)
     return {
-        file: _file(graph_id, f"{name} (seed {one['seed_id']})", nodes, words=file == VERDICT)
+        file: _file(graph_id, f"{name} (seed {one['seed_id']})", nodes)
         for file, (name, nodes) in sets.items()
         if nodes
     }
 
 
-def _file(graph_id: str, name: str, nodes: Nodes, *, words: bool) -> bytes:
-    """Return a file. Of words there are no sums, but how many nodes of a group have each."""
-    said = {"hideInAggregatedStatsTable": True, "hideInChildrenStatsTable": True}
-    said["showExpandedSummaryOnGroupNode"] = True
-    one_set = {"name": name, **(said if words else {}), "results": nodes}
+def _file(graph_id: str, name: str, nodes: Nodes) -> bytes:
+    """Return a file of one set. Sums and means of its figures say nothing, so none are shown."""
+    shown = {
+        "hideInAggregatedStatsTable": True,
+        "hideInChildrenStatsTable": True,
+        "showExpandedSummaryOnGroupNode": True,  # of words: how many nodes of a group have each
+    }
+    one_set = {"name": name, **shown, "results": nodes}
     return json.dumps({graph_id: one_set}, indent=1, ensure_ascii=False).encode() + b"\n"
 
 
@@ -135,10 +139,10 @@ def _mark(
         strength = _DIFFERS if parted else 0.0
     if parting["onset"] is not None and operator == parting["onset"]["operator"]:
         words = ["onset" if parting["first"] else "onset, or earlier"]
-        strength = _STANDS_OUT
+        strength = _ONSET
     if beyond:
         words.append("beyond quantization")
-        colour, strength = _COMPRESSION, _STANDS_OUT
+        colour, strength = _COMPRESSION, _BEYOND + strength / 2
     if operator == begins_at(one):
         words.insert(0, _verdict(one))
         colour = _COMPRESSION if one["verdict"]["name"] == "compression" else _KERNEL
@@ -147,8 +151,11 @@ def _mark(
 
 
 def _node(value: float | str, colour: str, strength: float) -> dict[str, Any]:
-    """Return a node's value, on white that is mixed with a colour; `strength` is 0 to 1."""
-    if not strength:
+    """Return a node's value, on white that is mixed with a colour; `strength` is 0 to 1.
+
+    A zero has no colour. Words have white, since Model Explorer does not count them without one.
+    """
+    if not strength and not isinstance(value, str):
         return {"value": value}
     channels = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
     mixed = "".join(f"{round(255 + (one - 255) * strength):02x}" for one in channels)
