@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 CAPABILITY_MARKS = frozenset(
     {
-        *("adb", "browser", "bundle", "gcc", "gpu", "old_board", "openssl", "qemu", "shells"),
-        *("sshd", "whitebox"),
+        *("adb", "browser", "bundle", "gcc", "gpu", "model_explorer", "old_board", "openssl"),
+        *("qemu", "shells", "sshd", "whitebox"),
     }
 )
 ROOT = Path(__file__).parents[1]

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from edgeflare.models.tflite_graph import Graph
 from tampering import COMPRESSED
 
 Call = Callable[..., Any]
@@ -52,10 +53,18 @@ def test_it_runs_on_the_gpu_whole_and_is_explained_and_replayed_alike(
     assert pair["sha256"]["compressed"] != pair["folded_shapes"]["sha256"]
     assert Path(pair["compressed"]) == COMPRESSED
     assert document["findings"]
-    assert call("explain", run).code == 0
-    explained = json.loads((run / "explain.json").read_bytes())["findings"].values()
-    layers = next(iter(explained))["twin_and_original"]["layers"]
+    assert call("explain", run, "--model-explorer").code == 0
+    explained = json.loads((run / "explain.json").read_bytes())["findings"]
+    seed_id, entry = next(iter(explained.items()))
+    layers = entry["twin_and_original"]["layers"]
     assert [one["name"] for one in layers].count("RESHAPE") == 1
+    # What is laid over the user's file is numbered as in that.
+    shown = run / f"explain/{int(seed_id):06d}.model-explorer/4-residual.json"
+    (residuals,) = json.loads(shown.read_bytes()).values()
+    names = [one.name for one in Graph(COMPRESSED.read_bytes()).operators]
+    assert [names[int(key)] for key in residuals["results"]] == [
+        one["name"] for one in layers if one["residual"] is not None
+    ]
     assert call("replay", run, "--out", again).code == 1
     replayed = json.loads((again / "run.json").read_bytes())
     assert replayed["pair"]["folded_shapes"]["sha256"] == pair["folded_shapes"]["sha256"]

@@ -51,10 +51,13 @@ def test_a_run_is_explained_and_replayed_and_says_on_what_it_computed(
     assert what["delegated_nodes"] == what["total_nodes"]
     assert document["ensemble"] == ["xnnpack", "dequantized"]
     assert len(document["deviating_seeds"]) == 3
-    assert call("explain", run).code == 0
-    explained = json.loads((run / "explain.json").read_bytes())["findings"].values()
+    assert call("explain", run, "--model-explorer").code == 0
+    explained = [*json.loads((run / "explain.json").read_bytes())["findings"].values()]
     assert [one["verdict"]["which"] for one in explained] == ["GPU accelerator"] * 3
     assert [one["device_and_twin"]["onset"]["operator"] for one in explained] == [SHORTCUT] * 3
+    overlay = run / "explain" / f"{explained[0]['seed_id']:06d}.model-explorer" / "6-verdict.json"
+    marks = json.loads(overlay.read_bytes())["main"]["results"]
+    assert marks[str(SHORTCUT)]["value"] == "kernel (GPU accelerator); onset"
     said = call("export", run, str(document["deviating_seeds"][0]["seed_id"]))
     assert said.code == 2
     assert "the script of an export does not run" in said.err

@@ -94,8 +94,11 @@ def test_explain_compares_answers_as_the_task_does(searched: Searched, call: Cal
 
 def test_a_finding_is_shown_in_values_or_sides(searched: Searched, call: Call) -> None:
     seed_id = min(deviations(searched.run))
-    said = call("explain", searched.run, seed_id)
+    said = call("explain", searched.run, seed_id, "--model-explorer")
     assert said.code == 0
+    nothing = f"nothing to show of seed {seed_id}: the layers of models with a state"
+    assert f"Model Explorer has {nothing}" in said.out
+    assert not (searched.run / "explain").exists()
     wanted = "values)" if searched.task == "regression" else "above (0."
     assert wanted in said.out
 

@@ -75,8 +75,11 @@ def test_its_findings_are_those_of_a_run(surveyed: tuple[Path, str], call: Any) 
     assert json.loads((replayed / "run.json").read_bytes())["totals"]["findings"] == len(
         run["findings"]
     )
-    explained = call("explain", folder, str(run["findings"][0]["seed_id"]))
+    seed_id = run["findings"][0]["seed_id"]
+    explained = call("explain", folder, str(seed_id), "--model-explorer")
     assert explained.code == 0
+    overlay = folder / "explain" / f"{seed_id:06d}.model-explorer"
+    assert (overlay / "4-residual.json").is_file()
     exported = folder.parent / "finding.zip"
     said = call("export", folder, str(run["findings"][0]["seed_id"]), "--out", exported)
     assert (said.code, exported.is_file()) == (0, True)

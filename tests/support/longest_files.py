@@ -31,6 +31,7 @@ LONGEST_FILES = (
     "cli/test_export.py",
     "cli/test_survey.py",
     "cli/test_conform.py",
+    "cli/test_overlay_files.py",
     "agent/test_idle.py",
     "agent/test_fuzz.py",
 )

@@ -15,6 +15,7 @@ from edgeflare.cli import moved_models, run_options
 from edgeflare.cli.completion import complete_device, complete_run
 from edgeflare.cli.console import Console
 from edgeflare.cli.interruptible import INTERRUPTED, as_ctrl_c
+from edgeflare.cli.overlay_files import OverlayFiles
 from edgeflare.cli.progress import ProgressDisplay, observe
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.warning import unless_damaged, warn
@@ -67,6 +68,15 @@ Devices = Annotated[
         "have to be named again.",
     ),
 ]
+ModelExplorer = Annotated[
+    bool,
+    typer.Option(
+        "--model-explorer",
+        help="Write node data for Model Explorer too, which shows error by layer, onset and "
+        "verdict on the graph: RUN/explain/*.model-explorer. To look at them: "
+        "pip install ai-edge-model-explorer",
+    ),
+]
 
 
 def explain(
@@ -77,6 +87,7 @@ def explain(
     compressed: moved_models.Compressed = None,
     function: moved_models.Functions = None,
     trust: run_options.Trust = False,
+    model_explorer: ModelExplorer = False,
     _quiet: Quiet = False,
 ) -> int:
     """Say why findings deviate, and where in the network it begins.
@@ -113,13 +124,15 @@ def explain(
         for entries in (everything, chosen)
     )
     pair = past.pair(original, compressed, functions=function or ())
+    seed_ids = (entry.seed_id for entry in chosen)
+    overlays = OverlayFiles(past.directory, pair, seed_ids, wanted=model_explorer)
     run_to_explain = RunToExplain(
         past.directory, past.header, pair, _seed_rows(past), past.searched_seeds(pair)
     )
     profiles = _profiles(past.profiles(device, decided_by_user(trust)), chosen, elsewhere)
     pending = left_over(before, elsewhere) if finding else [entry.seed_id for entry in chosen]
     kept = Explanations(past.directory, past.header, before, pending, elsewhere)
-    session = _ExplanationsOfCall(run_to_explain, kept, everything, chosen)
+    session = _ExplanationsOfCall(run_to_explain, kept, overlays, everything, chosen)
     try:
         with as_ctrl_c():
             for profile, entries in profiles:
@@ -144,11 +157,13 @@ class _ExplanationsOfCall:
         self,
         run_to_explain: RunToExplain,
         kept: Explanations,
+        overlays: OverlayFiles,
         everything: Sequence[Finding],
         chosen: Sequence[Finding],
     ) -> None:
         self._subject = run_to_explain
         self._kept = kept
+        self._overlays = overlays
         self._chosen = [entry.seed_id for entry in chosen]
         self._before = len(everything) - len(chosen)
         self._total = len(everything)
@@ -169,6 +184,7 @@ class _ExplanationsOfCall:
                         self._explained.append(one)
                         self._kept.add(one)
                         _draw(self._subject.directory, one, self._subject.header.classes)
+                        self._overlays.write(one)
                         self._count(observer)
         finally:
             opening.stop()
@@ -204,6 +220,7 @@ class _ExplanationsOfCall:
             console.print(
                 f"{self._before} more were explained before, and are there too.", style="dim"
             )
+        self._overlays.show(console)
         console.print(
             f"`edgeflare report {run} --html` shows findings and explanations on a page.",
             style="dim",

@@ -91,7 +91,7 @@ def read_explanation(one: Mapping[str, Any], classes: Sequence[str]) -> Explanat
     if verdict["name"] == "several" and verdict["shares"]:
         parts = (f"{share:.0%} {of}" for of, share in verdict["shares"].items())
         name = f"{name}: {', '.join(parts)}"
-    layers, unit = _layers(parting, loss, _begins(one))
+    layers, unit = _layers(parting, loss, begins_at(one))
     return ExplanationView(
         verdict=f"{name} ({verdict['which']})" if verdict["which"] else name,
         why=verdict["why"],
@@ -109,11 +109,23 @@ def read_explanation(one: Mapping[str, Any], classes: Sequence[str]) -> Explanat
     )
 
 
-def _begins(one: Mapping[str, Any]) -> int | None:
-    """Return the operator that the verdict points at."""
+def begins_at(one: Mapping[str, Any]) -> int | None:
+    """Return the operator that the verdict of an entry of `explain.json` points at, or None."""
     compression = one["verdict"]["name"] == "compression"
     layer = one["twin_and_original"]["most"] if compression else one["device_and_twin"]["onset"]
     return None if layer is None else int(layer["operator"])
+
+
+def largest(difference: Mapping[str, Any] | None, *, in_units: bool) -> float | None:
+    """Return the largest difference of a tensor, in quantization units or in real values.
+
+    None is where it is not known, or has no units; nothing is nothing in both.
+    """
+    if difference is None:
+        return None
+    real: float = difference["max_real"]
+    units: float | None = difference["max_units"]
+    return units if in_units and real else real
 
 
 def _onset(one: Mapping[str, Any]) -> str | None:
@@ -140,7 +152,7 @@ def _layers(
 ) -> tuple[tuple[LayerView, ...], str]:
     """Join what is known of each operator; in units where any has some, else in real values.
 
-    Nothing is nothing in both. A layer that is not quantized in a network that is has its
+    A layer that is not quantized in a network that is has its
     difference apart, since it cannot be held against the others.
     """
     totals = {one["operator"]: one for one in parting["layers"] if one["total"] is not None}
@@ -150,16 +162,14 @@ def _layers(
     layers = []
     for operator in sorted(totals.keys() | losses.keys()):
         total = totals[operator]["total"] if operator in totals else None
-        real = None if total is None else total["max_real"]
-        units = None if total is None else total["max_units"]
-        known = units if in_units and real else real
+        known = largest(total, in_units=in_units)
         layers.append(
             LayerView(
                 _named(totals.get(operator) or losses[operator]),
                 known,
                 losses[operator]["residual"] if operator in losses else None,
                 operator == begins,
-                real if known is None else None,
+                total["max_real"] if total is not None and known is None else None,
             )
         )
     return tuple(layers), "quantization units" if in_units else "real values"

@@ -1,0 +1,212 @@
+"""What was found out about a finding as node data of Google's Model Explorer, to lay over a graph.
+
+A file of node data holds one set of values, by the graph's id and the node's, each with its colour;
+so a finding has several. The format is that of `node_data_builder.py` in `ai-edge-model-explorer`,
+and the ids are those of its adapter that reads `.tflite` files themselves.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from edgeflare.models.tflite_graph import Graph
+from edgeflare.report.html.explanation_view import begins_at, largest, read_explanation
+
+TOTAL, OWN, NEW_SHARE, RESIDUAL, MARGIN_SHARE, VERDICT = OVERLAY_FILES = (
+    "1-total.json", "2-own.json", "3-new-share.json", "4-residual.json", "5-margin-share.json",
+    "6-verdict.json",
+)  # fmt: skip
+"""The names of all files that an overlay may have. They are loaded in this order, which is that of
+the columns, and the graph has the colours of the last one at first."""
+
+_KERNEL, _COMPRESSION = "#b4531a", "#2563a8"
+"""As in the pictures: device and twin differ; twin and original differ."""
+
+_DIFFERS, _ONSET, _BEYOND = 0.15, 0.4, 0.3
+"""How strong the colours are of layers that the verdict does not point at. Different words have
+different ones: for a group of nodes Model Explorer counts the colours, and says their words."""
+
+_DIGITS = 4
+"""Of a figure, since Model Explorer shows all that it is given."""
+
+Nodes = dict[str, dict[str, Any]]
+"""Values and colours, by the node's key."""
+
+
+def model_explorer_overlay(
+    one: Mapping[str, Any], graph: Graph, executed: Graph | None = None
+) -> dict[str, bytes]:
+    """Return the node data of a finding, by file name; none where no layer was observed.
+
+    Figures are those of `explain.json` to four digits, and what is not known has no value. The
+    largest value of a file has its full colour, and zero has none.
+
+    Args:
+        one: an entry of `explain.json`.
+        graph: that of the compressed model, as the user's file has it.
+        executed: the one whose operators the entry numbers, if that is another: where shapes are
+            folded, with the same tensors and fewer operators.
+
+    """
+    one = one if executed is None else _renumbered(one, graph, executed)
+    parting, loss = one["device_and_twin"]["layers"], one["twin_and_original"]["layers"]
+    in_units = any(layer["total"] and layer["total"]["max_units"] is not None for layer in parting)
+    unit = "quantization units" if in_units else "real values"
+
+    def differences(key: str) -> Nodes:
+        known = {one["operator"]: largest(one[key], in_units=in_units) for one in parting}
+        return _figures(known, _KERNEL, graph)
+
+    sets = {
+        TOTAL: (f"total: device – twin, {unit}", differences("total")),
+        OWN: (f"own: device – twin, by this operator alone, {unit}", differences("own")),
+        NEW_SHARE: (
+            "new share of device – twin",
+            _figures({one["operator"]: one["new_share"] for one in parting}, _KERNEL, graph),
+        ),
+        RESIDUAL: (
+            "residual: twin – original, new here, units of the layer",
+            _figures({one["operator"]: one["residual"] for one in loss}, _COMPRESSION, graph),
+        ),
+        MARGIN_SHARE: (
+            "margin share: of what compression changed",
+            _figures({one["operator"]: one["margin_share"] for one in loss}, _COMPRESSION, graph),
+        ),
+        VERDICT: (f"{_verdict(one)} on {one['device']}", _marks(one, graph)),
+    }
+    graph_id = _graph_id(graph)
+    return {
+        file: _file(graph_id, f"{name} (seed {one['seed_id']})", nodes)
+        for file, (name, nodes) in sets.items()
+        if nodes
+    }
+
+
+def _renumbered(one: Mapping[str, Any], graph: Graph, executed: Graph) -> dict[str, Any]:
+    """Return an entry with the operators' numbers in the user's file."""
+
+    def in_file(layer: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        if layer is None:
+            return None
+        tensor = executed.operators[layer["operator"]].outputs[0]
+        return {**layer, "operator": graph.made_by[tensor]}
+
+    parts = {"device_and_twin": "onset", "twin_and_original": "most"}
+    renumbered = {
+        part: {
+            **one[part],
+            "layers": [in_file(layer) for layer in one[part]["layers"]],
+            key: in_file(one[part][key]),
+        }
+        for part, key in parts.items()
+    }
+    return {**one, **renumbered}
+
+
+def _file(graph_id: str, name: str, nodes: Nodes) -> bytes:
+    """Return a file of one set. Sums and means of its figures say nothing, so none are shown."""
+    shown = {
+        "hideInAggregatedStatsTable": True,
+        "hideInChildrenStatsTable": True,
+        "showExpandedSummaryOnGroupNode": True,  # of words: how many nodes of a group have each
+    }
+    one_set = {"name": name, **shown, "results": nodes}
+    return json.dumps({graph_id: one_set}, indent=1, ensure_ascii=False).encode() + b"\n"
+
+
+def _verdict(one: Mapping[str, Any]) -> str:
+    return read_explanation(one, ()).verdict
+
+
+# Values and colours.
+
+
+def _figures(figures: Mapping[int, float | None], colour: str, graph: Graph) -> Nodes:
+    """Return the figures that are known, by operator."""
+    known = {
+        key: float(f"{value:.{_DIGITS}g}")
+        for operator, value in figures.items()
+        if value is not None and (key := _node_key(graph, operator)) is not None
+    }
+    most = max(map(abs, known.values()), default=0.0)
+    return {key: _node(value, colour, abs(value) / (most or 1.0)) for key, value in known.items()}
+
+
+def _marks(one: Mapping[str, Any], graph: Graph) -> Nodes:
+    """Return what is to be said of each layer in words, and where the verdict points at."""
+    differences = {
+        layer["operator"]: layer["total"]["parted"]
+        for layer in one["device_and_twin"]["layers"]
+        if layer["total"] is not None
+    }
+    errors = {layer["operator"]: layer["beyond"] for layer in one["twin_and_original"]["layers"]}
+    nodes: Nodes = {}
+    for operator in sorted(differences.keys() | errors.keys()):
+        words, colour, strength = _mark(
+            one, operator, differences.get(operator), beyond=errors.get(operator, False)
+        )
+        key = _node_key(graph, operator)
+        if words and key is not None:
+            nodes[key] = _node("; ".join(words), colour, strength)
+    return nodes
+
+
+def _mark(
+    one: Mapping[str, Any], operator: int, parted: bool | None, *, beyond: bool
+) -> tuple[list[str], str, float]:
+    """Return the words of a layer, its colour, and how strong that is, from 0 to 1."""
+    parting = one["device_and_twin"]
+    words, colour, strength = [], _KERNEL, 0.0
+    if parted is not None:
+        words.append("differs" if parted else "equal")
+        strength = _DIFFERS if parted else 0.0
+    if parting["onset"] is not None and operator == parting["onset"]["operator"]:
+        words = ["onset" if parting["first"] else "onset, or earlier"]
+        strength = _ONSET
+    if beyond:
+        words.append("beyond quantization")
+        colour, strength = _COMPRESSION, _BEYOND + strength / 2
+    if operator == begins_at(one):
+        words.insert(0, _verdict(one))
+        colour = _COMPRESSION if one["verdict"]["name"] == "compression" else _KERNEL
+        strength = 1.0
+    return words, colour, strength
+
+
+def _node(value: float | str, colour: str, strength: float) -> dict[str, Any]:
+    """Return a node's value, on white that is mixed with a colour; `strength` is 0 to 1.
+
+    A zero has no colour. Words have white, since Model Explorer does not count them without one.
+    """
+    if not strength and not isinstance(value, str):
+        return {"value": value}
+    channels = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    mixed = "".join(f"{round(255 + (one - 255) * strength):02x}" for one in channels)
+    return {"value": value, "bgColor": f"#{mixed}"}
+
+
+# The names that Model Explorer has for what is in the file.
+
+
+def _graph_id(graph: Graph) -> str:
+    """Return the id of the main graph: its name, else its signature's, else "main"."""
+    signatures = (one for one in graph.model.signatureDefs or () if one.subgraphIndex == 0)
+    signature = next(signatures, None)
+    names = (graph.model.subgraphs[0].name, signature and signature.signatureKey, b"main")
+    return str(next(name for name in names if name).decode(errors="replace"))
+
+
+def _node_key(graph: Graph, operator: int) -> str | None:
+    """Return what names an operator's node: its position; None where nothing names it alone.
+
+    A key that is the name of some tensor is taken for that tensor's node. Converters do name
+    tensors by numbers, and there the operator is named by a tensor that it writes.
+    """
+    tensors = Counter(tensor.name for tensor in graph.tensors)
+    if str(operator) not in tensors:
+        return str(operator)
+    written = (graph.tensors[tensor].name for tensor in graph.operators[operator].outputs)
+    return next((name for name in written if tensors[name] == 1), None)
