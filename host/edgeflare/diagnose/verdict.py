@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from edgeflare.core.answer import DEVIATION
+from edgeflare.diagnose.acceleration_cause import acceleration_cause
 from edgeflare.diagnose.evidence import Evidence
 from edgeflare.diagnose.execution_modes import REPEATS, Vote
 from edgeflare.diagnose.seed_disagreement import Disagreement
@@ -42,9 +43,12 @@ Which = Literal[
     "delegate",
     "built-in kernels",
     "reference kernels",
+    "compiled model's CPU kernels",
     "GPU accelerator",
     "NPU accelerator",
     "TFLite Micro kernels",
+    "accelerator precision",
+    "CPU fallback",
     "thread count",
     "runtime version",
     "machine",
@@ -56,7 +60,7 @@ _KERNELS: dict[Kernels | None, Which] = {
     "xnnpack": "delegate",
     "builtin": "built-in kernels",
     "reference": "reference kernels",
-    "compiled-cpu": "delegate",  # its CPU kernels are XNNPACK's
+    "compiled-cpu": "compiled model's CPU kernels",
     "gpu": "GPU accelerator",
     "npu": "NPU accelerator",
     "micro": "TFLite Micro kernels",
@@ -285,6 +289,8 @@ def _which(evidence: Evidence) -> tuple[Which, str]:
         )
         if threads and not other.agrees(device):
             return "thread count", f"the device gives {said(other)} with {_threads(other)}"
+    if (accelerated := acceleration_cause(evidence)) is not None:
+        return accelerated
     if device.mode.kernels == twin.mode.ran and device.mode.ran != twin.mode.ran:
         which: Which = "delegate" if evidence.same_runtime else "runtime version"
         return which, "the device's runtime delegated nothing, the host's did"
@@ -303,8 +309,9 @@ def _by_the_device(evidence: Evidence, twins_answer: str) -> tuple[Which, str]:
     # No host has kernels of another runtime to compare with, whatever runtime and machine it has.
     if only_on_device and (ran is None or is_tflite_kernel_set(ran)):
         return only_on_device
-    changed = [vote for vote in evidence.others if vote.agrees(evidence.twin)]
-    if changed and changed[0].mode.ran != ran:
+    others = [vote for vote in evidence.others if vote.mode.ran != ran]
+    changed = [vote for vote in others if vote.agrees(evidence.twin)]
+    if changed:
         why = f"the device gives {twins_answer} with {changed[0].mode.ran} kernels"
         return _KERNELS[ran], f"{why}, so it is its {_named(ran)}"
     return only_on_device or ("device", "the host, with the same runtime, gives it with no kernels")
