@@ -234,6 +234,13 @@ def test_the_fallback_is_blamed_where_the_cpu_alone_accounts_for_the_answer() ->
     for label in (0, 2):
         of_gpu = accelerated(1, [wrong[0], on_the_cpu(label)], fallback=True, taken=5)
         assert said(of_gpu) == ("kernel", "GPU accelerator")
+    # Nor is it the fallback where the host's XNNPACK, which runs those nodes, answers likewise.
+    host = tuple(
+        replace(one, labels=(1, 1)) if one.mode.ran == "xnnpack" else one for one in part.host
+    )
+    twin = next(one for one in host if one.mode.ran == "builtin")
+    natural = replace(part, twin=twin, host=host)
+    assert said(natural) == ("kernel", "GPU accelerator")
     # A model that it takes whole has no nodes on the CPU, whatever that answers.
     whole = accelerated(1, [asked(1, "fp32", fallback=True), on_the_cpu(1)], fallback=True)
     assert said(whole) == ("kernel", "GPU accelerator")
@@ -250,6 +257,15 @@ def test_an_accelerator_that_took_nothing_is_not_blamed() -> None:
     silent = accelerated(1, [on_the_cpu(1)], kernels="npu", fallback=True, taken=0)
     assert said(silent) == ("kernel", "CPU fallback")
     assert judge(silent).why == "its NPU accelerator took no node, so that the CPU ran them all"
+
+
+def test_a_compiled_model_on_the_cpu_is_xnnpack() -> None:
+    host: dict[Kernels, int | None] = {"builtin": 0, "xnnpack": 1, "reference": 0}
+    natural = table(0, host, 1, "compiled-cpu", others={"builtin": 0})
+    assert said(natural) == ("kernel", "delegate")
+    alike: dict[Kernels, int | None] = {"xnnpack": 0, "builtin": 0, "reference": 0}
+    wrong = table(0, alike, 1, "compiled-cpu", others={"xnnpack": 0})
+    assert said(wrong) == ("kernel", "compiled model's CPU kernels")
 
 
 def test_how_an_accelerator_ran_is_said_of_its_votes() -> None:

@@ -45,8 +45,9 @@ def _by_fallback(evidence: Evidence) -> tuple[AccelerationCause, str] | None:
 
     So it is where the accelerator gives the twin's answer once nothing may fall back. A model that
     it takes in part cannot be run so; it can be run on the CPU of the same runtime as a whole, and
-    if that gives the device's answer, the nodes on the accelerator add nothing to it. Where nothing
-    was accelerated, the CPU has run all.
+    if that gives the device's answer, the nodes on the accelerator add nothing to it. But if the
+    host's XNNPACK gives it too, those kernels are not wrong, and the accelerator may do as they do.
+    Where nothing was accelerated, the CPU has run all.
     """
     device, own = evidence.device, evidence.device.mode
     alone = _asked(evidence, replace(own, fallback=False))
@@ -58,7 +59,8 @@ def _by_fallback(evidence: Evidence) -> tuple[AccelerationCause, str] | None:
     if own.ran == "compiled-cpu":
         return "CPU fallback", f"its {_accelerator(own)} took no node, so that the CPU ran them all"
     whole = next((vote for vote in evidence.others if vote.mode.ran == "compiled-cpu"), None)
-    if own.in_part and whole is not None and whole.agrees(device):
+    on_host = any(vote.agrees(device) for vote in evidence.host if vote.mode.ran == "xnnpack")
+    if own.in_part and whole is not None and whole.agrees(device) and not on_host:
         return (
             "CPU fallback",
             f"{_fallen_back(own)} nodes fell back to the CPU, and the device gives"

@@ -294,10 +294,11 @@ def _which(evidence: Evidence) -> tuple[Which, str]:
     if device.mode.kernels == twin.mode.ran and device.mode.ran != twin.mode.ran:
         which: Which = "delegate" if evidence.same_runtime else "runtime version"
         return which, "the device's runtime delegated nothing, the host's did"
-    same = [vote for vote in evidence.host if vote.mode.ran == device.mode.ran]
-    if device.mode.ran != twin.mode.ran and any(vote.agrees(device) for vote in same):
+    ran = _kernels_of_host(device)
+    same = [vote for vote in evidence.host if vote.mode.ran == ran]
+    if ran != twin.mode.ran and any(vote.agrees(device) for vote in same):
         alone = _standing_alone(evidence)
-        why = f"the host too gives {said(device)} with {device.mode.ran} kernels"
+        why = f"the host too gives {said(device)} with {ran} kernels"
         return _KERNELS[alone], f"{why}; {_whose(evidence, alone)}"
     return _by_the_device(evidence, said(twin))
 
@@ -326,16 +327,24 @@ def _only_on_device(evidence: Evidence) -> tuple[Which, str] | None:
     return None
 
 
+def _kernels_of_host(device: Vote) -> Kernels | None:
+    """Return the kernels with which a host runs models as the device does.
+
+    A compiled model's CPU kernels are XNNPACK's.
+    """
+    return "xnnpack" if device.mode.ran == "compiled-cpu" else device.mode.ran
+
+
 def _standing_alone(evidence: Evidence) -> Kernels | None:
     """Return which of the host's kernel sets the others contradict: the twin's or the device's."""
-    twin_kernels, device_kernels = evidence.twin.mode.ran, evidence.device.mode.ran
+    twin_kernels, device_kernels = evidence.twin.mode.ran, _kernels_of_host(evidence.device)
     third = [vote for vote in evidence.host if vote.mode.ran not in (twin_kernels, device_kernels)]
     return twin_kernels if any(vote.agrees(evidence.device) for vote in third) else device_kernels
 
 
 def _whose(evidence: Evidence, alone: Kernels | None) -> str:
     """Say which side has the kernels that the others contradict, and what the other side has."""
-    twin_kernels, device_kernels = evidence.twin.mode.ran, evidence.device.mode.ran
+    twin_kernels, device_kernels = evidence.twin.mode.ran, _kernels_of_host(evidence.device)
     host, device = f"the host's {_named(twin_kernels)}", f"the device's {_named(device_kernels)}"
     one, other = (host, device) if alone == twin_kernels else (device, host)
     return f"{one} stand{'s' if alone == 'xnnpack' else ''} alone against {other}"
