@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,19 @@ def in_part(path: Path) -> Path:
     graph.operator("RESHAPE", [row, shape], [back], schema.ReshapeOptionsT())
     graph.operator("LOGISTIC", [back], [y])
     return graph.save(path, [x], [y])
+
+
+@pytest.mark.skipif(find_spec("openvino") is not None, reason="there may be an NPU")
+def test_no_nodes_are_counted_on_an_npu_that_is_not_there(tmp_path: Path) -> None:
+    path = write_state_model(tmp_path / "state.tflite", "FLOAT32")
+    with pytest.raises(ModelRejected, match="finds no NPU"):
+        IsolatedModel.open(path, Options("npu"))
+    allowed = Options("npu", acceleration=Acceleration(fallback=True))
+    npu, on_npu = answers_of_floats(path, allowed)
+    cpu, on_cpu = answers_of_floats(path, Options("compiled-cpu"))
+    assert npu.tolist() == cpu.tolist()
+    # XNNPACK takes them all, which the runtime counts likewise.
+    assert (on_npu.delegated_nodes, on_cpu.delegated_nodes) == (0, on_cpu.total_nodes)
 
 
 @pytest.mark.gpu

@@ -36,6 +36,11 @@ def test_what_is_not_logged_is_not_known() -> None:
     assert (log.adapter, log.accelerated) == ("", 0)
 
 
+def test_an_npu_is_absent_where_nothing_compiles_for_it() -> None:
+    assert log_of("Failed to apply compiler plugins: No compiler plugin found\n").absent
+    assert not log_of(IN_PART).absent
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

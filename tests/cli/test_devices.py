@@ -6,6 +6,8 @@ import os
 import socket
 import subprocess
 from collections.abc import Callable, Iterator
+from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -174,6 +176,18 @@ def test_the_doctor_looks_for_what_reaches_devices(call: Call) -> None:
     for name in ("adb, for phones", "ssh", "QEMU, for ARM cores"):
         assert name in said.out
     assert "Android Debug Bridge" in said.out
+
+
+@pytest.mark.skipif(find_spec("openvino") is not None, reason="there may be an NPU")
+def test_the_doctor_says_what_runtimes_beside_tflite_take(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
+    lines = call("doctor").out.splitlines()
+    (npu,) = (line for line in lines if "NPU libraries" in line)
+    assert "pip install ai-edge-litert-sdk-intel, and Intel's NPU driver" in npu
+    (micro,) = (line for line in lines if " tflite-micro " in line)
+    assert metadata.version("tflite-micro") in micro
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from edgeflare.devices.connection import Connection, DeviceLost
 from edgeflare.devices.device import Device, connect
 from edgeflare.devices.profile_lookup import find_profile
+from edgeflare.errors import UserError
 from edgeflare.models.graph_parts import isolate
 from edgeflare.models.model_probe import ProbeRefused
 from edgeflare.models.tflite_graph import Graph
@@ -106,3 +108,13 @@ def test_other_kernels_are_opened_for_a_while(device: Device) -> None:
     other.close()
     assert device.provenance == known
     assert set(device.kernels) == set(offered_kernel_sets())
+
+
+@pytest.mark.skipif(find_spec("openvino") is not None, reason="there may be an NPU")
+def test_a_model_is_opened_with_another_fallback_than_the_profiles(device: Device) -> None:
+    assert not device.profile.fallback
+    with pytest.raises(UserError, match="finds no NPU"):
+        device.open_as(COMPRESSED, "npu", 1)
+    allowed = device.open_as(COMPRESSED, "npu", 1, precision="fp32", fallback=True)
+    assert allowed.delegated_nodes == 0
+    allowed.close()

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, get_args
 
 import jsonschema
 import pytest
 
 from edgeflare.diagnose import explain_document
 from edgeflare.diagnose.explain_document import Explanations, left_over, load_explanations
+from edgeflare.diagnose.verdict import Which
 from edgeflare.errors import UserError
 from edgeflare.run.run_directory import RunDirectory
+from edgeflare_protos.kernel_sets import KERNEL_SETS
 
 ABOUT: Any = SimpleNamespace(pair={"name": "pair", "fingerprint": "f" * 64})
 
@@ -76,3 +78,9 @@ def test_one_that_cannot_be_read_says_so(directory: RunDirectory) -> None:
     (directory.path / "explain.json").mkdir()
     with pytest.raises(UserError, match=r"explain\.json is not a regular file"):
         load_explanations(directory, "f" * 64)
+
+
+def test_the_schema_knows_all_kernels_and_all_that_a_verdict_names() -> None:
+    known = schema()["$defs"]
+    assert known["vote"]["properties"]["kernels"]["enum"] == [*KERNEL_SETS, None]
+    assert known["verdict"]["properties"]["which"]["enum"] == [*get_args(Which), None]

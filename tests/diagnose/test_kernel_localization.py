@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import replace
 from math import ceil, log2
 
 import numpy as np
@@ -247,3 +248,27 @@ def test_a_crash_is_told_and_no_layer_blamed() -> None:
     found = find(lambda content, capture: Crashing(content, capture=capture))
     assert (found.method, found.onset) == ("none", None)
     assert "SIGSEGV" in found.note
+
+
+def test_a_layer_is_to_blame_too_where_only_its_network_shows_it() -> None:
+    """As of nodes that fall back to the CPU in a network, and not in isolation."""
+    operator = weighted(CONTENT)[1]
+    name = constant_of(CONTENT, operator)
+
+    def device(content: bytes, capture: bool) -> Probe:
+        whole = len(Graph(content).layers) == LAYERS and len(Graph(content).inputs) == 1
+        broken = with_constant(content, name, lambda weights: -weights) if whole else content
+        return InterpreterProbe(broken, capture=capture)
+
+    def healthy(content: bytes, capture: bool) -> Probe:
+        return InterpreterProbe(content, capture=capture)
+
+    found = find(device)
+    assert (found.most, found.first) == (None, True)
+    assert found.in_layer
+    assert find(faulty(operator)).in_layer
+    assert find(healthy).in_layer is False
+    # Without an equal layer before it, the input itself may be another one.
+    from_the_onset = tuple(one for one in found.layers if one.layer.operator >= operator)
+    assert replace(found, layers=from_the_onset).in_layer is False
+    assert KernelOnset("none").in_layer is None

@@ -179,6 +179,104 @@ def test_an_accelerator_is_blamed_where_the_devices_own_cpu_gives_the_twins_answ
     assert said(replace(silent, same_machine=False)) == ("kernel", "machine")
 
 
+def accelerated(
+    label: int,
+    others: list[Vote],
+    *,
+    kernels: Kernels = "gpu",
+    precision: str = "fp16",
+    fallback: bool = False,
+    taken: int = 9,
+) -> Evidence:
+    """Evidence on a device with an accelerator, where twin and original give 0 with all kernels."""
+    evidence = table(0, {"xnnpack": 0, "builtin": 0, "reference": 0}, label)
+    mode = ExecutionMode(Arm.DEVICE, kernels, 1, taken, 9, precision, fallback)
+    device = replace(vote(Arm.DEVICE, label, kernels, times=3), mode=mode)
+    cpu = [vote(Arm.DEVICE, 0, one) for one in SETS]
+    return replace(evidence, device=device, others=(*others, *cpu))
+
+
+def asked(label: int, precision: str, *, fallback: bool, taken: int = 9) -> Vote:
+    mode = ExecutionMode(Arm.DEVICE, "gpu", 1, taken, 9, precision, fallback)
+    return replace(vote(Arm.DEVICE, label, "gpu"), mode=mode)
+
+
+def on_the_cpu(label: int) -> Vote:
+    return vote(Arm.DEVICE, label, "compiled-cpu")
+
+
+def test_float16_is_blamed_where_float32_gives_the_twins_answer() -> None:
+    exact = asked(0, "fp32", fallback=False)
+    evidence = accelerated(1, [exact, on_the_cpu(0)])
+    assert said(evidence) == ("kernel", "accelerator precision")
+    assert judge(evidence).why == (
+        "the device gives 0 where its GPU accelerator computes in float32 throughout"
+    )
+    # Another answer than both is no sign of it, and in float32 nothing is rounded to float16.
+    wrong = [asked(2, "fp32", fallback=False), on_the_cpu(0)]
+    assert said(accelerated(1, wrong)) == ("kernel", "GPU accelerator")
+    plain = accelerated(1, [on_the_cpu(0)], precision="fp32")
+    assert said(plain) == ("kernel", "GPU accelerator")
+    # With another number of nodes on the accelerator too.
+    part = accelerated(1, [asked(0, "fp32", fallback=True, taken=4)], fallback=True, taken=5)
+    assert said(part) == ("kernel", "accelerator precision")
+
+
+def test_the_fallback_is_blamed_where_the_cpu_alone_accounts_for_the_answer() -> None:
+    wrong = [asked(1, "fp32", fallback=True, taken=5), on_the_cpu(1)]
+    part = accelerated(1, wrong, fallback=True, taken=5)
+    assert said(part) == ("kernel", "CPU fallback")
+    assert judge(part).why == (
+        "4 of 9 nodes fell back to the CPU, and the device gives 1 with all of them there"
+    )
+    # Nodes on the accelerator are at fault if the CPU has the twin's answer, and may be if it has
+    # a third one.
+    for label in (0, 2):
+        of_gpu = accelerated(1, [wrong[0], on_the_cpu(label)], fallback=True, taken=5)
+        assert said(of_gpu) == ("kernel", "GPU accelerator")
+    # Nor is it the fallback where the host's XNNPACK, which runs those nodes, answers likewise.
+    host = tuple(
+        replace(one, labels=(1, 1)) if one.mode.ran == "xnnpack" else one for one in part.host
+    )
+    twin = next(one for one in host if one.mode.ran == "builtin")
+    natural = replace(part, twin=twin, host=host)
+    assert said(natural) == ("kernel", "GPU accelerator")
+    # A model that it takes whole has no nodes on the CPU, whatever that answers.
+    whole = accelerated(1, [asked(1, "fp32", fallback=True), on_the_cpu(1)], fallback=True)
+    assert said(whole) == ("kernel", "GPU accelerator")
+
+
+def test_the_fallback_is_blamed_where_nothing_deviates_without_it() -> None:
+    alone = asked(0, "fp16", fallback=False)
+    evidence = accelerated(1, [alone, on_the_cpu(2)], fallback=True, taken=5)
+    assert said(evidence) == ("kernel", "CPU fallback")
+    assert judge(evidence).why == "the device gives 0 where nothing may fall back to the CPU"
+
+
+def test_an_accelerator_that_took_nothing_is_not_blamed() -> None:
+    silent = accelerated(1, [on_the_cpu(1)], kernels="npu", fallback=True, taken=0)
+    assert said(silent) == ("kernel", "CPU fallback")
+    assert judge(silent).why == "its NPU accelerator took no node, so that the CPU ran them all"
+
+
+def test_a_compiled_model_on_the_cpu_is_xnnpack() -> None:
+    host: dict[Kernels, int | None] = {"builtin": 0, "xnnpack": 1, "reference": 0}
+    natural = table(0, host, 1, "compiled-cpu", others={"builtin": 0})
+    assert said(natural) == ("kernel", "delegate")
+    alike: dict[Kernels, int | None] = {"xnnpack": 0, "builtin": 0, "reference": 0}
+    wrong = table(0, alike, 1, "compiled-cpu", others={"xnnpack": 0})
+    assert said(wrong) == ("kernel", "compiled model's CPU kernels")
+
+
+def test_how_an_accelerator_ran_is_said_of_its_votes() -> None:
+    part = accelerated(1, [], fallback=True, taken=5).device
+    assert str(part.mode) == "device, gpu, fp16, fallback of 4 of 9 nodes"
+    assert str(asked(0, "fp32", fallback=False).mode) == "device, gpu, fp32"
+    known = part.to_json()
+    assert (known["precision"], known["fallback"], known["total_nodes"]) == ("fp16", True, 9)
+    assert "precision" not in vote(Arm.DEVICE, 1, "builtin").to_json()
+
+
 def test_a_runtime_that_delegates_nothing_though_it_was_asked_to() -> None:
     evidence = table(0, {"xnnpack": 0, "builtin": 1, "reference": 1}, 1, "xnnpack")
     device = vote(Arm.DEVICE, 1, "xnnpack", times=3, delegated=0)

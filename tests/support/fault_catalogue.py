@@ -43,6 +43,8 @@ class Fault:
         verdict: the right one.
         operator: the layer that it sits in; None where it sits in none.
         which: what has to be named besides, where the verdict has to name something.
+        settings: further lines of the device's profile, of a fault in another runtime than TFLite's
+            interpreter.
 
     """
 
@@ -52,6 +54,7 @@ class Fault:
     verdict: str
     operator: int | None = None
     which: str | None = None
+    settings: str = ""
 
     def broken_file(self) -> bytes:
         """Return the compressed model with the fault.
@@ -231,6 +234,20 @@ def _amount(kind: str, rng: np.random.Generator) -> float:
 def _changes_outputs(pair: Path, where: str, planted: Planted) -> bool:
     content = base(pair, where, planted.fault)
     return not np.array_equal(_answers(pair, content), _answers(pair, broken(content, planted)))
+
+
+def changes_decisions(pair: Path, planted: Planted) -> bool:
+    """Whether some of the first seeds is decided otherwise with a fault in the file, without a tie.
+
+    A search sets deviations by a tie aside.
+    """
+    content = base(pair, "device", planted.fault)
+    before, now = (
+        _answers(pair, one).reshape(_SEEN_SEEDS, -1) for one in (content, broken(content, planted))
+    )
+    best = np.sort(now, axis=1)
+    moved = before.argmax(axis=1) != now.argmax(axis=1)
+    return bool((moved & (best[:, -1] > best[:, -2])).any())
 
 
 @cache

@@ -40,6 +40,8 @@ class Planted:
         amount: how much of it there is, 1 being what its name says.
         seed: of what it draws.
         threads: the fewest interpreter threads that bring it about.
+        place: the runtime that has it, a key of `PLACES` in runtime_fault_injection.py; empty for
+            TFLite's interpreter.
 
     """
 
@@ -48,6 +50,7 @@ class Planted:
     amount: float = 1.0
     seed: int = 0
     threads: int = 1
+    place: str = ""
 
 
 Change = Callable[[NDArray[Any], np.random.Generator, float], NDArray[Any]]

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import fault_injection
+import runtime_fault_injection
 from edgeflare.models.pair import load_pair
 from fault_catalogue import OTHER_RUNTIME, Fault
 from faulty_agent import DOUBLE, faulty_agent
@@ -39,6 +40,7 @@ class Judged:
         operator: the layer that is named, for a fault in the file that where twin and original
             part, else that where device and twin do.
         first: whether it is called the first.
+        most: of a fault in the device, the layer that differs most in isolation.
         why: the evidence that decided.
         device_queries: those that the explanation says it took.
         asked: those that a faulty device counted meanwhile; None of other devices.
@@ -52,6 +54,7 @@ class Judged:
     which: str | None = None
     operator: int | None = None
     first: bool = False
+    most: int | None = None
     why: str = ""
     device_queries: int = 0
     asked: int | None = None
@@ -68,6 +71,14 @@ class Judged:
     def right_layer(self) -> bool:
         """Whether the layer is the one that the fault sits in."""
         return self.operator == self.fault.operator
+
+    @property
+    def among_layers(self) -> bool:
+        """Whether the fault's layer is one of the two that are said: the onset, or the largest.
+
+        Kernels of another runtime may differ by a step from the first layer on.
+        """
+        return self.fault.operator in (self.operator, self.most)
 
 
 def judge(fault: Fault, seeds: int = _SEEDS) -> Judged:
@@ -171,8 +182,10 @@ def _device(fault: Fault, folder: Path) -> Iterator[str]:
         yield DOUBLE
         return
     (folder / "spec.json").write_text(json.dumps(asdict(fault.planted)))
-    launcher = [sys.executable, fault_injection.__file__, f"{folder}/spec.json"]
-    with faulty_agent(folder, launcher, f"threads = {fault.planted.threads}") as device:
+    plants = runtime_fault_injection if fault.settings else fault_injection
+    launcher = [sys.executable, str(plants.__file__), f"{folder}/spec.json"]
+    settings = fault.settings or f"threads = {fault.planted.threads}"
+    with faulty_agent(folder, launcher, settings) as device:
         yield device
 
 
@@ -198,6 +211,8 @@ def _explain(judged: Judged, folder: Path, device: str, seeds: int) -> None:
         onset = entry["twin_and_original"]["most"]
     judged.operator = None if onset is None else onset["operator"]
     judged.first = entry["device_and_twin"]["first"]
+    most = entry["device_and_twin"]["most"]
+    judged.most = None if most is None else most["operator"]
 
 
 def _search(folder: Path, device: str, find: str, seeds: int) -> None:

@@ -2,27 +2,30 @@
 TensorFlow.
 
 `mobilenet` has MobileNetV2's inverted residuals, `resnet` has residual blocks whose shortcut is a
-convolution. Weights are drawn, each layer's output is brought to one mean and spread over the
-example's images, as batch normalization would, and the last layer is fitted to the labels. The
-int8 sister is what post-training quantization makes: scales from the float network's values on
-those images, one scale for each channel of a convolution.
+convolution, and `normalized` has features of length 1 in its midst, which LiteRT's GPU accelerator
+does not compute: it takes what comes before. Weights are drawn, each layer's output is brought to
+one mean and spread over the example's images, as batch normalization would, and the last layer is
+fitted to the labels. The int8 sister is what post-training quantization makes: scales from the
+float network's values on those images, one scale for each channel of a convolution.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.models.tflite_graph import Graph
 from operator_chain import Floats, Step, write_tflite
-from tampering import EXAMPLE, InterpreterProbe
+from tampering import EXAMPLE, InterpreterProbe, constant_of, weighted, with_constant
+from tflite_weights import Weights, pruned
 
-Kind = Literal["mobilenet", "resnet"]
+Kind = Literal["mobilenet", "resnet", "normalized"]
 
 PAIR_TOML = """\
 original = "original.tflite"
@@ -37,6 +40,10 @@ std = [1.0]
 
 _CALIBRATION_IMAGES = 64
 _RIDGE = 0.3
+_PRUNED = 0.02
+"""Share of the weights of each layer that a pruned network lacks: few, so that what deviates beside
+it does so by its kernels."""
+
 _SHARPNESS = 8.0
 """What the fitted scores of the right class are: its probability is high, and not 1 to the bit."""
 
@@ -45,24 +52,61 @@ _SHARPNESS = 8.0
 def pair_of(kind: Kind, seed: int = 0, images: int = 200) -> tuple[bytes, bytes]:
     """The float network and its int8 sister, drawn from a seed."""
     drawing = _Drawing(np.random.default_rng(seed), _examples()[0][:images])
-    {"mobilenet": _mobilenet, "resnet": _resnet}[kind](drawing)
+    {"mobilenet": _mobilenet, "resnet": _resnet, "normalized": _normalized}[kind](drawing)
     drawing.classify(_examples()[1][:images])
     return drawing.written(), drawing.written(drawing.ranges())
 
 
 def write_pair(folder: Path, kind: Kind, seed: int = 0) -> Path:
     """Write a pair folder; its seeds are the example's, those that all kernels label rightly."""
-    original, compressed = pair_of(kind, seed)
+    raw = (_examples()[0].astype(np.int16) - 128).astype(np.int8)
+    return _written_pair(folder, f"{kind}-like {seed}", *pair_of(kind, seed), raw)
+
+
+def write_float_pair(folder: Path, kind: Kind, seed: int = 0, *, steep: int = 1) -> Path:
+    """Write a pair folder of two float networks, the compressed one pruned; see `write_pair`.
+
+    Args:
+        folder: the pair's.
+        kind: of network.
+        seed: of its weights.
+        steep: the outputs of the second convolution, a RELU, are so many times as large, and the
+            weights that read them as much smaller: a power of two, so that nothing else changes.
+
+    """
+    original = pair_of(kind, seed)[0]
+    if steep > 1:
+        original = _steepened(original, steep)
+    compressed = original
+    for layer in range(len(Weights(original).layers)):
+        compressed = pruned(Weights(compressed), layer, _PRUNED)
+    real = _examples()[0].astype(np.float32) / 255
+    return _written_pair(folder, f"float {kind} {seed}", original, compressed, real)
+
+
+def _steepened(content: bytes, factor: int) -> bytes:
+    first, second = weighted(content)[1:3]
+    graph = Graph(content)
+    assert graph.operators[first].outputs[0] == graph.operators[second].inputs[0]
+    scales = ((first, 1, float(factor)), (first, 2, float(factor)), (second, 1, 1 / factor))
+    for operator, position, scale in scales:
+        name = constant_of(content, operator, position)
+        content = with_constant(content, name, partial(np.multiply, scale))
+    return content
+
+
+def _written_pair(
+    folder: Path, name: str, original: bytes, compressed: bytes, raw: NDArray[Any]
+) -> Path:
+    """Write a pair whose compressed model is given raw inputs."""
     images, labels = _examples()
-    real = images.astype(np.float32) / 255
-    raw = (images.astype(np.int16) - 128).astype(np.int8)
-    kept = _rightly(original, real, labels)
+    kept = _rightly(original, images.astype(np.float32) / 255, labels)
     for kernels in ("xnnpack", "builtin", "reference"):
         kept &= _rightly(compressed, raw, labels, kernels)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "original.tflite").write_bytes(original)
     (folder / "compressed.tflite").write_bytes(compressed)
-    (folder / "pair.toml").write_text(f'name = "{kind}-like {seed}"\n{PAIR_TOML}')
+    (folder / "pair.toml").write_text(f'name = "{name}"\n{PAIR_TOML}')
     np.savez_compressed(folder / "seeds.npz", images=images[kept], labels=labels[kept])
     return folder
 
@@ -111,6 +155,13 @@ def _resnet(net: _Drawing) -> None:
         net.add(shortcut, straight, activation="RELU")
 
 
+def _normalized(net: _Drawing) -> None:
+    for filters, stride in ((8, 2), (16, 2), (16, 1), (24, 2), (24, 1)):
+        net.convolve(filters, 3, stride=stride, activation="RELU")
+    net.normalize()
+    net.convolve(32, 3, activation="RELU")
+
+
 # Drawing weights, and fitting them to the images.
 
 
@@ -153,6 +204,9 @@ class _Drawing:
         both = sources if len(sources) == 2 else (self.last.name, *sources)
         self._append("ADD", both, self.shape(both[0]), activation=activation)
 
+    def normalize(self) -> None:
+        self._append("L2_NORMALIZATION", (self.last.name,), self.last.shape)
+
     def classify(self, labels: NDArray[np.int64]) -> None:
         """Add mean, dense layer and softmax, the dense layer by ridge regression on the labels."""
         self._append("MEAN", (self.last.name,), (1, self.last.shape[-1]))
@@ -186,7 +240,9 @@ class _Drawing:
             name: (min(0.0, float(seen.min())), max(0.0, float(seen.max())))
             for name, seen in self.values(len(self.images)).items()
         }
-        return {"image": (0.0, 1.0), **found, self.last.name: (0.0, 255 / 256)}
+        lengths = [step.name for step in self.steps if step.operator == "L2_NORMALIZATION"]
+        fixed = {**dict.fromkeys(lengths, (-1.0, 127 / 128)), self.last.name: (0.0, 255 / 256)}
+        return {"image": (0.0, 1.0), **found, **fixed}
 
     def written(self, ranges: Mapping[str, tuple[float, float]] | None = None) -> bytes:
         return write_tflite(self.steps, self.shape("image"), ranges)

@@ -22,6 +22,7 @@ _OPTIONS = {
     "MEAN": "Reducer",
     "FULLY_CONNECTED": "FullyConnected",
     "SOFTMAX": "Softmax",
+    "L2_NORMALIZATION": "L2Norm",
 }
 
 

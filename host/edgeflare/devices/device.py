@@ -112,18 +112,40 @@ class Device:
         return self._description.payload_limit_bytes
 
     def open_as(
-        self, model_path: Path, kernels: Kernels, threads: int, invocation: Invocation = ONCE
+        self,
+        model_path: Path,
+        kernels: Kernels,
+        threads: int,
+        invocation: Invocation = ONCE,
+        *,
+        precision: str | None = None,
+        fallback: bool | None = None,
     ) -> DeviceSession:
         """Open a model with other kernels or threads than the profile's, for a short while.
 
         `reopen` does not bring it back, and its node counts are no part of the provenance.
+
+        Args:
+            model_path: the `.tflite` file.
+            kernels: the kernel set.
+            threads: interpreter threads.
+            invocation: its signature, fixed shapes, state and frames, if any.
+            precision: of an accelerator, "fp16" or "fp32"; None for the profile's.
+            fallback: whether nodes that an accelerator does not take run on the CPU; None for what
+                the profile says.
 
         Raises:
             UserError: see `open`.
             InfrastructureError: the device fails.
 
         """
-        other = replace(self.profile, kernels=kernels, threads=threads)
+        other = replace(
+            self.profile,
+            kernels=kernels,
+            threads=threads,
+            precision=self.profile.precision if precision is None else precision,
+            fallback=self.profile.fallback if fallback is None else fallback,
+        )
         limit = self._description.payload_limit_bytes
         return DeviceSession(self._connection, other, model_path, limit, invocation)
 

@@ -5,22 +5,30 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Callable
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from importlib.util import find_spec
 
 from edgeflare.devices.device import connect
+from edgeflare.devices.npu_check import check_npu
 from edgeflare.devices.profile_lookup import find_shipped_profile, list_profiles
-from edgeflare.devices.program_check import Check
+from edgeflare.devices.program_check import Check, is_installed
 from edgeflare.devices.transports.transport_registry import transports
 from edgeflare.errors import EdgeFlareError
 
 
 def check_installation() -> list[Check]:
     """Look at everything that EdgeFlare can use."""
+    interpreted = is_installed("tflite-runtime")
     return [
         Check("Python", ".".join(map(str, sys.version_info[:3])), True, "install Python 3.10+"),
-        _package("ai-edge-litert", "pip install ai-edge-litert", needed=_absent("tflite-runtime")),
+        _package(
+            "ai-edge-litert",
+            "pip install ai-edge-litert",
+            needed=not interpreted,
+        ),
         _package("tflite-runtime", "pip install 'edgeflare[tflite-runtime]' (Python 3.11 or less)"),
+        _package("tflite-micro", "pip install 'edgeflare[micro]' (x86-64 only)"),
+        check_npu(),
         _package("onnxruntime", "pip install 'edgeflare[onnx]'"),
         _package("jax", "pip install 'edgeflare[whitebox]' (gradients)"),
         _package("scikit-learn", "pip install 'edgeflare[whitebox]' (inspect), or [repair]"),
@@ -32,15 +40,7 @@ def check_installation() -> list[Check]:
 
 
 def _package(name: str, mend: str, *, needed: bool = False) -> Check:
-    return Check(name, "" if _absent(name) else version(name), needed, mend)
-
-
-def _absent(package: str) -> bool:
-    try:
-        version(package)
-    except PackageNotFoundError:
-        return True
-    return False
+    return Check(name, version(name) if is_installed(name) else "", needed, mend)
 
 
 def _bundles() -> Check:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 
 _PROGRAM_SECONDS = 20.0
 """For a program to say its version, on a busy machine."""
@@ -51,3 +52,12 @@ def check_program(name: str, program: str, question: str, mend: str) -> Check:
         return Check(name, "", False, mend)
     said = (done.stdout + done.stderr).strip().splitlines()
     return Check(name, said[0] if said and not done.returncode else "", False, mend)
+
+
+def is_installed(package: str) -> bool:
+    """Tell whether a package is installed for this Python."""
+    try:
+        version(package)
+    except PackageNotFoundError:
+        return False
+    return True

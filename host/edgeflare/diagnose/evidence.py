@@ -26,7 +26,7 @@ class Evidence:
         host: the twin's answers in all modes of the host, that of `twin` among them.
         device: the device's answers in its profile's mode; where it has stages of its own, those
             with the pair's, so that kernels are compared on equal inputs and decoding.
-        others: the device's answers with other kernels and threads.
+        others: the device's answers in other modes: kernels, threads, precision, fallback.
         recorded: labels of the device when the run verified the finding; empty where that was
             another device.
         same_runtime: whether host and device have the same runtime in the same version.

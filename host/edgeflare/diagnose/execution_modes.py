@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,12 +18,14 @@ from edgeflare.core.answer import Answer
 from edgeflare.core.arm import Arm
 from edgeflare.core.tensor import RawBatch
 from edgeflare.devices.device import Device
+from edgeflare.devices.profile import Profile
+from edgeflare.devices.session import DeviceSession
 from edgeflare.diagnose.output_stage import OutputStage
 from edgeflare.errors import UserError
 from edgeflare.models.evaluator import Evaluator, Signature
 from edgeflare.models.invocation import ONCE, Invocation
 from edgeflare.models.tflite import open_tflite
-from edgeflare_protos.kernel_sets import TFLITE_KERNEL_SETS, Kernels
+from edgeflare_protos.kernel_sets import TFLITE_KERNEL_SETS, Kernels, accelerated
 
 REPEATS = 3
 """Of the device in its own mode; a single answer could be chance. Other modes are asked twice."""
@@ -40,13 +42,17 @@ _AT_ONCE = 2
 
 @dataclass(frozen=True, slots=True)
 class ExecutionMode:
-    """How a model is run: on which arm, with which kernels, on how many threads.
+    """How a model is run: on which arm, with which kernels, on how many threads, how accelerated.
 
     Attributes:
         arm: the arm that runs it.
         kernels: the kernels that were asked for; None for an original, which has no choice.
         threads: interpreter threads.
-        delegated: nodes that a delegate took; None where it is not known.
+        delegated: nodes that a delegate or an accelerator took; None where it is not known.
+        total: nodes of the model; None where it is not known.
+        precision: what an accelerator computes in, "fp16" where it likes or "fp32" throughout; None
+            for kernels of a CPU.
+        fallback: whether nodes that an accelerator does not take run on the CPU; likewise.
 
     """
 
@@ -54,18 +60,43 @@ class ExecutionMode:
     kernels: Kernels | None = None
     threads: int = 1
     delegated: int | None = None
+    total: int | None = None
+    precision: str | None = None
+    fallback: bool | None = None
+
+    @property
+    def accelerated(self) -> bool:
+        """Whether an accelerator was asked for."""
+        return self.kernels is not None and accelerated(self.kernels)
 
     @property
     def ran(self) -> Kernels | None:
-        """The kernels that really ran: XNNPACK may be asked for and take no node of the network."""
+        """The kernels that really ran: what was asked for may have taken no node of the network."""
+        if self.delegated == 0 and self.accelerated:
+            return "compiled-cpu"
         return "builtin" if self.kernels == "xnnpack" and self.delegated == 0 else self.kernels
+
+    @property
+    def in_part(self) -> bool:
+        """Whether an accelerator took some nodes, and others fell back to the CPU."""
+        if not self.accelerated or self.delegated is None or self.total is None:
+            return False
+        return 0 < self.delegated < self.total
 
     def __str__(self) -> str:
         if self.kernels is None:
             return self.arm.value
+        if self.accelerated:
+            return f"{self.arm.value}, {self.kernels}{self._acceleration()}"
         threads = "1 thread" if self.threads == 1 else f"{self.threads} threads"
         silent = " (nothing delegated)" if self.ran != self.kernels else ""
         return f"{self.arm.value}, {self.kernels}{silent}, {threads}"
+
+    def _acceleration(self) -> str:
+        precision = "" if self.precision is None else f", {self.precision}"
+        if not self.fallback or self.delegated is None or self.total is None:
+            return precision
+        return f"{precision}, fallback of {self.total - self.delegated} of {self.total} nodes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +159,19 @@ class Vote:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values."""
+        mode, acceleration = self.mode, {}
+        if mode.accelerated:
+            acceleration = {
+                "total_nodes": mode.total,
+                "precision": mode.precision,
+                "fallback": mode.fallback,
+            }
         return {
-            "arm": self.mode.arm.value,
-            "kernels": self.mode.kernels,
-            "threads": self.mode.threads,
-            "delegated_nodes": self.mode.delegated,
+            "arm": mode.arm.value,
+            "kernels": mode.kernels,
+            "threads": mode.threads,
+            "delegated_nodes": mode.delegated,
+            **acceleration,
             "labels": list(self.labels),
             "outputs_crc32": [f"{checksum:08x}" for checksum in self.outputs],
             "tied": self.tied,
@@ -237,7 +276,7 @@ def ask_device(
     inputs: NDArray[np.generic],
     invocation: Invocation = ONCE,
 ) -> tuple[list[Vote], Mapping[ExecutionMode, list[Vote]]]:
-    """Run the device in its profile's mode, then with other kernels and with other threads.
+    """Run the device in its profile's mode, then in others; see `_other_modes`.
 
     Modes that it refuses are left out; delegates of vendors have no number of threads.
 
@@ -249,23 +288,64 @@ def ask_device(
         InfrastructureError: it was lost.
 
     """
-    profile = device.profile
     with closing(device.open(path, invocation)) as session:
-        mode = ExecutionMode(Arm.DEVICE, profile.kernels, profile.threads, session.delegated_nodes)
+        mode = mode_of_session(device.profile, session)
         own = ask(mode, session, stage, inputs, REPEATS)
     others: dict[ExecutionMode, list[Vote]] = {}
-    threads = 1 if profile.threads > 1 else MANY_THREADS
-    wanted = [(k, profile.threads) for k in device.kernels if k in TFLITE_KERNEL_SETS]
-    for kernels, count in [*wanted, (profile.kernels, threads)]:
-        if (kernels, count) == (profile.kernels, profile.threads):
-            continue
-        with (
-            suppress(UserError),
-            closing(device.open_as(path, kernels, count, invocation)) as other,
-        ):
-            mode = ExecutionMode(Arm.DEVICE, kernels, count, other.delegated_nodes)
+    for wanted in _other_modes(device):
+        with suppress(UserError), closing(_opened(device, path, wanted, invocation)) as other:
+            mode = replace(wanted, delegated=other.delegated_nodes, total=other.total_nodes)
             others[mode] = ask(mode, other, stage, inputs, OTHER_REPEATS)
     return own, others
+
+
+def mode_of_session(profile: Profile, session: DeviceSession) -> ExecutionMode:
+    """Return the mode in which a device runs a model that it has open as its profile says."""
+    return replace(
+        _mode_of_profile(profile), delegated=session.delegated_nodes, total=session.total_nodes
+    )
+
+
+def _mode_of_profile(profile: Profile) -> ExecutionMode:
+    mode = ExecutionMode(Arm.DEVICE, profile.kernels, profile.threads)
+    if not mode.accelerated:
+        return mode
+    return replace(mode, precision=profile.precision, fallback=profile.fallback)
+
+
+def _other_modes(device: Device) -> Iterator[ExecutionMode]:
+    """Yield modes that differ from the profile's in one thing each, and in the kernels of the CPU.
+
+    An accelerator has no threads. It is asked in float32, without the fallback that it is allowed,
+    and about the whole model on the CPU of its own runtime.
+    """
+    profile, own = device.profile, _mode_of_profile(device.profile)
+    if own.accelerated:
+        if own.precision == "fp16":
+            yield replace(own, precision="fp32")
+        if own.fallback:
+            yield replace(own, fallback=False)
+        if "compiled-cpu" in device.kernels:
+            yield ExecutionMode(Arm.DEVICE, "compiled-cpu", profile.threads)
+    for kernels in device.kernels:
+        if kernels in TFLITE_KERNEL_SETS and kernels != profile.kernels:
+            yield ExecutionMode(Arm.DEVICE, kernels, profile.threads)
+    if not own.accelerated:
+        yield replace(own, threads=1 if profile.threads > 1 else MANY_THREADS)
+
+
+def _opened(
+    device: Device, path: Path, mode: ExecutionMode, invocation: Invocation
+) -> DeviceSession:
+    assert mode.kernels is not None  # noqa: S101 - a device has a choice
+    return device.open_as(
+        path,
+        mode.kernels,
+        mode.threads,
+        invocation,
+        precision=mode.precision,
+        fallback=mode.fallback,
+    )
 
 
 def _vote(mode: ExecutionMode, answers: Sequence[Answer], checksums: Sequence[int]) -> Vote:

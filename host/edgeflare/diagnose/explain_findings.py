@@ -336,13 +336,12 @@ class _Explainer:
         asked = sum(len(vote.labels) for vote in (evidence.device, *evidence.others))
         asked += 0 if evidence.stages is None else evidence.stages.device_queries
         kernel_onset, compression_error = self._layers(image, MOST_DEVICE_QUERIES - asked)
-        own = [layer.own for layer in kernel_onset.layers if layer.own is not None]
         evidence = replace(
             evidence,
             compression_in_layer=(compression_error.most is not None)
             if compression_error.layers
             else None,
-            kernel_in_layer=any(one.parted for one in own) if own else None,
+            kernel_in_layer=kernel_onset.in_layer,
         )
         return Explanation(
             finding,

@@ -52,6 +52,25 @@ class KernelOnset:
     device_runs: int = 0
     note: str = ""
 
+    @property
+    def in_layer(self) -> bool | None:
+        """Whether some layer makes device and twin differ, given the same inputs.
+
+        Either it does in isolation, or all layers before it were equal. An operator in isolation
+        may run elsewhere than in its network: where the rest of a network falls back to the CPU, an
+        accelerator may take one of these operators alone.
+
+        Returns:
+            None where no layer was observed.
+
+        """
+        own = [layer.own for layer in self.layers if layer.own is not None]
+        if any(one.parted for one in own):
+            return True
+        if self.first and self.onset is not None and self.onset != self.layers[0].layer:
+            return True
+        return False if own else None
+
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values."""
         return {

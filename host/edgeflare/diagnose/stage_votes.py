@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeflare.core.arm import Arm
 from edgeflare.devices.device import Device
 from edgeflare.diagnose.execution_modes import (
     OTHER_REPEATS,
     REPEATS,
-    ExecutionMode,
     Vote,
+    mode_of_session,
     repeated,
     votes,
 )
@@ -84,9 +83,8 @@ def ask_with_stages(
     """
     own_rows, own_stage = own
     pair_rows, pair_stage = pairs
-    profile = device.profile
     with closing(device.open(path, invocation)) as session:
-        mode = ExecutionMode(Arm.DEVICE, profile.kernels, profile.threads, session.delegated_nodes)
+        mode = mode_of_session(device.profile, session)
         signature = session.signature
         raw = repeated(session, own_rows, REPEATS)
         asked = REPEATS

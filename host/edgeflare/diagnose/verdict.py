@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from edgeflare.core.answer import DEVIATION
+from edgeflare.diagnose.acceleration_cause import acceleration_cause
 from edgeflare.diagnose.evidence import Evidence
 from edgeflare.diagnose.execution_modes import REPEATS, Vote
 from edgeflare.diagnose.seed_disagreement import Disagreement
@@ -42,9 +43,12 @@ Which = Literal[
     "delegate",
     "built-in kernels",
     "reference kernels",
+    "compiled model's CPU kernels",
     "GPU accelerator",
     "NPU accelerator",
     "TFLite Micro kernels",
+    "accelerator precision",
+    "CPU fallback",
     "thread count",
     "runtime version",
     "machine",
@@ -56,7 +60,7 @@ _KERNELS: dict[Kernels | None, Which] = {
     "xnnpack": "delegate",
     "builtin": "built-in kernels",
     "reference": "reference kernels",
-    "compiled-cpu": "delegate",  # its CPU kernels are XNNPACK's
+    "compiled-cpu": "compiled model's CPU kernels",
     "gpu": "GPU accelerator",
     "npu": "NPU accelerator",
     "micro": "TFLite Micro kernels",
@@ -285,13 +289,16 @@ def _which(evidence: Evidence) -> tuple[Which, str]:
         )
         if threads and not other.agrees(device):
             return "thread count", f"the device gives {said(other)} with {_threads(other)}"
+    if (accelerated := acceleration_cause(evidence)) is not None:
+        return accelerated
     if device.mode.kernels == twin.mode.ran and device.mode.ran != twin.mode.ran:
         which: Which = "delegate" if evidence.same_runtime else "runtime version"
         return which, "the device's runtime delegated nothing, the host's did"
-    same = [vote for vote in evidence.host if vote.mode.ran == device.mode.ran]
-    if device.mode.ran != twin.mode.ran and any(vote.agrees(device) for vote in same):
+    ran = _kernels_of_host(device)
+    same = [vote for vote in evidence.host if vote.mode.ran == ran]
+    if ran != twin.mode.ran and any(vote.agrees(device) for vote in same):
         alone = _standing_alone(evidence)
-        why = f"the host too gives {said(device)} with {device.mode.ran} kernels"
+        why = f"the host too gives {said(device)} with {ran} kernels"
         return _KERNELS[alone], f"{why}; {_whose(evidence, alone)}"
     return _by_the_device(evidence, said(twin))
 
@@ -303,8 +310,9 @@ def _by_the_device(evidence: Evidence, twins_answer: str) -> tuple[Which, str]:
     # No host has kernels of another runtime to compare with, whatever runtime and machine it has.
     if only_on_device and (ran is None or is_tflite_kernel_set(ran)):
         return only_on_device
-    changed = [vote for vote in evidence.others if vote.agrees(evidence.twin)]
-    if changed and changed[0].mode.ran != ran:
+    others = [vote for vote in evidence.others if vote.mode.ran != ran]
+    changed = [vote for vote in others if vote.agrees(evidence.twin)]
+    if changed:
         why = f"the device gives {twins_answer} with {changed[0].mode.ran} kernels"
         return _KERNELS[ran], f"{why}, so it is its {_named(ran)}"
     return only_on_device or ("device", "the host, with the same runtime, gives it with no kernels")
@@ -319,16 +327,24 @@ def _only_on_device(evidence: Evidence) -> tuple[Which, str] | None:
     return None
 
 
+def _kernels_of_host(device: Vote) -> Kernels | None:
+    """Return the kernels with which a host runs models as the device does.
+
+    A compiled model's CPU kernels are XNNPACK's.
+    """
+    return "xnnpack" if device.mode.ran == "compiled-cpu" else device.mode.ran
+
+
 def _standing_alone(evidence: Evidence) -> Kernels | None:
     """Return which of the host's kernel sets the others contradict: the twin's or the device's."""
-    twin_kernels, device_kernels = evidence.twin.mode.ran, evidence.device.mode.ran
+    twin_kernels, device_kernels = evidence.twin.mode.ran, _kernels_of_host(evidence.device)
     third = [vote for vote in evidence.host if vote.mode.ran not in (twin_kernels, device_kernels)]
     return twin_kernels if any(vote.agrees(evidence.device) for vote in third) else device_kernels
 
 
 def _whose(evidence: Evidence, alone: Kernels | None) -> str:
     """Say which side has the kernels that the others contradict, and what the other side has."""
-    twin_kernels, device_kernels = evidence.twin.mode.ran, evidence.device.mode.ran
+    twin_kernels, device_kernels = evidence.twin.mode.ran, _kernels_of_host(evidence.device)
     host, device = f"the host's {_named(twin_kernels)}", f"the device's {_named(device_kernels)}"
     one, other = (host, device) if alone == twin_kernels else (device, host)
     return f"{one} stand{'s' if alone == 'xnnpack' else ''} alone against {other}"

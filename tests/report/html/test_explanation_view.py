@@ -113,6 +113,20 @@ def test_a_finding_is_explained(told: dict[str, Any], document: Document, tmp_pa
     }
 
 
+def test_votes_of_an_accelerator_say_how_it_ran(
+    told: dict[str, Any], document: Document, tmp_path: Path
+) -> None:
+    (one,) = told["findings"].values()
+    part = {"delegated_nodes": 5, "total_nodes": 9, "precision": "fp16", "fallback": True}
+    whole = {"delegated_nodes": 9, "total_nodes": 9, "precision": "fp32", "fallback": False}
+    one["evidence"]["votes"] = [{**vote("device", "gpu", 1, 1, 1), **how} for how in (part, whole)]
+    (explanation,) = load(told, document, tmp_path).values()
+    assert [how for how, _ in explanation.votes] == [
+        "device, gpu, fp16, fallback of 4 of 9 nodes",
+        "device, gpu, fp32",
+    ]
+
+
 def test_an_onset_is_called_first_only_where_it_is(
     told: dict[str, Any], document: Document, tmp_path: Path
 ) -> None:

@@ -99,6 +99,8 @@ class AcceleratedModel:
         return log
 
     def _count_accelerated(self, log: AcceleratorLog) -> int:
+        if log.absent:  # what fell back to XNNPACK as a whole counts as accelerated, too
+            return 0
         return len(self.operators) if self._compiled.is_fully_accelerated() else log.accelerated
 
 

@@ -11,6 +11,8 @@ _COUNTS = re.compile(r"(\d+) operations will run on the GPU, and the remaining (
 _UNSUPPORTED = re.compile(r"operations are not supported by GPU delegate:\n((?:\w+: .*\n)+)")
 _LACKING = re.compile(r"Warning: (Vulkan .* required)\.")
 
+_NO_NPU = "No compiler plugin found"
+
 _NO_DRIVER = (
     "finds no driver that it can use{lacking}: install the Vulkan driver of the device, or for a"
     " GPU in software on Debian: apt-get install libvulkan1 chromium"
@@ -23,6 +25,7 @@ class AcceleratorLog:
     Attributes:
         adapter: what the accelerator computes on, as its driver says; empty if that is not logged.
         accelerated: nodes that it took of a model that it took in part.
+        absent: whether there is no such accelerator.
 
     """
 
@@ -41,13 +44,18 @@ class AcceleratorLog:
         found = _COUNTS.search(self._recorded.text)
         return int(found.group(1)) if found else 0
 
+    @property
+    def absent(self) -> bool:
+        """See the class."""
+        return _NO_NPU in self._recorded.text
+
     def refusal(self, message: str) -> str:
         """Return why a model was refused, as what follows the accelerator's name."""
         text = self._recorded.text
         if "No adapters found" in text:
             lacking = _LACKING.search(text)
             return _NO_DRIVER.format(lacking=f" ({lacking.group(1)})" if lacking else "")
-        if "No compiler plugin found" in text:
+        if self.absent:
             return (
                 "finds no NPU: install its vendor's compiler plugin and dispatch library for LiteRT"
             )

@@ -180,9 +180,14 @@ def _named(layer: Mapping[str, Any]) -> str:
 
 
 def _voter(vote: Mapping[str, Any]) -> str:
-    """Name what was asked: "device, builtin, 1 thread"."""
-    threads = f"{vote['threads']} thread{'' if vote['threads'] == 1 else 's'}"
-    return ", ".join(part for part in (vote["arm"], vote["kernels"], threads) if part)
+    """Name what was asked: "device, builtin, 1 thread", or "device, gpu, fp16"."""
+    how = f"{vote['threads']} thread{'' if vote['threads'] == 1 else 's'}"
+    if vote.get("precision"):
+        taken, total = vote["delegated_nodes"], vote["total_nodes"]
+        how = vote["precision"]
+        if vote["fallback"] and taken is not None and total is not None:
+            how += f", fallback of {total - taken} of {total} nodes"
+    return ", ".join(part for part in (vote["arm"], vote["kernels"], how) if part)
 
 
 def _vote(vote: Mapping[str, Any], classes: Sequence[str]) -> str:
