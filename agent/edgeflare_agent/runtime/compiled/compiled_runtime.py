@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+from contextlib import suppress
+from importlib import metadata
 from pathlib import Path
 from typing import Final
 
@@ -22,10 +24,15 @@ _PACKAGE: Final = "ai_edge_litert"
 _LIBRARIES: Final = {
     "compiled-cpu": "compiled_model.py",
     "gpu": "libLiteRt*GpuAccelerator.so",
-    "npu": "libLiteRtDispatch_*.so",
+    "npu": "vendors/*/dispatch/libLiteRtDispatch_*.so",
 }
-"""The file of the package without which there is no such accelerator. Vendors' dispatch libraries
-are no part of it; whoever installs one puts it beside the others."""
+"""The file of the package without which there is no such accelerator."""
+
+_VENDOR_PACKAGES: Final = tuple(
+    f"ai-edge-litert-sdk-{vendor}" for vendor in ("intel", "qualcomm", "mediatek", "google-tensor")
+)
+"""Packages with vendors' own libraries. The runtime brings a dispatch library for machines that
+have none of them, so that file alone says nothing of an NPU."""
 
 
 class CompiledRuntime:
@@ -42,6 +49,7 @@ class CompiledRuntime:
             return False
         package = Path(found.origin).parent
         has = any(package.glob(_LIBRARIES[kernels]))
+        has = has and (kernels != "npu" or _has_vendor_package())
         return has and (package / _LIBRARIES["compiled-cpu"]).exists()
 
     def load(self) -> RuntimeInfo:
@@ -61,6 +69,14 @@ class CompiledRuntime:
         )
 
         return AcceleratedModel(content, options)
+
+
+def _has_vendor_package() -> bool:
+    for name in _VENDOR_PACKAGES:
+        with suppress(metadata.PackageNotFoundError):
+            metadata.version(name)
+            return True
+    return False
 
 
 RUNTIME: Final[ModelRuntime] = CompiledRuntime()
