@@ -218,5 +218,5 @@ def _cells_of(reading: ModelReading, cells: tuple[Cell, ...], model: Path) -> tu
 
 
 def _header(request: ConformRequest, opened: OpenedConformance) -> ConformHeader:
-    device = opened.device.provenance.to_json()
+    device = opened.provenance.to_json()
     return ConformHeader(__version__, request, device, host_runtime(), specification_digest())
