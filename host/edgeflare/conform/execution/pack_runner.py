@@ -28,7 +28,7 @@ that always does would never end."""
 _CRASHED_LOADING = "crashed on loading it: "
 """How the agent's runtime says that not its answer, but its end, came on loading."""
 
-_INVALID_COMMANDS = re.compile(r"prepares (invalid commands, and would answer zeros: .*)")
+INVALID_COMMANDS = "invalid commands, and would answer zeros"
 """How it says that an accelerator took a model, and would answer zeros: no refusal either."""
 
 _WORKER_DIED = re.compile("workers in a row|does not load any more")
@@ -134,6 +134,6 @@ def _waited(answer: Future[RawBatch], seconds: float) -> RawBatch | None:
 
 def _refusal(detail: str) -> RunFailure:
     _, crashed, death = detail.partition(_CRASHED_LOADING)
-    if not crashed and (found := _INVALID_COMMANDS.search(detail)):
-        crashed, death = detail, found.group(1)
+    if INVALID_COMMANDS in detail:
+        crashed, death = detail, detail[detail.index(INVALID_COMMANDS) :]
     return RunFailure("crash", f"on loading: {death}") if crashed else RunFailure("refused", detail)
