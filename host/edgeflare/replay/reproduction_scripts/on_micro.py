@@ -16,7 +16,7 @@ def answers(model: str, rows: Any, outputs: int, precision: str) -> Any:
     for row in rows:
         interpreter.reset()
         for n, values in enumerate(row):
-            interpreter.set_input(np.ascontiguousarray(values), n)
+            interpreter.set_input(np.asarray(values), n)
         interpreter.invoke()
         found.append([interpreter.get_output(n) for n in range(outputs)])
     return found
