@@ -11,6 +11,8 @@ import pytest
 from ai_edge_litert import schema_py_generated as schema
 from numpy.typing import NDArray
 
+from edgeflare.conform.graphs.graph_file import graph_file
+from edgeflare.conform.graphs.operator_graph import GraphValue, OperatorGraph, Quantization
 from edgeflare_agent.runtime import (
     Acceleration,
     Invocation,
@@ -65,6 +67,35 @@ def test_its_inputs_and_outputs_are_in_the_order_of_the_graph(tmp_path: Path) ->
     cpu, on_cpu = answers_of_floats(path, Options("builtin"))
     assert [spec.name for spec in on_gpu.inputs] == [spec.name for spec in on_cpu.inputs]
     np.testing.assert_allclose(gpu, cpu, atol=1e-5)
+
+
+@pytest.mark.gpu
+@pytest.mark.usefixtures("gpu")
+def test_it_takes_values_that_the_python_interface_of_litert_does_not(tmp_path: Path) -> None:
+    value = GraphValue("int16", (2, 8), Quantization((0.01,), 0))
+    path = written(tmp_path, OperatorGraph.of_operator("ABS", [value], [value]))
+    given = np.arange(-8, 8, dtype=np.int16)
+    with IsolatedModel.open(path, Options("gpu")) as model:
+        batch = model.run(given.tobytes(), 1)
+    assert np.frombuffer(batch.outputs, np.int16).tolist() == np.abs(given).tolist()
+
+
+@pytest.mark.gpu
+@pytest.mark.usefixtures("gpu")
+def test_commands_that_are_invalid_are_no_answer_of_zeros(tmp_path: Path) -> None:
+    value = GraphValue("int32", (2, 4))
+    clamped = {"fusedActivationFunction": "RELU6"}
+    path = written(tmp_path, OperatorGraph.of_operator("ADD", [value] * 2, [value], clamped))
+    with pytest.raises(
+        ModelRejected, match="invalid commands, and would answer zeros: unresolved value"
+    ):
+        IsolatedModel.open(path, Options("gpu"))
+
+
+def written(folder: Path, graph: OperatorGraph) -> Path:
+    path = folder / "operator.tflite"
+    path.write_bytes(graph_file(graph))
+    return path
 
 
 def answers_of_floats(path: Path, options: Options) -> tuple[NDArray[Any], IsolatedModel]:

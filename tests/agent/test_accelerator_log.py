@@ -14,6 +14,14 @@ ERROR: Following operations are not supported by GPU delegate:
 STRIDED_SLICE: Slice does not support shrink_axis_mask parameter.
 37 operations will run on the GPU, and the remaining 6 operations will run on the CPU.
 """
+NOTHING = """\
+ERROR: Following operations are not supported by GPU delegate:
+ABS: Tensor dimensions must be less than 5. t0
+No operations will run on the GPU, and all 1 operations will run on the CPU.
+"""
+SHADER = (
+    "E0000 environment.cc:105] Validation error: Error while parsing WGSL: :33:9 error: no match\n"
+)
 ADAPTER = "I0000 environment.cc:532] Selected adapter: Mali-G78, backend=Vulkan\n"
 
 
@@ -33,7 +41,11 @@ def test_adapter_and_nodes_are_read_while_it_is_recorded_and_afterwards() -> Non
 
 def test_what_is_not_logged_is_not_known() -> None:
     log = log_of("")
-    assert (log.adapter, log.accelerated) == ("", 0)
+    assert (log.adapter, log.accelerated, log.invalid) == ("", 0, "")
+
+
+def test_a_shader_that_does_not_compile_is_told_without_its_place() -> None:
+    assert log_of(ADAPTER + SHADER).invalid == "no match"
 
 
 def test_an_npu_is_absent_where_nothing_compiles_for_it() -> None:
@@ -45,6 +57,7 @@ def test_an_npu_is_absent_where_nothing_compiles_for_it() -> None:
     ("text", "said"),
     [
         (IN_PART, "takes 37 of 43 nodes, and not STRIDED_SLICE: Slice does not support"),
+        (NOTHING, "takes 0 of 1 nodes, and not ABS: Tensor dimensions must be less than 5. t0:"),
         ("INTERNAL: No adapters found\n", "finds no driver that it can use: install the Vulkan"),
         (
             "Warning: Vulkan shaderUniform*ArrayDynamicIndexing required.\nNo adapters found\n",

@@ -11,6 +11,8 @@ from ai_edge_litert import schema_py_generated as schema
 from numpy.typing import NDArray
 
 from dynamic_range import quantize_weights
+from edgeflare.conform.graphs.graph_file import graph_file
+from edgeflare.conform.graphs.operator_graph import GraphValue, OperatorGraph
 from edgeflare_agent.runtime import Invocation, IsolatedModel, ModelRejected, Options
 from edgeflare_agent.runtime.micro import micro_runtime
 from edgeflare_agent.runtime.model_runtime import RuntimeMissing
@@ -62,6 +64,38 @@ def test_a_model_opens_in_the_arena_that_was_found_and_in_no_smaller_one() -> No
     with pytest.raises(ModelRejected, match=r"its arena takes [\d,]+ bytes, and .* allows [\d,]+:"):
         IsolatedModel.open(FASHION, Options("micro", arena_bytes=model.arena_bytes - 1))
     assert answers(FASHION, Options("builtin"), 1)[1].arena_bytes == 0
+
+
+def test_an_arena_that_kernels_die_in_is_too_small_and_no_crash(tmp_path: Path) -> None:
+    given, made = GraphValue("float32", (1, 3)), GraphValue("float32", (3,))
+    path = written(tmp_path, OperatorGraph.of_operator("SQUEEZE", [given], [made]))
+    with IsolatedModel.open(path, Options("micro")) as model:
+        assert model.run(np.arange(3, dtype=np.float32).tobytes(), 1).failures == ()
+        assert model.arena_bytes % 16 == 0
+
+
+def test_a_kernel_that_refuses_its_inputs_says_why(tmp_path: Path) -> None:
+    value = GraphValue("int32", (3,))
+    path = written(tmp_path, OperatorGraph.of_operator("ABS", [value], [value]))
+    with IsolatedModel.open(path, Options("micro")) as model:
+        (failure,) = model.run(bytes(12), 1).failures
+    assert failure.kind == "error"
+    assert failure.detail == (
+        "TFLite Micro refuses ABS, node 0: Current data type INT32 is not supported."
+    )
+
+
+def written(folder: Path, graph: OperatorGraph) -> Path:
+    path = folder / "operator.tflite"
+    path.write_bytes(graph_file(graph))
+    return path
+
+
+def test_tensors_without_values_are_refused(tmp_path: Path) -> None:
+    value = GraphValue("float32", (0, 3))
+    path = written(tmp_path, OperatorGraph.of_operator("ABS", [value], [value]))
+    with pytest.raises(ModelRejected, match=r"^TFLite Micro refuses ABS, node 0: a tensor without"):
+        IsolatedModel.open(path, Options("micro"))
 
 
 def test_a_state_is_handed_on_from_frame_to_frame(tmp_path: Path) -> None:

@@ -48,6 +48,21 @@ def test_a_run_is_explained_and_replayed_and_says_what_arena_it_took(
     assert len(document_of(tmp_path / "again")["findings"]) == len(findings)
 
 
+def test_a_survey_and_a_ranking_run_there(call: Call, tmp_path: Path) -> None:
+    pair, device = EXAMPLES / "fashion_lenet4", ("--device", "emulated-micro")
+    run = tmp_path / "survey"
+    asked = ("--conditions", "fog", "--severities", "3", "--limit", "30", "--device-queries", "10")
+    said = call("survey", pair, *device, *asked, "--findings", "0", "--out", run)
+    assert said.code == 0, said.err
+    assert document_of(run)["devices"][0]["provenance"]["runtime"] == "tflite-micro"
+    other = ("--compressed", pair / "original.tflite")
+    budget = ("--limit", "2", "--max-queries", "10", "--shrink", "0")
+    said = call("rank", pair, *device, *other, *budget, "--out", tmp_path / "rank")
+    assert said.code == 0, said.err
+    ranking = json.loads((tmp_path / "rank" / "rank.json").read_bytes())
+    assert all(one["latency_ms"] > 0 for one in ranking["models"])
+
+
 def test_a_model_that_does_not_fit_the_arena_is_one_line(
     call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,6 +8,7 @@ for stands behind its fence:
     ```bash server       runs beside what follows, until the next server or the end of the page
     ```bash old_board    runs in a test of its own, which needs that environment
     ```bash gpu          runs where there is a GPU in software, as there is in CI
+    ```bash micro        runs where TensorFlow Lite Micro is installed, as it is in CI
     ```bash whitebox     runs where that extra is installed, as it is in CI
     ```toml some/file    is written to that file; so is ```python some_file
     ```python            runs
@@ -206,6 +207,7 @@ def test_what_a_page_says_can_be_done(page: Path, searched: SharedSearches, tmp_
         pytest.skip("needs the extra whitebox")
     passed_over = {"old_board"} | ({"whitebox"} if find_spec("jax") is None else set())
     passed_over |= set() if check_driver().found else {"gpu"}
+    passed_over |= set() if find_spec("tflite_micro") else {"micro"}
     with stage(tmp_path, searched) as opened:
         for block in told:
             if block.word not in passed_over:
@@ -228,7 +230,7 @@ def test_every_block_says_what_it_is() -> None:
         assert len(fences) == 2 * len(blocks(page)), page
         for block in blocks(page):
             assert block.language in {"bash", "python", "toml", "text"}, (page, block)
-            words = {"", "server", "gpu", "old_board", "whitebox"}
+            words = {"", "server", "gpu", "micro", "old_board", "whitebox"}
             assert block.language != "bash" or block.word in words, page
 
 

@@ -34,8 +34,12 @@ def run(
         "refused": [{"operator": one, "type": "int8", "always": True} for one in refused],
         "findings": findings,
     }
-    profile = Profile(name=device["name"], transport="emulated", kernels=cast("Kernels", kernels))
-    return KernelSetRun(profile, document)
+    return KernelSetRun(profile(kernels), document)
+
+
+def profile(kernels: str) -> Profile:
+    name = f"emulated-{kernels}"
+    return Profile(name=name, transport="emulated", kernels=cast("Kernels", kernels))
 
 
 def test_the_one_that_alone_is_wrong_is_named_and_those_that_refuse_do_not_vouch() -> None:
@@ -45,6 +49,7 @@ def test_the_one_that_alone_is_wrong_is_named_and_those_that_refuse_do_not_vouch
             run("builtin", [finding("SUM", "host", 9.0, counted=False)]),
             run("gpu", [finding("ADD", "device", 2.0), finding("ADD", "device", 40.0)], ("SUM",)),
             run("micro", [finding("SUM", "crash", None, symptom="crash")], ("EXP",)),
+            KernelSetRun(profile("npu"), refused="there is no NPU"),
         ]
     )
     assert set(matrix.cells) == {("ADD", "int8"), ("EXP", "int8"), ("SUM", "int8")}
@@ -62,6 +67,8 @@ def test_the_one_that_alone_is_wrong_is_named_and_those_that_refuse_do_not_vouch
     rows = {row.kernels: row for row in matrix.rows}
     assert (rows["gpu"].taken, rows["gpu"].refused, rows["gpu"].wrong) == (2, 1, 1)
     assert (rows["xnnpack"].new, rows["gpu"].new) == (0, 2)
+    assert matrix.refused == {"npu": "there is no NPU"}
+    assert "npu: there is no NPU" in conform_matrix_markdown(matrix)
     assert "| ADD int8 | · | · | 40 steps | · | gpu |" in conform_matrix_markdown(matrix)
 
 

@@ -230,11 +230,11 @@ def plant(planted: Planted) -> None:
     """Put a fault into this process's runtimes."""
     compiled, opened = accelerated_model._compiled, MicroModel.__init__
 
-    def compiled_with_fault(content: bytes, options: Options, log: Any) -> Any:
+    def compiled_with_fault(content: bytes, options: Options) -> Any:
         content = faulty(content, options, planted)
         if planted.place == "silent fallback" and options.acceleration.fallback:
             options = replace(options, kernels="compiled-cpu")
-        return compiled(content, options, log)
+        return compiled(content, options)
 
     def opened_with_fault(model: MicroModel, content: bytes, options: Options) -> None:
         opened(model, faulty(content, options, planted), options)

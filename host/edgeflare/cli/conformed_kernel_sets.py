@@ -70,7 +70,7 @@ def conform_kernel_sets(
         typer.echo(json.dumps(document, indent=1))
     else:
         print_conform_matrix(Console(), matrix)
-        first = runs[0].profile.kernels
+        first = next(one.profile.kernels for one in runs if one.result is not None)
         say(Console(), f"Each kernel set has a run of its own, such as {out / first}")
     result(out)
     return int(any(row.new for row in matrix.rows))

@@ -112,5 +112,5 @@ def _opened(
 
 
 def _header(request: ConformRequest, opened: OpenedConformance) -> ConformHeader:
-    device = opened.device.provenance.to_json()
+    device = opened.provenance.to_json()
     return ConformHeader(__version__, request, device, host_runtime(), specification_digest())

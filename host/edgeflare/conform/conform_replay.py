@@ -68,7 +68,7 @@ def replay_findings(
     header = ConformHeader(
         edgeflare.__version__,
         request,
-        opened.device.provenance.to_json(),
+        opened.provenance.to_json(),
         host_runtime(),
         specification_digest(),
     )

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeflare.conform.execution.pack_runner import INVALID_COMMANDS
 from edgeflare.conform.graphs.operator_graph import Values
 from edgeflare.conform.operators.known_operators import known_operators
 from edgeflare.conform.record.stored_model import StoredModel, stored_model
@@ -24,6 +25,7 @@ from edgeflare.replay.failing_operator import saved_together
 from edgeflare.replay.reproduction_archive import SCRIPT, SCRIPTS, zipped
 from edgeflare.run.run_directory import RunDirectory, write_atomically
 from edgeflare.untrusted_text import printable
+from edgeflare_protos.kernel_sets import KERNEL_SETS, Kernels, is_tflite_kernel_set
 
 SCHEMA: Final = "edgeflare.operator-reproduction/v1"
 
@@ -52,16 +54,18 @@ def export_finding(
     stored = stored_model(directory, finding)
     arm = DEVICE if finding["verdict"] != "host" else finding["wrong"][0]
     right, results = _what_is_right(stored, arm)
+    found = {**_found(document, arm), **_called(stored)}
     told = {
         "schema": SCHEMA,
         "sha256": hashlib.sha256(stored.files.model).hexdigest(),
         "finding": finding,
-        "found": _found(document, arm),
+        "found": found,
         "results": results,
         "run": {key: document[key] for key in ("edgeflare", "device", "host")},
     }
     files = {
         SCRIPT: (SCRIPTS / _SCRIPT_OF_OPERATORS).read_bytes(),
+        **_script_of_runtime(found["kernels"]),
         "model.tflite": stored.files.model,
         "values.npz": saved_together({**stored.files.arrays, **right}),
         "finding.json": json.dumps(told, indent=1, ensure_ascii=False).encode(),
@@ -97,6 +101,8 @@ def _require_scriptable(finding: Mapping[str, Any], number: int, directory: RunD
         why = "beside other models in the same process"
     elif not finding["smallest"]["repeats"]:
         why = "at times, and not again when its model was run once more"
+    elif INVALID_COMMANDS in finding["detail"]:
+        why = "in what an accelerator's driver logs"
     if len(finding["smallest"]["operators"]) > 1:
         why = "where a device joins operators"
     if why is not None:
@@ -113,6 +119,7 @@ def _found(document: Mapping[str, Any], arm: str) -> dict[str, Any]:
             "arm": arm,
             "kernels": arm,
             "threads": 1,
+            "precision": None,
             "ran_on": printable(f"the host: {document['host']['runtime']}, {arm} kernels"),
         }
     device = document["device"]
@@ -126,8 +133,33 @@ def _found(document: Mapping[str, Any], arm: str) -> dict[str, Any]:
         "arm": arm,
         "kernels": device["kernels"],
         "threads": device.get("threads") or 1,
+        "precision": device.get("precision"),
         "ran_on": printable(place),
     }
+
+
+def _called(stored: StoredModel) -> dict[str, Any]:
+    """Return how often the script runs the model, and how many outputs it has."""
+    (graph,) = stored.model.alone
+    return {"rows": stored.finding["smallest"]["rows"], "outputs": len(graph.outputs)}
+
+
+def _script_of_runtime(kernels: Kernels) -> dict[str, bytes]:
+    """Return the script that runs a model on kernels that are not those of TFLite's interpreter.
+
+    Raises:
+        UserError: there is none.
+
+    """
+    if is_tflite_kernel_set(kernels):
+        return {}
+    script = SCRIPTS / f"on_{kernels}.py"
+    if not script.exists():
+        raise UserError(
+            f"no script runs the {KERNEL_SETS[kernels].title}: try the finding by `edgeflare"
+            " replay`"
+        )
+    return {script.name: script.read_bytes()}
 
 
 def _what_is_right(stored: StoredModel, arm: str) -> tuple[dict[str, Values], list[dict[str, Any]]]:

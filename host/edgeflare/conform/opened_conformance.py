@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Final
 
+from edgeflare.conform.device_trial import tried_device
 from edgeflare.conform.execution.device_opener import DeviceOpener
 from edgeflare.conform.execution.host_opener import HOST_KERNELS, HostOpener
 from edgeflare.conform.execution.kernel_arm import KernelArm
@@ -14,6 +15,7 @@ from edgeflare.conform.execution.model_opener import ModelOpener
 from edgeflare.conform.execution.packing_arm import PackingArm
 from edgeflare.devices.device import Device, connect
 from edgeflare.devices.profile import Profile
+from edgeflare.devices.provenance import Provenance
 from edgeflare.errors import InfrastructureError, UserError
 
 _INPUT_SECONDS: Final = 4.0
@@ -30,11 +32,13 @@ class OpenedConformance:
 
     Attributes:
         device: connected.
+        provenance: what it is, with the runtime and the accelerator of its kernels.
         arms: the device first, then the host's kernel sets, the twin's first.
 
     """
 
     device: Device
+    provenance: Provenance
     arms: tuple[KernelArm, ...]
 
 
@@ -49,7 +53,8 @@ def open_conformance(
         stopped: whether the user does not want to wait for a lost device any longer.
 
     Raises:
-        UserError: the profile asks for something that is not there, or the device has no TFLite.
+        RefusedByDevice: the device opens no model.
+        UserError: the profile asks for something that is not there.
         InfrastructureError: the device does not come up.
 
     """
@@ -60,8 +65,10 @@ def open_conformance(
             raise UserError(f"no operator can be tried: {error}") from error
         raise
     host = [HostOpener(kernels, input_seconds=_INPUT_SECONDS) for kernels in HOST_KERNELS]
-    openers: list[ModelOpener] = [DeviceOpener(device, stopped, _INPUT_SECONDS), *host]
+    on_device = DeviceOpener(device, stopped, _INPUT_SECONDS)
+    provenance = tried_device(on_device)
+    openers: list[ModelOpener] = [on_device, *host]
     arms = tuple(PackingArm(opener) for opener in openers)
     for arm in arms:
         stack.callback(arm.close)
-    return OpenedConformance(device, arms)
+    return OpenedConformance(device, provenance, arms)

@@ -75,12 +75,14 @@ class ConformMatrix:
         rows: one for each kernel set.
         cells: of each operator and type that one gets wrong, what each makes of it, by name.
         alone: the kernel set that stands alone with a cell, by cell.
+        refused: why a kernel set opens no model at all, by name.
 
     """
 
     rows: tuple[ConformFigures, ...]
     cells: Mapping[Cell, Mapping[str, CellResult]]
     alone: Mapping[Cell, str]
+    refused: Mapping[str, str]
 
 
 def conform_matrix(runs: Sequence[KernelSetRun[Document]]) -> ConformMatrix:
@@ -103,7 +105,8 @@ def conform_matrix(runs: Sequence[KernelSetRun[Document]]) -> ConformMatrix:
     }
     alone = {cell: one for cell, by in cells.items() if (one := _alone(by)) is not None}
     rows = (_figures(kernels, done[kernels], by, alone) for kernels, by in results.items())
-    return ConformMatrix(tuple(rows), cells, alone)
+    refused: dict[str, str] = {one.profile.kernels: one.refused for one in runs if one.refused}
+    return ConformMatrix(tuple(rows), cells, alone, refused)
 
 
 def _results(document: Document) -> Iterator[tuple[Cell, CellResult]]:

@@ -36,6 +36,8 @@ def print_conform_matrix(console: Console, matrix: ConformMatrix) -> None:
     console.print(_table(_FIGURES, [_figures(one) for one in matrix.rows], 2))
     if matrix.cells:
         console.print(_table(_heads(matrix), _cells(matrix), len(_heads(matrix))))
+    for line in _refusals(matrix):
+        console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
     console.print(_LEGEND, style="dim", highlight=False)
 
 
@@ -48,7 +50,12 @@ def conform_matrix_markdown(matrix: ConformMatrix) -> str:
     if matrix.cells:
         rows = [tuple(map(for_markdown, one)) for one in _cells(matrix)]
         parts.append(markdown_table(_heads(matrix), rows))
-    return "\n\n".join([*parts, _LEGEND]) + "\n"
+    refusals = map(for_markdown, _refusals(matrix))
+    return "\n\n".join([*parts, *refusals, _LEGEND]) + "\n"
+
+
+def _refusals(matrix: ConformMatrix) -> list[str]:
+    return [f"{kernels}: {why}" for kernels, why in matrix.refused.items()]
 
 
 def print_retry_matrix(console: Console, matrix: RetryMatrix) -> None:

@@ -84,6 +84,7 @@ def conform_matrix_document(matrix: ConformMatrix) -> dict[str, Any]:
     return {
         "command": "conform",
         "kernel_sets": [asdict(row) for row in matrix.rows],
+        "refused": dict(matrix.refused),
         "cells": [
             {
                 "operator": operator,

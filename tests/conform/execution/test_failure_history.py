@@ -57,6 +57,18 @@ def test_a_version_that_is_missing_is_known_by_operator_and_version() -> None:
     assert history.refusal(unary("ABS")) is None
 
 
+def test_an_operator_that_is_missing_is_known_in_all_versions() -> None:
+    for detail in (
+        "TFLite Micro has no operator ADD",
+        "the GPU accelerator takes 0 of 1 nodes, and not ADD: Operation is not supported: set",
+    ):
+        history = FailureHistory()
+        refusal = RunFailure("refused", detail)
+        history.note(posed(addition()), refusal)
+        assert history.refusal(addition((1, 2), version=77)) == refusal
+        assert history.refusal(unary("ABS")) is None
+
+
 def test_it_is_known_what_hung() -> None:
     history = FailureHistory()
     history.note(posed(unary("ABS")), CRASH)

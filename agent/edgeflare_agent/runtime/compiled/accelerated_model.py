@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from edgeflare_agent.runtime.answers import ModelRejected, TensorSpec
 from edgeflare_agent.runtime.compiled.accelerator_log import AcceleratorLog
 from edgeflare_agent.runtime.recorded_stderr import recorded_stderr
@@ -73,30 +75,52 @@ class AcceleratedModel:
     def step(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         """Run the model once, its variables as they are; see `OpenedModel`.
 
+        Buffers are given and read as bytes, since LiteRT's Python interface takes no values of 16
+        or 64 bits.
+
         Raises:
             AcceleratorLost: see there.
 
         """
         try:
             for buffer, array in zip(self._given, inputs, strict=True):
-                buffer.write(array)
+                buffer.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
             self._compiled.run_by_index(self._index, self._all_given, self._all_made)
             for buffer, array in zip(self._made, outputs, strict=True):
-                array[...] = buffer.read(array.size, array.dtype).reshape(array.shape)
+                read = buffer.read(array.nbytes, np.uint8)
+                array[...] = read.view(array.dtype).reshape(array.shape)
         except RuntimeError as error:
             raise AcceleratorLost(" ".join(str(error).split())) from error
 
     def _compile(self) -> AcceleratorLog:
-        """Compile the model, and find the buffer of each input and output by its tensor's index."""
+        """Compile the model, and find the buffer of each input and output by its tensor's index.
+
+        Of invalid commands, such as a shader that does not compile, LiteRT says nothing: all
+        answers are zeros then.
+
+        Raises:
+            ModelRejected: there is no driver, it refuses the model, or prepares invalid commands.
+
+        """
         with recorded_stderr() as recorded:
             log = AcceleratorLog(recorded)
-            self._compiled, signature = _compiled(self._content, self._options, log)
-            self._index = signature.index
-            self._all_given = self._compiled.create_input_buffers(signature.index)
-            self._all_made = self._compiled.create_output_buffers(signature.index)
+            try:
+                self._compiled, signature = _compiled(self._content, self._options)
+                self._index = signature.index
+                self._all_given = self._compiled.create_input_buffers(signature.index)
+                self._all_made = self._compiled.create_output_buffers(signature.index)
+            except RuntimeError as error:
+                raise ModelRejected(self._said(log.refusal(str(error)))) from error
+        if log.invalid:
+            raise ModelRejected(
+                self._said(f"prepares invalid commands, and would answer zeros: {log.invalid}")
+            )
         self._given = _in_order(signature.inputs, self._all_given, self.inputs)
         self._made = _in_order(signature.outputs, self._all_made, self.outputs)
         return log
+
+    def _said(self, refusal: str) -> str:
+        return f"the {KERNEL_SETS[self._options.kernels].title} of {runtime_info()} {refusal}"
 
     def _count_accelerated(self, log: AcceleratorLog) -> int:
         if log.absent:  # what fell back to XNNPACK as a whole counts as accelerated, too
@@ -120,11 +144,11 @@ class _Signature:
     outputs: dict[str, dict[str, Any]]
 
 
-def _compiled(content: bytes, options: Options, log: AcceleratorLog) -> tuple[Any, _Signature]:
+def _compiled(content: bytes, options: Options) -> tuple[Any, _Signature]:
     """Return LiteRT's `CompiledModel`, its inputs in the shapes that are asked for.
 
     Raises:
-        ModelRejected: there is no driver, or it refuses the model.
+        RuntimeError: there is no driver, or it refuses the model.
 
     """
     from ai_edge_litert import compiled_model as litert  # noqa: PLC0415 - an old runtime has none
@@ -137,16 +161,12 @@ def _compiled(content: bytes, options: Options, log: AcceleratorLog) -> tuple[An
         cpu_options=litert.CpuOptions(num_threads=options.threads),
         gpu_options=litert.GpuOptions(enforce_f32=options.acceleration.float32),
     )
-    try:
-        compiled = litert.CompiledModel.from_buffer(content, options=chosen)
-        signature = _signature(compiled, options.invocation.signature)
-        shapes = options.invocation.shapes
-        for number, (name, details) in enumerate(signature.inputs.items()):
-            if (shape := shapes.get(name, shapes.get(details["name"]))) is not None:
-                compiled.resize_input_tensor(number, shape)
-    except RuntimeError as error:
-        title = KERNEL_SETS[options.kernels].title
-        raise ModelRejected(f"the {title} of {runtime_info()} {log.refusal(str(error))}") from error
+    compiled = litert.CompiledModel.from_buffer(content, options=chosen)
+    signature = _signature(compiled, options.invocation.signature)
+    shapes = options.invocation.shapes
+    for number, (name, details) in enumerate(signature.inputs.items()):
+        if (shape := shapes.get(name, shapes.get(details["name"]))) is not None:
+            compiled.resize_input_tensor(number, shape)
     return compiled, signature
 
 

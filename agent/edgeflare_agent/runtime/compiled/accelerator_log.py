@@ -8,8 +8,10 @@ from edgeflare_agent.runtime.recorded_stderr import RecordedStderr
 
 _ADAPTER = re.compile(r"Selected adapter: (.+)")
 _COUNTS = re.compile(r"(\d+) operations will run on the GPU, and the remaining (\d+) operations")
+_NONE = re.compile(r"No operations will run on the GPU, and all (\d+) operations")
 _UNSUPPORTED = re.compile(r"operations are not supported by GPU delegate:\n((?:\w+: .*\n)+)")
 _LACKING = re.compile(r"Warning: (Vulkan .* required)\.")
+_INVALID = re.compile(r"Validation error: (?:Error while parsing WGSL: :\d+:\d+ error: )?(.+)")
 
 _NO_NPU = "No compiler plugin found"
 
@@ -41,8 +43,22 @@ class AcceleratorLog:
     @property
     def accelerated(self) -> int:
         """See the class."""
-        found = _COUNTS.search(self._recorded.text)
-        return int(found.group(1)) if found else 0
+        return self._counts()[0]
+
+    def _counts(self) -> tuple[int, int]:
+        """Return how many nodes the accelerator takes, and of how many; 0 if that is not logged."""
+        text = self._recorded.text
+        if found := _COUNTS.search(text):
+            taken, left = map(int, found.groups())
+            return taken, taken + left
+        found = _NONE.search(text)
+        return 0, int(found.group(1)) if found else 0
+
+    @property
+    def invalid(self) -> str:
+        """What the driver finds invalid of what the accelerator prepared; empty for nothing."""
+        found = _INVALID.search(self._recorded.text)
+        return found.group(1).strip() if found else ""
 
     @property
     def absent(self) -> bool:
@@ -67,10 +83,9 @@ class AcceleratorLog:
             )
         if found := _UNSUPPORTED.search(text):
             operators = "; ".join(found.group(1).split("\n")[:-1])
-            counts = _COUNTS.search(text)
-            taken, left = map(int, counts.groups()) if counts else (0, 0)
+            taken, total = self._counts()
             return (
-                f"takes {taken} of {taken + left} nodes, and not {operators.strip(' .')}: set"
+                f"takes {taken} of {total} nodes, and not {operators.strip(' .')}: set"
                 " fallback = true in the device's profile to run the others on the CPU"
             )
         last = message.strip().split("└")[-1]

@@ -8,24 +8,22 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from edgeflare_agent.runtime.answers import ModelRejected
+from edgeflare_agent.runtime.micro.arena_search import least_arena_bytes
 from edgeflare_agent.runtime.recorded_stderr import recorded_stderr
 from edgeflare_agent.runtime.session_options import Options
 from edgeflare_agent.runtime.tflite.model_description import described_model
 
 _PLENTY_BYTES = 1 << 28
-"""Of an arena in which each model is opened first; pages that it does not touch take no memory."""
-
-_STEP_BYTES = 64
-_MOST_STEPS = 256
-"""What is tried beyond the size that the runtime counts, which leaves out what operators take for a
-moment while they get ready."""
+"""Of the arena in which each model runs; pages that it does not touch take no memory."""
 
 _TOTAL = re.compile(r"Arena allocation total (\d+) bytes")
 _UNSUPPORTED = re.compile(r"Didn't find op for builtin opcode '(\w+)'")
 _CUSTOM = re.compile(r"Failed to get registration from op code CUSTOM")
+_WITHOUT_SIZE = re.compile(r"Op#(\d+) \((\w+)\) of subgraph 0 has dynamic tensor")
 _NODE = re.compile(r"Node (\w+) \(number (\d+)\) failed")
 
 
@@ -33,7 +31,7 @@ class MicroModel:
     """A model that is ready to be invoked; see `OpenedModel`.
 
     The arena is the one block of memory in which TFLite Micro keeps all tensors and its own data.
-    How large it has to be is found by opening the model, in a large one at first.
+    The model runs in a large one, and how large it has to be is found by opening it in others.
     """
 
     delegated_nodes = 0
@@ -46,7 +44,10 @@ class MicroModel:
         described = described_model(content, options.invocation)
         self.inputs, self.outputs = described.inputs, described.outputs
         self.operators = described.operators
-        self._interpreter, self.arena_bytes = _opened_in_least(content)
+        self._interpreter, counted = _opened_in_plenty(content)
+        with recorded_stderr():
+            opens = partial(_opened, content)
+            self.arena_bytes = least_arena_bytes(opens, counted, _PLENTY_BYTES)
         _check_arena(self.arena_bytes, options.arena_bytes)
         self._given = [described.graph_inputs.index(tensor.index) for tensor in self.inputs]
         self._made = [described.graph_outputs.index(tensor.index) for tensor in self.outputs]
@@ -62,12 +63,26 @@ class MicroModel:
         self._interpreter.reset()
 
     def step(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        """Run the model once, its variables as they are; see `OpenedModel`."""
+        """Run the model once, its variables as they are; see `OpenedModel`.
+
+        Raises:
+            RuntimeError: a kernel refused; with its reason.
+
+        """
         for position, array in zip(self._given, inputs, strict=True):
             self._interpreter.set_input(array, position)
-        self._interpreter.invoke()
+        try:
+            self._interpreter.invoke()
+        except RuntimeError as error:
+            raise RuntimeError(self._reason(str(error))) from error
         for position, array in zip(self._made, outputs, strict=True):
             array[...] = self._interpreter.get_output(position)
+
+    def _reason(self, message: str) -> str:
+        """Return why the model refuses its inputs. That is logged alone, so it runs once more."""
+        with recorded_stderr() as recorded, suppress(RuntimeError):
+            self._interpreter.invoke()
+        return _refusal(recorded.text, message)
 
     def _check_shapes(self) -> None:
         """Raise ModelRejected where shapes are asked for that the file does not have."""
@@ -81,30 +96,20 @@ class MicroModel:
                 )
 
 
-def _opened_in_least(content: bytes) -> tuple[Any, int]:
-    """Return the runtime's `Interpreter` in the least arena that the model opens in, and its size.
+def _opened_in_plenty(content: bytes) -> tuple[Any, int]:
+    """Return the runtime's `Interpreter`, and what it counts of its arena in bytes.
 
     Raises:
         ModelRejected: the runtime refuses the model.
 
     """
-    counted = _counted_bytes(content)
-    for steps in range(_MOST_STEPS):
-        size = counted + steps * _STEP_BYTES
-        with suppress(ModelRejected):
-            return _opened(content, size), size
-    raise ModelRejected("TFLite Micro opens it in no arena near the size that it counts")
-
-
-def _counted_bytes(content: bytes) -> int:
-    """Return what the runtime counts of an arena once a model is open."""
+    interpreter = _opened(content, _PLENTY_BYTES)
     with recorded_stderr() as recorded:
-        interpreter = _opened(content, _PLENTY_BYTES)
         interpreter.print_allocations()
     found = _TOTAL.search(recorded.text)
     if found is None:
         raise ModelRejected("TFLite Micro does not say how large an arena the model takes")
-    return int(found.group(1))
+    return interpreter, int(found.group(1))
 
 
 def _check_arena(needed: int, limit: int) -> None:
@@ -137,6 +142,9 @@ def _refusal(log: str, message: str) -> str:
         return f"TFLite Micro has no operator {', '.join(unsupported)}"
     if _CUSTOM.search(log):
         return "TFLite Micro has none of its custom operators"
+    if found := _WITHOUT_SIZE.search(log):
+        number, operator = found.groups()
+        return f"TFLite Micro refuses {operator}, node {number}: a tensor without values or size"
     lines = [" ".join(line.split()) for line in log.splitlines() if line.strip()]
     said = [line for line in lines if not _NODE.match(line)]
     why = (said[0] if said else message).removeprefix("tensorflow/lite/micro/")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import accumulate
+from math import prod
 
 from edgeflare.conform.execution.corruption_search import Blame, blamed
 from edgeflare.conform.execution.failure_history import FailureHistory
@@ -58,6 +59,7 @@ class CulpritSearch:
         self._patience_seconds = patience_seconds
         self._answers: dict[int, ModelAnswer] = {}
         self._puzzles: list[Sequence[int]] = []
+        self._suspected: dict[int, float] = {}
 
     def answers(self) -> list[ModelAnswer]:
         """Run all models; answers in their order.
@@ -75,6 +77,12 @@ class CulpritSearch:
                 self._note(group, outcome)
             elif len(group) == 1:
                 self._note(group, (ModelAnswer(failure=outcome),))
+            elif refusals := self._pack(group).refusals(outcome):
+                for place, refusal in refusals.items():
+                    self._note([group[place]], (ModelAnswer(failure=refusal),))
+                others.update(at for place, at in enumerate(group) if place not in refusals)
+            elif self._suspected_of(group, outcome):
+                others.update(group)
             else:
                 others.update(self._search(group, outcome))
             left = sorted(others)
@@ -85,7 +93,21 @@ class CulpritSearch:
         return [self._answers[at] for at in range(self._count)]
 
     def _odds(self, at: int) -> float:
-        return self._history.odds(self._models[at].graph)
+        return max(self._history.odds(self._models[at].graph), self._suspected.get(at, 0.0))
+
+    def _suspected_of(self, group: Sequence[int], failure: RunFailure) -> set[int]:
+        """Return the models of a group of which a refusal says that some are refused.
+
+        Their odds are raised by Bayes' rule, given that at least one of those with an operator is.
+        Together they have odds of one and more then, so they do not go into one file again.
+        """
+        suspects = self._pack(group).suspects(failure)
+        for places in suspects:
+            odds = {group[place]: self._odds(group[place]) for place in places}
+            some = 1 - prod(1 - one for one in odds.values())
+            for at, one in odds.items():
+                self._suspected[at] = max(self._odds(at), one / some)
+        return {group[place] for places in suspects for place in places}
 
     def _search(self, group: Sequence[int], failure: RunFailure) -> list[int]:
         """Find a model that keeps a group from answering.
@@ -100,6 +122,7 @@ class CulpritSearch:
         failed = left = group
         hint: RunFailure | None = failure
         waiting: list[int] = []
+        refused = False
         while left:
             first, second = self._parts(left, hint)
             outcome = self._run(first)
@@ -107,12 +130,19 @@ class CulpritSearch:
                 self._note(first, outcome)
                 left, hint = second, None
                 continue
+            if len(first) > 1 and (suspected := self._suspected_of(first, outcome)):
+                # What else is wrong is not known before these are out of the way.
+                refused, hint = True, None
+                waiting.extend(suspected)
+                left = [at for at in left if at not in suspected]
+                continue
             waiting.extend(second)
             if len(first) == 1:
                 self._note(first, (ModelAnswer(failure=outcome),))
                 return waiting
             failed, left, hint = first, first, outcome
-        self._puzzles.append(failed)
+        if not refused:
+            self._puzzles.append(failed)
         return waiting
 
     def _parts(

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from edgeflare.conform.execution.model_opener import LoadRefused
 from edgeflare.devices.device import Device
+from edgeflare.devices.session import DeviceSession
 from edgeflare.errors import UserError
-from edgeflare.models.evaluator import Evaluator
 from edgeflare.untrusted_text import printable
 
 
@@ -44,7 +44,7 @@ class DeviceOpener:
         """What its profile allows, or less."""
         return min(self.device.profile.input_timeout_seconds, self.most_input_seconds)
 
-    def open(self, path: Path) -> Evaluator:
+    def open(self, path: Path) -> DeviceSession:
         """Load a file; see `ModelOpener`."""
         profile = self.device.profile
         try:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from edgeflare.conform.execution.kernel_arm import PosedModel, RunFailure
-from edgeflare.conform.execution.model_pack import missing_operator
+from edgeflare.conform.execution.model_pack import MissingOperator, missing_operator
 from edgeflare.conform.graphs.operator_graph import GraphNode, OperatorGraph
 
 _ORDINARY = 0.001
@@ -52,7 +52,7 @@ class FailureHistory:
     def __init__(self) -> None:
         self._tallies: dict[_Kind, _KindFate] = {}
         self._without_values = _KindFate()
-        self._missing: dict[tuple[str, int], RunFailure] = {}
+        self._missing: dict[MissingOperator, RunFailure] = {}
 
     def odds(self, graph: OperatorGraph) -> float:
         """Return how likely it is that a model keeps others from answering, from 0 to 1."""
@@ -89,8 +89,9 @@ class FailureHistory:
     def refusal(self, graph: OperatorGraph) -> RunFailure | None:
         """Return why a model cannot load: the runtime lacks an operator, or that version of it."""
         for node in graph.nodes:
-            if known := self._missing.get((node.operator, node.version)):
-                return known
+            for version in (node.version, None):
+                if known := self._missing.get((node.operator, version)):
+                    return known
         return None
 
     def note(self, model: PosedModel, failure: RunFailure | None) -> None:

@@ -28,6 +28,9 @@ that always does would never end."""
 _CRASHED_LOADING = "crashed on loading it: "
 """How the agent's runtime says that not its answer, but its end, came on loading."""
 
+INVALID_COMMANDS = "invalid commands, and would answer zeros"
+"""How it says that an accelerator took a model, and would answer zeros: no refusal either."""
+
 _WORKER_DIED = re.compile("workers in a row|does not load any more")
 """How an agent says that not it, but the process of a model is lost. The model loads at times, as
 one may whose shapes are computed from memory that nothing wrote."""
@@ -131,4 +134,6 @@ def _waited(answer: Future[RawBatch], seconds: float) -> RawBatch | None:
 
 def _refusal(detail: str) -> RunFailure:
     _, crashed, death = detail.partition(_CRASHED_LOADING)
+    if INVALID_COMMANDS in detail:
+        crashed, death = detail, detail[detail.index(INVALID_COMMANDS) :]
     return RunFailure("crash", f"on loading: {death}") if crashed else RunFailure("refused", detail)

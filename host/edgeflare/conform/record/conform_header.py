@@ -21,6 +21,9 @@ _SAME_DEVICE: Final = (
     "kernels",
     "threads",
     "delegate",
+    "adapter",
+    "precision",
+    "fallback",
 )
 """Of the provenance, what has to be as it was for the answers to be."""
 

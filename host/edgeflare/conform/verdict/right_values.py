@@ -141,8 +141,9 @@ class RightValues:
     def _ulp(self) -> NDArray[np.float64]:
         size = np.abs(self.exact.values)
         size = np.where(size <= _largest(self.value.dtype), size, 0.0)
-        largest = np.max(size, initial=0.0)
-        return np.asarray(np.maximum(size, max(largest * _FAR_SMALLER, _TINIEST)) * EPSILON)
+        # Of each row by itself: one of them has the largest numbers that there are.
+        largest = np.max(size, axis=tuple(range(1, size.ndim)), initial=0.0, keepdims=True)
+        return np.asarray(np.maximum(size, np.maximum(largest * _FAR_SMALLER, _TINIEST)) * EPSILON)
 
     @property
     def zero_point(self) -> int:

@@ -1,9 +1,11 @@
 """Show what an operator does wrong, with nothing but numpy and a TFLite runtime.
 
-python reproduce.py [KERNELS], of xnnpack, builtin and reference; those of the finding by default.
+python reproduce.py [KERNELS], of xnnpack, builtin and reference; those of the finding by default,
+which the file on_gpu.py or on_micro.py runs where they are none of these.
 Exit codes: 0 it shows here, 1 it does not, 2 the command has to be corrected.
 """
 
+import importlib
 import json
 import os
 import signal
@@ -26,6 +28,8 @@ KERNELS = {
     "xnnpack": "AUTO",
     "builtin": "BUILTIN_WITHOUT_DEFAULT_DELEGATES",
     "reference": "BUILTIN_REF",
+    "gpu": "",
+    "micro": "",
 }
 HANG_SECONDS = 60
 ANSWERS = "answers_here.npz"
@@ -33,23 +37,35 @@ ANSWERS = "answers_here.npz"
 
 def run(told: Any, kernels: str) -> None:
     """Run the model on each row of its inputs, and store what it answers."""
-    stored, ops = np.load("values.npz"), OpResolverType[KERNELS[kernels]]
+    stored, found = np.load("values.npz"), told["found"]
+    given = [stored[name] for name in stored.files if name.startswith("input ")]
+    inputs = [[values[row] for values in given] for row in range(found["rows"])]
     try:
-        model = Interpreter(
-            "model.tflite", experimental_op_resolver_type=ops, num_threads=told["found"]["threads"]
-        )
-        model.allocate_tensors()
-    except (RuntimeError, ValueError) as error:
+        if KERNELS[kernels]:
+            rows = answers("model.tflite", inputs, kernels, found["threads"])
+        else:
+            other = importlib.import_module(f"on_{kernels}")
+            precision = found["precision"]
+            rows = other.answers("model.tflite", inputs, found["outputs"], precision)
+    except (ImportError, RuntimeError, ValueError) as error:
         sys.exit(f"The runtime here refuses the model: {error}")
-    rows = []
-    for row in range(told["finding"]["smallest"]["rows"]):
-        for n, tensor in enumerate(model.get_input_details()):
-            model.set_tensor(tensor["index"], stored[f"input {n}"][row])
-        model.invoke()
-        rows.append([model.get_tensor(one["index"]).copy() for one in model.get_output_details()])
     results = range(len(rows[0]))
     arrays: Any = {f"output {n}": np.stack([row[n] for row in rows]) for n in results}
     np.savez(ANSWERS, **arrays)
+
+
+def answers(path: str, inputs: Any, kernels: str, threads: int) -> Any:
+    """Return the outputs for each row of inputs."""
+    ops = OpResolverType[KERNELS[kernels]]
+    model = Interpreter(path, experimental_op_resolver_type=ops, num_threads=threads)
+    model.allocate_tensors()
+    rows = []
+    for row in inputs:
+        for tensor, values in zip(model.get_input_details(), row, strict=True):
+            model.set_tensor(tensor["index"], values)
+        model.invoke()
+        rows.append([model.get_tensor(one["index"]).copy() for one in model.get_output_details()])
+    return rows
 
 
 def ended(kernels: str) -> str:

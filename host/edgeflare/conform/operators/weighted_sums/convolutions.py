@@ -153,6 +153,14 @@ class DepthwiseConvolution(WindowedSum):
             (batch, *(one.count for one in windows), out),
         )
 
+    def options(self, configuration: Configuration) -> Mapping[str, Option]:
+        """Return the options but for the activation and the type of the bias.
+
+        TFLite's kernels take the multiplier from the shapes; others take the option.
+        """
+        multiplier = whole(configuration, "depth_multiplier")
+        return {**super().options(configuration), "depthMultiplier": multiplier}
+
     def depth(self, configuration: Configuration) -> int:  # noqa: ARG002
         """Return how many channels are added for each value of the result."""
         return 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 
 import numpy as np
 
@@ -112,8 +113,12 @@ def read_window(
 
 def window_facts(configuration: Configuration, axes: str) -> dict[str, Setting]:
     """Return what follows from the settings of windows."""
-    found: dict[str, Setting] = {}
-    for axis, one in zip(axes, windows_of(configuration, axes), strict=True):
+    windows = windows_of(configuration, axes)
+    found: dict[str, Setting] = {
+        "kernel_size": prod(one.kernel for one in windows),
+        "largest_stride": max(one.stride for one in windows),
+    }
+    for axis, one in zip(axes, windows, strict=True):
         found[f"windows_{axis}"] = one.count
         found[f"padded_{axis}"] = one.missing
         found[f"uneven_padding_{axis}"] = one.before != one.after
