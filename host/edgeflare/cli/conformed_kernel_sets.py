@@ -12,7 +12,7 @@ import typer
 from edgeflare.cli.console import Console
 from edgeflare.cli.grid_progress import say
 from edgeflare.cli.interruptible import INTERRUPTED
-from edgeflare.cli.kernel_set_matrix import run_kernel_sets
+from edgeflare.cli.kernel_set_matrix import run_kernel_sets, try_kernel_sets
 from edgeflare.cli.matrix_options import matrix_path, of_kernel_set
 from edgeflare.cli.quiet import result
 from edgeflare.cli.requested_conformance import (
@@ -47,9 +47,7 @@ def conform_kernel_sets(
     """
     out = matrix_path(asked.folder, "conform")
     if dry_run:
-        run_kernel_sets(
-            *(device, trust, out), lambda profile, path: try_conformance(asked, profile, path)
-        )
+        try_kernel_sets(device, trust, out, lambda one, path: try_conformance(asked, one, path))
         return 0
 
     def conform_on(profile: Profile, path: Path) -> dict[str, Any]:

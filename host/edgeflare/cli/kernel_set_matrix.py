@@ -16,6 +16,7 @@ from edgeflare.matrix.cross_evaluation import Open, evaluate_on_each
 from edgeflare.matrix.kernel_set_runs import KernelSetRun, RunStopped, run_on_each
 from edgeflare.matrix.matrix import matrix_of
 from edgeflare.matrix.matrix_document import matrix_document, write_matrix
+from edgeflare.matrix.matrix_folder import remove_tables
 from edgeflare.matrix.matrix_table import print_matrix, to_markdown
 from edgeflare.matrix.stored_inputs import stored_triggers
 from edgeflare.run.run_document import RunDocument
@@ -43,6 +44,7 @@ def run_kernel_sets(
     """
     console = Console(stderr=True)
     profiles = kernel_set_devices(device, trust)
+    remove_tables(out)
     counted = iter(range(1, len(profiles) + 1))
 
     def announced(profile: Profile) -> Result:
@@ -54,6 +56,28 @@ def run_kernel_sets(
     except RunStopped:
         say(console, f"stopped; the same command with --out {out} --resume goes on")
         raise
+
+
+def try_kernel_sets(
+    device: str, trust: Trust, out: Path, look: Callable[[Profile, Path], None]
+) -> None:
+    """Say of each kernel set of a device what a command would do there; nothing is written.
+
+    Args:
+        device: a name with all kernel sets.
+        trust: the user's decision on its profile.
+        out: the folder that the runs would have.
+        look: opens what a run would open, and prints what it would do.
+
+    Raises:
+        UserError, InfrastructureError: see `run_kernel_sets`.
+
+    """
+    for one in run_on_each(
+        kernel_set_devices(device, trust), lambda profile: look(profile, out / profile.kernels)
+    ):
+        if one.refused:
+            say(Console(), f"{one.profile.name}: {one.refused}")
 
 
 def compare_kernel_sets(

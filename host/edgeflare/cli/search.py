@@ -13,7 +13,7 @@ from edgeflare.cli.option_groups import with_option_groups
 from edgeflare.cli.option_values import read_operators, read_thresholds, read_within
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.requested_search import RequestedSearch, run_search, try_search
-from edgeflare.cli.search_matrix import search_kernel_sets, try_kernel_sets
+from edgeflare.cli.search_matrix import search_kernel_sets, try_searches
 from edgeflare.cli.search_options import make_plan
 from edgeflare.core.goal import Find
 from edgeflare.devices.profile_lookup import find_profiles
@@ -95,7 +95,8 @@ def search(
     plan = replace(plan, operators=pool_names(loaded.interface.domain_name, plan.operators))
     asked = RequestedSearch(loaded, plan, test, chains, fail_on, folder)
     if not profiles and dry_run:
-        return try_kernel_sets(asked, device[0], decided)
+        try_searches(asked, device[0], decided)
+        return 0
     if not profiles:
         return search_kernel_sets(asked, device[0], decided, allow)
     path = folder.choose(loaded.folder_name)

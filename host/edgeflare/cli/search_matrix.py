@@ -8,7 +8,7 @@ from pathlib import Path
 
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
 from edgeflare.cli.interruptible import INTERRUPTED
-from edgeflare.cli.kernel_set_matrix import compare_kernel_sets, run_kernel_sets
+from edgeflare.cli.kernel_set_matrix import compare_kernel_sets, run_kernel_sets, try_kernel_sets
 from edgeflare.cli.matrix_options import matrix_path, of_kernel_set
 from edgeflare.cli.requested_search import RequestedSearch, run_search, try_search
 from edgeflare.devices.profile import Profile
@@ -53,13 +53,12 @@ def search_kernel_sets(asked: RequestedSearch, device: str, trust: Trust, allow:
     return int(any(exceeds(one, asked.fail_on.value, allow) for one in documents))
 
 
-def try_kernel_sets(asked: RequestedSearch, device: str, trust: Trust) -> int:
-    """Say what a search on each kernel set of a device would do, and return the exit code.
+def try_searches(asked: RequestedSearch, device: str, trust: Trust) -> None:
+    """Say what a search on each kernel set of a device would do.
 
     Raises:
         UserError, InfrastructureError: see `search_kernel_sets`.
 
     """
     out = matrix_path(asked.folder, asked.pair.folder_name)
-    run_kernel_sets(device, trust, out, lambda profile, path: try_search(asked, [profile], path))
-    return 0
+    try_kernel_sets(device, trust, out, lambda one, path: try_search(asked, [one], path))

@@ -13,7 +13,7 @@ from typing import Any
 from edgeflare import __version__
 from edgeflare.matrix.conform_matrix import ConformMatrix
 from edgeflare.matrix.matrix import KernelSetFigures, Matrix
-from edgeflare.matrix.matrix_folder import MATRIX_DOCUMENT
+from edgeflare.matrix.matrix_folder import MATRIX_DOCUMENT, MATRIX_TABLE
 from edgeflare.matrix.retry_matrix import RetryMatrix
 from edgeflare.run.run_directory import write_atomically
 
@@ -32,7 +32,7 @@ def write_matrix(document: dict[str, Any], markdown: str, out: Path) -> None:
     named = {"schema": SCHEMA, "edgeflare": __version__, **document}
     text = json.dumps(named, indent=1, ensure_ascii=False, allow_nan=False)
     write_atomically(out / MATRIX_DOCUMENT, text.encode() + b"\n")
-    write_atomically(out / "matrix.md", markdown.encode())
+    write_atomically(out / MATRIX_TABLE, markdown.encode())
 
 
 def matrix_document(matrix: Matrix) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from edgeflare.run.run_directory import RunDirectory
 from edgeflare_protos.kernel_sets import KERNEL_SETS
 
 MATRIX_DOCUMENT: Final = "matrix.json"
+MATRIX_TABLE: Final = "matrix.md"
 
 
 def check_matrix_folder(out: Path, *, resume: bool, overwrite: bool) -> None:
@@ -34,6 +35,12 @@ def check_matrix_folder(out: Path, *, resume: bool, overwrite: bool) -> None:
             f"{out} holds the runs of kernel sets already: go on with --resume, replace them with"
             " --overwrite, or name another folder with --out"
         )
+
+
+def remove_tables(out: Path) -> None:
+    """Remove what an earlier matrix says, since its runs are replaced or go on."""
+    for name in (MATRIX_DOCUMENT, MATRIX_TABLE):
+        (out / name).unlink(missing_ok=True)
 
 
 def is_begun(run: Path) -> bool:
