@@ -205,7 +205,7 @@ class TensorSpec(_message.Message):
     def __init__(self, name: _Optional[str] = ..., shape: _Optional[_Iterable[int]] = ..., dtype: _Optional[str] = ..., scale: _Optional[float] = ..., zero_point: _Optional[int] = ..., index: _Optional[int] = ...) -> None: ...
 
 class OpenSessionReply(_message.Message):
-    __slots__ = ("session_id", "inputs", "outputs", "delegated_nodes", "total_nodes", "operators", "captures", "external_nodes", "adapter", "runtime", "arena_bytes", "request_crc32", "seal")
+    __slots__ = ("session_id", "inputs", "outputs", "delegated_nodes", "total_nodes", "operators", "captures", "external_nodes", "request_crc32", "seal", "adapter", "runtime", "arena_bytes")
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     INPUTS_FIELD_NUMBER: _ClassVar[int]
     OUTPUTS_FIELD_NUMBER: _ClassVar[int]
@@ -214,11 +214,11 @@ class OpenSessionReply(_message.Message):
     OPERATORS_FIELD_NUMBER: _ClassVar[int]
     CAPTURES_FIELD_NUMBER: _ClassVar[int]
     EXTERNAL_NODES_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_CRC32_FIELD_NUMBER: _ClassVar[int]
+    SEAL_FIELD_NUMBER: _ClassVar[int]
     ADAPTER_FIELD_NUMBER: _ClassVar[int]
     RUNTIME_FIELD_NUMBER: _ClassVar[int]
     ARENA_BYTES_FIELD_NUMBER: _ClassVar[int]
-    REQUEST_CRC32_FIELD_NUMBER: _ClassVar[int]
-    SEAL_FIELD_NUMBER: _ClassVar[int]
     session_id: str
     inputs: _containers.RepeatedCompositeFieldContainer[TensorSpec]
     outputs: _containers.RepeatedCompositeFieldContainer[TensorSpec]
@@ -227,12 +227,12 @@ class OpenSessionReply(_message.Message):
     operators: _containers.RepeatedScalarFieldContainer[str]
     captures: bool
     external_nodes: int
+    request_crc32: int
+    seal: int
     adapter: str
     runtime: Runtime
     arena_bytes: int
-    request_crc32: int
-    seal: int
-    def __init__(self, session_id: _Optional[str] = ..., inputs: _Optional[_Iterable[_Union[TensorSpec, _Mapping]]] = ..., outputs: _Optional[_Iterable[_Union[TensorSpec, _Mapping]]] = ..., delegated_nodes: _Optional[int] = ..., total_nodes: _Optional[int] = ..., operators: _Optional[_Iterable[str]] = ..., captures: bool = ..., external_nodes: _Optional[int] = ..., adapter: _Optional[str] = ..., runtime: _Optional[_Union[Runtime, _Mapping]] = ..., arena_bytes: _Optional[int] = ..., request_crc32: _Optional[int] = ..., seal: _Optional[int] = ...) -> None: ...
+    def __init__(self, session_id: _Optional[str] = ..., inputs: _Optional[_Iterable[_Union[TensorSpec, _Mapping]]] = ..., outputs: _Optional[_Iterable[_Union[TensorSpec, _Mapping]]] = ..., delegated_nodes: _Optional[int] = ..., total_nodes: _Optional[int] = ..., operators: _Optional[_Iterable[str]] = ..., captures: bool = ..., external_nodes: _Optional[int] = ..., request_crc32: _Optional[int] = ..., seal: _Optional[int] = ..., adapter: _Optional[str] = ..., runtime: _Optional[_Union[Runtime, _Mapping]] = ..., arena_bytes: _Optional[int] = ...) -> None: ...
 
 class InferRequest(_message.Message):
     __slots__ = ("session_id", "request_id", "count", "payload", "payload_crc32")
