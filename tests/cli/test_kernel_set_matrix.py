@@ -81,6 +81,10 @@ def test_the_gpu_stands_alone_with_a_network_that_it_computes_wrongly(
     assert (out / "matrix.md").read_text().startswith("# ")
     for kernels in rows:
         assert json.loads((out / kernels / "run.json").read_bytes())["stopped_by"] is None
+    # A replay does not write over what it replays.
+    options = ("--out", out, "--overwrite")
+    said = call("replay", out / "gpu", *device, *options)
+    assert (said.code, "is or holds" in said.err) == (2, True)
     # What the run of one kernel set found is replayed on all.
     again = tmp_path / "again"
     said = call("replay", out / "gpu", *device, "--out", again)
@@ -116,7 +120,7 @@ def test_conform_says_which_kernel_sets_are_wrong(
         assert (out / kernels / "conform.json").exists()
     said = call("conform", *asked, "--models", "16", "--out", out, "--resume", "--json")
     shown = json.loads(said.out)
-    assert shown["cells"] == document["cells"]
+    assert shown == document
 
 
 def test_a_dry_run_says_what_each_kernel_set_would_do_and_writes_nothing(
@@ -145,6 +149,16 @@ def test_what_cannot_be_done_is_one_line(
     assert answered.code == 2
     assert said in answered.err
     assert answered.err.strip().count("\n") == 0
+
+
+def test_a_search_that_searched_nothing_passes_nothing(
+    call: Call, example: Path, tmp_path: Path, board: Callable[..., str]
+) -> None:
+    device = ("--device", board("xnnpack", "builtin"), "--trust")
+    options = ("--limit", "2", "--total-time", "0.001", "--out", tmp_path / "out")
+    said = call("search", example, *device, *options)
+    assert said.code == 2
+    assert "so nothing can pass" in said.err
 
 
 def test_commands_for_one_device_say_who_takes_all(call: Call, example: Path) -> None:

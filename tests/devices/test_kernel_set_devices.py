@@ -43,6 +43,11 @@ def test_a_run_finds_it_again_and_twice() -> None:
     assert {one.kernels for one in again} == {"gpu"}
 
 
+@pytest.mark.parametrize("name", ["ssh://all", "adb://all", "all", "emulated-all/gpu"])
+def test_a_device_may_be_called_all(name: str) -> None:
+    assert not names_all(name)
+
+
 @pytest.mark.parametrize("name", ["emulated-all", "pixel/all"])
 def test_where_one_device_is_wanted_all_of_them_are_refused(name: str) -> None:
     assert names_all(name)

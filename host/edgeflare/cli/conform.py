@@ -103,7 +103,7 @@ def conform(
     if is_matrix([device]):
         return conform_kernel_sets(asked, device, decided, dry_run=dry_run, as_json=as_json)
     (profile,) = find_profiles([device], decided)
-    path = folder.choose(f"conform-{profile.name}")
+    path = folder.choose(f"conform-{profile.name.replace('/', '-')}")
     if dry_run:
         try_conformance(asked, profile, path)
         return 0

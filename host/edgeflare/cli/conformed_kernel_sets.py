@@ -12,7 +12,7 @@ import typer
 from edgeflare.cli.console import Console
 from edgeflare.cli.grid_progress import say
 from edgeflare.cli.interruptible import INTERRUPTED
-from edgeflare.cli.kernel_set_matrix import run_kernel_sets, try_kernel_sets
+from edgeflare.cli.kernel_set_matrix import run_kernel_sets, stopping_said, try_kernel_sets
 from edgeflare.cli.matrix_options import matrix_path, of_kernel_set
 from edgeflare.cli.quiet import result
 from edgeflare.cli.requested_conformance import (
@@ -20,11 +20,13 @@ from edgeflare.cli.requested_conformance import (
     run_requested_conformance,
     try_conformance,
 )
+from edgeflare.conform.record.conform_file import read_conformance
 from edgeflare.devices.profile import Profile
 from edgeflare.matrix.conform_matrix import conform_matrix
 from edgeflare.matrix.conform_matrix_table import conform_matrix_markdown, print_conform_matrix
 from edgeflare.matrix.kernel_set_runs import RunStopped
 from edgeflare.matrix.matrix_document import conform_matrix_document, write_matrix
+from edgeflare.run.run_directory import CONFORM_DOCUMENT, RunDirectory
 from edgeflare.trust.trust import Trust
 
 
@@ -51,6 +53,8 @@ def conform_kernel_sets(
         return 0
 
     def conform_on(profile: Profile, path: Path) -> dict[str, Any]:
+        if asked.folder.resume and (ended := _ended(asked, profile, path)) is not None:
+            return ended
         own = replace(asked, folder=of_kernel_set(asked.folder, path))
         document = run_requested_conformance(own, profile, path, resumed_at=out)
         if document["stopped_by"] == "interrupt":
@@ -58,7 +62,10 @@ def conform_kernel_sets(
         return document
 
     try:
-        runs = run_kernel_sets(device, trust, out, conform_on)
+        with stopping_said(out):
+            runs = run_kernel_sets(
+                *(device, trust, out, conform_on), overwrite=asked.folder.overwrite
+            )
     except RunStopped:
         return INTERRUPTED
     matrix = conform_matrix(runs)
@@ -72,3 +79,15 @@ def conform_kernel_sets(
         say(Console(), f"Each kernel set has a run of its own, such as {out / first}")
     result(out)
     return int(any(row.new for row in matrix.rows))
+
+
+def _ended(asked: RequestedConformance, profile: Profile, path: Path) -> dict[str, Any] | None:
+    """Return the document of the same run if it has ended: what it shrank would be lost else."""
+    directory = RunDirectory(path)
+    if not (path / CONFORM_DOCUMENT).exists():
+        return None
+    document = read_conformance(directory)
+    same = document["request"] == asked.request.to_json()
+    if not same or document["device"]["name"] != profile.name:
+        return None
+    return None if document["stopped_by"] == "interrupt" else document

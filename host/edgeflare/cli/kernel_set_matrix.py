@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,11 +13,12 @@ from edgeflare.cli.interruptible import interruptible
 from edgeflare.cli.quiet import result
 from edgeflare.devices.kernel_set_devices import kernel_set_devices
 from edgeflare.devices.profile import Profile
+from edgeflare.errors import InfrastructureError
 from edgeflare.matrix.cross_evaluation import Open, evaluate_on_each
 from edgeflare.matrix.kernel_set_runs import KernelSetRun, RunStopped, run_on_each
 from edgeflare.matrix.matrix import matrix_of
 from edgeflare.matrix.matrix_document import matrix_document, write_matrix
-from edgeflare.matrix.matrix_folder import remove_tables
+from edgeflare.matrix.matrix_folder import begin_matrix
 from edgeflare.matrix.matrix_table import print_matrix, to_markdown
 from edgeflare.matrix.stored_inputs import stored_triggers
 from edgeflare.run.run_document import RunDocument
@@ -26,7 +28,12 @@ Result = TypeVar("Result")
 
 
 def run_kernel_sets(
-    device: str, trust: Trust, out: Path, run: Callable[[Profile, Path], Result]
+    device: str,
+    trust: Trust,
+    out: Path,
+    run: Callable[[Profile, Path], Result],
+    *,
+    overwrite: bool,
 ) -> list[KernelSetRun[Result]]:
     """Run a command on each kernel set that a device offers, and say which one begins.
 
@@ -35,27 +42,24 @@ def run_kernel_sets(
         trust: the user's decision on its profile.
         out: the folder of the runs.
         run: runs it on one kernel set, in a run directory; its progress is shown.
+        overwrite: replace the runs that are there.
 
     Raises:
-        RunStopped: as the run raises it; how to go on is said.
+        RunStopped: as the run raises it.
         UserError: all kernel sets refuse the model, or as the run raises it.
         InfrastructureError: the device does not come up, or as the run raises it.
 
     """
     console = Console(stderr=True)
     profiles = kernel_set_devices(device, trust)
-    remove_tables(out)
+    begin_matrix(out, overwrite=overwrite)
     counted = iter(range(1, len(profiles) + 1))
 
     def announced(profile: Profile) -> Result:
         say(console, f"kernel set {next(counted)} of {len(profiles)}: {profile.name}")
         return run(profile, out / profile.kernels)
 
-    try:
-        return run_on_each(profiles, announced)
-    except RunStopped:
-        say(console, f"stopped; the same command with --out {out} --resume goes on")
-        raise
+    return run_on_each(profiles, announced)
 
 
 def try_kernel_sets(
@@ -98,8 +102,11 @@ def compare_kernel_sets(
     """
     taking = [one.profile for one in runs if not one.refused]
     triggers = stored_triggers({one.kernels: out / one.kernels for one in taking})
-    with interruptible("nothing is left to verify") as interrupt:
-        outcomes = evaluate_on_each(taking, triggers, opened_on, interrupt.asked)
+    with interruptible("awaiting the inputs under way") as interrupt:
+        try:
+            outcomes = evaluate_on_each(taking, triggers, opened_on, interrupt.asked)
+        except InfrastructureError as error:
+            raise InfrastructureError(f"{error}; {_going_on(out)}") from error
     if outcomes is None:
         raise RunStopped
     matrix = matrix_of(command, runs, triggers, outcomes)
@@ -107,3 +114,22 @@ def compare_kernel_sets(
     print_matrix(Console(), matrix)
     say(Console(), f"Each kernel set has a run of its own, such as {out / taking[0].kernels}")
     result(out)
+
+
+@contextmanager
+def stopping_said(out: Path) -> Iterator[None]:
+    """Say how to go on where the user stops a matrix.
+
+    Raises:
+        RunStopped: as it comes from within.
+
+    """
+    try:
+        yield
+    except RunStopped:
+        say(Console(stderr=True), f"stopped; {_going_on(out)}")
+        raise
+
+
+def _going_on(out: Path) -> str:
+    return f"the same command with --out {out} --resume goes on"

@@ -135,7 +135,8 @@ def replay(
     matrix = device is not None and is_matrix(device)
     profiles = [] if matrix else past.profiles(device, decided)
     path = out or Path("runs") / f"replay-{run.resolve().name}-{datetime.now():%Y%m%d-%H%M%S}"
-    refuse_as_target(path, past, against)
+    needed = [one.directory.path for one in (past, against) if one is not None]
+    refuse_as_target(path, *needed)
     pair = past.pair(original, instead=compressed, functions=function or ())
     asked = RequestedReplay(past, pair, against, overwrite, resume)
     counts = _COUNTS[fail_on]

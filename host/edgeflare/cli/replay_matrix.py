@@ -9,7 +9,7 @@ from pathlib import Path
 
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.cli.interruptible import INTERRUPTED
-from edgeflare.cli.kernel_set_matrix import compare_kernel_sets, run_kernel_sets
+from edgeflare.cli.kernel_set_matrix import compare_kernel_sets, run_kernel_sets, stopping_said
 from edgeflare.cli.requested_replay import RequestedReplay, run_requested_replay
 from edgeflare.devices.profile import Profile
 from edgeflare.matrix.kernel_set_runs import RunStopped
@@ -54,8 +54,9 @@ def replay_on_kernel_sets(
         return open_replay(asked.past, asked.pair, [profile], stack).opened
 
     try:
-        runs = run_kernel_sets(device, trust, out, replay_on)
-        compare_kernel_sets("replay", runs, out, opened_on)
+        with stopping_said(out):
+            runs = run_kernel_sets(device, trust, out, replay_on, overwrite=asked.overwrite)
+            compare_kernel_sets("replay", runs, out, opened_on)
     except RunStopped:
         return INTERRUPTED
     documents = [one.result for one in runs if one.result is not None]

@@ -15,6 +15,7 @@ from edgeflare.cli.console import Console
 from edgeflare.cli.kernel_set_matrix import run_kernel_sets
 from edgeflare.cli.matrix_options import is_matrix
 from edgeflare.cli.quiet import result
+from edgeflare.cli.requested_replay import refuse_as_target
 from edgeflare.conform.conform_replay import replay_findings, stored_models
 from edgeflare.conform.opened_conformance import open_conformance
 from edgeflare.conform.record.conform_file import read_conformance
@@ -64,15 +65,14 @@ def replay_conformance(
     profiles = [] if matrix else [_profile(device, document["device"]["name"], trust)]
     name = f"replay-{directory.path.resolve().name}-{datetime.now():%Y%m%d-%H%M%S}"
     path = out or Path("runs") / name
-    if path.exists() and path.samefile(directory.path):
-        raise UserError(f"{path} is what is replayed: name another --out")
+    refuse_as_target(path, directory.path)
 
     def retried(profile: Profile, path: Path) -> list[RetriedFinding]:
         return _retried(document, models, profile, path, overwrite=overwrite)
 
     if device is not None and matrix:
         check_matrix_folder(path, resume=False, overwrite=overwrite)
-        runs = run_kernel_sets(device[0], trust, path, retried)
+        runs = run_kernel_sets(device[0], trust, path, retried, overwrite=overwrite)
         table = retry_matrix(runs)
         write_matrix(retry_matrix_document(table), retry_matrix_markdown(table), path)
         print_retry_matrix(Console(), table)

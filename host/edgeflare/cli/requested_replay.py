@@ -47,16 +47,22 @@ class RequestedReplay:
     resume: bool
 
 
-def refuse_as_target(path: Path, past: PastRun, baseline: PastRun | None) -> None:
+def refuse_as_target(path: Path, *needed: Path) -> None:
     """Refuse to write over what is replayed, or its baseline.
 
+    Args:
+        path: the run directory of a replay, or the folder of several.
+        needed: the run directories that are read.
+
     Raises:
-        UserError: the path is that of one of them.
+        UserError: the path is one of them, or holds one.
 
     """
-    for needed in (past, baseline):
-        if needed is not None and path.exists() and path.samefile(needed.directory.path):
-            raise UserError(f"{path} is what is replayed, or its baseline: name another --out")
+    for one in needed:
+        if one.resolve().is_relative_to(path.resolve()):
+            raise UserError(
+                f"{path} is or holds {one}, which is replayed or its baseline: name another --out"
+            )
 
 
 def run_requested_replay(

@@ -7,26 +7,23 @@ from dataclasses import replace
 from edgeflare.campaign.campaign_context import CHAINS
 from edgeflare.cli import pair_options, run_options, search_options
 from edgeflare.cli.console import Console
-from edgeflare.cli.interruptible import INTERRUPTED
 from edgeflare.cli.matrix_options import is_matrix
 from edgeflare.cli.option_groups import with_option_groups
 from edgeflare.cli.option_values import read_operators, read_thresholds, read_within
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.requested_search import RequestedSearch, run_search, try_search
+from edgeflare.cli.search_exit_code import search_exit_code
 from edgeflare.cli.search_matrix import search_kernel_sets, try_searches
 from edgeflare.cli.search_options import make_plan
 from edgeflare.core.goal import Find
 from edgeflare.devices.profile_lookup import find_profiles
-from edgeflare.errors import UserError
 from edgeflare.models.ensemble_choice import read_ensemble
 from edgeflare.models.pair import load_pair
 from edgeflare.report.run_terminal import print_run
-from edgeflare.run.gate import deviation_rate, exceeds, searched_nothing
 from edgeflare.run.plan import (
     SHRINK,
     default_strengthen,
 )
-from edgeflare.run.run_document import RunDocument
 from edgeflare.search.operator_pool import BUILT_IN, pool_names
 from edgeflare.trust.asking import decided_by_user
 
@@ -106,29 +103,4 @@ def search(
     document = run_search(asked, profiles, path, resumed_at=path)
     print_run(Console(), document, str(path))
     result(path)
-    return _exit_code(document, fail_on, allow)
-
-
-def _exit_code(document: RunDocument, fail_on: run_options.FailOn, allow: float) -> int:
-    """Return the exit code of a run that has ended, and say why where something deviates.
-
-    Raises:
-        UserError: the search ended before anything was searched, so that nothing can pass.
-
-    """
-    if document.stopped_by == "interrupt":
-        return INTERRUPTED
-    if exceeds(document, fail_on.value, allow):
-        rate = deviation_rate(document, fail_on.value)
-        Console().print(
-            f"exit code 1: {rate:.1%} of the seeds deviate or lead to it, {allow:.1%} allowed "
-            "(--allow, --fail-on, --within, --min-strength)"
-        )
-        return 1
-    if fail_on is not run_options.FailOn.NONE and searched_nothing(document):
-        raise UserError(
-            f"--total-time {document.plan['total_time']:g} ended before the search from any of"
-            f" {document.totals.seeds} seeds did, so nothing can pass: give it more time,"
-            " or fewer seeds with --limit"
-        )
-    return 0
+    return search_exit_code(document, fail_on, allow)

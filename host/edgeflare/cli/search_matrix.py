@@ -8,12 +8,17 @@ from pathlib import Path
 
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
 from edgeflare.cli.interruptible import INTERRUPTED
-from edgeflare.cli.kernel_set_matrix import compare_kernel_sets, run_kernel_sets, try_kernel_sets
+from edgeflare.cli.kernel_set_matrix import (
+    compare_kernel_sets,
+    run_kernel_sets,
+    stopping_said,
+    try_kernel_sets,
+)
 from edgeflare.cli.matrix_options import matrix_path, of_kernel_set
 from edgeflare.cli.requested_search import RequestedSearch, run_search, try_search
+from edgeflare.cli.search_exit_code import search_exit_code
 from edgeflare.devices.profile import Profile
 from edgeflare.matrix.kernel_set_runs import RunStopped
-from edgeflare.run.gate import exceeds
 from edgeflare.run.run_document import RunDocument
 from edgeflare.trust.trust import Trust
 
@@ -44,13 +49,15 @@ def search_kernel_sets(asked: RequestedSearch, device: str, trust: Trust, allow:
     def opened_on(profile: Profile, stack: ExitStack) -> OpenedPair:
         return open_pair(asked.pair, asked.on([profile]).plan, [profile], stack)
 
+    overwrite = asked.folder.overwrite
     try:
-        runs = run_kernel_sets(device, trust, out, search_on)
-        compare_kernel_sets("search", runs, out, opened_on)
+        with stopping_said(out):
+            runs = run_kernel_sets(device, trust, out, search_on, overwrite=overwrite)
+            compare_kernel_sets("search", runs, out, opened_on)
     except RunStopped:
         return INTERRUPTED
     documents = [one.result for one in runs if one.result is not None]
-    return int(any(exceeds(one, asked.fail_on.value, allow) for one in documents))
+    return max(search_exit_code(one, asked.fail_on, allow) for one in documents)
 
 
 def try_searches(asked: RequestedSearch, device: str, trust: Trust) -> None:

@@ -45,7 +45,7 @@ def conform_matrix_markdown(matrix: ConformMatrix) -> str:
     """Return the same tables as Markdown."""
     parts = [
         "# Operators on the kernel sets of a device",
-        markdown_table(_FIGURES, [_figures(one) for one in matrix.rows]),
+        markdown_table(_FIGURES, [tuple(map(for_markdown, _figures(one))) for one in matrix.rows]),
     ]
     if matrix.cells:
         rows = [tuple(map(for_markdown, one)) for one in _cells(matrix)]

@@ -38,8 +38,8 @@ def evaluate_on_each(
     """
     inputs = [one.input for one in triggers]
     seed_ids = [one.seed_id for one in triggers]
-    outcomes: dict[str, list[Outcome]] = {}
-    for profile in profiles:
+    outcomes: dict[str, list[Outcome]] = {profile.kernels: [] for profile in profiles}
+    for profile in profiles if triggers else ():
         with ExitStack() as stack:
             opened = opened_on(profile, stack)
             arms = tuple(opened.panel.arms)

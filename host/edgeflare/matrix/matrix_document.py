@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from edgeflare import __version__
 from edgeflare.matrix.conform_matrix import ConformMatrix
@@ -17,7 +17,9 @@ from edgeflare.matrix.matrix_folder import MATRIX_DOCUMENT, MATRIX_TABLE
 from edgeflare.matrix.retry_matrix import RetryMatrix
 from edgeflare.run.run_directory import write_atomically
 
-SCHEMA = "edgeflare.matrix/v1"
+SCHEMA: Final = "edgeflare.matrix/v1"
+
+_WRITER: Final = {"schema": SCHEMA, "edgeflare": __version__}
 
 
 def write_matrix(document: dict[str, Any], markdown: str, out: Path) -> None:
@@ -29,8 +31,7 @@ def write_matrix(document: dict[str, Any], markdown: str, out: Path) -> None:
         out: the folder.
 
     """
-    named = {"schema": SCHEMA, "edgeflare": __version__, **document}
-    text = json.dumps(named, indent=1, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
     write_atomically(out / MATRIX_DOCUMENT, text.encode() + b"\n")
     write_atomically(out / MATRIX_TABLE, markdown.encode())
 
@@ -39,6 +40,7 @@ def matrix_document(matrix: Matrix) -> dict[str, Any]:
     """Return the result of searches or of a replay as plain JSON values."""
     apart = matrix.apart()
     return {
+        **_WRITER,
         "command": matrix.command,
         "pair": matrix.pair,
         "find": matrix.goal.find.value,
@@ -82,6 +84,7 @@ def _kernel_set(one: KernelSetFigures) -> dict[str, Any]:
 def conform_matrix_document(matrix: ConformMatrix) -> dict[str, Any]:
     """Return the result of conformance runs as plain JSON values."""
     return {
+        **_WRITER,
         "command": "conform",
         "kernel_sets": [asdict(row) for row in matrix.rows],
         "refused": dict(matrix.refused),
@@ -100,6 +103,7 @@ def conform_matrix_document(matrix: ConformMatrix) -> dict[str, Any]:
 def retry_matrix_document(matrix: RetryMatrix) -> dict[str, Any]:
     """Return what became of the findings of a conformance run as plain JSON values."""
     return {
+        **_WRITER,
         "command": "replay",
         "findings": [
             {

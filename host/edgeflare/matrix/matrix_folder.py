@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -18,11 +19,16 @@ def check_matrix_folder(out: Path, *, resume: bool, overwrite: bool) -> None:
 
     Raises:
         UserError: it is a file or a run, or it holds something and that is neither a matrix to go
-            on with nor one to replace.
+            on with nor one to replace; or there is none to go on with.
 
     """
     if out.exists() and not out.is_dir():
         raise UserError(f"{out} is a file: name a folder with --out")
+    if resume and not any(is_begun(out / kernels) for kernels in KERNEL_SETS):
+        raise UserError(
+            f"there is no run of a kernel set in {out} to go on with: correct --out, or leave"
+            " --resume out"
+        )
     if not out.is_dir() or not any(out.iterdir()):
         return
     within = [out / MATRIX_DOCUMENT, *(out / kernels for kernels in KERNEL_SETS)]
@@ -35,12 +41,29 @@ def check_matrix_folder(out: Path, *, resume: bool, overwrite: bool) -> None:
             f"{out} holds the runs of kernel sets already: go on with --resume, replace them with"
             " --overwrite, or name another folder with --out"
         )
+    if overwrite:
+        for kernels in KERNEL_SETS:
+            RunDirectory.check(out / kernels, overwrite=True)
 
 
-def remove_tables(out: Path) -> None:
-    """Remove what an earlier matrix says, since its runs are replaced or go on."""
+def begin_matrix(out: Path, *, overwrite: bool) -> None:
+    """Remove what an earlier matrix says, since its runs go on or are replaced.
+
+    Args:
+        out: a folder that `check_matrix_folder` let pass.
+        overwrite: remove its runs, too, those among them of kernel sets that there are no more.
+
+    Raises:
+        UserError: another process works on one of them.
+
+    """
     for name in (MATRIX_DOCUMENT, MATRIX_TABLE):
         (out / name).unlink(missing_ok=True)
+    for run in (out / kernels for kernels in KERNEL_SETS):
+        if overwrite and run.is_dir():
+            RunDirectory.claim(run, overwrite=True)
+            with suppress(OSError):  # what is not of the run stays
+                run.rmdir()
 
 
 def is_begun(run: Path) -> bool:

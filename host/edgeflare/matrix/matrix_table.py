@@ -63,7 +63,7 @@ def to_markdown(matrix: Matrix) -> str:
     """Return the table, what it says in words, and a legend."""
     columns, rows = _columns(matrix), [_cells(matrix, row) for row in matrix.rows]
     lines = [
-        f"# {matrix.pair}: the kernel sets of a device",
+        f"# {for_markdown(matrix.pair)}: the kernel sets of a device",
         "",
         markdown_table(columns, [tuple(map(for_markdown, one)) for one in rows]),
         "",

@@ -31,7 +31,9 @@ class StoredTrigger:
 
 
 def stored_triggers(runs: Mapping[str, Path]) -> list[StoredTrigger]:
-    """Return the deviations of runs, by seed; of equal files the first.
+    """Return the deviations of runs, by seed; of equal files of one seed the first.
+
+    What models take beside an input belongs to its seed, so equal files of two seeds are two.
 
     Args:
         runs: the run directories by the names of their kernel sets.
@@ -40,12 +42,12 @@ def stored_triggers(runs: Mapping[str, Path]) -> list[StoredTrigger]:
         UserError: one is no run, or a file is gone or damaged.
 
     """
-    found: dict[str, StoredTrigger] = {}
+    found: dict[tuple[int, str], StoredTrigger] = {}
     for name, path in runs.items():
         past = PastRun.open(path)
         for entry in past.suite:
             past.files(entry)
             stored = past.directory.load_input(entry.image)
             trigger = StoredTrigger(name, entry.image, entry.seed_id, entry.sha256, stored)
-            found.setdefault(entry.sha256, trigger)
+            found.setdefault((entry.seed_id, entry.sha256), trigger)
     return sorted(found.values(), key=lambda one: (one.seed_id, one.run))

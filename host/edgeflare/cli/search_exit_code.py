@@ -1,0 +1,35 @@
+"""The exit code of a search that has ended, and why it is not 0."""
+
+from __future__ import annotations
+
+from edgeflare.cli.console import Console
+from edgeflare.cli.interruptible import INTERRUPTED
+from edgeflare.cli.run_options import FailOn
+from edgeflare.errors import UserError
+from edgeflare.run.gate import deviation_rate, exceeds, searched_nothing
+from edgeflare.run.run_document import RunDocument
+
+
+def search_exit_code(document: RunDocument, fail_on: FailOn, allow: float) -> int:
+    """Return the exit code of a run that has ended, and say why where something deviates.
+
+    Raises:
+        UserError: the search ended before anything was searched, so that nothing can pass.
+
+    """
+    if document.stopped_by == "interrupt":
+        return INTERRUPTED
+    if exceeds(document, fail_on.value, allow):
+        rate = deviation_rate(document, fail_on.value)
+        Console().print(
+            f"exit code 1: {rate:.1%} of the seeds deviate or lead to it, {allow:.1%} allowed "
+            "(--allow, --fail-on, --within, --min-strength)"
+        )
+        return 1
+    if fail_on is not FailOn.NONE and searched_nothing(document):
+        raise UserError(
+            f"--total-time {document.plan['total_time']:g} ended before the search from any of"
+            f" {document.totals.seeds} seeds did, so nothing can pass: give it more time,"
+            " or fewer seeds with --limit"
+        )
+    return 0
