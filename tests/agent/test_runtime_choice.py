@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from edgeflare_agent.runtime.answers import ModelRejected
-from edgeflare_agent.runtime.model_runtime import RuntimeInfo
+from edgeflare_agent.runtime.model_runtime import RuntimeInfo, RuntimeMissing
 from edgeflare_agent.runtime.runtime_choice import offered_kernel_sets, runtime_with
 from edgeflare_agent.runtime.session_options import Options
 from edgeflare_agent.runtime.tflite.rehearsal import MODEL
@@ -42,6 +43,23 @@ def test_a_device_offers_what_is_installed_on_it() -> None:
     assert "npu" not in offered
     with pytest.raises(ModelRejected, match="finds no NPU: install its vendor's"):
         runtime_with("npu").open(MODEL, Options("npu"))
+
+
+@pytest.mark.parametrize(
+    ("version", "offered"), [("2.1.0", False), ("2.3.0.dev20261001", True), ("10.0", True)]
+)
+def test_compiled_models_are_offered_from_the_first_version_with_all_their_options(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: str, offered: bool
+) -> None:
+    about = tmp_path / f"ai_edge_litert-{version}.dist-info" / "METADATA"
+    about.parent.mkdir()
+    about.write_text(f"Metadata-Version: 2.1\nName: ai-edge-litert\nVersion: {version}\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert ({"compiled-cpu", "gpu"} <= set(offered_kernel_sets())) == offered
+    if not offered:
+        assert set(offered_kernel_sets()).isdisjoint({"compiled-cpu", "gpu", "npu"})
+        with pytest.raises(RuntimeMissing, match=r"pip install 'ai-edge-litert>=2\.3'"):
+            runtime_with("gpu").load()
 
 
 def test_whether_a_file_fits_is_known_without_the_runtime() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
@@ -19,7 +20,11 @@ from edgeflare_agent.runtime.tflite.packages import runtime_info
 from edgeflare_agent.runtime.tflite.tflite_runtime import TFLiteRuntime
 from edgeflare_protos.kernel_sets import Kernels
 
+_DISTRIBUTION: Final = "ai-edge-litert"
 _PACKAGE: Final = "ai_edge_litert"
+
+_OLDEST: Final = (2, 3)
+"""Of its versions. Those before have a compiled model whose options lack threads and precision."""
 
 _LIBRARIES: Final = {
     "compiled-cpu": "compiled_model.py",
@@ -45,7 +50,7 @@ class CompiledRuntime:
     def offers(self, kernels: Kernels) -> bool:
         """See `ModelRuntime`. Whether there is a driver is known once a model is opened."""
         found = importlib.util.find_spec(_PACKAGE)
-        if found is None or found.origin is None:
+        if found is None or found.origin is None or _version() < _OLDEST:
             return False
         package = Path(found.origin).parent
         has = any(package.glob(_LIBRARIES[kernels]))
@@ -56,7 +61,8 @@ class CompiledRuntime:
         """See `ModelRuntime`."""
         if not self.offers("compiled-cpu"):
             raise RuntimeMissing(
-                "no runtime with accelerators is installed: pip install 'ai-edge-litert>=2.3'"
+                "no runtime with accelerators is installed: pip install"
+                f" '{_DISTRIBUTION}>={'.'.join(map(str, _OLDEST))}'"
             )
         importlib.import_module(f"{_PACKAGE}.compiled_model")
         return runtime_info()
@@ -69,6 +75,15 @@ class CompiledRuntime:
         )
 
         return AcceleratedModel(content, options)
+
+
+def _version() -> tuple[int, ...]:
+    """Return the first two numbers of the installed version; none where it is not known."""
+    try:
+        version = metadata.version(_DISTRIBUTION)
+    except metadata.PackageNotFoundError:
+        return ()
+    return tuple(map(int, re.findall(r"\d+", version)[:2]))
 
 
 def _has_vendor_package() -> bool:
