@@ -95,8 +95,8 @@ class _Dequantization:
         self._join_conversions()
         operators = [one for one in self._main.operators if not self._converts_nothing(one)]
         for one in operators:
-            one.inputs = [self._now(int(tensor)) for tensor in one.inputs]
-            one.outputs = [self._now(int(tensor)) for tensor in one.outputs]
+            one.inputs = self._all_now(one.inputs)
+            one.outputs = self._all_now(one.outputs)
         kept = self._with_ranges(operators)
         self._main.operators = []
         for given in self._graph.inputs:
@@ -163,9 +163,14 @@ class _Dequantization:
             index = self._instead[index]
         return index
 
+    def _all_now(self, tensors: Any) -> list[int]:
+        # An operator without inputs or outputs may have None in the place of a list.
+        return [] if tensors is None else [self._now(int(tensor)) for tensor in tensors]
+
     def _converts_nothing(self, operator: Any) -> bool:
-        (given, *_), (made, *_) = tensor_indexes(operator.inputs), tensor_indexes(operator.outputs)
-        return self._now(given) == self._now(made)
+        given, made = tensor_indexes(operator.inputs), tensor_indexes(operator.outputs)
+        # What handles variables may lack one of them.
+        return bool(given and made) and self._now(given[0]) == self._now(made[0])
 
 
 def _range(tensor: GraphTensor) -> tuple[float, float]:
