@@ -11,6 +11,7 @@ from ai_edge_litert import schema_py_generated as schema
 from numpy.typing import NDArray
 
 from edgeflare.models.dequantized_model import dequantized, open_dequantized
+from edgeflare.models.invocation import Invocation
 from edgeflare.models.tflite import TFLiteModel, open_tflite
 from edgeflare.models.tflite_graph import Graph
 from graph_writer import GraphWriter
@@ -104,3 +105,15 @@ def test_a_model_in_float_has_no_such_form(refusal: Callable[..., str]) -> None:
     content = (EXAMPLES / "fashion_lenet4" / "original.tflite").read_bytes()
     said = refusal(dequantized, content, "original.tflite")
     assert "no quantized tensors: leave dequantized out of --ensemble" in said
+
+
+def test_a_form_that_cannot_be_opened_is_told_as_of_the_users_file(
+    tmp_path: Path, refusal: Callable[..., str]
+) -> None:
+    path = two_layers(tmp_path / "model.tflite")
+
+    def opened() -> None:
+        with open_dequantized(path, Invocation("step")):
+            pass
+
+    assert refusal(opened).startswith(f"the dequantized form of {path}: there is no signature")
