@@ -22,6 +22,4 @@ def test_an_error_that_passes_names_what_the_user_knows() -> None:
 
     with pytest.raises(InfrastructureError) as caught:
         lose()
-    assert (
-        str(caught.value) == "my.tflite, folded: its worker died; open my.tflite, folded again"
-    )
+    assert str(caught.value) == "my.tflite, folded: its worker died; open my.tflite, folded again"
