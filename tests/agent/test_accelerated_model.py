@@ -214,6 +214,15 @@ def test_an_error_of_the_accelerator_is_no_answer_to_an_input() -> None:
         model.step([np.zeros(1, np.int8)], [])
 
 
+def test_shapes_that_it_refuses_are_a_refusal_of_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise ValueError("New shape is not\ncompatible with current shape.")
+
+    monkeypatch.setattr(accelerated_model, "_compiled", refuse)
+    with pytest.raises(ModelRejected, match="refuses it: New shape is not compatible"):
+        AcceleratedModel(WORDS.read_bytes(), Options("compiled-cpu"))
+
+
 @pytest.mark.parametrize("kernels", ["compiled-cpu"])
 @pytest.mark.parametrize("path", [WORDS, SIZED_WHILE_RUNNING], ids=lambda path: path.parent.name)
 def test_the_cpu_of_a_compiled_model_is_xnnpack(path: Path, kernels: Kernels) -> None:
