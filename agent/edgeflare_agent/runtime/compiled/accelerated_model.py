@@ -167,7 +167,7 @@ def _compiled(content: bytes, options: Options) -> tuple[Any, _Signature]:
     shapes = options.invocation.shapes
     for number, (name, details) in enumerate(signature.inputs.items()):
         if (shape := shapes.get(name, shapes.get(details["name"]))) is not None:
-            compiled.resize_input_tensor(number, shape)
+            compiled.resize_input_tensor(number, shape, signature.index)
     return compiled, signature
 
 
