@@ -51,15 +51,33 @@ def test_a_device_offers_what_is_installed_on_it() -> None:
 def test_compiled_models_are_offered_from_the_first_version_with_all_their_options(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: str, offered: bool
 ) -> None:
-    about = tmp_path / f"ai_edge_litert-{version}.dist-info" / "METADATA"
-    about.parent.mkdir()
-    about.write_text(f"Metadata-Version: 2.1\nName: ai-edge-litert\nVersion: {version}\n")
+    install(tmp_path, "ai-edge-litert", version)
     monkeypatch.syspath_prepend(str(tmp_path))
     assert ({"compiled-cpu", "gpu"} <= set(offered_kernel_sets())) == offered
     if not offered:
         assert set(offered_kernel_sets()).isdisjoint({"compiled-cpu", "gpu", "npu"})
         with pytest.raises(RuntimeMissing, match=r"pip install 'ai-edge-litert>=2\.3'"):
             runtime_with("gpu").load()
+
+
+@pytest.mark.parametrize(
+    ("vendor", "offered"), [("intel", True), ("qualcomm", False), ("mediatek", False)]
+)
+def test_an_npu_is_offered_where_all_that_it_needs_is_of_one_vendor(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, vendor: str, offered: bool
+) -> None:
+    """The runtime's package has compiler plugins of all vendors, and Intel's dispatch library."""
+    install(tmp_path, f"ai-edge-litert-sdk-{vendor}", "0.1.0")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert ("npu" in offered_kernel_sets()) == offered
+
+
+def install(folder: Path, distribution: str, version: str) -> None:
+    """Write what is known of a package that is installed; nothing else of it is there."""
+    name = distribution.replace("-", "_")
+    about = folder / f"{name}-{version}.dist-info" / "METADATA"
+    about.parent.mkdir()
+    about.write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n")
 
 
 def test_whether_a_file_fits_is_known_without_the_runtime() -> None:
