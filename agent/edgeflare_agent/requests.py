@@ -7,7 +7,7 @@ from math import prod
 
 from edgeflare_agent.runtime import Acceleration, Delegate, Invocation, IsolatedModel, Options
 from edgeflare_protos import agent_pb2
-from edgeflare_protos.kernel_sets import KERNEL_SETS, Kernels
+from edgeflare_protos.kernel_sets import KERNEL_SETS, Kernels, is_tflite_kernel_set
 from edgeflare_protos.limits import (
     CHUNK_BYTES,
     LEAST_INPUT_TIMEOUT_SECONDS,
@@ -52,7 +52,7 @@ def session_options(request: agent_pb2.OpenSessionRequest, allowed: Sequence[str
     return Options(
         kernels=KERNELS[request.kernels],
         threads=request.threads,
-        delegate=_delegate(request.delegate, allowed) if request.HasField("delegate") else None,
+        delegate=_delegate(request, allowed) if request.HasField("delegate") else None,
         warmup=request.warmup,
         input_timeout_seconds=request.input_timeout_seconds,
         capture=request.capture,
@@ -91,7 +91,13 @@ def check_capture(model: IsolatedModel) -> None:
     _check_range("the bytes of a model's tensors", model.output_bytes, 0, MOST_CAPTURE_BYTES)
 
 
-def _delegate(asked: agent_pb2.ExternalDelegate, allowed: Sequence[str]) -> Delegate:
+def _delegate(request: agent_pb2.OpenSessionRequest, allowed: Sequence[str]) -> Delegate:
+    asked, kernels = request.delegate, KERNELS[request.kernels]
+    if not is_tflite_kernel_set(kernels):
+        raise ValueError(
+            f"the delegate {asked.library!r} is loaded by TFLite's interpreter, and not by the"
+            f" runtime of the {KERNEL_SETS[kernels].title}: leave one of them out"
+        )
     if asked.library not in allowed:
         raise ValueError(
             f"the agent was not told to allow the delegate {asked.library!r}: "

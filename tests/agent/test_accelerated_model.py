@@ -214,6 +214,37 @@ def test_an_error_of_the_accelerator_is_no_answer_to_an_input() -> None:
         model.step([np.zeros(1, np.int8)], [])
 
 
+def test_shapes_that_it_refuses_are_a_refusal_of_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise ValueError("New shape is not\ncompatible with current shape.")
+
+    monkeypatch.setattr(accelerated_model, "_compiled", refuse)
+    with pytest.raises(ModelRejected, match="refuses it: New shape is not compatible"):
+        AcceleratedModel(WORDS.read_bytes(), Options("compiled-cpu"))
+
+
+def test_the_shapes_are_those_of_the_signature_that_is_named(tmp_path: Path) -> None:
+    graph = GraphWriter()
+    x, y = (graph.tensor(letter, (1, 3), "FLOAT32") for letter in "xy")
+    for one in (x, y):
+        graph.graph.tensors[one].shapeSignature = [-1, 3]
+    made = [graph.tensor(letter, (1, 3), "FLOAT32") for letter in "uv"]
+    graph.operator("LOGISTIC", [x], [made[0]])
+    graph.operator("TANH", [y], [made[1]])
+    outputs = {"u": made[0], "v": made[1]}
+    graph.signature("first", 0, {"x": x, "y": y}, outputs)
+    graph.signature("second", 0, {"y": y, "x": x}, outputs)
+    path = graph.save(tmp_path / "two.tflite", [x, y], made)
+    invocation = Invocation("second", {"x": (2, 3), "y": (4, 3)})
+    given = np.linspace(-1, 1, 18, dtype=np.float32)
+    found = {}
+    kernels: tuple[Kernels, ...] = ("compiled-cpu", "xnnpack")
+    for name in kernels:
+        with IsolatedModel.open(path, Options(name, invocation=invocation)) as model:
+            found[name] = model.run(given.tobytes(), 1).outputs, model.inputs, model.outputs
+    assert found["compiled-cpu"] == found["xnnpack"]
+
+
 @pytest.mark.parametrize("kernels", ["compiled-cpu"])
 @pytest.mark.parametrize("path", [WORDS, SIZED_WHILE_RUNNING], ids=lambda path: path.parent.name)
 def test_the_cpu_of_a_compiled_model_is_xnnpack(path: Path, kernels: Kernels) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 
 import pytest
 
@@ -19,6 +20,15 @@ def test_what_is_written_within_is_kept_and_stderr_is_as_before(
     os.write(2, b"behind\n")
     assert recorded.text == "within\nno UTF-8: \ufffd\n"
     assert capfd.readouterr().err == "behind\n"
+
+
+def test_no_folder_has_to_be_writable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", "/nowhere/at_all")
+    before = os.listdir("/proc/self/fd")
+    with recorded_stderr() as recorded:
+        os.write(2, b"within\n")
+    assert recorded.text == "within\n"
+    assert os.listdir("/proc/self/fd") == before
 
 
 def test_stderr_is_as_before_if_something_fails(capfd: pytest.CaptureFixture[str]) -> None:

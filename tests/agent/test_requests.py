@@ -82,6 +82,13 @@ def test_what_would_be_kept_without_bounds_is_refused() -> None:
         session_options(opening(delegate=delegate), ["lib.so"])
 
 
+@pytest.mark.parametrize("kernels", ["COMPILED_CPU", "GPU", "NPU", "MICRO"])
+def test_a_delegate_is_for_the_kernels_of_the_interpreter(kernels: str) -> None:
+    delegate = agent_pb2.ExternalDelegate(library="lib.so")
+    with pytest.raises(ValueError, match=r"'lib\.so' is loaded by TFLite's interpreter"):
+        session_options(opening(kernels=f"KERNELS_{kernels}", delegate=delegate), ["lib.so"])
+
+
 @pytest.mark.parametrize("size", [0, CHUNK_BYTES + 1])
 def test_chunks_are_neither_empty_nor_too_large(size: int) -> None:
     good = agent_pb2.UploadModelRequest(chunk=bytes(CHUNK_BYTES))

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from edgeflare.campaign.opened_pair import open_pair
+from edgeflare.campaign.opened_pair import RefusedByDevice, open_pair
 from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Goal
 from edgeflare.devices.profile_lookup import find_profile
 from edgeflare.models.invocation import Invocation
-from edgeflare.models.pair import Pair
+from edgeflare.models.pair import Pair, load_pair
+from edgeflare.models.pair_file import Settings
 from edgeflare.models.pair_input import PairInput
 from edgeflare.models.pair_interface import PairInterface
 from edgeflare.run.plan import Plan
 from graph_writer import GraphWriter, write_state_model
 
+EXAMPLE = Path(__file__).parents[2] / "examples" / "fashion_lenet4"
 PLAN = Plan("boundary", Goal(), ("emulated-builtin",), ensemble=("xnnpack",))
 STATE = Invocation(state={"state": "next"}, frames=5)
 FRAMES = PairInput("x", "array", {"lowest": -1.0, "highest": 1.0})
@@ -69,3 +72,14 @@ def test_a_reconstruction_is_compared_with_what_the_model_was_given(tmp_path: Pa
     decisions = [one.outcome[Arm.DEVICE].decision for one in evaluated]
     assert decisions == (errors >= 0.5).astype(int).tolist()
     assert 0 < decisions.count(1) < 6
+
+
+@pytest.mark.slow
+def test_a_device_that_refuses_the_folded_model_names_the_users_file() -> None:
+    pair = load_pair(EXAMPLE, Settings(fold_shapes=True))
+    profile = replace(find_profile("emulated-micro"), arena_bytes=64)
+    with pytest.raises(RefusedByDevice) as refused, ExitStack() as stack:
+        open_pair(pair, PLAN, [profile], stack)
+    said = str(refused.value)
+    assert said.startswith(f"{pair.compressed} with its shapes folded: ")
+    assert "-folded.tflite" not in said

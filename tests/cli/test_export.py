@@ -96,6 +96,21 @@ def test_the_script_is_short_and_needs_nothing_but_numpy_and_a_runtime(
     assert imported - sys.stdlib_module_names == ours
 
 
+@pytest.mark.parametrize("kernels", ["tpu", "\x1b[2J"])
+def test_kernels_that_there_are_not_are_one_line(
+    finished: Any, call: Call, tmp_path: Path, kernels: str
+) -> None:
+    run = shutil.copytree(finished.folder, tmp_path / "run")
+    document = json.loads((run / "run.json").read_bytes())
+    for device in document["devices"]:
+        device["provenance"]["kernels"] = kernels
+    (run / "run.json").write_text(json.dumps(document))
+    said = call("export", run, seeds_of(run)[0], "--out", tmp_path / "f.zip")
+    assert said.code == 2
+    assert "which this edgeflare does not know; it knows xnnpack, builtin" in said.err
+    assert said.err.rstrip("\n").isprintable()
+
+
 def test_without_models_it_says_which_ones_to_put_there(
     finished: Any, example: Path, call: Call, tmp_path: Path
 ) -> None:

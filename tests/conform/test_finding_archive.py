@@ -192,6 +192,18 @@ def test_what_no_script_can_show_is_refused(
     assert not (tmp_path / "one.zip").exists()
 
 
+@pytest.mark.parametrize("kernels", ["tpu", "../on_gpu"])
+def test_kernels_that_there_are_not_are_one_line(
+    run_of_findings: Path, tmp_path: Path, refusal: Callable[..., str], kernels: str
+) -> None:
+    directory = RunDirectory(run_of_findings)
+    document = read_conformance(directory)
+    document["device"]["kernels"] = kernels
+    said = refusal(export_finding, directory, document, 1, tmp_path / "one.zip")
+    assert said.startswith(f"the finding is of the kernel set {kernels!r}, which this edgeflare")
+    assert not (tmp_path / "one.zip").exists()
+
+
 def test_a_finding_of_the_host_is_shown_by_its_kernels(
     run_of_findings: Path, tmp_path: Path
 ) -> None:

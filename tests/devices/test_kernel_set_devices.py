@@ -36,6 +36,21 @@ def test_a_device_with_another_kernel_set_differs_in_that_alone() -> None:
     assert (slow.kernels, other.transport) == ("builtin", slow.transport)
 
 
+def test_a_delegate_stays_with_the_kernel_sets_that_load_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "device_profiles").mkdir()
+    profile = tmp_path / "device_profiles" / "mine.toml"
+    profile.write_text(
+        'transport = "emulated"\ndelegate = "libvendor.so"\ndelegate_options = { cores = "2" }\n'
+    )
+    monkeypatch.chdir(tmp_path)
+    trust = Trust(lambda _request: True)
+    for kernels, kept in (("reference", True), ("gpu", False), ("micro", False)):
+        other = find_profile(f"mine/{kernels}", trust)
+        assert (other.delegate is not None, bool(other.delegate_options)) == (kept, kept)
+
+
 def test_a_run_finds_it_again_and_twice() -> None:
     twice = find_profiles(["emulated-builtin/gpu", "emulated-builtin/gpu"])
     again = find_run_profiles([profile.name for profile in twice])

@@ -243,6 +243,11 @@ def test_an_unknown_device_is_answered_with_the_nearest() -> None:
             "delegate_options = { a = 1 }",
             "delegate_options = {'a': 1}: expected a table of texts",
         ),
+        (
+            'transport = "emulated"\nkernels = "gpu"\ndelegate = "libvendor.so"',
+            'delegate: belongs to kernels = "xnnpack", "builtin" or "reference", but this'
+            ' profile\'s are "gpu"',
+        ),
         ('transport = "address"', 'address is missing; expected address = "HOST:PORT"'),
         (
             'transport = "emulated"\naddress = "a:1"',

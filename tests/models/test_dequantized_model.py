@@ -7,9 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from ai_edge_litert import schema_py_generated as schema
 from numpy.typing import NDArray
 
 from edgeflare.models.dequantized_model import dequantized, open_dequantized
+from edgeflare.models.invocation import Invocation
 from edgeflare.models.tflite import TFLiteModel, open_tflite
 from edgeflare.models.tflite_graph import Graph
 from graph_writer import GraphWriter
@@ -81,7 +83,37 @@ def test_conversions_between_floats_are_left_out(tmp_path: Path) -> None:
     assert kept <= {"MINIMUM", "MAXIMUM"}
 
 
+@pytest.mark.parametrize("nothing", [[], None])
+def test_operators_without_inputs_or_outputs_stay(tmp_path: Path, nothing: list[int]) -> None:
+    graph = GraphWriter()
+    x = graph.tensor("x", (1, 5), "INT8", (STEP, 0))
+    variable = graph.tensor("variable", (), "RESOURCE")
+    y = graph.tensor("y", (1, 5), "INT8", (STEP, 0))
+    z = graph.tensor("z", (1, 5), "INT8", (2 * STEP, 0))
+    graph.operator("VAR_HANDLE", nothing, [variable], schema.VarHandleOptionsT())
+    graph.operator("ASSIGN_VARIABLE", [variable, x], nothing, schema.AssignVariableOptionsT())
+    graph.operator("READ_VARIABLE", [variable], [y], schema.ReadVariableOptionsT())
+    graph.operator("ADD", [y, y], [z], None, 2)
+    path = graph.save(tmp_path / "variable.tflite", [x], [z])
+    inputs = np.arange(-50, 50, dtype=np.int8).reshape(20, 5)
+    with open_dequantized(path) as model:
+        assert np.array_equal(outputs(model, inputs), inputs)
+        assert {"VAR_HANDLE", "ASSIGN_VARIABLE", "READ_VARIABLE"} <= set(model.operators)
+
+
 def test_a_model_in_float_has_no_such_form(refusal: Callable[..., str]) -> None:
     content = (EXAMPLES / "fashion_lenet4" / "original.tflite").read_bytes()
     said = refusal(dequantized, content, "original.tflite")
     assert "no quantized tensors: leave dequantized out of --ensemble" in said
+
+
+def test_a_form_that_cannot_be_opened_is_told_as_of_the_users_file(
+    tmp_path: Path, refusal: Callable[..., str]
+) -> None:
+    path = two_layers(tmp_path / "model.tflite")
+
+    def opened() -> None:
+        with open_dequantized(path, Invocation("step")):
+            pass
+
+    assert refusal(opened).startswith(f"the dequantized form of {path}: there is no signature")

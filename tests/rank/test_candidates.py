@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from edgeflare.errors import UserError
+from edgeflare.models.folded_pair import with_shapes_folded
 from edgeflare.models.pair_file import Settings
+from edgeflare.models.shape_folding import fold_shapes
 from edgeflare.rank.candidates import gather
 from example_compressions import EXAMPLE, Models
 
@@ -55,6 +57,18 @@ def test_pair_folders_of_one_original(tmp_path: Path, dynamic: str) -> None:
         "fashion_lenet4",
         "other",
     ]
+
+
+def test_shapes_are_folded_where_a_candidate_has_some(tmp_path: Path) -> None:
+    folded = tmp_path / "folded.tflite"
+    folded.write_bytes(fold_shapes((EXAMPLE / "compressed.tflite").read_bytes()).content)
+    own, without = gather([EXAMPLE], [str(folded)], Settings(fold_shapes=True))
+    assert (own.fold_shapes, without.fold_shapes) == (True, False)
+    assert own.notes == ()
+    (note,) = without.notes
+    assert note.startswith(f"{folded} computes nothing from the shapes of its tensors")
+    with with_shapes_folded(without) as opened:
+        assert opened.executed == folded
 
 
 def test_files_of_the_same_name_are_told_apart_by_their_folders(

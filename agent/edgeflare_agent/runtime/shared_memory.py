@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import mmap
 import os
-import tempfile
+
+from edgeflare_agent.runtime.nameless_file import nameless_file
 
 NOWHERE = -1
 """The position of a worker that runs no input."""
@@ -18,11 +19,8 @@ _HEADER_BYTES = 64
 
 
 def create() -> int:
-    """Return the descriptor of a new, nameless, empty file, in memory where the system can."""
-    if hasattr(os, "memfd_create"):
-        return os.memfd_create("edgeflare-batch")
-    with tempfile.TemporaryFile() as file:
-        return os.dup(file.fileno())
+    """Return the descriptor of a new, empty file for a batch."""
+    return nameless_file("edgeflare-batch")
 
 
 class SharedBatch:

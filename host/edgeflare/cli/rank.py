@@ -231,6 +231,8 @@ def _try(
                 console,
                 f"{pair.name}: {seeds} seed{'s' * (seeds != 1)}, opens on {grid.device}",
             )
+        for note in pair.notes:
+            say(console, f"warning: {note}")
     runs = len(models) * len(grid.rng_seeds)
     say(
         console,

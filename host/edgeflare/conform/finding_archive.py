@@ -25,7 +25,7 @@ from edgeflare.replay.failing_operator import saved_together
 from edgeflare.replay.reproduction_archive import SCRIPT, SCRIPTS, zipped
 from edgeflare.run.run_directory import RunDirectory, write_atomically
 from edgeflare.untrusted_text import printable
-from edgeflare_protos.kernel_sets import KERNEL_SETS, Kernels, is_tflite_kernel_set
+from edgeflare_protos.kernel_sets import KERNEL_SETS, is_kernel_set, is_tflite_kernel_set
 
 SCHEMA: Final = "edgeflare.operator-reproduction/v1"
 
@@ -144,13 +144,18 @@ def _called(stored: StoredModel) -> dict[str, Any]:
     return {"rows": stored.finding["smallest"]["rows"], "outputs": len(graph.outputs)}
 
 
-def _script_of_runtime(kernels: Kernels) -> dict[str, bytes]:
+def _script_of_runtime(kernels: str) -> dict[str, bytes]:
     """Return the script that runs a model on kernels that are not those of TFLite's interpreter.
 
     Raises:
-        UserError: there is none.
+        UserError: there is none, or there are no such kernels: a stranger's run may name any.
 
     """
+    if not is_kernel_set(kernels):
+        raise UserError(
+            f"the finding is of the kernel set {printable(kernels)!r}, which this edgeflare does"
+            f" not know; it knows {', '.join(KERNEL_SETS)}"
+        )
     if is_tflite_kernel_set(kernels):
         return {}
     script = SCRIPTS / f"on_{kernels}.py"

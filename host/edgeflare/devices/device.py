@@ -140,8 +140,7 @@ class Device:
 
         """
         other = replace(
-            self.profile,
-            kernels=kernels,
+            self.profile.with_kernels(kernels),
             threads=threads,
             precision=self.profile.precision if precision is None else precision,
             fallback=self.profile.fallback if fallback is None else fallback,

@@ -35,7 +35,7 @@ def kernel_set_devices(name: str, trust: Trust = KEPT_ONLY) -> list[Profile]:
         offered = device.kernels
     if name == EMULATED_ALL:
         return [find_profile(_emulated(kernels), trust) for kernels in offered]
-    return [replace(profile, name=f"{base}/{kernels}", kernels=kernels) for kernels in offered]
+    return [replace(profile.with_kernels(kernels), name=f"{base}/{kernels}") for kernels in offered]
 
 
 def _emulated(kernels: Kernels) -> str:

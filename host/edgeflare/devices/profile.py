@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from edgeflare_protos.kernel_sets import Kernels
+from edgeflare_protos.kernel_sets import Kernels, is_tflite_kernel_set
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +90,15 @@ class Profile:
     def value(self, key: str) -> object:
         """Return the value of a key, None where it has none."""
         return getattr(self, key) if key in _FIELDS else self.options.get(key)
+
+    def with_kernels(self, kernels: Kernels) -> Profile:
+        """Return this profile on another kernel set.
+
+        The delegate stays with the kernel sets of TFLite's interpreter, which alone loads one.
+        """
+        if is_tflite_kernel_set(kernels):
+            return replace(self, kernels=kernels)
+        return replace(self, kernels=kernels, delegate=None, delegate_options={})
 
     def with_values(self, values: Mapping[str, Any]) -> Profile:
         """Return this profile with other values of some keys, by their names."""

@@ -56,7 +56,7 @@ def find_profile(name: str, trust: Trust = KEPT_ONLY) -> Profile:
         )
     base, kernels = split_kernels(name)
     if kernels is not None:
-        return replace(find_profile(base, trust), name=name, kernels=kernels)
+        return replace(find_profile(base, trust).with_kernels(kernels), name=name)
     scheme, separator, rest = name.partition("://")
     if separator:
         return _addressed(name, scheme, rest, trust)

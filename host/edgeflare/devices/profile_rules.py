@@ -20,6 +20,7 @@ from edgeflare.devices.transports.transport_registry import (
 )
 from edgeflare.errors import UserError
 from edgeflare.suggestion import suggestion
+from edgeflare_protos.kernel_sets import TFLITE_KERNEL_SETS, is_tflite_kernel_set
 
 
 def read_keys(files: Sequence[tuple[Path, Mapping[str, object]]]) -> dict[str, Any]:
@@ -87,7 +88,11 @@ def _check_complete(
     misplaced: Mapping[str, Sequence[str]],
     keys: Iterable[ProfileKey],
 ) -> None:
-    """Refuse a profile that lacks a key that its transport needs, or has one of another's."""
+    """Refuse a profile whose keys do not go together.
+
+    It lacks a key that its transport needs, has one of another's, or a delegate with the kernels of
+    a runtime that loads none.
+    """
     if "transport" not in values:
         raise UserError(
             f"{path}: transport is missing; expected {_alternatives(transport_names())}, or a"
@@ -101,6 +106,12 @@ def _check_complete(
     for key in keys:
         if key.example is not None and key.name not in values:
             raise UserError(f'{path}: {key.name} is missing; expected {key.name} = "{key.example}"')
+    kernels = str(values.get("kernels", TFLITE_KERNEL_SETS[0]))
+    if "delegate" in values and not is_tflite_kernel_set(kernels):
+        raise UserError(
+            f"{path}: delegate: belongs to kernels = {_alternatives(TFLITE_KERNEL_SETS)}, but this"
+            f' profile\'s are "{kernels}"'
+        )
 
 
 def _alternatives(names: Iterable[str]) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import numpy as np
@@ -19,6 +18,7 @@ from ai_edge_litert import schema_py_generated as schema
 from edgeflare.core.tensor import Tensor
 from edgeflare.errors import UserError
 from edgeflare.models.invocation import ONCE, Invocation
+from edgeflare.models.temporary_model import temporary_model
 from edgeflare.models.tflite import TFLiteModel, open_tflite
 from edgeflare.models.tflite_graph import Graph, GraphTensor, tensor_indexes
 from edgeflare.models.tflite_writer import Writer
@@ -46,11 +46,12 @@ def open_dequantized(path: Path, invocation: Invocation = ONCE) -> Iterator[TFLi
         content = path.read_bytes()
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
-    with TemporaryDirectory(prefix="edgeflare-") as folder:
-        file = Path(folder) / f"{path.stem}-{DEQUANTIZED}.tflite"
-        file.write_bytes(dequantized(content, str(path)))
-        with closing(open_tflite(file, invocation=invocation)) as model:
-            yield model
+    made, stem = dequantized(content, str(path)), f"{path.stem}-{DEQUANTIZED}"
+    with (
+        temporary_model(made, stem, f"the {DEQUANTIZED} form of {path}") as file,
+        closing(open_tflite(file, invocation=invocation)) as model,
+    ):
+        yield model
 
 
 def dequantized(content: bytes, source: str = "the model") -> bytes:
@@ -95,8 +96,8 @@ class _Dequantization:
         self._join_conversions()
         operators = [one for one in self._main.operators if not self._converts_nothing(one)]
         for one in operators:
-            one.inputs = [self._now(int(tensor)) for tensor in one.inputs]
-            one.outputs = [self._now(int(tensor)) for tensor in one.outputs]
+            one.inputs = self._all_now(one.inputs)
+            one.outputs = self._all_now(one.outputs)
         kept = self._with_ranges(operators)
         self._main.operators = []
         for given in self._graph.inputs:
@@ -163,9 +164,14 @@ class _Dequantization:
             index = self._instead[index]
         return index
 
+    def _all_now(self, tensors: Any) -> list[int]:
+        # An operator without inputs or outputs may have None in the place of a list.
+        return [] if tensors is None else [self._now(int(tensor)) for tensor in tensors]
+
     def _converts_nothing(self, operator: Any) -> bool:
-        (given, *_), (made, *_) = tensor_indexes(operator.inputs), tensor_indexes(operator.outputs)
-        return self._now(given) == self._now(made)
+        given, made = tensor_indexes(operator.inputs), tensor_indexes(operator.outputs)
+        # What handles variables may lack one of them.
+        return bool(given and made) and self._now(given[0]) == self._now(made[0])
 
 
 def _range(tensor: GraphTensor) -> tuple[float, float]:

@@ -6,11 +6,10 @@ import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from edgeflare.models.pair import FoldedFile, Pair
 from edgeflare.models.shape_folding import fold_shapes
+from edgeflare.models.temporary_model import temporary_model
 from edgeflare.models.tflite import check_model_file
 
 
@@ -19,7 +18,7 @@ def with_shapes_folded(pair: Pair) -> Iterator[Pair]:
     """Fold the shapes of a pair's compressed model, if the pair says so.
 
     The file lies in a temporary folder for as long as this is open; it is the same for the same
-    model, so it is made anew whenever a run is opened.
+    model, so it is made anew whenever a run is opened. Errors name the user's own file.
 
     Args:
         pair: a pair that is not opened yet.
@@ -39,7 +38,6 @@ def with_shapes_folded(pair: Pair) -> Iterator[Pair]:
     content, name = pair.compressed.read_bytes(), str(pair.compressed)
     folding = fold_shapes(content, name, pair.interface.invocation)
     sha256 = hashlib.sha256(folding.content).hexdigest()
-    with TemporaryDirectory(prefix="edgeflare-") as folder:
-        path = Path(folder) / f"{pair.compressed.stem}-folded.tflite"
-        path.write_bytes(folding.content)
+    stem, called = f"{pair.compressed.stem}-folded", f"{name} with its shapes folded"
+    with temporary_model(folding.content, stem, called) as path:
         yield replace(pair, folded=FoldedFile(path, sha256, folding.operators))

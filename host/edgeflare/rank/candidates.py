@@ -10,6 +10,7 @@ from pathlib import Path
 from edgeflare.errors import UserError
 from edgeflare.models.pair import Pair, load_pair
 from edgeflare.models.pair_file import Settings
+from edgeflare.models.shape_folding import asks_for_shapes
 from edgeflare.trust.trust import KEPT_ONLY, Trust
 
 
@@ -19,6 +20,7 @@ def gather(
     """Load the candidates: those of the pair folders, then the further compressed models.
 
     A further model takes all else from the first folder, or from the flags where there is none.
+    Shapes are folded in those that compute something from them; the others have a note of it.
 
     Args:
         folders: pair folders.
@@ -40,7 +42,30 @@ def gather(
     for path, name in zip(compressed, _names(compressed), strict=True):
         pairs.append(load_pair(base, replace(given, compressed=path, name=name), trust))
     _check(pairs)
-    return pairs
+    return _folding_what_is_there(pairs)
+
+
+def _folding_what_is_there(pairs: list[Pair]) -> list[Pair]:
+    """Return the pairs, of which none folds shapes without having some.
+
+    Where no file has any, all stay as they are: the first that is opened is refused with the
+    reason.
+    """
+    foldable = [pair.fold_shapes and asks_for_shapes(pair.compressed) for pair in pairs]
+    if not any(foldable):
+        return pairs
+    return [
+        pair if folds or not pair.fold_shapes else _unfolded(pair)
+        for pair, folds in zip(pairs, foldable, strict=True)
+    ]
+
+
+def _unfolded(pair: Pair) -> Pair:
+    note = (
+        f"{pair.compressed} computes nothing from the shapes of its tensors, so it runs as it is,"
+        " without folding"
+    )
+    return replace(pair, fold_shapes=False, notes=(*pair.notes, note))
 
 
 def _names(compressed: Sequence[str]) -> list[str]:

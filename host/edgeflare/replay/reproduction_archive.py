@@ -35,7 +35,7 @@ from edgeflare.report.arm_lines import PLACES
 from edgeflare.run.run_directory import write_atomically
 from edgeflare.run.run_document import Finding, RunDevice, to_json
 from edgeflare.untrusted_text import printable
-from edgeflare_protos.kernel_sets import KERNEL_SETS, is_tflite_kernel_set
+from edgeflare_protos.kernel_sets import KERNEL_SETS, is_kernel_set, is_tflite_kernel_set
 
 SCHEMA = "edgeflare.reproduction/v1"
 SCRIPT = "reproduce.py"
@@ -318,11 +318,7 @@ def _compressed(past: PastRun, entry: Finding, arm: str) -> dict[str, Any]:
     described = device.provenance
     on_device = arm == "device"
     kernels = described["kernels"] if on_device else past.header.plan.ensemble[0]
-    if not is_tflite_kernel_set(kernels):
-        raise UserError(
-            f"finding {entry.seed_id} is of the {KERNEL_SETS[kernels].title} of {entry.device},"
-            " which the script of an export does not run: `edgeflare replay` and `explain` do"
-        )
+    _require_kernels_of_script(kernels, entry)
     return {
         "model": "compressed.tflite",
         "input": "compressed_input.npy",
@@ -333,6 +329,25 @@ def _compressed(past: PastRun, entry: Finding, arm: str) -> dict[str, Any]:
         "ran_on": _place(device) if on_device else _host(past, "runtime", "runtime_version"),
         **_answer(entry, arm),
     }
+
+
+def _require_kernels_of_script(kernels: str, entry: Finding) -> None:
+    """Refuse a finding of kernels that no script runs; a stranger's run may name any.
+
+    Raises:
+        UserError: it is so.
+
+    """
+    if not is_kernel_set(kernels):
+        raise UserError(
+            f"finding {entry.seed_id} is of the kernel set {printable(kernels)!r}, which this"
+            f" edgeflare does not know; it knows {', '.join(KERNEL_SETS)}"
+        )
+    if not is_tflite_kernel_set(kernels):
+        raise UserError(
+            f"finding {entry.seed_id} is of the {KERNEL_SETS[kernels].title} of {entry.device},"
+            " which the script of an export does not run: `edgeflare replay` and `explain` do"
+        )
 
 
 def _host(past: PastRun, *runtime: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -61,12 +62,29 @@ def test_an_operator_that_is_missing_is_known_in_all_versions() -> None:
     for detail in (
         "TFLite Micro has no operator ADD",
         "the GPU accelerator takes 0 of 1 nodes, and not ADD: Operation is not supported: set",
+        "the GPU accelerator takes 0 of 1 nodes, and not ADD: Not supported op ADD: set fallback",
     ):
         history = FailureHistory()
         refusal = RunFailure("refused", detail)
         history.note(posed(addition()), refusal)
         assert history.refusal(addition((1, 2), version=77)) == refusal
         assert history.refusal(unary("ABS")) is None
+
+
+@pytest.mark.parametrize(
+    ("operator", "reason"),
+    [
+        ("CAST", "Not supported Cast case. Input type: INT64 and output type: FLOAT32"),
+        ("BATCH_MATMUL", "Not supported batched mat mul case: second input has unsupported rank"),
+    ],
+)
+def test_an_operator_that_is_refused_for_its_types_is_tried_with_others(
+    operator: str, reason: str
+) -> None:
+    history = FailureHistory()
+    detail = f"the GPU accelerator takes 0 of 1 nodes, and not {operator}: {reason}: set fallback"
+    history.note(posed(unary(operator)), RunFailure("refused", detail))
+    assert history.refusal(unary(operator, (1, 2))) is None
 
 
 def test_it_is_known_what_hung() -> None:

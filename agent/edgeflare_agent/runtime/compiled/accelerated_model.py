@@ -109,7 +109,7 @@ class AcceleratedModel:
                 self._index = signature.index
                 self._all_given = self._compiled.create_input_buffers(signature.index)
                 self._all_made = self._compiled.create_output_buffers(signature.index)
-            except RuntimeError as error:
+            except (RuntimeError, ValueError) as error:
                 raise ModelRejected(self._said(log.refusal(str(error)))) from error
         if log.invalid:
             raise ModelRejected(
@@ -149,6 +149,7 @@ def _compiled(content: bytes, options: Options) -> tuple[Any, _Signature]:
 
     Raises:
         RuntimeError: there is no driver, or it refuses the model.
+        ValueError: it refuses the shapes that are asked for.
 
     """
     from ai_edge_litert import compiled_model as litert  # noqa: PLC0415 - an old runtime has none
@@ -166,7 +167,7 @@ def _compiled(content: bytes, options: Options) -> tuple[Any, _Signature]:
     shapes = options.invocation.shapes
     for number, (name, details) in enumerate(signature.inputs.items()):
         if (shape := shapes.get(name, shapes.get(details["name"]))) is not None:
-            compiled.resize_input_tensor(number, shape)
+            compiled.resize_input_tensor(number, shape, signature.index)
     return compiled, signature
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from contextlib import suppress
+import re
 from importlib import metadata
 from pathlib import Path
 from typing import Final
@@ -18,21 +18,19 @@ from edgeflare_agent.runtime.session_options import Options
 from edgeflare_agent.runtime.tflite.packages import runtime_info
 from edgeflare_agent.runtime.tflite.tflite_runtime import TFLiteRuntime
 from edgeflare_protos.kernel_sets import Kernels
+from edgeflare_protos.npu_vendors import VENDOR_SDKS, equipped_vendors
 
+_DISTRIBUTION: Final = "ai-edge-litert"
 _PACKAGE: Final = "ai_edge_litert"
+
+_OLDEST: Final = (2, 3)
+"""Of its versions. Those before have a compiled model whose options lack threads and precision."""
 
 _LIBRARIES: Final = {
     "compiled-cpu": "compiled_model.py",
     "gpu": "libLiteRt*GpuAccelerator.so",
-    "npu": "vendors/*/dispatch/libLiteRtDispatch_*.so",
 }
-"""The file of the package without which there is no such accelerator."""
-
-_VENDOR_PACKAGES: Final = tuple(
-    f"ai-edge-litert-sdk-{vendor}" for vendor in ("intel", "qualcomm", "mediatek", "google-tensor")
-)
-"""Packages with vendors' own libraries. The runtime brings a dispatch library for machines that
-have none of them, so that file alone says nothing of an NPU."""
+"""The file of the package without which there is no such accelerator; an NPU needs more."""
 
 
 class CompiledRuntime:
@@ -45,18 +43,21 @@ class CompiledRuntime:
     def offers(self, kernels: Kernels) -> bool:
         """See `ModelRuntime`. Whether there is a driver is known once a model is opened."""
         found = importlib.util.find_spec(_PACKAGE)
-        if found is None or found.origin is None:
+        if found is None or found.origin is None or _version() < _OLDEST:
             return False
         package = Path(found.origin).parent
-        has = any(package.glob(_LIBRARIES[kernels]))
-        has = has and (kernels != "npu" or _has_vendor_package())
-        return has and (package / _LIBRARIES["compiled-cpu"]).exists()
+        if not (package / _LIBRARIES["compiled-cpu"]).exists():
+            return False
+        if kernels == "npu":
+            return bool(equipped_vendors(package, _installed_sdks()))
+        return any(package.glob(_LIBRARIES[kernels]))
 
     def load(self) -> RuntimeInfo:
         """See `ModelRuntime`."""
         if not self.offers("compiled-cpu"):
             raise RuntimeMissing(
-                "no runtime with accelerators is installed: pip install 'ai-edge-litert>=2.3'"
+                "no runtime with accelerators is installed: pip install"
+                f" '{_DISTRIBUTION}>={'.'.join(map(str, _OLDEST))}'"
             )
         importlib.import_module(f"{_PACKAGE}.compiled_model")
         return runtime_info()
@@ -71,12 +72,21 @@ class CompiledRuntime:
         return AcceleratedModel(content, options)
 
 
-def _has_vendor_package() -> bool:
-    for name in _VENDOR_PACKAGES:
-        with suppress(metadata.PackageNotFoundError):
-            metadata.version(name)
-            return True
-    return False
+def _version() -> tuple[int, ...]:
+    """Return the first two numbers of the installed version; none where it is not known."""
+    return tuple(map(int, re.findall(r"\d+", _version_of(_DISTRIBUTION))[:2]))
+
+
+def _installed_sdks() -> set[str]:
+    return {package for package in VENDOR_SDKS.values() if _version_of(package)}
+
+
+def _version_of(distribution: str) -> str:
+    """Return the version of a package that is installed; empty where it is not."""
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return ""
 
 
 RUNTIME: Final[ModelRuntime] = CompiledRuntime()

@@ -35,9 +35,11 @@ _MISSHAPEN = re.compile(r"output t\d+ has shape .*, declared ")
 
 _MISSING = (
     re.compile(r" has no operator (?P<operator>\w+)(?: version (?P<version>\d+))?"),
-    re.compile(r" and not (?P<operator>\w+): (?:Operation is not|Not) supported"),
+    re.compile(r" and not (?P<operator>\w+): (?:Operation is not supported|Not supported op )"),
 )
-"""How the agent's runtime says that no model with such an operator can load."""
+"""How the agent's runtime says that no model with such an operator can load. Of an accelerator's
+reasons, these two speak of the operator alone; "Not supported Cast case. Input type: …" and others
+that begin alike speak of types or shapes, with which it may take the operator."""
 
 _REFUSED_OPERATORS = re.compile(r" nodes, and not (.+): set fallback")
 _REFUSED_OPERATOR = re.compile(r"(?:^|; )([A-Z][A-Z0-9_]+): ")
