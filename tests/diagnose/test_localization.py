@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from math import ceil, log2
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import cv2
 import numpy as np
@@ -40,7 +40,7 @@ from tampering import (
     with_constant,
 )
 
-KINDS = get_args(Kind)
+KINDS: tuple[Kind, ...] = ("mobilenet", "resnet")
 Opens = Callable[[bytes, bool], Probe]
 Change = Callable[[bytes], bytes]
 
