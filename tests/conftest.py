@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pytest
@@ -34,6 +35,13 @@ SLOW_FIXTURES = frozenset({"crafted", "finished", "laboratory", "start_agent"})
 # compile our modules each. What imports numpy is imported later.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
+    # Workers, and commands that they start, compile the same few networks. Workers inherit it.
+    compiled_networks = TemporaryDirectory(prefix="edgeflare-compiled-")
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = compiled_networks.name
+    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.1"
+    os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # So begins what a shell starts in the background; some tests interrupt themselves.

@@ -73,7 +73,7 @@ def test_the_gpu_is_wrong_in_pointwise_convolutions_with_a_stride(
 @pytest.mark.usefixtures("gpu")
 def test_pairs_are_run_on_the_gpu(call: Call, tmp_path: Path) -> None:
     run = tmp_path / "run"
-    options = ("--ops", "RELU,ABS", "--dtype", "float32", "--pairs", "--models", "8")
+    options = ("--ops", "RELU,ABS", "--dtype", "float32", "--pairs", "--models", "4")
     said = call("conform", *ON_GPU, *options, "--out", run)
     assert said.code in (0, 1), said.err
     assert document_of(run)["coverage"]["pairs"]["covered"] > 0

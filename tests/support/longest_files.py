@@ -33,6 +33,8 @@ LONGEST_FILES = (
     "cli/test_survey.py",
     "cli/test_conform.py",
     "cli/test_overlay_files.py",
+    "cli/test_conform_elsewhere.py",
+    "cli/test_kernel_set_matrix.py",
     "agent/test_idle.py",
     "agent/test_fuzz.py",
 )
