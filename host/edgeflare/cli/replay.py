@@ -136,7 +136,7 @@ def replay(
     profiles = [] if matrix else past.profiles(device, decided)
     path = out or Path("runs") / f"replay-{run.resolve().name}-{datetime.now():%Y%m%d-%H%M%S}"
     needed = [one.directory.path for one in (past, against) if one is not None]
-    refuse_as_target(path, *needed)
+    refuse_as_target(path, "what is replayed, or its baseline", *needed)
     pair = past.pair(original, instead=compressed, functions=function or ())
     asked = RequestedReplay(past, pair, against, overwrite, resume)
     counts = _COUNTS[fail_on]

@@ -65,7 +65,7 @@ def replay_conformance(
     profiles = [] if matrix else [_profile(device, document["device"]["name"], trust)]
     name = f"replay-{directory.path.resolve().name}-{datetime.now():%Y%m%d-%H%M%S}"
     path = out or Path("runs") / name
-    refuse_as_target(path, directory.path)
+    refuse_as_target(path, "what is replayed", directory.path)
 
     def retried(profile: Profile, path: Path) -> list[RetriedFinding]:
         return _retried(document, models, profile, path, overwrite=overwrite)

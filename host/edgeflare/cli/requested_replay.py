@@ -47,11 +47,12 @@ class RequestedReplay:
     resume: bool
 
 
-def refuse_as_target(path: Path, *needed: Path) -> None:
+def refuse_as_target(path: Path, what: str, *needed: Path) -> None:
     """Refuse to write over what is replayed, or its baseline.
 
     Args:
         path: the run directory of a replay, or the folder of several.
+        what: what the needed ones are, in words.
         needed: the run directories that are read.
 
     Raises:
@@ -60,9 +61,8 @@ def refuse_as_target(path: Path, *needed: Path) -> None:
     """
     for one in needed:
         if one.resolve().is_relative_to(path.resolve()):
-            raise UserError(
-                f"{path} is or holds {one}, which is replayed or its baseline: name another --out"
-            )
+            verb = "is" if one.resolve() == path.resolve() else "holds"
+            raise UserError(f"{path} {verb} {what}: name another --out")
 
 
 def run_requested_replay(
