@@ -81,6 +81,8 @@ def test_the_gpu_stands_alone_with_a_network_that_it_computes_wrongly(
     assert (out / "matrix.md").read_text().startswith("# ")
     for kernels in rows:
         assert json.loads((out / kernels / "run.json").read_bytes())["stopped_by"] is None
+    said = call("explain", out)
+    assert (said.code, f"name one of them, such as {out / 'builtin'}" in said.err) == (2, True)
     # A replay does not write over what it replays.
     options = ("--out", out, "--overwrite")
     said = call("replay", out / "gpu", *device, *options)

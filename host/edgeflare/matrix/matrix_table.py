@@ -36,9 +36,14 @@ _SEARCHED = (
     " ended in such an input. "
 )
 _LEGEND = (
-    "Inputs dev.: of all {inputs}, whichever kernel set they were found with, those on which"
+    "Inputs dev.: of {inputs} that were found with any kernel set, those on which"
     " {compared} decide differently. Alone: those on which this kernel set decides otherwise than"
-    " all others, and they alike."
+    " all others, and they alike.{ties}"
+)
+
+_TIES = (
+    " Two that differ by a tie alone decide alike, since ties are no deviations (--ties include);"
+    " so of two that are called alike one may deviate."
 )
 
 
@@ -55,7 +60,7 @@ def print_matrix(console: Console, matrix: Matrix) -> None:
         table.add_row(*(escape(printable(value)) for value in _cells(matrix, row)))
     console.print(table)
     for line in sentences(matrix):
-        console.print(f"• {printable(line)}", markup=False, highlight=False)
+        console.print(f"• {printable(line)}", markup=False, highlight=False, soft_wrap=True)
     console.print(_legend(matrix), style="dim", highlight=False)
 
 
@@ -67,7 +72,7 @@ def to_markdown(matrix: Matrix) -> str:
         "",
         markdown_table(columns, [tuple(map(for_markdown, one)) for one in rows]),
         "",
-        *(f"- {line}" for line in sentences(matrix)),
+        *(f"- {for_markdown(line)}" for line in sentences(matrix)),
         "",
         _legend(matrix),
         "",
@@ -78,8 +83,9 @@ def to_markdown(matrix: Matrix) -> str:
 def sentences(matrix: Matrix) -> list[str]:
     """Return what the matrix says: who stands alone, and which kernel sets always agree."""
     total = len(matrix.triggers)
+    refused = [f"{row.kernels} refused: {row.refused}" for row in matrix.rows if row.refused]
     if not total:
-        return ["no kernel set deviates on any input that was found"]
+        return ["no kernel set deviates on any input that was found", *refused]
     said = [
         f"{row.kernels} stands alone on {row.alone} of {_inputs(total)}: all others decide alike"
         " there"
@@ -88,7 +94,7 @@ def sentences(matrix: Matrix) -> list[str]:
     ]
     groups = [group for group in _alike(matrix) if len(group) > 1]
     said += [f"{_listed(group)} decide alike on all of {_inputs(total)}" for group in groups]
-    return said
+    return [*said, *refused]
 
 
 def _alike(matrix: Matrix) -> list[list[str]]:
@@ -117,7 +123,7 @@ def _columns(matrix: Matrix) -> list[str]:
 def _cells(matrix: Matrix, row: KernelSetFigures) -> list[str]:
     columns = _columns(matrix)
     if row.provenance is None:
-        known = {"kernels": row.kernels, "with": f"refused: {row.refused}"}
+        known = {"kernels": row.kernels, "with": "refused, see below"}
         return [known.get(name, "–") for name in columns]
     return [_COLUMNS[name](matrix, row, row.provenance) for name in columns]
 
@@ -125,7 +131,11 @@ def _cells(matrix: Matrix, row: KernelSetFigures) -> list[str]:
 def _legend(matrix: Matrix) -> str:
     first, second = (arm.value for arm in matrix.goal.compared)
     legend = _SEARCHED + _LEGEND if matrix.command == "search" else _LEGEND
-    return legend.format(compared=f"{first} and {second}", inputs=_inputs(len(matrix.triggers)))
+    return legend.format(
+        compared=f"{first} and {second}",
+        inputs=_inputs(len(matrix.triggers)),
+        ties="" if matrix.goal.ties else _TIES,
+    )
 
 
 def _inputs(count: int) -> str:

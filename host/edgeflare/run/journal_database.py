@@ -123,6 +123,10 @@ def check_journal_files(path: Path) -> None:
             hint = "; it holds a repair: search its model first"
         elif (path.parent / "candidates").is_dir():
             hint = "; it holds a repair that was stopped: the same command with --resume goes on"
+        elif (path.parent / "matrix.json").is_file():
+            runs = sorted(path.parent.glob(f"*/{path.name}"))
+            hint = "; it holds a run for each kernel set of a device: name one of them"
+            hint += f", such as {runs[0].parent}" if runs else ""
         raise UserError(f"{path.parent} is no run directory: it has no {path.name}{hint}")
     for beside in ("", "-wal", "-shm", "-journal"):  # SQLite would follow and write to each
         if Path(f"{path}{beside}").is_symlink():
