@@ -41,10 +41,21 @@ def test_the_check_names_the_driver_or_what_installs_one(
 ) -> None:
     monkeypatch.setattr(vulkan_driver, "find_library", lambda name: f"lib{name}.so.1")
     assert check_driver().found == str(software)
-    monkeypatch.setenv("VK_DRIVER_FILES", "/opt/driver.json")
-    assert check_driver().found == "/opt/driver.json"
+    own = software.with_name("driver.json")
+    own.write_text("{}")
+    monkeypatch.setenv("VK_DRIVER_FILES", str(own))
+    assert check_driver().found == str(own)
     monkeypatch.setattr(vulkan_driver, "find_library", lambda _name: None)
     check = check_driver()
     assert not check.found
     assert not check.needed
     assert "apt-get install libvulkan1 chromium" in check.mend
+
+
+def test_a_driver_that_the_user_names_and_that_is_not_there_is_no_driver(
+    software: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VK_DRIVER_FILES", str(software.with_name("gone.json")))
+    checked = check_driver()
+    assert checked.found == ""
+    assert "VK_DRIVER_FILES names" in checked.mend

@@ -46,7 +46,10 @@ def software_driver() -> Path | None:
 
 def check_driver() -> Check:
     """Look for what emulated-gpu needs."""
-    named = next((os.environ[name] for name in VARIABLES if os.environ.get(name)), "")
-    driver = named or os.fspath(software_driver() or "")
-    found = driver if find_library("vulkan") else ""
-    return Check("Vulkan driver, for emulated-gpu", found, False, _INSTALL)
+    title = "Vulkan driver, for emulated-gpu"
+    variable = next((name for name in VARIABLES if os.environ.get(name)), "")
+    driver = os.environ[variable] if variable else os.fspath(software_driver() or "")
+    if not any(Path(one).is_file() for one in driver.split(os.pathsep)):
+        mend = f"{variable} names {driver}, which is no file: correct it" if variable else _INSTALL
+        return Check(title, "", False, mend)
+    return Check(title, driver if find_library("vulkan") else "", False, _INSTALL)
