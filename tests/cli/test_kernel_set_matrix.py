@@ -153,6 +153,25 @@ def test_what_cannot_be_done_is_one_line(
     assert answered.err.strip().count("\n") == 0
 
 
+def test_what_cannot_be_done_costs_no_earlier_matrix(
+    call: Call, example: Path, tmp_path: Path, board: Callable[..., str]
+) -> None:
+    out = tmp_path / "out"
+    for kernels in ("xnnpack", "micro"):
+        (out / kernels).mkdir(parents=True)
+        (out / kernels / "run.db").touch()
+    (out / "matrix.json").write_text("{}")
+    before = sorted(out.rglob("*"))
+    device = ("--device", board("xnnpack"), "--trust", "--limit", "1")
+    said = call(
+        *("search", example, *device, "--test", tmp_path / "absent.npz"),
+        *("--out", out, "--overwrite"),
+    )
+    assert said.code == 2
+    assert "absent.npz" in said.err
+    assert sorted(out.rglob("*")) == before
+
+
 def test_a_search_that_searched_nothing_passes_nothing(
     call: Call, example: Path, tmp_path: Path, board: Callable[..., str]
 ) -> None:

@@ -9,9 +9,10 @@ import pytest
 from edgeflare.errors import UserError
 from edgeflare.matrix.matrix_folder import (
     a_begun_run,
-    begin_matrix,
     check_matrix_folder,
     is_begun,
+    remove_other_runs,
+    remove_tables,
 )
 
 
@@ -45,10 +46,12 @@ def test_what_is_replaced_goes_as_a_whole_and_what_is_of_others_stays(tmp_path: 
         (tmp_path / kernels / "run.db").touch()
     (tmp_path / "micro" / "notes.txt").write_text("mine")
     (tmp_path / "matrix.json").write_text("{}")
-    begin_matrix(tmp_path, overwrite=False)
+    remove_tables(tmp_path)
     assert not (tmp_path / "matrix.json").exists()
     assert is_begun(tmp_path / "gpu")
-    begin_matrix(tmp_path, overwrite=True)
+    remove_other_runs(tmp_path, {"gpu", "micro"})
+    assert is_begun(tmp_path / "gpu")
+    remove_other_runs(tmp_path, set())
     assert not (tmp_path / "gpu").exists()
     assert [file.name for file in (tmp_path / "micro").iterdir()] == ["notes.txt"]
 

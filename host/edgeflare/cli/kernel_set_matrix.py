@@ -13,12 +13,12 @@ from edgeflare.cli.interruptible import interruptible
 from edgeflare.cli.quiet import result
 from edgeflare.devices.kernel_set_devices import kernel_set_devices
 from edgeflare.devices.profile import Profile
-from edgeflare.errors import InfrastructureError
+from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.matrix.cross_evaluation import Open, evaluate_on_each
 from edgeflare.matrix.kernel_set_runs import KernelSetRun, RunStopped, run_on_each
 from edgeflare.matrix.matrix import matrix_of
 from edgeflare.matrix.matrix_document import matrix_document, write_matrix
-from edgeflare.matrix.matrix_folder import begin_matrix
+from edgeflare.matrix.matrix_folder import remove_other_runs, remove_tables
 from edgeflare.matrix.matrix_table import print_matrix, to_markdown
 from edgeflare.matrix.stored_inputs import stored_triggers
 from edgeflare.run.run_document import RunDocument
@@ -52,14 +52,24 @@ def run_kernel_sets(
     """
     console = Console(stderr=True)
     profiles = kernel_set_devices(device, trust)
-    begin_matrix(out, overwrite=overwrite)
     counted = iter(range(1, len(profiles) + 1))
 
     def announced(profile: Profile) -> Result:
         say(console, f"kernel set {next(counted)} of {len(profiles)}: {profile.name}")
-        return run(profile, out / profile.kernels)
+        try:
+            done = run(profile, out / profile.kernels)
+        except UserError:
+            raise  # what cannot be done as it was asked for costs no earlier matrix
+        except BaseException:
+            remove_tables(out)
+            raise
+        remove_tables(out)
+        return done
 
-    return run_on_each(profiles, announced)
+    runs = run_on_each(profiles, announced)
+    if overwrite:
+        remove_other_runs(out, {one.profile.kernels for one in runs if not one.refused})
+    return runs
 
 
 def try_kernel_sets(

@@ -10,8 +10,16 @@ from edgeflare.run.gate import deviation_rate, exceeds, searched_nothing
 from edgeflare.run.run_document import RunDocument
 
 
-def search_exit_code(document: RunDocument, fail_on: FailOn, allow: float) -> int:
+def search_exit_code(
+    document: RunDocument, fail_on: FailOn, allow: float, beginning: str = ""
+) -> int:
     """Return the exit code of a run that has ended, and say why where something deviates.
+
+    Args:
+        document: of the run.
+        fail_on: which deviations count.
+        allow: share of the seeds that may have one.
+        beginning: what the line begins with, where it is one of several runs.
 
     Raises:
         UserError: the search ended before anything was searched, so that nothing can pass.
@@ -22,8 +30,8 @@ def search_exit_code(document: RunDocument, fail_on: FailOn, allow: float) -> in
     if exceeds(document, fail_on.value, allow):
         rate = deviation_rate(document, fail_on.value)
         Console().print(
-            f"exit code 1: {rate:.1%} of the seeds deviate or lead to it, {allow:.1%} allowed "
-            "(--allow, --fail-on, --within, --min-strength)"
+            f"{beginning}exit code 1: {rate:.1%} of the seeds deviate or lead to it, "
+            f"{allow:.1%} allowed (--allow, --fail-on, --within, --min-strength)"
         )
         return 1
     if fail_on is not FailOn.NONE and searched_nothing(document):

@@ -56,8 +56,11 @@ def search_kernel_sets(asked: RequestedSearch, device: str, trust: Trust, allow:
             compare_kernel_sets("search", runs, out, opened_on)
     except RunStopped:
         return INTERRUPTED
-    documents = [one.result for one in runs if one.result is not None]
-    return max(search_exit_code(one, asked.fail_on, allow) for one in documents)
+    return max(
+        search_exit_code(one.result, asked.fail_on, allow, f"{one.profile.kernels}: ")
+        for one in runs
+        if one.result is not None
+    )
 
 
 def try_searches(asked: RequestedSearch, device: str, trust: Trust) -> None:

@@ -10,7 +10,7 @@ from edgeflare.core.arm import Arm
 from edgeflare.core.goal import Goal
 from edgeflare.core.outcome import Outcome
 
-_FEWEST = 3
+FEWEST = 3
 """Kernel sets of which one can stand alone: of two that differ, either is as alone as the other."""
 
 
@@ -63,7 +63,7 @@ def _agreement(outcomes: Mapping[str, Outcome], goal: Goal) -> InputAgreement:
 
 
 def _alone(names: Sequence[str], apart: Sequence[tuple[str, str]]) -> str | None:
-    if len(names) < _FEWEST or len(apart) != len(names) - 1:
+    if len(names) < FEWEST or len(apart) != len(names) - 1:
         return None
     return next((name for name in names if all(name in pair for pair in apart)), None)
 

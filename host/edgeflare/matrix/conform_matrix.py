@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from edgeflare.conform.shown.conform_words import is_new, worst_words
+from edgeflare.matrix.agreement import FEWEST
 from edgeflare.matrix.kernel_set_runs import KernelSetRun
 
 Document = Mapping[str, Any]
@@ -19,9 +20,6 @@ State = Literal["right", "wrong", "refused", "not tried"]
 
 _FAILS: Final = ("device", "shared", "crash", "hang")
 """Verdicts by which the device is wrong, whoever is wrong beside it."""
-
-_FEWEST: Final = 3
-"""Kernel sets that take a cell, of which one can stand alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +130,7 @@ def _size(finding: Mapping[str, Any]) -> tuple[bool, float]:
 def _alone(by: Mapping[str, CellResult]) -> str | None:
     taken = {kernels: one for kernels, one in by.items() if one.state in ("right", "wrong")}
     wrong = [kernels for kernels, one in taken.items() if one.state == "wrong"]
-    return wrong[0] if len(wrong) == 1 and len(taken) >= _FEWEST else None
+    return wrong[0] if len(wrong) == 1 and len(taken) >= FEWEST else None
 
 
 def _figures(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from edgeflare.errors import UserError
 from edgeflare.run.run_directory import RunDirectory
-from edgeflare_protos.kernel_sets import KERNEL_SETS
+from edgeflare_protos.kernel_sets import KERNEL_SETS, Kernels
 
 MATRIX_DOCUMENT: Final = "matrix.json"
 MATRIX_TABLE: Final = "matrix.md"
@@ -46,21 +47,25 @@ def check_matrix_folder(out: Path, *, resume: bool, overwrite: bool) -> None:
             RunDirectory.check(out / kernels, overwrite=True)
 
 
-def begin_matrix(out: Path, *, overwrite: bool) -> None:
-    """Remove what an earlier matrix says, since its runs go on or are replaced.
+def remove_tables(out: Path) -> None:
+    """Remove what an earlier matrix says, since its runs went on or were replaced."""
+    for name in (MATRIX_DOCUMENT, MATRIX_TABLE):
+        (out / name).unlink(missing_ok=True)
+
+
+def remove_other_runs(out: Path, ran: Collection[Kernels]) -> None:
+    """Remove the runs of an earlier matrix on kernel sets that this one has no run of.
 
     Args:
-        out: a folder that `check_matrix_folder` let pass.
-        overwrite: remove its runs, too, those among them of kernel sets that there are no more.
+        out: a folder that `check_matrix_folder` let pass to be written over.
+        ran: the kernel sets that have a run.
 
     Raises:
         UserError: another process works on one of them.
 
     """
-    for name in (MATRIX_DOCUMENT, MATRIX_TABLE):
-        (out / name).unlink(missing_ok=True)
-    for run in (out / kernels for kernels in KERNEL_SETS):
-        if overwrite and run.is_dir():
+    for run in (out / kernels for kernels in KERNEL_SETS if kernels not in ran):
+        if run.is_dir():
             RunDirectory.claim(run, overwrite=True)
             with suppress(OSError):  # what is not of the run stays
                 run.rmdir()
