@@ -12,6 +12,7 @@ import typer
 from rich.markup import escape
 
 from edgeflare.cli.console import Console
+from edgeflare.cli.grid_progress import say
 from edgeflare.cli.kernel_set_matrix import run_kernel_sets
 from edgeflare.cli.matrix_options import is_matrix
 from edgeflare.cli.quiet import result
@@ -76,6 +77,9 @@ def replay_conformance(
         table = retry_matrix(runs)
         write_matrix(retry_matrix_document(table), retry_matrix_markdown(table), path)
         print_retry_matrix(Console(), table)
+        for run in runs:
+            if run.refused:
+                say(Console(), f"{run.profile.kernels}: {run.refused}")
         found = [one for run in runs for one in run.result or ()]
     else:
         found = retried(profiles[0], path)
