@@ -1,16 +1,14 @@
-"""What makes a run another run."""
+"""What a run's header keeps."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from edgeflare.core.goal import Goal
-from edgeflare.errors import UserError
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_header import RunHeader
+from edgeflare.run.seed_ids import SeedIds
 
 PROVENANCE: dict[str, Any] = {
     "machine": "aarch64",
@@ -36,58 +34,19 @@ def about(provenance: dict[str, Any]) -> RunHeader:
     )
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("kernels", "builtin"),
-        ("delegate", None),
-        ("delegate", "libother.so"),
-        ("delegated_nodes", 0),
-    ],
-)
-def test_a_device_that_would_answer_otherwise_is_another_run(key: str, value: object) -> None:
-    run = about(PROVENANCE)
-    run.require_same(about(dict(PROVENANCE)), "runs/one")
-    now = about({**PROVENANCE, key: value})
-    with pytest.raises(UserError, match=f"runs/one was begun on a device with {key} .* {value}: "):
-        run.require_same(now, "runs/one")
-
-
 def test_what_the_host_is_is_kept_and_older_journals_do_not_know_it() -> None:
     run = replace(about(PROVENANCE), host={"machine": "x86_64"})
     told = run.to_json()
     assert RunHeader.from_json(told) == run
     del told["host"]
     assert RunHeader.from_json(told).host == {}
-    RunHeader.from_json(told).require_same(run, "runs/one")
 
 
-def test_a_run_of_before_delegates_were_noted_can_be_gone_on_with() -> None:
-    old = {k: v for k, v in PROVENANCE.items() if k not in ("delegate", "delegated_nodes")}
-    run = about(old)
-    run.require_same(about(PROVENANCE), "runs/one")
-
-
-def test_the_parameters_that_are_set_make_another_run_and_older_journals_have_none() -> None:
-    run = about(PROVENANCE)
-    assert "parameters" not in run.to_json()["plan"]
-    other = replace(run, plan=replace(run.plan, parameters={"max_steps": 20, "first_leap": 4}))
-    assert RunHeader.from_json(other.to_json()) == other
-    said = "begun with --set first_leap=4 --set max_steps=20, not none: repeat"
-    with pytest.raises(UserError, match=said):
-        other.require_same(run, "runs/one")
-    with pytest.raises(UserError, match="begun with --set none, not first_leap=4 --set max_steps"):
-        run.require_same(other, "runs/one")
-
-
-def test_a_run_is_gone_on_with_only_if_shapes_are_folded_alike() -> None:
-    run = about(PROVENANCE)
-    folded = replace(run, pair={**run.pair, "folded_shapes": {"sha256": "1"}})
-    otherwise = replace(run, pair={**run.pair, "folded_shapes": {"sha256": "2"}})
-    folded.require_same(folded, "runs/one")
-    with pytest.raises(UserError, match="begun with --fold-shapes, not without: repeat"):
-        folded.require_same(run, "runs/one")
-    with pytest.raises(UserError, match="begun without --fold-shapes, not with: repeat"):
-        run.require_same(folded, "runs/one")
-    with pytest.raises(UserError, match="folds the model's shapes otherwise: start a new run"):
-        folded.require_same(otherwise, "runs/one")
+def test_the_seeds_that_are_searched_are_kept_and_are_all_unless_told_otherwise() -> None:
+    run = replace(about(PROVENANCE), all_seeds=10)
+    assert str(run.seed_ids) == "0:10"
+    some = replace(run, plan=replace(run.plan, seed_ids=SeedIds.read("2:4,7")))
+    assert some.to_json()["plan"]["seed_ids"] == "2:4,7"
+    assert RunHeader.from_json(some.to_json()) == some
+    assert RunHeader.from_json(run.to_json()) == run
+    assert "seed_ids" not in run.to_json()["plan"]

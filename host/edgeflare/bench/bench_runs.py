@@ -22,6 +22,7 @@ from edgeflare.run.load_document import load_document
 from edgeflare.run.run_directory import DOCUMENT, RunDirectory
 from edgeflare.run.run_document import RunDocument
 from edgeflare.run.run_header import RunHeader
+from edgeflare.run.same_run import require_same
 
 Watch = Callable[[BenchRun], AbstractContextManager[Observer]]
 """Shows the progress of a campaign while the context lasts."""
@@ -116,5 +117,5 @@ def _finished(directory: RunDirectory, header: RunHeader) -> RunDocument | None:
     if document.stopped_by is not None:
         return None
     with closing(Journal.open(directory.journal)) as journal:
-        RunHeader.from_json(journal.about()).require_same(header, str(directory.path))
+        require_same(RunHeader.from_json(journal.about()), header, str(directory.path))
     return document

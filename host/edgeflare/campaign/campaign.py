@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal
 
@@ -13,8 +14,9 @@ from edgeflare.campaign.refinement_phase import refine
 from edgeflare.campaign.screening import screen, warn
 from edgeflare.campaign.search_phase import SearchPhase
 from edgeflare.campaign.verification import verify
+from edgeflare.core.outcome import Outcome
 
-StoppedBy = Literal["interrupt", "total-time", "infrastructure"]
+StoppedBy = Literal["interrupt", "total-time", "infrastructure", "screening"]
 
 
 class Interrupt:
@@ -55,17 +57,39 @@ def run_campaign(context: CampaignContext, interrupt: Interrupt) -> StoppedBy | 
         return _run(context, interrupt)
 
 
+def run_screening(context: CampaignContext, interrupt: Interrupt) -> StoppedBy:
+    """Evaluate the seeds of a campaign, and verify those that deviate; nothing is searched.
+
+    Returns:
+        What stopped it before its end, which is at most that only the seeds were asked for.
+
+    Raises:
+        InfrastructureError: a device was lost for good.
+
+    """
+    with threadpool_limits(1):
+        context.health.thermometer.read_all()
+        outcomes = screen(context)
+        context.stopwatch.lap("setup")
+        screened = len(outcomes) == len(context.seed_ids)
+        if screened:
+            warn(context)
+        verified = verify(replace(context, stopped=interrupt.urgent))
+        context.health.thermometer.read_all()
+    return "screening" if screened and verified else "interrupt"
+
+
 def _run(context: CampaignContext, interrupt: Interrupt) -> StoppedBy | None:
     context.health.thermometer.read_all()
     outcomes = screen(context)
     tested = evaluate_held_out(context)
     context.stopwatch.lap("setup")
     ended = False
-    if tested and len(outcomes) == len(context.seeds):
+    if tested and len(outcomes) == len(context.seed_ids):
         warn(context)
         deviating = context.journal.triggers().keys() - context.journal.chains().keys()
         seeds = {i: outcome for i, outcome in outcomes.items() if i not in deviating}
-        searched = SearchPhase(context, seeds).run()
+        searched = SearchPhase(context, seeds, _donors(context, outcomes)).run()
         # What was found is refined where time ended the search, too.
         refined = not context.stopped() and refine(context, seeds)
         ended = searched and refined
@@ -74,3 +98,13 @@ def _run(context: CampaignContext, interrupt: Interrupt) -> StoppedBy | None:
     if ended and verified:
         return None
     return "interrupt" if interrupt.asked() else "total-time"
+
+
+def _donors(context: CampaignContext, outcomes: Mapping[int, Outcome]) -> Mapping[int, Outcome]:
+    """Return the outcomes of all seeds that do not deviate, by id, as far as they are known."""
+    if context.screening is None:
+        known: Mapping[int, Outcome] = outcomes
+    else:
+        known = context.screening.outcomes
+    goal = context.plan.goal
+    return {seed_id: one for seed_id, one in known.items() if goal.met(one) is None}

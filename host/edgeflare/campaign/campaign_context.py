@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from edgeflare.campaign.given_screening import GivenScreening
 from edgeflare.campaign.health.device_health import DeviceHealth
 from edgeflare.campaign.observer import Observer
 from edgeflare.campaign.panel import Panel
@@ -21,6 +22,7 @@ from edgeflare.core.task import Task
 from edgeflare.run.journal import Journal
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.seed_ids import SeedIds
 from edgeflare.search.strategy import WhiteboxAnswer, no_white_box
 
 CHAINS = 512
@@ -39,7 +41,7 @@ class CampaignContext:
 
     Attributes:
         plan: what is asked.
-        seeds: the seed inputs, limited as the plan says.
+        seeds: the seed inputs, limited as the plan says; those too that another run searches.
         panel: the arms.
         recover: brings a lost device back, by its place among the devices, or raises
             InfrastructureError.
@@ -55,6 +57,7 @@ class CampaignContext:
         held_out: inputs that are only evaluated, or None.
         device_stages: whether the devices have input or output stages of their own.
         white_box: answers what strategies ask about the inside of original and twin.
+        screening: what all arms answered to every seed, where that was asked elsewhere.
 
     """
 
@@ -74,6 +77,12 @@ class CampaignContext:
     held_out: Seeds | None = None
     device_stages: bool = False
     white_box: Callable[[WhiteboxQuery], WhiteboxAnswer] = no_white_box
+    screening: GivenScreening | None = None
+
+    @property
+    def seed_ids(self) -> SeedIds:
+        """The ids of the seeds that this run screens and searches."""
+        return self.plan.seed_ids or SeedIds.first(len(self.seeds))
 
     def pipeline(self) -> Pipeline[Any]:
         """Return an empty pipeline over all devices; each batch waits until none is too hot."""

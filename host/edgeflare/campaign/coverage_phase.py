@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from edgeflare.campaign.campaign import Interrupt, StoppedBy, run_campaign
 from edgeflare.campaign.campaign_context import CampaignContext
 from edgeflare.campaign.captured_arm import CapturedArm
+from edgeflare.campaign.given_screening import GivenScreening
 from edgeflare.campaign.opened_pair import OpenedPair
 from edgeflare.core.arm import Arm
 from edgeflare.core.input import Input
@@ -28,22 +29,27 @@ _STREAM = 16
 
 
 def search_and_cover(
-    opened: OpenedPair,
+    opened: OpenedPair, screening: GivenScreening | None = None
 ) -> Callable[[CampaignContext, Interrupt], StoppedBy | None]:
     """Return the phases of a campaign whose plan may ask for neuron coverage.
 
     It is measured anew whenever the run goes on, since that may bring further findings; a run that
-    the user stops before its end has none.
+    the user stops before its end has none. It is that of all findings together, so a search of some
+    seeds leaves it to the run that has all.
 
     Args:
         opened: the pair that is searched.
+        screening: of all seeds, where it was made elsewhere.
 
     """
 
     def run(context: CampaignContext, interrupt: Interrupt) -> StoppedBy | None:
+        context = replace(context, screening=screening)
         if not context.plan.coverage:
             return run_campaign(context, interrupt)
         context.journal.note(COVERAGE_KEY, None)
+        if context.plan.seed_ids is not None:
+            return run_campaign(context, interrupt)
         stopped_by = run_campaign(context, interrupt)
         measured = None if context.stopped() else measure_coverage(opened, context)
         if measured is None:

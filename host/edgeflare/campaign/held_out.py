@@ -89,8 +89,11 @@ def note_held_out(journal: Journal, held_out: HeldOut | None, *, resumed: bool) 
 
 
 def evaluate_held_out(context: CampaignContext) -> bool:
-    """Evaluate the held-out inputs that were not evaluated yet; return False if it was stopped."""
-    if context.held_out is None:
+    """Evaluate the held-out inputs that were not evaluated yet; return False if it was stopped.
+
+    They belong to no seed, so a search of some seeds leaves them to the run that has all.
+    """
+    if context.held_out is None or context.plan.seed_ids is not None:
         return True
     inputs = context.held_out.inputs
     done = context.journal.answers("test").keys()

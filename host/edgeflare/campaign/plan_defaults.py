@@ -42,9 +42,14 @@ def settle_plan(plan: Plan, seeds: Seeds, ensemble: tuple[Kernels, ...], pair: P
     """Return the plan with the ensemble that was opened, its operators, bounds and parameters.
 
     Raises:
-        UserError: there are fewer queries than seeds.
+        UserError: there are fewer queries than seeds, or no such seeds.
 
     """
+    if plan.seed_ids is not None and plan.seed_ids.last >= len(seeds):
+        raise UserError(
+            f"--seed-ids names seed {plan.seed_ids.last}, and {pair.name} has {len(seeds)}"
+            f" (0 to {len(seeds) - 1}{', by --limit' if plan.limit == len(seeds) else ''})"
+        )
     if plan.total_queries is not None and plan.total_queries < len(seeds):
         raise UserError(
             f"--total-queries {plan.total_queries} is less than one for each of {len(seeds)} seeds:"

@@ -20,7 +20,7 @@ def describe_run(opened: OpenedPair, plan: Plan) -> RunHeader:
     """Return the header of a campaign's run, with the plan settled.
 
     Raises:
-        UserError: there are fewer queries than seeds.
+        UserError: there are fewer queries than seeds, or no such seeds.
 
     """
     labels = opened.seeds.labels
@@ -37,6 +37,7 @@ def describe_run(opened: OpenedPair, plan: Plan) -> RunHeader:
         labels=None if labels is None else tuple(labels.tolist()),
         host=describe_host(opened.pair.original),
         names=opened.seeds.names if opened.pair.seeds.is_dir() else (),
+        all_seeds=len(opened.seeds),
     )
 
 

@@ -2,59 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from edgeflare.campaign.campaign_context import CampaignContext
+from edgeflare.campaign.given_screening import GivenScreening
 from edgeflare.campaign.input_evaluation import evaluate_inputs
 from edgeflare.campaign.trigger_files import store_trigger
-from edgeflare.core.arm import Arm
 from edgeflare.core.evaluated_query import EvaluatedQuery
-from edgeflare.core.outcome import Outcome, answers_by_arm
+from edgeflare.core.outcome import Outcome
 from edgeflare.core.trigger import Trigger
 from edgeflare.run.journal_rows import AnswerRow
+from edgeflare.run.seed_warnings import WARNINGS_KEY, seed_warnings
 from edgeflare.run.stored_answers import from_rows
 
 FOLDER = "deviating_seeds"
 
 
 def screen(context: CampaignContext) -> dict[int, Outcome]:
-    """Evaluate the seeds, and record those that deviate.
+    """Evaluate the seeds that are searched, and record those that deviate.
+
+    Where a screening is given, its answers are taken, and nothing is asked.
 
     Returns:
         The outcome of each seed, by seed id; not of all if the user stopped it.
 
     """
     known = _known(context)
-    missing = [(seed_id, 0) for seed_id in range(len(context.seeds)) if seed_id not in known]
+    missing = [seed_id for seed_id in context.seed_ids if seed_id not in known]
     outcomes = {seed_id: one.outcome for seed_id, one in known.items()}
-
-    def record(seed_id: int, one: EvaluatedQuery) -> None:
-        kind = context.plan.goal.met(one.outcome)
-        if kind is not None:
-            trigger = Trigger(context.seeds.inputs[seed_id], kind, one.outcome, ())
-            store_trigger(context, FOLDER, seed_id, trigger)
-
+    if context.screening is not None:
+        return outcomes | _take(context, context.screening, missing)
     for batch in evaluate_inputs(
         context,
         "seed",
-        [missing],
+        [[(seed_id, 0) for seed_id in missing]],
         lambda seed_id: context.seeds.inputs[seed_id],
         members=context.panel.members,
-        record=record,
+        record=lambda seed_id, one: _record(context, seed_id, one.outcome),
     ):
         outcomes |= {seed_id: one.outcome for seed_id, one in batch}
-        context.observer.screened(len(outcomes), len(context.seeds))
+        context.observer.screened(len(outcomes), len(context.seed_ids))
     return outcomes
+
+
+def _take(
+    context: CampaignContext, given: GivenScreening, seed_ids: Sequence[int]
+) -> dict[int, Outcome]:
+    """Record what a screening elsewhere has of some seeds, and return their outcomes."""
+    outcomes = {seed_id: given.outcomes[seed_id] for seed_id in seed_ids}
+    with context.journal.transaction():
+        context.journal.write_answers(given.rows[seed_id] for seed_id in seed_ids)
+        for seed_id, outcome in outcomes.items():
+            _record(context, seed_id, outcome)
+    return outcomes
+
+
+def _record(context: CampaignContext, seed_id: int, outcome: Outcome) -> None:
+    """Store a seed if it deviates."""
+    kind = context.plan.goal.met(outcome)
+    if kind is not None:
+        trigger = Trigger(context.seeds.inputs[seed_id], kind, outcome, ())
+        store_trigger(context, FOLDER, seed_id, trigger)
 
 
 def warn(context: CampaignContext) -> None:
     """Note what looks wrong in the answers of the host's models on the seeds, and show it."""
-    known = _known(context)
+    known = {seed_id: one.outcome for seed_id, one in _known(context).items()}
+    if context.screening is not None:
+        known = dict(context.screening.outcomes)
     if not known:
         return
-    by_arm = answers_by_arm([one.outcome for one in known.values()])
-    lines = context.task.warnings(by_arm.get(Arm.ORIGINAL), by_arm[Arm.TWIN], context.seeds.labels)
-    context.journal.note("warnings", lines)
+    lines = seed_warnings(context.task, known, context.seeds.labels)
+    context.journal.note(WARNINGS_KEY, lines)
     for line in lines:
         context.observer.warned(line)
 

@@ -29,13 +29,27 @@ class SearchPhase:
 
     role: Role = "step"
 
-    def __init__(self, context: CampaignContext, seeds: Mapping[int, Outcome]) -> None:
-        """Prepare the search; `seeds` are the outcomes of the seeds to search from, by id."""
+    def __init__(
+        self,
+        context: CampaignContext,
+        seeds: Mapping[int, Outcome],
+        donors: Mapping[int, Outcome],
+    ) -> None:
+        """Prepare the search.
+
+        Args:
+            context: the campaign.
+            seeds: the outcomes of the seeds to search from, by id.
+            donors: those of all seeds that do not deviate, also of those that others search from.
+
+        """
         context.health.canaries.load_references(context.panel.reading)
         self._context = context
         self._seeds = seeds
         self._strategy = find_strategy(context.plan.strategy).create(context.plan.parameters)
-        self._donors = tuple(Donor(context.seeds.inputs[i], seeds[i]) for i in sorted(seeds))
+        if context.plan.goal.find not in self._strategy.reads_other_seeds:
+            donors = {}
+        self._donors = tuple(Donor(context.seeds.inputs[i], donors[i]) for i in sorted(donors))
         pool = domain_operators(context.domain.name, context.plan.operators)
         self._operators = tuple(map(context.domain.bound, pool))
         self._paper_operators = context.domain.paper_operators()
@@ -126,8 +140,8 @@ class SearchPhase:
         seconds = self._seconds_before + context.stopwatch.wall
         context.observer.searched(
             Progress(
-                seeds=len(context.seeds),
-                deviating_seeds=len(context.seeds) - len(self._seeds),
+                seeds=len(context.seed_ids),
+                deviating_seeds=len(context.seed_ids) - len(self._seeds),
                 ended=len(self._ended),
                 findings=sum(row.ended == "finding" for row in self._ended.values()),
                 queries=queries,

@@ -24,6 +24,7 @@ _COMMANDS: Final = {
     "boundary.",
     "replay": "Try what a run found again: on another device or firmware, or with a new compressed "
     "model.",
+    "merge": "Make one run of several that searched parts of the same seeds.",
     "compare": "Set runs side by side: devices, quantizations, runtimes, strategies; searches or "
     "replays.",
     "export": "Write a finding as a zip that shows the deviation with nothing but numpy and a "

@@ -9,8 +9,10 @@ from pathlib import Path
 
 from rich.markup import escape
 
+from edgeflare.campaign.campaign import run_screening
 from edgeflare.campaign.coverage_phase import search_and_cover
 from edgeflare.campaign.dry_run import evaluate_first_seeds
+from edgeflare.campaign.given_screening import GivenScreening, note_screening
 from edgeflare.campaign.held_out import HeldOut, note_held_out
 from edgeflare.campaign.opened_pair import OpenedPair, open_pair
 from edgeflare.campaign.recorded_campaign import run_recorded_campaign
@@ -40,18 +42,23 @@ class RequestedSearch:
         pair: what is searched.
         plan: how, but for the devices.
         test: inputs that are only evaluated; None for none.
+        screening: the run directory that a search of some seeds takes its screening from; None for
+            none.
         chains: the most chains that are open at once for each device.
         fail_on: which deviations make the exit code 1.
         folder: whether the run begins anew, replaces one or goes on.
+        screen_only: whether nothing is searched.
 
     """
 
     pair: Pair
     plan: Plan
     test: Path | None
+    screening: Path | None
     chains: int
     fail_on: FailOn
     folder: RunFolder
+    screen_only: bool = False
 
     def on(self, profiles: Sequence[Profile]) -> RequestedSearch:
         """Return the search on these devices."""
@@ -79,11 +86,10 @@ def run_search(
     console = Console(stderr=True)
     with ExitStack() as stack:
         opened = _opened(asked, profiles, stack, console)
-        directory, journal = asked.folder.begin_or_resume(
-            path, opened.header, len(opened.pair.seeds)
-        )
+        directory, journal = asked.folder.begin_or_resume(path, opened.header, opened.seeds)
         stack.callback(journal.close)
         note_held_out(journal, opened.held_out, resumed=asked.folder.resume)
+        note_screening(journal, opened.screening, resumed=asked.folder.resume)
         with (
             failures_reported(directory, resumed_at),
             observe(console) as observer,
@@ -97,7 +103,9 @@ def run_search(
                 interrupt=interrupt,
                 chains=asked.chains,
                 held_out=opened.held_out,
-                phases=search_and_cover(opened.pair),
+                phases=run_screening
+                if asked.screen_only
+                else search_and_cover(opened.pair, opened.screening),
             )
 
 
@@ -117,7 +125,7 @@ def try_search(asked: RequestedSearch, profiles: Sequence[Profile], path: Path) 
         opened = _opened(asked, profiles, stack, Console(stderr=True))
         pair = opened.pair
         look, notes = evaluate_first_seeds(pair), (*pair.pair.notes, *pair.seeds.notes)
-        print_dry_run(Console(), opened.header, look, len(pair.seeds), str(path), notes)
+        print_dry_run(Console(), opened.header, look, opened.seeds, str(path), notes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +136,19 @@ class _OpenedSearch:
         pair: opened.
         header: what run it is.
         held_out: inputs that are only evaluated; None for none.
+        screening: of all seeds, where it was made elsewhere; None where not.
 
     """
 
     pair: OpenedPair
     header: RunHeader
     held_out: HeldOut | None
+    screening: GivenScreening | None
+
+    @property
+    def seeds(self) -> int:
+        """How many seeds are searched."""
+        return len(self.header.plan.seed_ids or self.pair.seeds)
 
 
 def _opened(
@@ -149,4 +164,7 @@ def _opened(
     if asked.fail_on is FailOn.HARMFUL:
         require_labels(header.labels, header.arms[Arm.DEVICE].choices)
     held_out = None if asked.test is None else HeldOut.load(asked.test, pair.inputs)
-    return _OpenedSearch(pair, header, held_out)
+    screening = None
+    if asked.screening is not None:
+        screening = GivenScreening.load(asked.screening, header, pair.seeds)
+    return _OpenedSearch(pair, header, held_out, screening)

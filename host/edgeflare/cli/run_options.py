@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
@@ -16,6 +18,7 @@ from edgeflare.run.begin_or_resume import begin_run, resume_run
 from edgeflare.run.journal import Journal
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_header import RunHeader
+from edgeflare.run.same_run import OtherHostError
 
 _RUN = "The run"
 
@@ -42,6 +45,15 @@ Overwrite = Annotated[
 ]
 Resume = Annotated[
     bool, typer.Option("--resume", help="Go on with the run in --out.", rich_help_panel=_RUN)
+]
+AllowOtherHost = Annotated[
+    bool,
+    typer.Option(
+        "--allow-other-host",
+        help="Go on with a run of a host with other processor features or runtimes, on which "
+        "original and twin may answer differently; the run says so.",
+        rich_help_panel=_RUN,
+    ),
 ]
 DryRun = Annotated[
     bool,
@@ -90,6 +102,7 @@ class RunFolder:
     out: Out = None
     overwrite: Overwrite = False
     resume: Resume = False
+    allow_other_host: AllowOtherHost = False
 
     def require_one_way(self) -> None:
         """Refuse options that contradict each other.
@@ -122,5 +135,15 @@ class RunFolder:
     ) -> tuple[RunDirectory, Journal]:
         """Begin the run, or go on with it; see `begin_run` and `resume_run`."""
         if self.resume:
-            return resume_run(path, header)
+            with self.naming_other_host():
+                return resume_run(path, header, allow_other_host=self.allow_other_host)
         return begin_run(path, header, seeds, overwrite=self.overwrite)
+
+    @staticmethod
+    @contextmanager
+    def naming_other_host() -> Iterator[None]:
+        """Name the option that goes on all the same, where a run is refused for its host."""
+        try:
+            yield
+        except OtherHostError as refused:
+            raise UserError(f"{refused}, or add --allow-other-host, and it says so") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from edgeflare.campaign.campaign_context import CHAINS
+from edgeflare.campaign.given_screening import require_screening
 from edgeflare.cli import pair_options, run_options, search_options
 from edgeflare.cli.console import Console
 from edgeflare.cli.matrix_options import is_matrix
@@ -14,7 +15,7 @@ from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.requested_search import RequestedSearch, run_search, try_search
 from edgeflare.cli.search_exit_code import search_exit_code
 from edgeflare.cli.search_matrix import search_kernel_sets, try_searches
-from edgeflare.cli.search_options import make_plan
+from edgeflare.cli.search_options import make_plan, require_whole
 from edgeflare.core.goal import Find
 from edgeflare.devices.profile_lookup import find_profiles
 from edgeflare.models.ensemble_choice import read_ensemble
@@ -54,6 +55,7 @@ def search(
     strengthen: search_options.Strengthen = None,
     shrink: search_options.Shrink = SHRINK,
     coverage: search_options.Coverage = None,
+    selection: search_options.SeedSelection,
     chains: search_options.Chains = CHAINS,
     folder: run_options.RunFolder,
     dry_run: run_options.DryRun = False,
@@ -88,9 +90,22 @@ def search(
         within=read_within("--within", within),
         operators=read_operators(operators, [strategy]),
         coverage=read_thresholds("--coverage", coverage),
+        seed_ids=selection.read_seed_ids(),
     )
     plan = replace(plan, operators=pool_names(loaded.interface.domain_name, plan.operators))
-    asked = RequestedSearch(loaded, plan, test, chains, fail_on, folder)
+    require_screening(plan, selection.screening, screen_only=selection.screen_only)
+    asked = RequestedSearch(
+        loaded,
+        plan,
+        test,
+        selection.screening,
+        chains,
+        fail_on,
+        folder,
+        screen_only=selection.screen_only,
+    )
+    if not profiles:
+        require_whole(selection)
     if not profiles and dry_run:
         try_searches(asked, device[0], decided)
         return 0

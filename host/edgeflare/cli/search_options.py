@@ -5,21 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from edgeflare.cli.completion import complete_device, complete_parameter, complete_strategy
+from edgeflare.cli.completion import (
+    complete_device,
+    complete_parameter,
+    complete_run,
+    complete_strategy,
+)
 from edgeflare.cli.option_values import read_bound, require_finite
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.nearness_measure import PSNR
 from edgeflare.domains.image.image_domain import DEFAULT_LINF, DEFAULT_RMS
+from edgeflare.errors import UserError
 from edgeflare.run.json_file import MOST
 from edgeflare.run.plan import MAX_QUERIES, STRENGTHEN, TIME_LIMIT_SECONDS, Plan
+from edgeflare.run.seed_ids import SeedIds
 from edgeflare.search.strategy_registry import find_strategy, pool_strategies, strategies
 
 _WHAT = "What counts"
 _HOW = "How to search"
+_PARTS = "A run in parts"
 
 
 class Ties(str, Enum):
@@ -232,6 +241,35 @@ Coverage = Annotated[
         rich_help_panel=_HOW,
     ),
 ]
+SeedIdsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--seed-ids",
+        metavar="IDS|FILE",
+        help="Search these seeds only, each under its own id, so that `edgeflare merge` makes one "
+        "run of several: ids and ranges without their end, such as 0:50,60, or a file of them.",
+        rich_help_panel=_PARTS,
+    ),
+]
+ScreeningRun = Annotated[
+    Path | None,
+    typer.Option(
+        "--screening",
+        metavar="RUN",
+        help="With --seed-ids: take from this run what all arms answered to every seed. boundary "
+        "with --find any, and donor, read it.",
+        autocompletion=complete_run,
+        rich_help_panel=_PARTS,
+    ),
+]
+ScreenOnly = Annotated[
+    bool,
+    typer.Option(
+        "--screen-only",
+        help="Evaluate the seeds and search none, for --screening; --resume searches on.",
+        rich_help_panel=_PARTS,
+    ),
+]
 Chains = Annotated[
     int,
     typer.Option(
@@ -258,6 +296,38 @@ class MutantBounds:
 
     max_linf: MaxLinf = "default"
     max_l2: MaxL2 = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class SeedSelection:
+    """Which part of a run is done: some seeds, or only what comes before the search."""
+
+    seed_ids: SeedIdsOption = None
+    screening: ScreeningRun = None
+    screen_only: ScreenOnly = False
+
+    def read_seed_ids(self) -> SeedIds | None:
+        """Return the ids of the seeds that are searched; None for all.
+
+        Raises:
+            UserError: they are none.
+
+        """
+        return None if self.seed_ids is None else SeedIds.read_option(self.seed_ids)
+
+
+def require_whole(selection: SeedSelection) -> None:
+    """Refuse a part of a run where several runs are asked for.
+
+    Raises:
+        UserError: a part is asked for.
+
+    """
+    if selection != SeedSelection():
+        raise UserError(
+            "--seed-ids, --screening and --screen-only are for one run, and each kernel set of"
+            " NAME/all has one: name one kernel set, such as NAME/builtin"
+        )
 
 
 def make_plan(

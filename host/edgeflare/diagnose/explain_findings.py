@@ -57,9 +57,10 @@ from edgeflare.models.shape_folding import asks_for_shapes, fold_shapes
 from edgeflare.models.tflite import TFLiteModel, open_tflite
 from edgeflare.models.tflite_graph import Graph
 from edgeflare.run.journal_rows import AnswerRow
+from edgeflare.run.run_differences import DECIDES_ANSWERS
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_document import Finding
-from edgeflare.run.run_header import DECIDES_ANSWERS, RunHeader
+from edgeflare.run.run_header import RunHeader
 from edgeflare.run.stored_answers import from_rows
 from edgeflare_protos.kernel_sets import Kernels
 

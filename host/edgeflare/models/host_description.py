@@ -6,6 +6,9 @@ import platform
 from pathlib import Path
 from typing import Any
 
+import cv2
+import numpy as np
+
 from edgeflare_agent import machine
 from edgeflare_agent.runtime import runtime_info
 
@@ -18,7 +21,8 @@ def describe_host(original: str | None) -> dict[str, Any]:
 
     Returns:
         Values under the names of a device's provenance; `runtime` runs the twin,
-        `original_runtime` the original, and is null where there is none.
+        `original_runtime` the original, and is null where there is none; `libraries` are the
+        versions of what mutants are drawn and computed with.
 
     """
     described, runtime = machine.describe(), runtime_info()
@@ -32,6 +36,7 @@ def describe_host(original: str | None) -> dict[str, Any]:
         "runtime": runtime.name,
         "runtime_version": runtime.version,
         "original_runtime": None if original is None else _original_runtime(original),
+        "libraries": {"numpy": np.__version__, "opencv": cv2.__version__},
     }
 
 

@@ -82,6 +82,8 @@ _STOPPED = {
     "infrastructure": "stopped by a failure before its end",
     "error": "ended by an error before its end",
     "killed": "killed before its end",
+    "screening": "only the seeds were evaluated",
+    "merge": "merged, but for what belongs to no seed",
 }
 
 

@@ -9,8 +9,10 @@ from typing import Any
 from edgeflare.errors import UserError
 from edgeflare.run.journal import Journal
 from edgeflare.run.journal_database import reporting_damage
+from edgeflare.run.other_hosts import note_other_host
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_header import RunHeader
+from edgeflare.run.same_run import require_same
 
 
 def begin_run(
@@ -40,7 +42,11 @@ def begin_run(
 
 
 def resume_run(
-    path: Path, header: RunHeader, require: Callable[[Journal], None] = lambda _: None
+    path: Path,
+    header: RunHeader,
+    require: Callable[[Journal], None] = lambda _: None,
+    *,
+    allow_other_host: bool = False,
 ) -> tuple[RunDirectory, Journal]:
     """Go on with a run; one that is refused stays as it was.
 
@@ -48,6 +54,7 @@ def resume_run(
         path: the run directory.
         header: what run it is.
         require: refuses, given the journal, what else than the header is not as it was.
+        allow_other_host: whether another host may go on with it, which the run then says.
 
     Raises:
         UserError: there is no run, it is about something else than `header`, another process works
@@ -59,12 +66,14 @@ def resume_run(
     try:
         journal.lock()
         with reporting_damage(directory.journal):
-            RunHeader.from_json(journal.about()).require_same(header, str(path))
+            begun = RunHeader.from_json(journal.about())
+            require_same(begun, header, str(path), allow_other_host=allow_other_host)
         require(journal)
     except UserError:
         journal.close()
         raise
     # Until it stops again, the journal alone says what the run has found, and how it ended.
     journal.note("stopped_by", "killed")
+    note_other_host(journal, begun, header)
     directory.document.unlink(missing_ok=True)
     return directory, journal

@@ -11,6 +11,7 @@ from edgeflare.run.duplicates import duplicates_of
 from edgeflare.run.equal_arms import equal_arms
 from edgeflare.run.journal import Journal
 from edgeflare.run.nearness import nearness_of, noted_measure
+from edgeflare.run.other_hosts import OTHER_HOSTS_KEY
 from edgeflare.run.replay_outcome import replay_outcome
 from edgeflare.run.run_directory import RunDirectory, write_atomically
 from edgeflare.run.run_document import (
@@ -62,6 +63,7 @@ def derive_document(directory: RunDirectory, journal: Journal) -> RunDocument:
         warnings=(
             *noted.get("notes", []),
             *undelegated(header.devices),
+            *noted.get(OTHER_HOSTS_KEY, []),
             *noted.get("warnings", []),
             *equal_arms(journal, header),
             *health.get("warnings", []),

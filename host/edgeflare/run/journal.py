@@ -31,6 +31,7 @@ from edgeflare.run.journal_rows import (
     Times,
     TriggerRow,
 )
+from edgeflare.run.journal_tables import NEARNESS_TABLE, TABLES, WHITE_BOX_TABLE
 from edgeflare.run.reliable_answers import (
     DroppedAnswers,
     Mine,
@@ -38,6 +39,7 @@ from edgeflare.run.reliable_answers import (
     mark_reliable,
 )
 from edgeflare.run.run_lock import lock_run
+from edgeflare.run.seed_rows import SeedRows
 from edgeflare.run.survey_rows import SurveyRows
 
 SCHEMA_VERSION = 2
@@ -47,72 +49,6 @@ HELD_OUT_KEY = "test"
 
 GIVEN_BACK_BYTES = 2**24
 """What has to be free at least for the database to be written anew when it is closed."""
-
-_TABLES = """
-CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-
--- What the arms answered. role: 'seed' (n = 0), 'step' (n = the query's number in its
--- chain, from 1), 'refine' (the same in a refinement), 'verify' (n = the repetition, from 0),
--- 'canary' (n = its number, from 1, negative where it was asked again) or 'test' (n = 0; seed_id
--- is the held-out input's position).
-CREATE TABLE answers (
-    role TEXT NOT NULL, seed_id INTEGER NOT NULL, n INTEGER NOT NULL,
-    image_crc32 INTEGER NOT NULL,
-    original BLOB, twin BLOB, device BLOB,
-    members BLOB,  -- the twin's ensemble, one output behind the other
-    failures TEXT,
-    seconds REAL NOT NULL,
-    PRIMARY KEY (role, seed_id, n)
-) WITHOUT ROWID;
-
--- Chains that have ended.
-CREATE TABLE chains (
-    seed_id INTEGER PRIMARY KEY, ended TEXT NOT NULL,
-    queries INTEGER NOT NULL, device_queries INTEGER NOT NULL,
-    original_evaluations INTEGER NOT NULL, twin_evaluations INTEGER NOT NULL,
-    member_evaluations INTEGER NOT NULL,
-    ties INTEGER NOT NULL, seconds REAL NOT NULL
-) WITHOUT ROWID;
-
--- Triggering inputs: of chains, and seeds that deviate themselves.
-CREATE TABLE triggers (
-    seed_id INTEGER PRIMARY KEY, kind TEXT NOT NULL, operators TEXT NOT NULL,
-    image TEXT NOT NULL, sha256 TEXT NOT NULL, seed_image TEXT NOT NULL,
-    l2 REAL NOT NULL, linf REAL NOT NULL, mean_abs REAL NOT NULL, changed INTEGER NOT NULL
-) WITHOUT ROWID;
-
--- Findings that were refined: what that cost, and what they were before.
-CREATE TABLE refinements (
-    seed_id INTEGER PRIMARY KEY,
-    queries INTEGER NOT NULL, device_queries INTEGER NOT NULL,
-    original_evaluations INTEGER NOT NULL, twin_evaluations INTEGER NOT NULL,
-    member_evaluations INTEGER NOT NULL,
-    strength REAL, image TEXT NOT NULL,
-    l2 REAL NOT NULL, linf REAL NOT NULL, mean_abs REAL NOT NULL, changed INTEGER NOT NULL
-) WITHOUT ROWID;
-
--- The times of each process that worked on the run.
-CREATE TABLE stints (
-    id INTEGER PRIMARY KEY,
-    setup_seconds REAL NOT NULL DEFAULT 0, wall_seconds REAL NOT NULL DEFAULT 0,
-    refine_seconds REAL NOT NULL DEFAULT 0,
-    verify_seconds REAL NOT NULL DEFAULT 0, device_busy_seconds REAL NOT NULL DEFAULT 0
-);
-"""
-
-_NEARNESS = """
-CREATE TABLE IF NOT EXISTS nearness (image TEXT PRIMARY KEY, db REAL NOT NULL) WITHOUT ROWID
-"""
-"""How near to its seed a stored input is, by its path. Made with the first, so that a run of a
-version without it can be resumed."""
-
-_WHITE_BOX = """
-CREATE TABLE IF NOT EXISTS white_box (
-    seed_id INTEGER PRIMARY KEY,
-    host_gradients INTEGER NOT NULL, translated_evaluations INTEGER NOT NULL
-) WITHOUT ROWID
-"""
-"""The white-box queries of chains that have ended. Made with the first, for the same reason."""
 
 
 @dataclass(slots=True)
@@ -147,7 +83,7 @@ class Journal:
         lock = lock_run(path.parent)
         db = connect_journal(path)
         # In one transaction, so that a host that is killed here leaves no half of a journal.
-        db.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {SCHEMA_VERSION};")
+        db.executescript(f"BEGIN; {TABLES} PRAGMA user_version = {SCHEMA_VERSION};")
         db.executemany(
             "INSERT INTO about VALUES (?, ?)",
             [(key, json.dumps(value)) for key, value in header.items()],
@@ -168,7 +104,7 @@ class Journal:
             UserError: if there is none, or it is no journal, or damaged, or another version's.
 
         """
-        return cls(path, open_database(path, _TABLES, SCHEMA_VERSION))
+        return cls(path, open_database(path, TABLES, SCHEMA_VERSION))
 
     def lock(self) -> None:
         """Keep every other process from working on the run, until the journal is closed.
@@ -242,7 +178,7 @@ class Journal:
         *spent, gradients, translated = astuple(row)
         self._db.execute("INSERT INTO chains VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", spent)
         if gradients or translated:
-            self._db.execute(_WHITE_BOX)
+            self._db.execute(WHITE_BOX_TABLE)
             self._db.execute(
                 "INSERT OR REPLACE INTO white_box VALUES (?, ?, ?)",
                 (row.seed_id, gradients, translated),
@@ -257,7 +193,7 @@ class Journal:
             [json.dumps(value) if isinstance(value, tuple) else value for value in fields],
         )
         if nearness_db is not None:
-            self._db.execute(_NEARNESS)
+            self._db.execute(NEARNESS_TABLE)
             self._db.execute(
                 "INSERT OR REPLACE INTO nearness VALUES (?, ?)", (row.image, nearness_db)
             )
@@ -315,6 +251,13 @@ class Journal:
     def survey(self) -> SurveyRows:
         """The tables of a survey."""
         return SurveyRows(self._db)
+
+    # What is merged.
+
+    @property
+    def seed_rows(self) -> SeedRows:
+        """The rows of its tables as they are stored."""
+        return SeedRows(self._db)
 
     # What is read: on resume, and for reports.
 

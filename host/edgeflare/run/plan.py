@@ -12,6 +12,7 @@ from edgeflare.core.domain import Domain
 from edgeflare.core.goal import Find, Goal
 from edgeflare.core.input_space import InputSpace
 from edgeflare.errors import UserError
+from edgeflare.run.seed_ids import SeedIds
 from edgeflare.search.operator_pool import BUILT_IN
 from edgeflare_protos.kernel_sets import TFLITE_KERNEL_SETS, Kernels, is_tflite_kernel_set
 
@@ -82,6 +83,7 @@ class Plan:
             the pair is known also of sets of them, such as the built-in ones. Strategies that
             follow a paper have operators of their own.
         coverage: thresholds at which neuron coverage is measured at the end; none to leave it.
+        seed_ids: the seeds that are searched; None for all.
 
     """
 
@@ -105,6 +107,7 @@ class Plan:
     operators: tuple[str, ...] = (BUILT_IN,)
     parameters: Mapping[str, bool | int | float | str] = field(default_factory=dict)
     coverage: tuple[float, ...] = ()
+    seed_ids: SeedIds | None = None
 
     def __post_init__(self) -> None:
         """Refuse bounds within which nothing would be searched.
@@ -133,6 +136,11 @@ class Plan:
                 what = "whole number of 1 or more" if key in _WHOLE else "number of seconds above 0"
                 option = f"--{key.replace('_', '-')}"
                 raise UserError(f"{key}={bound!r}: expected a {what} ({option})")
+        if self.seed_ids is not None and self.total_queries is not None:
+            raise UserError(
+                "--total-queries is shared out among all seeds, so a search of some (--seed-ids)"
+                " cannot know its share: bound each seed with --max-queries"
+            )
 
     def settled(
         self,
@@ -180,7 +188,8 @@ class Plan:
         fields["operators"] = list(self.operators)
         fields["goal"]["find"] = self.goal.find.value
         fields["coverage"] = list(self.coverage)
-        for asked_for in ("parameters", "coverage"):
+        fields["seed_ids"] = None if self.seed_ids is None else str(self.seed_ids)
+        for asked_for in ("parameters", "coverage", "seed_ids"):
             if not fields[asked_for]:
                 del fields[asked_for]
         return fields
@@ -211,6 +220,7 @@ class Plan:
                 "operators": tuple(fields.get("operators", _POOL_OF_OLDER_RUNS)),
                 "parameters": dict(fields.get("parameters", {})),
                 "coverage": tuple(fields.get("coverage", ())),
+                "seed_ids": SeedIds.read(ids) if (ids := fields.get("seed_ids")) else None,
             }
         )
 

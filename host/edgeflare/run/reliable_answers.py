@@ -14,13 +14,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from edgeflare.errors import UserError
+from edgeflare.run.journal_tables import MARKS_TABLE
 
-_TABLE = """
-CREATE TABLE IF NOT EXISTS marks (
-    what TEXT NOT NULL, seed_id INTEGER NOT NULL, n INTEGER NOT NULL,
-    PRIMARY KEY (what, seed_id)
-) WITHOUT ROWID
-"""
 _ROLES = ("step", "refine")
 """Of the answers of open chains."""
 
@@ -57,7 +52,7 @@ def mark_reliable(db: sqlite3.Connection, mine: Mine, changed: Iterable[int]) ->
         changed: seeds of the device that may have answers since its last mark.
 
     """
-    db.execute(_TABLE)
+    db.execute(MARKS_TABLE)
     now = [(role, seed_id, _answered(db, role, seed_id)) for seed_id in changed for role in _ROLES]
     db.executemany("INSERT OR REPLACE INTO marks VALUES (?, ?, ?)", [row for row in now if row[2]])
     for table in _ENDED:
@@ -79,7 +74,7 @@ def drop_unreliable(
         read: returns the content of a stored input, given its path in the run directory.
 
     """
-    db.execute(_TABLE)
+    db.execute(MARKS_TABLE)
     chains = {seed_id for seed_id in _unmarked(db, "chains") if mine(seed_id)}
     inputs: list[str] = []
     undone = 0

@@ -195,7 +195,7 @@ class RunDirectory:
         # A prefix, since numpy has arguments of its own that a name could be.
         arrays: dict[str, Any] = {f"input {name}": row for name, row in fixed.items()}
         np.savez_compressed(buffer, **arrays)
-        write_atomically(self.inside(_fixed_name(seed_id)), buffer.getvalue())
+        write_atomically(self.inside(fixed_name(seed_id)), buffer.getvalue())
 
     def load_fixed(
         self, seed_ids: Sequence[int], names: Collection[str]
@@ -210,19 +210,20 @@ class RunDirectory:
         for seed_id in seed_ids if names else ():
             try:
                 with np.load(
-                    io.BytesIO(self.read(_fixed_name(seed_id))), allow_pickle=False
+                    io.BytesIO(self.read(fixed_name(seed_id))), allow_pickle=False
                 ) as arrays:
                     for name, row in rows.items():
                         row.append(arrays[f"input {name}"])
             except (*NOT_AN_NPZ, OSError):
                 raise UserError(
-                    f"{self.path / _fixed_name(seed_id)} is gone or damaged: it held"
+                    f"{self.path / fixed_name(seed_id)} is gone or damaged: it held"
                     f" {', '.join(names)} of that seed"
                 ) from None
         return {name: np.stack(row) for name, row in rows.items()}
 
 
-def _fixed_name(seed_id: int) -> str:
+def fixed_name(seed_id: int) -> str:
+    """Return where a run keeps what the models take beside the inputs of a seed."""
     return f"seeds/{seed_id:06d}.fixed.npz"
 
 

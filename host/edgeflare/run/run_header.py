@@ -13,6 +13,7 @@ from edgeflare.core.task import Decoder
 from edgeflare.errors import UserError
 from edgeflare.run.plan import Plan
 from edgeflare.run.run_domain import run_domain
+from edgeflare.run.seed_ids import SeedIds
 from edgeflare.tasks.task_registry import TASKS
 
 
@@ -30,6 +31,7 @@ class RunHeader:
         labels: the seeds' labels, or None.
         host: what ran the original and the twin, as plain JSON values; empty in older journals.
         names: the seeds' file names; empty where they lie in one file, and in older journals.
+        all_seeds: how many seeds the pair has, up to the limit; None in older journals.
 
     """
 
@@ -42,6 +44,7 @@ class RunHeader:
     labels: tuple[int, ...] | None
     host: Mapping[str, Any] = field(default_factory=dict)
     names: tuple[str, ...] = ()
+    all_seeds: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return this as plain JSON values."""
@@ -55,6 +58,7 @@ class RunHeader:
             "labels": None if self.labels is None else list(self.labels),
             "host": dict(self.host),
             "names": list(self.names),
+            "all_seeds": self.all_seeds,
         }
 
     @classmethod
@@ -79,6 +83,7 @@ class RunHeader:
                 labels=None if fields["labels"] is None else tuple(fields["labels"]),
                 host=fields.get("host", {}),
                 names=tuple(fields.get("names", ())),
+                all_seeds=fields.get("all_seeds"),
             )
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise UserError(
@@ -109,79 +114,9 @@ class RunHeader:
         """How the raw outputs in the journal are read."""
         return OutputDecoders(self.arms, self.plan.members)
 
-    def require_same(self, other: RunHeader, run: str) -> None:
-        """Refuse to go on with a run that is about something else.
-
-        Raises:
-            UserError: the pair, its folding, the plan or the kernels differ; names the first
-                difference.
-
-        """
-        if self.pair["fingerprint"] != other.pair["fingerprint"]:
-            raise UserError(
-                f"{run} belongs to another pair ({self.pair['name']}, or other files or "
-                "preprocessing): resume it with that pair, or name another folder with --out"
-            )
-        self._require_same_folding(other, run)
-        if self.plan.goal.min_strength != other.plan.goal.min_strength:
-            raise UserError(
-                f"{run} was begun by an older edgeflare, whose search went on past findings weaker "
-                "than --min-strength: start a new run"
-            )
-        now = _flat(other.plan.to_json())
-        for key, value in _flat(self.plan.to_json()).items():
-            if now[key] != value:
-                option = "--" + key.replace("_", "-")
-                raise UserError(
-                    f"{run} was begun with {option} {value}, not {now[key]}: repeat the "
-                    "command that began it, with --resume"
-                )
-        for mine, theirs in zip(self.devices, other.devices, strict=True):
-            before, today = mine["provenance"], theirs["provenance"]
-            for key in filter(before.__contains__, DECIDES_ANSWERS):
-                if before[key] != today.get(key):
-                    raise UserError(
-                        f"{run} was begun on a device with {key} {before[key]}, but "
-                        f"{mine['name']} now has {today.get(key)}: start a new run"
-                    )
-
-    def _require_same_folding(self, other: RunHeader, run: str) -> None:
-        before, now = (one.pair.get("folded_shapes") for one in (self, other))
-        if (before is None) != (now is None):
-            said = ("with", "without") if before else ("without", "with")
-            raise UserError(
-                f"{run} was begun {said[0]} --fold-shapes, not {said[1]}: repeat the command that"
-                " began it, with --resume"
-            )
-        if before and now and before["sha256"] != now["sha256"]:
-            raise UserError(
-                f"{run} was begun by an edgeflare that folds the model's shapes otherwise: start a"
-                " new run"
-            )
-
-
-DECIDES_ANSWERS = (
-    *("machine", "soc", "runtime", "runtime_version", "kernels", "threads"),
-    *("delegate", "delegated_nodes", "adapter", "precision", "fallback"),
-)
-"""What of a device's provenance decides its answers; the last are not in all older journals."""
-
-
-def _flat(plan: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a plan's fields under the names of the options that set them."""
-    set_ = plan.get("parameters", {})
-    fields = {
-        **plan["goal"],
-        **plan,
-        "device": ", ".join(plan["devices"]),
-        "ensemble": ",".join((*plan["ensemble"], *plan.get("elsewhere", ()))),
-        "operators": ",".join(plan["operators"]),
-        "coverage": ",".join(f"{one:g}" for one in plan.get("coverage", ())) or None,
-        "set": " --set ".join(f"{name}={value}" for name, value in sorted(set_.items())) or None,
-    }
-    for gathered in ("goal", "devices", "elsewhere", "parameters"):
-        fields.pop(gathered, None)
-    return {
-        **{key: "none" if value is None else value for key, value in fields.items()},
-        "ties": "include" if fields["ties"] else "exclude",
-    }
+    @property
+    def seed_ids(self) -> SeedIds | None:
+        """The ids of the seeds that are searched; None where the journal is older and has all."""
+        if self.plan.seed_ids is not None or self.all_seeds is None:
+            return self.plan.seed_ids
+        return SeedIds.first(self.all_seeds)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from edgeflare.core.goal import Find
 from edgeflare.errors import UserError
 from edgeflare.search.strategy import Strategy
 from edgeflare.search.strategy_parameters import parameter
@@ -18,6 +19,7 @@ class BoundaryParameters(Strategy):
     """The parameters that `boundary` and its ablation share."""
 
     needs_choices = True
+    reads_other_seeds = frozenset({Find.ANY})
 
     first_leap: int = parameter(
         8,

@@ -29,6 +29,7 @@ class Climb(Strategy):
     """Climb the distance of the compared arms."""
 
     summary = "increase the distance of the outputs, by waves and mutations of blocks"
+    reads_other_seeds = frozenset()
 
     first_mutants: int = parameter(
         30,

@@ -60,6 +60,7 @@ class DeepXplore(Strategy):
     draws_from_pool = False
     needs_choices = True
     needs_gradients = True
+    reads_other_seeds = frozenset()
 
     constraint: str = parameter(
         "occl",

@@ -70,6 +70,7 @@ class DFlare(NoveltyParameters):
     summary = "DFlare, Algorithms 1 and 2 as the paper writes them"
     draws_from_pool = False
     needs_paper_operators = True
+    reads_other_seeds = frozenset()
 
     def search(self, start: Start) -> SearchGenerator:
         """Search as the paper's Algorithms 1 and 2 do."""
@@ -84,6 +85,7 @@ class DFlareD(Strategy):
     summary = "DFlare without state novelty (the paper's ablation)"
     draws_from_pool = False
     needs_paper_operators = True
+    reads_other_seeds = frozenset()
 
     def search(self, start: Start) -> SearchGenerator:
         """Search as the paper's ablation does."""
@@ -99,6 +101,7 @@ class DFlareR(NoveltyParameters):
     summary = "DFlare with operators drawn uniformly (the paper's ablation)"
     draws_from_pool = False
     needs_paper_operators = True
+    reads_other_seeds = frozenset()
 
     def search(self, start: Start) -> SearchGenerator:
         """Search as the paper's ablation does."""

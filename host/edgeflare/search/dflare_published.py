@@ -58,6 +58,7 @@ class DFlarePublished(Strategy):
     summary = "DFlare as its published code behaves"
     draws_from_pool = False
     needs_paper_operators = True
+    reads_other_seeds = frozenset()
 
     distance_tolerance: float = parameter(
         DISTANCE_TOLERANCE,

@@ -67,6 +67,7 @@ class DiffChaser(Strategy):
     draws_from_pool = False
     needs_paper_operators = True
     needs_choices = True
+    reads_other_seeds = frozenset()
 
     population: int = parameter(
         100,

@@ -48,6 +48,7 @@ class Gradient(Strategy):
     draws_from_pool = False
     needs_choices = True
     needs_gradients = True
+    reads_other_seeds = frozenset()
 
     iterations: int = parameter(
         60, "The most points at which gradients are computed, of each model one.", at_least=1

@@ -41,6 +41,7 @@ class FGSM(Strategy):
     draws_from_pool = False
     needs_choices = True
     needs_gradients = True
+    reads_other_seeds = frozenset()
 
     radius: float = parameter(
         8.0,
@@ -68,6 +69,7 @@ class PGD(Strategy):
     draws_from_pool = False
     needs_choices = True
     needs_gradients = True
+    reads_other_seeds = frozenset()
 
     radius: float = parameter(
         8.0,

@@ -23,6 +23,7 @@ class RandomWalk(Strategy):
     """Random walk."""
 
     summary = "every operator as likely, every mutant accepted"
+    reads_other_seeds = frozenset()
 
     def search(self, start: Start) -> SearchGenerator:
         """Search by mutating at random."""

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeflare.core.bounds import UNBOUNDED, Bounds
-from edgeflare.core.goal import Goal
+from edgeflare.core.goal import Find, Goal
 from edgeflare.core.gradient_query import (
     GradientQuery,
     TranslatedOutcome,
@@ -73,7 +73,7 @@ class Start:
         bounds: how far a mutant may be from the seed; every query keeps them.
         ensemble: kernel sets of the twin that can be queried beside its own; empty for none.
         donors: seeds of the campaign that do not deviate, possibly this one among them; may be
-            empty.
+            empty, and is where the strategy does not say that it reads them.
         operators: the run's operator pool, in the order of the operators' names.
         paper_operators: the operators of DFlare's paper for such inputs.
         published_operators: those of its published code, in its order.
@@ -165,6 +165,8 @@ class Strategy(ABC):
             values and nothing to choose from.
         needs_gradients: whether it yields white-box queries, so that original and twin have to be
             translated.
+        reads_other_seeds: what is looked for when it reads `Start.donors`, so that a search of some
+            seeds has to know how the others were answered; elsewhere there are no donors.
 
     """
 
@@ -173,6 +175,7 @@ class Strategy(ABC):
     needs_paper_operators: ClassVar[bool] = False
     needs_choices: ClassVar[bool] = False
     needs_gradients: ClassVar[bool] = False
+    reads_other_seeds: ClassVar[frozenset[Find]] = frozenset(Find)
 
     def __post_init__(self) -> None:
         """Check the parameters; a subclass that overrides this calls it first.

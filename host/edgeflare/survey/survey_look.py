@@ -16,6 +16,7 @@ from edgeflare.run.journal import Journal
 from edgeflare.run.journal_database import reporting_damage
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.run.run_header import RunHeader
+from edgeflare.run.same_run import require_same
 from edgeflare.run.survey_rows import SURVEY_KEY
 from edgeflare.survey.items.same_inputs import require_same_inputs
 from edgeflare.survey.record.required_survey import require_survey
@@ -80,7 +81,7 @@ def progress_of(survey: Survey, path: Path) -> SurveyProgress:
     journal = Journal.open(RunDirectory(path).journal)
     with closing(journal), reporting_damage(journal.path):
         noted = journal.about()
-        RunHeader.from_json(noted).require_same(survey.header, str(path))
+        require_same(RunHeader.from_json(noted), survey.header, str(path))
         more = None if SURVEY_KEY not in noted else plan_with_more(journal, survey.plan)
         require_same_inputs(survey.items, journal.survey.checksums(), str(path))
         return SurveyProgress(

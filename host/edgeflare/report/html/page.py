@@ -33,6 +33,8 @@ STOPPED = {
     "infrastructure": "The run was stopped by a failure before its end.",
     "error": "The run was ended by an error before its end.",
     "killed": "The run was killed before its end.",
+    "screening": "Only the seeds were evaluated, and nothing was searched.",
+    "merge": "The run was merged from parts; what belongs to no seed is not evaluated yet.",
 }
 
 

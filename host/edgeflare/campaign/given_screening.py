@@ -1,0 +1,137 @@
+"""A screening that was made elsewhere: what all arms answered to every seed of a pair.
+
+A search of some seeds (`--seed-ids`) takes from it what its chains read of the other seeds, so that
+it finds what a search of all finds from them. A screening is a run: that of `--screen-only`, or any
+whose seeds were all evaluated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from edgeflare.core.outcome import Outcome
+from edgeflare.core.seeds import Seeds
+from edgeflare.errors import UserError
+from edgeflare.run.journal import Journal
+from edgeflare.run.journal_database import reporting_damage
+from edgeflare.run.journal_rows import AnswerRow
+from edgeflare.run.plan import Plan
+from edgeflare.run.run_differences import differences, plan_options
+from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_header import RunHeader
+from edgeflare.run.screening_rows import SCREENING_KEY, screening_sha256
+from edgeflare.run.stored_answers import from_rows
+from edgeflare.search.strategy_registry import find_strategy
+
+_DECIDES_SCREENING = frozenset({"device", "ensemble", "find", "limit"})
+"""The options by which what all arms answer to a seed may differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenScreening:
+    """A screening of all seeds.
+
+    Attributes:
+        path: of its run directory.
+        sha256: of its answers.
+        rows: what was answered to each seed, by id.
+        outcomes: the same, read.
+
+    """
+
+    path: Path
+    sha256: str
+    rows: Mapping[int, AnswerRow]
+    outcomes: Mapping[int, Outcome]
+
+    @classmethod
+    def load(cls, path: Path, header: RunHeader, seeds: Seeds) -> GivenScreening:
+        """Load the screening of a run directory.
+
+        Args:
+            path: of the run directory.
+            header: of the run that takes its answers.
+            seeds: all seeds of the pair, up to the limit.
+
+        Raises:
+            UserError: there is no run, it is damaged, it is of another pair, device or host, or its
+                seeds were not all evaluated.
+
+        """
+        directory = RunDirectory(path)
+        with closing(Journal.open(directory.journal)) as journal, reporting_damage(journal.path):
+            theirs = RunHeader.from_json(journal.about())
+            _require_alike(theirs, header, path)
+            rows = {seed_id: found[0] for seed_id, found in journal.answers("seed").items()}
+            outcomes = [one.outcome for one in from_rows(header.reading, list(rows.values()))]
+        _require_all(rows, seeds, path)
+        return cls(path, screening_sha256(rows), rows, dict(zip(rows, outcomes, strict=True)))
+
+
+def require_screening(plan: Plan, given: Path | None, *, screen_only: bool) -> None:
+    """Refuse a search of some seeds that reads how the others were answered, and is not told.
+
+    Args:
+        plan: of the search.
+        given: the run directory of a screening; None for none.
+        screen_only: whether nothing is searched.
+
+    Raises:
+        UserError: one is needed, or one is given to a search of all seeds.
+
+    """
+    if given is not None and plan.seed_ids is None:
+        raise UserError(
+            "--screening is for a search of some seeds: add --seed-ids, or leave it out, since a"
+            " search of all seeds evaluates them itself"
+        )
+    reads = find_strategy(plan.strategy).strategy.reads_other_seeds
+    needed = plan.seed_ids is not None and plan.goal.find in reads
+    if given is None and needed and not screen_only:
+        raise UserError(
+            f"--seed-ids: the strategy {plan.strategy} reads how the other seeds were answered;"
+            " evaluate all once with the same command and --screen-only --out SCREENING in place of"
+            " --seed-ids, and add --screening SCREENING here"
+        )
+
+
+def note_screening(journal: Journal, given: GivenScreening | None, *, resumed: bool) -> None:
+    """Note in the journal of a run which screening it takes answers from.
+
+    Raises:
+        UserError: the run is resumed, and was begun with another.
+
+    """
+    now = None if given is None else given.sha256
+    if not resumed:
+        journal.note(SCREENING_KEY, now)
+        return
+    begun = journal.about().get(SCREENING_KEY)
+    if begun != now:
+        how = "without --screening" if begun is None else "with --screening"
+        how += "" if None in (begun, now) else ", and of other answers"
+        raise UserError(
+            f"{journal.path.parent} was begun {how}: repeat the command that began it, with"
+            " --resume"
+        )
+
+
+def _require_alike(theirs: RunHeader, mine: RunHeader, path: Path) -> None:
+    ignored = plan_options(mine.plan.to_json()).keys() - _DECIDES_SCREENING
+    for found in differences(theirs, mine, ignored):
+        raise UserError(
+            f"--screening {path} is of another {found.of} than this search, with {found.name}"
+            f" {found.one} there and {found.other} here: make it anew with --screen-only"
+        )
+
+
+def _require_all(rows: Mapping[int, AnswerRow], seeds: Seeds, path: Path) -> None:
+    missing = set(range(len(seeds))) - rows.keys()
+    if missing:
+        raise UserError(
+            f"--screening {path} has answers to {len(seeds) - len(missing)} of {len(seeds)} seeds:"
+            " finish it first with the command that began it and --resume"
+        )

@@ -1,0 +1,62 @@
+"""`edgeflare merge`: several runs of parts of the same seeds, made one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from edgeflare.cli.completion import complete_run
+from edgeflare.cli.console import Console
+from edgeflare.cli.option_groups import with_option_groups
+from edgeflare.cli.quiet import Quiet, result
+from edgeflare.cli.run_options import AllowOtherHost, Overwrite, RunFolder
+from edgeflare.report.run_terminal import print_run
+from edgeflare.run.merge.merge_runs import merge_runs
+
+Parts = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="RUN...",
+        help="Run directories of searches that differ in --seed-ids only; also that of their"
+        " screening.",
+        autocompletion=complete_run,
+    ),
+]
+MergedRun = Annotated[
+    Path,
+    typer.Option("--out", metavar="RUN", help="The merged run's directory, absent or empty."),
+]
+
+
+@with_option_groups
+def merge(
+    runs: Parts,
+    out: MergedRun,
+    overwrite: Overwrite = False,
+    allow_other_host: AllowOtherHost = False,
+    _quiet: Quiet = False,
+) -> int:
+    """Make one run of several that searched parts of the same seeds.
+
+    The merged run is that which one search of all these seeds makes, but for its times and what
+    was seen of the devices. `edgeflare search` goes on with it by --resume where a part was
+    stopped, and measures what belongs to no seed (--test, --coverage); the other commands take it
+    as any run. Seeds that several runs have must have led to the same.
+    """
+    console = Console(stderr=True)
+    with (
+        RunFolder.naming_other_host(),
+        console.status(f"merging {len(runs)} runs") as status,
+    ):
+        document = merge_runs(
+            runs,
+            out,
+            overwrite=overwrite,
+            allow_other_host=allow_other_host,
+            copied=lambda n: status.update(f"merging {len(runs)} runs: {n:,} findings copied"),
+        )
+    print_run(Console(), document, str(out))
+    result(out)
+    return 0

@@ -1,0 +1,104 @@
+"""Several runs that searched parts of the same seeds, made one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+
+from edgeflare.errors import UserError
+from edgeflare.run.derive_document import write_document
+from edgeflare.run.journal import Journal
+from edgeflare.run.merge.merged_description import describe_merged
+from edgeflare.run.merge.merged_inputs import copy_inputs
+from edgeflare.run.merge.merged_rows import merge_rows
+from edgeflare.run.merge.run_part import RunPart, open_part, require_mergeable
+from edgeflare.run.merge.seed_owners import find_owners
+from edgeflare.run.run_directory import RunDirectory
+from edgeflare.run.run_document import RunDocument
+
+
+def merge_runs(
+    paths: Sequence[Path],
+    out: Path,
+    *,
+    overwrite: bool,
+    allow_other_host: bool = False,
+    copied: Callable[[int], None] = lambda _: None,
+) -> RunDocument:
+    """Merge runs into a run directory, and return the document of the merged run.
+
+    What became of a seed is taken from the run that has come farthest with it. The merged run is
+    that which a search of all seeds makes, but for its times and what was seen of the devices; it
+    is gone on with, replayed, explained and reported as any.
+
+    Args:
+        paths: of the runs, each of a search; their order changes nothing.
+        out: the run directory of the merged one; may be absent or empty.
+        overwrite: replace a run that is there, once all is merged.
+        allow_other_host: whether runs of hosts that may answer differently are merged, which the
+            merged run then says.
+        copied: is told of how many findings the inputs are copied.
+
+    Raises:
+        UserError: a run is none of a search, is damaged, is no part of the same one, or disagrees
+            with another on a seed; or there is something at `out`.
+
+    """
+    RunDirectory.check(out, overwrite=overwrite)
+    _require_apart(paths, out)
+    with ExitStack() as stack:
+        parts = opened_parts(paths, stack, allow_other_host=allow_other_host)
+        owners = find_owners(parts)
+        with _made_beside(out, overwrite=overwrite) as folder:
+            into = RunDirectory(folder)
+            copy_inputs(parts, owners, into, copied)
+            with closing(Journal.create(into.journal, {})) as journal:
+                merge_rows(parts, owners, journal)
+                for key, value in describe_merged(parts, journal).items():
+                    journal.note(key, value)
+                return write_document(into, journal)
+
+
+def opened_parts(
+    paths: Sequence[Path], stack: ExitStack, *, allow_other_host: bool
+) -> list[RunPart]:
+    """Open runs that are parts of one, in the order of their seeds; `stack` closes them.
+
+    Raises:
+        UserError: a run is none of a search, is damaged, or is no part of the same one.
+
+    """
+    parts = [stack.enter_context(open_part(path)) for path in paths]
+    parts.sort(key=lambda part: (part.seed_ids.ranges, part.name))
+    require_mergeable(parts, allow_other_host=allow_other_host)
+    return parts
+
+
+def _require_apart(paths: Sequence[Path], out: Path) -> None:
+    resolved = [path.resolve() for path in paths]
+    for path, place in zip(paths, resolved, strict=True):
+        if resolved.count(place) > 1:
+            raise UserError(f"{path} is named twice: name each run once")
+        if place == out.resolve():
+            raise UserError(f"{out} is one of the runs that are merged: name another with --out")
+
+
+@contextmanager
+def _made_beside(out: Path, *, overwrite: bool) -> Iterator[Path]:
+    """Yield a folder beside `out`, whose content goes there at the end; nothing does on errors."""
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
+    except OSError as error:
+        raise UserError(f"cannot make a folder beside {out}: {error.strerror}") from None
+    try:
+        yield folder
+        RunDirectory.claim(out, overwrite=overwrite)
+        for made in sorted(folder.iterdir()):
+            os.replace(made, out / made.name)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,116 @@
+"""What the journal of a merged run says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
+from itertools import chain
+from operator import or_
+from typing import Any
+
+import numpy as np
+
+from edgeflare.run.coverage_figures import COVERAGE_KEY
+from edgeflare.run.journal import HELD_OUT_KEY, Journal
+from edgeflare.run.merge.merged_health import merged_health
+from edgeflare.run.merge.run_part import RunPart
+from edgeflare.run.other_hosts import OTHER_HOSTS_KEY, other_host_lines
+from edgeflare.run.run_header import RunHeader
+from edgeflare.run.run_task import run_task
+from edgeflare.run.screening_rows import SCREENING_KEY
+from edgeflare.run.seed_ids import SeedIds
+from edgeflare.run.seed_warnings import WARNINGS_KEY, seed_warnings
+from edgeflare.run.stored_answers import from_rows
+
+PARTS_KEY = "parts"
+"""The key of `about` under which the journal of a merged run says what it was merged from."""
+
+HEALTH_KEY = "health"
+"""The key under which it says what was seen of the devices."""
+
+
+def describe_merged(parts: Sequence[RunPart], journal: Journal) -> dict[str, Any]:
+    """Return what the journal of a merged run is told of it, as plain JSON values by their keys.
+
+    Args:
+        parts: the runs, in the order of their seeds.
+        journal: of the merged run, with their rows.
+
+    """
+    first = parts[0]
+    ids: SeedIds = reduce(or_, (part.seed_ids for part in parts))
+    count = first.header.all_seeds
+    whole = count is None or len(ids) == count
+    header = replace(first.header, plan=replace(first.header.plan, seed_ids=None if whole else ids))
+    about = {**first.about, **header.to_json(), "seeds": len(ids)}
+    screenings = [part.about.get(SCREENING_KEY) for part in parts]
+    about |= {
+        SCREENING_KEY: None if whole else next(filter(None, screenings), None),
+        "notes": _each_line_once(parts, "notes"),
+        WARNINGS_KEY: _warnings(parts, header, journal),
+        HEALTH_KEY: merged_health([part.about.get(HEALTH_KEY, {}) for part in parts]),
+        OTHER_HOSTS_KEY: _other_hosts(parts),
+        COVERAGE_KEY: None,
+        PARTS_KEY: [_part(part) for part in parts],
+        "stopped_by": _stopped_by(parts, ids, header, journal),
+    }
+    return about
+
+
+def _stopped_by(
+    parts: Sequence[RunPart], ids: SeedIds, header: RunHeader, journal: Journal
+) -> str | None:
+    """Return what stopped the merged run before its end.
+
+    Where a part was stopped that another one searched again to its end, that is nothing.
+    """
+    finished = set(chain.from_iterable(part.seed_ids for part in parts if part.is_finished))
+    if len(finished) < len(ids):
+        stopped = (part.about.get("stopped_by", "killed") for part in parts)
+        return next(str(one) for one in stopped if one not in (None, "merge"))
+    if header.plan.seed_ids is not None:
+        return None
+    held_out = parts[0].about.get(HELD_OUT_KEY)
+    tested = held_out is None or len(journal.answers("test")) == held_out["images"]
+    return None if tested and not header.plan.coverage else "merge"
+
+
+def _warnings(parts: Sequence[RunPart], header: RunHeader, journal: Journal) -> list[str]:
+    """Return what looks wrong in the answers to all seeds of the merged run.
+
+    A part that was given a screening says what that showed, which is of all seeds.
+    """
+    for part in parts:
+        if part.about.get(SCREENING_KEY) is not None and WARNINGS_KEY in part.about:
+            return list(part.about[WARNINGS_KEY])
+    rows = {seed_id: found[0] for seed_id, found in journal.answers("seed").items()}
+    if not any(WARNINGS_KEY in part.about for part in parts) or not rows:
+        return []
+    read = from_rows(header.reading, list(rows.values()))
+    outcomes = {seed_id: one.outcome for seed_id, one in zip(rows, read, strict=True)}
+    labels = None if header.labels is None else np.array(header.labels, np.int64)
+    return seed_warnings(run_task(header.pair), outcomes, labels)
+
+
+def _other_hosts(parts: Sequence[RunPart]) -> list[str]:
+    lines = _each_line_once(parts, OTHER_HOSTS_KEY)
+    for part in parts[1:]:
+        lines += other_host_lines(parts[0].header, part.header)
+    return list(dict.fromkeys(lines))
+
+
+def _each_line_once(parts: Sequence[RunPart], key: str) -> list[str]:
+    return list(dict.fromkeys(line for part in parts for line in part.about.get(key) or ()))
+
+
+def _part(part: RunPart) -> dict[str, Any]:
+    """Return where the seeds of a part were searched, also if it was merged itself."""
+    return {
+        "run": part.name,
+        "seed_ids": str(part.seed_ids),
+        "stopped_by": part.about.get("stopped_by", "killed"),
+        "devices": [dict(device) for device in part.header.devices],
+        "host": dict(part.header.host),
+        "parts": part.about.get(PARTS_KEY, []),
+    }

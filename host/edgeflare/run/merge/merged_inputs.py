@@ -1,0 +1,78 @@
+"""The stored inputs of several runs in one run directory."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+
+from edgeflare.errors import UserError
+from edgeflare.run.journal_database import reporting_damage
+from edgeflare.run.merge.run_part import RunPart
+from edgeflare.run.merge.seed_owners import SeedOwners
+from edgeflare.run.run_directory import RunDirectory, fixed_name
+
+_TOLD_EVERY = 100
+"""Findings between two reports of progress."""
+
+
+def copy_inputs(
+    parts: Sequence[RunPart],
+    owners: SeedOwners,
+    into: RunDirectory,
+    copied: Callable[[int], None],
+) -> None:
+    """Copy what was found from each seed, the seed, and what goes with them.
+
+    Args:
+        parts: the runs.
+        owners: which of them says what became of each seed.
+        into: the merged run's directory.
+        copied: is told of how many findings all is copied.
+
+    Raises:
+        UserError: a file is gone, or is not what the run stored.
+
+    """
+    done = 0
+    for at, part in enumerate(parts):
+        before = _unrefined(part)
+        for seed_id, image, sha256, seed_image in _stored(part):
+            if owners.of.get(seed_id) != at:
+                continue
+            _copy(part, into, image, sha256)
+            names = {seed_image, before.get(seed_id, image)} - {image}
+            for name in names:
+                _copy(part, into, name)
+            if part.directory.inside(fixed_name(seed_id)).is_file():
+                _copy(part, into, fixed_name(seed_id))
+            done += 1
+            if done % _TOLD_EVERY == 0:
+                copied(done)
+    copied(done)
+
+
+def _stored(part: RunPart) -> Iterator[tuple[int, str, str, str]]:
+    with reporting_damage(part.journal.path):
+        for row in part.journal.seed_rows.each("triggers"):
+            yield row[0], row[3], row[4], row[5]
+
+
+def _unrefined(part: RunPart) -> dict[int, str]:
+    """Return the input that the search found, of each finding that was refined, by seed id."""
+    with reporting_damage(part.journal.path):
+        return {row[0]: row[7] for row in part.journal.seed_rows.each("refinements")}
+
+
+def _copy(part: RunPart, into: RunDirectory, name: str, sha256: str | None = None) -> None:
+    try:
+        data = part.directory.read(name)
+    except OSError:
+        data = None
+    if data is None or (sha256 is not None and hashlib.sha256(data).hexdigest() != sha256):
+        raise UserError(
+            f"{part.directory.path / name} is gone, or not what the run stored: make that run again"
+        )
+    path = into.inside(name)
+    if not path.parent.is_dir():
+        path.parent.mkdir(parents=True)
+    path.write_bytes(data)

@@ -1,0 +1,29 @@
+"""Hosts that worked on a run beside its first, as far as they may answer differently."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from edgeflare.run.journal import Journal
+from edgeflare.run.run_differences import differences
+from edgeflare.run.run_header import RunHeader
+
+OTHER_HOSTS_KEY: Final = "other_hosts"
+"""The key of `about` under which the journal has a line for each difference."""
+
+
+def note_other_host(journal: Journal, begun: RunHeader, other: RunHeader) -> None:
+    """Note in the journal of a run that another host worked on it, where that may matter."""
+    known = journal.about().get(OTHER_HOSTS_KEY, [])
+    if new := [line for line in other_host_lines(begun, other) if line not in known]:
+        journal.note(OTHER_HOSTS_KEY, [*known, *new])
+
+
+def other_host_lines(one: RunHeader, other: RunHeader) -> list[str]:
+    """Return a line for each difference of two hosts by which they may answer differently."""
+    return [
+        f"several hosts worked on this run, which differ in {apart.name} ({apart.one},"
+        f" {apart.other}): original and twin may have answered differently on each"
+        for apart in differences(one, other)
+        if apart.of == "host"
+    ]

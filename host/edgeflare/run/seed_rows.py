@@ -1,0 +1,94 @@
+"""The rows of a journal as they are stored, table by table: what is merged from several runs."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from edgeflare.run.journal_tables import MARKS_TABLE, NEARNESS_TABLE, WHITE_BOX_TABLE
+
+Row = tuple[Any, ...]
+
+KEYS: Final = {
+    "answers": ("role", "seed_id", "n"),
+    "chains": ("seed_id",),
+    "triggers": ("seed_id",),
+    "refinements": ("seed_id",),
+    "white_box": ("seed_id",),
+    "marks": ("what", "seed_id"),
+    "nearness": ("image",),
+}
+"""The primary key of each table: its first columns."""
+
+_OPTIONAL: Final = {
+    "white_box": WHITE_BOX_TABLE,
+    "marks": MARKS_TABLE,
+    "nearness": NEARNESS_TABLE,
+}
+"""Tables that a journal has once there is a row for them."""
+
+_STAGES: Final = """
+SELECT seed_id, 1 FROM answers WHERE role = 'seed'
+UNION ALL SELECT DISTINCT seed_id, 2 FROM answers WHERE role = 'step'
+UNION ALL SELECT seed_id, 3 FROM chains
+UNION ALL SELECT seed_id, 3 FROM triggers
+UNION ALL SELECT seed_id, 4 FROM refinements
+UNION ALL SELECT seed_id, 5 FROM answers WHERE role = 'verify' AND n >= ?
+"""
+
+
+class SeedRows:
+    """The rows of one journal's database."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        """Read and write the rows of a database; inside a transaction."""
+        self._db = db
+
+    def stages(self, repetitions: int) -> Iterator[tuple[int, int]]:
+        """Yield how far seeds have come, by id, perhaps several times for one of them.
+
+        1 is evaluated, 2 searched from, 3 searched or deviating, 4 refined, 5 verified.
+
+        Args:
+            repetitions: evaluations by which a finding is verified.
+
+        """
+        yield from self._db.execute(_STAGES, (repetitions - 1,))
+
+    def each(self, table: str) -> Iterator[Row]:
+        """Yield the rows of a table in the order of its key; none where the journal lacks it."""
+        known = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
+        if self._db.execute(known, (table,)).fetchone() is not None:
+            order = ", ".join(KEYS[table])
+            yield from self._db.execute(f"SELECT * FROM {table} ORDER BY {order}")  # noqa: S608 - names of ours
+
+    def of_seed(self, table: str, seed_id: int) -> Row | None:
+        """Return the row of a seed in a table that has one for each; None where it has none."""
+        query = f"SELECT * FROM {table} WHERE seed_id = ?"  # noqa: S608 - names of ours
+        row: Row | None = self._db.execute(query, (seed_id,)).fetchone()
+        return row
+
+    def has_screened(self, seed_id: int) -> bool:
+        """Whether the answers to a seed itself are there."""
+        query = "SELECT 1 FROM answers WHERE role = 'seed' AND seed_id = ?"
+        return self._db.execute(query, (seed_id,)).fetchone() is not None
+
+    def stints(self) -> Iterator[Row]:
+        """Yield the times of each process that worked on the run."""
+        yield from self._db.execute("SELECT * FROM stints ORDER BY id")
+
+    def add_stint(self, stint: Row) -> None:
+        """Write the times of a process, which get a number of their own."""
+        places = ", ".join("?" * len(stint[1:]))
+        self._db.execute(f"INSERT INTO stints VALUES (NULL, {places})", stint[1:])  # noqa: S608
+
+    def insert(self, table: str, rows: Iterable[Row]) -> None:
+        """Write rows into a table, which is made where it is not there."""
+        into = f"INSERT INTO {table} VALUES"
+        if table in _OPTIONAL:
+            self._db.execute(_OPTIONAL[table])
+        (columns,) = self._db.execute(
+            "SELECT count(*) FROM pragma_table_info(?)", (table,)
+        ).fetchone()
+        self._db.executemany(f"{into} ({', '.join('?' * columns)})", rows)
