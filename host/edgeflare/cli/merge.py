@@ -11,7 +11,7 @@ from edgeflare.cli.completion import complete_run
 from edgeflare.cli.console import Console
 from edgeflare.cli.option_groups import with_option_groups
 from edgeflare.cli.quiet import Quiet, result
-from edgeflare.cli.run_options import AllowOtherHost, Overwrite, RunFolder
+from edgeflare.cli.run_options import AllowOtherHost, Overwrite, naming_other_host
 from edgeflare.report.run_terminal import print_run
 from edgeflare.run.merge.merge_runs import merge_runs
 
@@ -47,7 +47,7 @@ def merge(
     """
     console = Console(stderr=True)
     with (
-        RunFolder.naming_other_host(),
+        naming_other_host(),
         console.status(f"merging {len(runs)} runs") as status,
     ):
         document = merge_runs(

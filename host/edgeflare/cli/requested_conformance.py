@@ -26,7 +26,7 @@ from edgeflare.conform.record.conform_request import ConformRequest
 from edgeflare.conform.shown.conform_look import look_lines
 from edgeflare.devices.profile import Profile
 from edgeflare.errors import InfrastructureError
-from edgeflare.models.host_description import host_runtime
+from edgeflare.models.host_description import host_processor, host_runtime
 from edgeflare.run.run_directory import RunDirectory
 from edgeflare.untrusted_text import printable
 
@@ -113,4 +113,11 @@ def _opened(
 
 def _header(request: ConformRequest, opened: OpenedConformance) -> ConformHeader:
     device = opened.provenance.to_json()
-    return ConformHeader(__version__, request, device, host_runtime(), specification_digest())
+    return ConformHeader(
+        __version__,
+        request,
+        device,
+        host_runtime(),
+        specification_digest(),
+        host_processor(),
+    )

@@ -102,7 +102,6 @@ class RunFolder:
     out: Out = None
     overwrite: Overwrite = False
     resume: Resume = False
-    allow_other_host: AllowOtherHost = False
 
     def require_one_way(self) -> None:
         """Refuse options that contradict each other.
@@ -135,15 +134,35 @@ class RunFolder:
     ) -> tuple[RunDirectory, Journal]:
         """Begin the run, or go on with it; see `begin_run` and `resume_run`."""
         if self.resume:
-            with self.naming_other_host():
-                return resume_run(path, header, allow_other_host=self.allow_other_host)
+            return resume_run(path, header)
         return begin_run(path, header, seeds, overwrite=self.overwrite)
 
-    @staticmethod
-    @contextmanager
-    def naming_other_host() -> Iterator[None]:
-        """Name the option that goes on all the same, where a run is refused for its host."""
-        try:
-            yield
-        except OtherHostError as refused:
-            raise UserError(f"{refused}, or add --allow-other-host, and it says so") from None
+
+@dataclass(frozen=True, slots=True)
+class MovableRunFolder(RunFolder):
+    """The same of a run that another host may go on with."""
+
+    allow_other_host: AllowOtherHost = False
+
+    def begin_or_resume(
+        self, path: Path, header: RunHeader, seeds: int
+    ) -> tuple[RunDirectory, Journal]:
+        """Begin the run, or go on with it; see `begin_run` and `resume_run`."""
+        if not self.resume:
+            return RunFolder.begin_or_resume(self, path, header, seeds)
+        with naming_other_host():
+            return resume_run(path, header, allow_other_host=self.allow_other_host)
+
+
+@contextmanager
+def naming_other_host() -> Iterator[None]:
+    """Name the option that goes on all the same, where a run is refused for its host.
+
+    Raises:
+        UserError: it is refused.
+
+    """
+    try:
+        yield
+    except OtherHostError as refused:
+        raise UserError(f"{refused}, or add --allow-other-host, and the run says so") from None

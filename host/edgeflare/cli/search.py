@@ -57,7 +57,7 @@ def search(
     coverage: search_options.Coverage = None,
     selection: search_options.SeedSelection,
     chains: search_options.Chains = CHAINS,
-    folder: run_options.RunFolder,
+    folder: run_options.MovableRunFolder,
     dry_run: run_options.DryRun = False,
     fail_on: run_options.FailOnWhat = run_options.FailOn.ANY,
     allow: run_options.Allow = 0.0,

@@ -40,6 +40,12 @@ def describe_host(original: str | None) -> dict[str, Any]:
     }
 
 
+def host_processor() -> str:
+    """Return the machine of the host and its processor's features, by which kernels are chosen."""
+    described = machine.describe()
+    return " ".join((described.machine, *described.cpu_features))
+
+
 def host_runtime() -> str:
     """Return name and version of the runtime of the host's kernel sets."""
     return str(runtime_info())

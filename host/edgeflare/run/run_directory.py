@@ -129,7 +129,8 @@ class RunDirectory:
             raise UserError(f"{self.path} names {name!r} as a file in it: expected a relative path")
         path = self.path / name
         try:
-            within = path.resolve().is_relative_to(self.path.resolve())
+            base = os.path.realpath(self.path)
+            within = f"{os.path.realpath(path)}/".startswith(f"{base.rstrip('/')}/")
         except (OSError, RuntimeError):  # a circle of symbolic links, or a name that is too long
             within = False
         if Path(name).is_absolute() or ".." in Path(name).parts or not within:

@@ -98,6 +98,17 @@ def test_another_host_or_specification_is_refused() -> None:
         begun.require_same(replace(begun, specification="abd", version="0.2.0"), "run")
 
 
+def test_another_processor_of_the_host_is_refused_where_it_is_known() -> None:
+    begun = replace(a_header(), processor="x86_64 avx avx2")
+    begun.require_same(begun, "run")
+    a_header().require_same(begun, "run")  # of an older journal
+    said = "a host whose processor was one with avx2, and this is one with amx:"
+    with pytest.raises(UserError, match=said):
+        begun.require_same(replace(begun, processor="x86_64 avx amx"), "run")
+    with pytest.raises(UserError, match="one with avx2, and this is one without these:"):
+        begun.require_same(replace(begun, processor="x86_64 avx"), "run")
+
+
 def test_what_changes_no_answer_may_differ() -> None:
     begun = a_header()
     device = {**begun.device, "temperature": 71, "started": "later"}

@@ -38,6 +38,7 @@ class ConformHeader:
         device: provenance of the device, as plain JSON values.
         host: the runtime of the host's kernel sets, such as "ai-edge-litert 2.3.0".
         specification: digest of all operators' declarations; other ones draw other models.
+        processor: the host's machine and its processor's features; empty in older journals.
 
     """
 
@@ -46,6 +47,7 @@ class ConformHeader:
     device: Mapping[str, Any]
     host: str
     specification: str
+    processor: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values."""
@@ -55,6 +57,7 @@ class ConformHeader:
             "device": dict(self.device),
             "host": self.host,
             "specification": self.specification,
+            "processor": self.processor,
         }
 
     @classmethod
@@ -66,6 +69,7 @@ class ConformHeader:
             values["device"],
             values["host"],
             values["specification"],
+            values.get("processor", ""),
         )
 
     def require_same(self, other: ConformHeader, path: str) -> None:
@@ -86,6 +90,12 @@ class ConformHeader:
         self._require_as_long(other, path)
         if self.host != other.host:
             raise _another(path, f"the host's runtime {self.host}", other.host)
+        if self.processor not in ("", other.processor):
+            raise _another(
+                path,
+                f"a host whose processor was {_but(self.processor, other.processor)}",
+                _but(other.processor, self.processor),
+            )
         if self.specification != other.specification:
             raise _another(
                 path, "other declarations of the operators", f"those of edgeflare {other.version}"
@@ -133,6 +143,12 @@ def _another(path: str, was: str, now: Any) -> UserError:
         f"{path} was begun with {was}, and this is {now}: name the same again, or begin another run"
         " with another --out"
     )
+
+
+def _but(processor: str, other: str) -> str:
+    """Return what a processor has that another one lacks."""
+    had = set(processor.split()) - set(other.split())
+    return f"one with {', '.join(sorted(had))}" if had else "one without these"
 
 
 def specification_digest() -> str:

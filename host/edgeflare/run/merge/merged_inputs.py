@@ -43,7 +43,7 @@ def copy_inputs(
             names = {seed_image, before.get(seed_id, image)} - {image}
             for name in names:
                 _copy(part, into, name)
-            if part.directory.inside(fixed_name(seed_id)).is_file():
+            if (part.directory.path / fixed_name(seed_id)).is_file():
                 _copy(part, into, fixed_name(seed_id))
             done += 1
             if done % _TOLD_EVERY == 0:
@@ -72,7 +72,9 @@ def _copy(part: RunPart, into: RunDirectory, name: str, sha256: str | None = Non
         raise UserError(
             f"{part.directory.path / name} is gone, or not what the run stored: make that run again"
         )
-    path = into.inside(name)
-    if not path.parent.is_dir():
+    path = into.path / name  # not outside of it, since the same name is not outside of the part
+    try:
+        path.write_bytes(data)
+    except FileNotFoundError:
         path.parent.mkdir(parents=True)
-    path.write_bytes(data)
+        path.write_bytes(data)
