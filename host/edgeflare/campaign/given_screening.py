@@ -26,7 +26,7 @@ from edgeflare.run.screening_rows import SCREENING_KEY, screening_sha256
 from edgeflare.run.stored_answers import from_rows
 from edgeflare.search.strategy_registry import find_strategy
 
-_DECIDES_SCREENING = frozenset({"device", "ensemble", "find", "limit"})
+_DECIDES_SCREENING = frozenset({"ensemble", "find", "limit"})
 """The options by which what all arms answer to a seed may differ."""
 
 

@@ -50,7 +50,7 @@ def describe_merged(parts: Sequence[RunPart], journal: Journal) -> dict[str, Any
         "notes": _each_line_once(parts, "notes"),
         WARNINGS_KEY: _warnings(parts, header, journal),
         HEALTH_KEY: merged_health([part.about.get(HEALTH_KEY, {}) for part in parts]),
-        OTHER_HOSTS_KEY: _other_hosts(parts),
+        OTHER_HOSTS_KEY: [*_other_hosts(parts), *_other_devices(parts)],
         COVERAGE_KEY: None,
         PARTS_KEY: [_part(part) for part in parts],
         "stopped_by": _stopped_by(parts, ids, header, journal),
@@ -98,6 +98,18 @@ def _other_hosts(parts: Sequence[RunPart]) -> list[str]:
     for part in parts[1:]:
         lines += other_host_lines(parts[0].header, part.header)
     return list(dict.fromkeys(lines))
+
+
+def _other_devices(parts: Sequence[RunPart]) -> list[str]:
+    """Return a line where devices of several names answered, which are alike in all that counts."""
+    seeds: dict[str, SeedIds] = {}
+    for part in parts:
+        name = ", ".join(part.devices)
+        seeds[name] = seeds.get(name, SeedIds(())) | part.seed_ids
+    if len(seeds) == 1:
+        return []
+    each = "; ".join(f"{name} ({len(ids)} seeds)" for name, ids in seeds.items())
+    return [f"several devices that are alike answered under the name of the first: {each}"]
 
 
 def _each_line_once(parts: Sequence[RunPart], key: str) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from edgeflare.errors import UserError
 from edgeflare.run.journal import HELD_OUT_KEY, Journal
@@ -18,6 +18,9 @@ from edgeflare.run.same_run import OtherHostError
 from edgeflare.run.screening_rows import SCREENING_KEY
 from edgeflare.run.seed_ids import SeedIds
 from edgeflare.run.survey_rows import SURVEY_KEY
+
+_MAY_DIFFER: Final = frozenset({"seed_ids", "device"})
+"""Options in which parts of one run may differ: two devices that are alike have different names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,11 @@ class RunPart:
     def name(self) -> str:
         """What messages call it."""
         return str(self.directory.path)
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """The names of its devices."""
+        return self.header.plan.devices
 
     @property
     def is_finished(self) -> bool:
@@ -85,7 +93,7 @@ def require_mergeable(parts: Sequence[RunPart], *, allow_other_host: bool) -> No
     """
     first = parts[0]
     for other in parts[1:]:
-        for found in differences(first.header, other.header, ignored=("seed_ids",)):
+        for found in differences(first.header, other.header, ignored=_MAY_DIFFER):
             if found.of != "host":
                 raise UserError(_refusal(first, other, found))
             if not allow_other_host:
