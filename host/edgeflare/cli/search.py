@@ -8,12 +8,14 @@ from edgeflare.campaign.campaign_context import CHAINS
 from edgeflare.campaign.given_screening import require_screening
 from edgeflare.cli import pair_options, run_options, search_options
 from edgeflare.cli.console import Console
+from edgeflare.cli.fleet_options import FleetOptions
 from edgeflare.cli.matrix_options import is_matrix
 from edgeflare.cli.option_groups import with_option_groups
 from edgeflare.cli.option_values import read_operators, read_thresholds, read_within
 from edgeflare.cli.quiet import Quiet, result
 from edgeflare.cli.requested_search import RequestedSearch, run_search, try_search
 from edgeflare.cli.search_exit_code import search_exit_code
+from edgeflare.cli.search_fleet import search_on_fleet
 from edgeflare.cli.search_matrix import search_kernel_sets, try_searches
 from edgeflare.cli.search_options import make_plan, require_whole
 from edgeflare.core.goal import Find
@@ -57,6 +59,7 @@ def search(
     coverage: search_options.Coverage = None,
     selection: search_options.SeedSelection,
     chains: search_options.Chains = CHAINS,
+    on_fleet: FleetOptions,
     folder: run_options.MovableRunFolder,
     dry_run: run_options.DryRun = False,
     fail_on: run_options.FailOnWhat = run_options.FailOn.ANY,
@@ -73,7 +76,8 @@ def search(
     folder.require_one_way()
     given = preprocessing.settings(original, seeds, compressed)
     decided = decided_by_user(trust)
-    profiles = () if is_matrix(device) else find_profiles(device, decided)
+    no_profile = is_matrix(device) or on_fleet.fleet is not None
+    profiles = () if no_profile else find_profiles(device, decided)
     kernels, elsewhere = read_ensemble(ensemble)
     loaded = load_pair(pair, given, decided)
     strategy = strategy or loaded.interface.opened_task.strategy
@@ -104,8 +108,11 @@ def search(
         folder,
         screen_only=selection.screen_only,
     )
-    if not profiles:
+    if is_matrix(device):
         require_whole(selection)
+    on_fleet.require_complete()
+    if on_fleet.fleet is not None:
+        return search_on_fleet(asked, device, on_fleet, allow)
     if not profiles and dry_run:
         try_searches(asked, device[0], decided)
         return 0

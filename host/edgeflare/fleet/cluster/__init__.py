@@ -1,0 +1,1 @@
+"""The cluster that carries a fleet: Ray, with a token always."""

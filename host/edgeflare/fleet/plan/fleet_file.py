@@ -1,0 +1,149 @@
+"""A `fleet.toml`: the hosts of a lab, and the devices of each by class."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from edgeflare.errors import UserError
+from edgeflare.regular_file import read_regular
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+_MOST_BYTES = 2**20
+"""Of a file, which may be a stranger's."""
+
+_MOST_OF_A_CLASS = 1000
+"""Devices of one class on one host, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an attempt at a unit may run.
+
+    Attributes:
+        host: name of the host.
+        device: name of the device, as `--device` takes it.
+        number: which of several it is that have the same name, as an emulation has.
+
+    """
+
+    host: str
+    device: str
+    number: int = 0
+
+    def __str__(self) -> str:
+        """Return what people call it."""
+        return f"{self.device}{f'#{self.number + 1}' if self.number else ''} on {self.host}"
+
+
+@dataclass(frozen=True, slots=True)
+class FleetHost:
+    """A host of a fleet.
+
+    Attributes:
+        name: what people call it.
+        address: its IP address in the cluster; empty for the host on which the command runs.
+        devices: the names of its devices, by their class.
+
+    """
+
+    name: str
+    address: str
+    devices: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """The hosts of a lab."""
+
+    hosts: tuple[FleetHost, ...]
+
+    def places(self, device_class: str) -> tuple[Place, ...]:
+        """Return the places of a class of devices.
+
+        Raises:
+            UserError: nobody offers it.
+
+        """
+        places = tuple(
+            Place(host.name, device, at)
+            for host in self.hosts
+            for at, device in _numbered(host.devices.get(device_class, ()))
+        )
+        if not places:
+            known = sorted({name for host in self.hosts for name in host.devices})
+            raise UserError(
+                f"no host of the fleet offers the device class {device_class}: it has"
+                f" {', '.join(known) or 'none'}; name one of these with --device, or add it to"
+                " fleet.toml"
+            )
+        return places
+
+    def host(self, name: str) -> FleetHost:
+        """Return the host of that name."""
+        return next(host for host in self.hosts if host.name == name)
+
+
+def local_fleet(device: str, count: int) -> Fleet:
+    """Return the fleet of this host alone, with so many of a device."""
+    return Fleet((FleetHost("local", "", {device: (device,) * count}),))
+
+
+def read_fleet(path: Path) -> Fleet:
+    """Read a `fleet.toml`.
+
+    Raises:
+        UserError: it cannot be read, or says something that it must not; names the key.
+
+    """
+    try:
+        content = tomllib.loads(read_regular(path, _MOST_BYTES).decode())
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: is not valid TOML: {error}") from None
+    for key in content.keys() - {"hosts"}:
+        raise UserError(f"{path}: unknown key {key}: expected [hosts.NAME]")
+    hosts = content.get("hosts")
+    if not isinstance(hosts, Mapping) or not hosts:
+        raise UserError(f"{path} names no hosts: write a [hosts.NAME] for each")
+    return Fleet(tuple(_host(path, name, said) for name, said in hosts.items()))
+
+
+def _host(path: Path, name: str, said: Any) -> FleetHost:
+    where = f"{path}: [hosts.{name}]"
+    if not isinstance(said, Mapping) or said.keys() != {"address", "devices"}:
+        raise UserError(f"{where}: expected address and devices")
+    address, devices = said["address"], said["devices"]
+    if not isinstance(address, str) or not address:
+        raise UserError(f"{where}: address is the IP address that the host has in the cluster")
+    if not isinstance(devices, Mapping) or not devices:
+        raise UserError(f"{where}: devices are names or a number, by their class")
+    return FleetHost(name, address, {one: _devices(where, one, n) for one, n in devices.items()})
+
+
+def _devices(where: str, device_class: str, said: Any) -> tuple[str, ...]:
+    if isinstance(said, int) and not isinstance(said, bool) and 0 < said <= _MOST_OF_A_CLASS:
+        return (device_class,) * said
+    if isinstance(said, list) and said and all(isinstance(one, str) and one for one in said):
+        if len(set(said)) < len(said):
+            raise UserError(f"{where}: {device_class} names a device twice")
+        return tuple(said)
+    raise UserError(
+        f"{where}: {device_class} is a list of device names, or how many at once of an emulation"
+    )
+
+
+def _numbered(devices: tuple[str, ...]) -> Iterator[tuple[int, str]]:
+    seen: dict[str, int] = {}
+    for device in devices:
+        at = seen.get(device, 0)
+        seen[device] = at + 1
+        yield at, device

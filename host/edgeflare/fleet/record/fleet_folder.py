@@ -1,0 +1,113 @@
+"""The folder of a fleet's work beside the run directory that becomes of it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from edgeflare.errors import UserError
+from edgeflare.fleet.record.fleet_page import fleet_page
+from edgeflare.fleet.record.fleet_state import AttemptState, FleetState
+from edgeflare.fleet.work.local_disk import require_local_disk
+from edgeflare.fleet.work.run_archive import unpack_run
+from edgeflare.run.run_directory import write_atomically
+
+STATE = "fleet.json"
+PAGE = "fleet.html"
+
+
+@dataclass(frozen=True, slots=True)
+class FleetFolder:
+    """`RUN.fleet`: the units' runs, backups, logs of attempts, and what people see."""
+
+    path: Path
+
+    @classmethod
+    def beside(cls, run: Path) -> FleetFolder:
+        """Return the folder that belongs to a run directory."""
+        return cls(run.with_name(f"{run.name}.fleet"))
+
+    def claim(self, campaign: str, *, resume: bool, overwrite: bool) -> None:
+        """Make the folder, or take what is there of the same work.
+
+        Raises:
+            UserError: it holds other work, or there is some and nothing was said of it, or it lies
+                on a network file system.
+
+        """
+        require_local_disk(self.path.parent)
+        file = self.path / "campaign"
+        if self.path.exists() and not file.is_file():
+            raise UserError(f"{self.path} is no folder of a fleet: name another --out")
+        if file.is_file() and overwrite:
+            shutil.rmtree(self.path)
+        if not file.is_file():
+            if resume:
+                raise UserError(f"there is no {self.path} to go on with: leave out --resume")
+            write_atomically(file, campaign.encode())
+        elif not resume:
+            raise UserError(
+                f"{self.path} holds work of a fleet already: go on with --resume, replace it with"
+                " --overwrite, or name another --out"
+            )
+        elif file.read_text() != campaign:
+            raise UserError(
+                f"{self.path} was begun by another command, pair or fleet's device class: repeat"
+                " that with --resume, or name another --out"
+            )
+
+    @property
+    def screening(self) -> Path:
+        """The run directory of the screening."""
+        return self.path / "screening"
+
+    def unit(self, name: str) -> Path:
+        """Return the run directory of a unit that is done, or was stopped."""
+        return self.path / "units" / name
+
+    def is_done(self, name: str) -> bool:
+        """Whether a unit is done."""
+        return (self.unit(name) / "done").is_file()
+
+    def keep_unit(self, name: str, archived: bytes, *, done: bool) -> None:
+        """Keep the run of a unit."""
+        place = self.unit(name)
+        shutil.rmtree(place, ignore_errors=True)
+        unpack_run(archived, place)
+        if done:
+            write_atomically(place / "done", b"")
+            (self.path / "backups" / name).unlink(missing_ok=True)
+
+    def keep_backup(self, name: str, archived: bytes) -> None:
+        """Keep what an attempt at a unit has so far."""
+        write_atomically(self.path / "backups" / name, archived)
+
+    def backup(self, name: str) -> bytes | None:
+        """Return what an attempt at a unit had; None for nothing."""
+        try:
+            return (self.path / "backups" / name).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def attempts_before(self, name: str) -> list[AttemptState]:
+        """Return the attempts at a unit that commands before this one made.
+
+        They are counted on, since one whose head was lost may still be at work.
+        """
+        try:
+            units = json.loads((self.path / STATE).read_bytes())["units"]
+            (attempts,) = [unit["attempts"] for unit in units if unit["name"] == name]
+            return [AttemptState(**one) for one in attempts]
+        except (OSError, ValueError, LookupError, TypeError):
+            return []
+
+    def keep_log(self, name: str, number: int, said: str) -> None:
+        """Keep what an attempt said."""
+        write_atomically(self.path / "logs" / f"{name}-{number}.txt", said.encode())
+
+    def show(self, state: FleetState) -> None:
+        """Write what people see of the state."""
+        write_atomically(self.path / STATE, json.dumps(state.to_json(), indent=1).encode())
+        write_atomically(self.path / PAGE, fleet_page(state).encode())

@@ -1,0 +1,85 @@
+"""`fleet.html`: devices, units and what is quarantined, in a page that loads itself again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from edgeflare.fleet.record.fleet_state import FleetState, UnitState
+from edgeflare.untrusted_text import printable
+
+REFRESH_SECONDS = 5
+
+_STYLE = """
+body{font:15px/1.45 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem;
+color:#1b1f24;background:#fff}
+table{border-collapse:collapse;width:100%;margin:.5rem 0 2rem}
+th,td{text-align:left;padding:.25rem .75rem .25rem 0;border-bottom:1px solid #d8dee4;
+vertical-align:top}
+td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}
+.bad{color:#a40e26}.done{color:#1a7f37}progress{width:8rem}
+"""
+
+
+def fleet_page(state: FleetState) -> str:
+    """Return the page of a state: one file, without a script."""
+    done = sum(unit.status == "done" for unit in state.units)
+    ended = sum(unit.ended for unit in state.units)
+    seeds = sum(unit.seeds for unit in state.units)
+    found = sum(unit.found for unit in state.units)
+    refresh = "" if state.ended else f'<meta http-equiv="refresh" content="{REFRESH_SECONDS}">'
+    rate = ended / state.seconds * 3600 if state.seconds else 0.0
+    drained = f"<p>Drained: {_text(', '.join(state.drained))}.</p>" if state.drained else ""
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8">{refresh}'
+        '<meta name="viewport" content="width=device-width">'
+        f"<title>EdgeFlare fleet: {done} of {len(state.units)} units</title>"
+        f"<style>{_STYLE}</style></head><body><h1>EdgeFlare fleet</h1>"
+        f"<p>{done} of {len(state.units)} units done, {ended:,} of {seeds:,} seeds searched,"
+        f" {found:,} findings, {rate:,.0f} seeds per hour, {state.seconds:,.0f} s"
+        f"{', ended' if state.ended else ''}. Device class {_text(state.device_class)}.</p>"
+        f'{drained}<progress max="{max(1, seeds)}" value="{ended}"></progress>'
+        f"<h2>Devices</h2>{_devices(state)}<h2>Units</h2>{_units(state.units)}</body></html>\n"
+    )
+
+
+def _devices(state: FleetState) -> str:
+    rows = [
+        (
+            _text(one.place),
+            _number(one.units),
+            _number(one.busy_seconds),
+            _number(100 * one.busy_seconds / state.seconds if state.seconds else 0.0),
+            f'<span class="bad">{_text(one.quarantined)}</span>' if one.quarantined else "",
+        )
+        for one in state.places
+    ]
+    return _table(("device", "units", "busy s", "busy %", "quarantined, because"), rows)
+
+
+def _units(units: Sequence[UnitState]) -> str:
+    rows = []
+    for unit in units:
+        tries = "<br>".join(
+            f"{one.number}: {_text(one.device)} on {_text(one.host)}, {one.seconds:.0f} s"
+            f" {_text(one.outcome)}"
+            for one in unit.attempts
+        )
+        status = f'<span class="{unit.status}">{unit.status}</span>'
+        searched = f"{unit.ended} of {unit.seeds}"
+        rows.append((_text(unit.name), status, searched, _number(unit.found), tries))
+    return _table(("unit", "status", "searched", "found", "attempts"), rows)
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    head = "".join(f"<th>{one}</th>" for one in header)
+    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}"
+
+
+def _text(value: str) -> str:
+    return escape(printable(value))

@@ -1,0 +1,109 @@
+"""The state of a fleet's work: units, attempts at them, and devices."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+SCHEMA = "edgeflare.fleet/v1"
+
+UnitStatus = Literal["waiting", "running", "done"]
+
+
+@dataclass(slots=True)
+class AttemptState:
+    """An attempt at a unit.
+
+    Attributes:
+        number: from 1.
+        host: on which it runs, or ran; likewise device.
+        began: seconds since the fleet began.
+        seconds: it took, or takes until now.
+        outcome: how it ended; empty while it runs.
+
+    """
+
+    number: int
+    host: str
+    device: str
+    began: float
+    seconds: float = 0.0
+    outcome: str = ""
+
+
+@dataclass(slots=True)
+class UnitState:
+    """A unit of work.
+
+    Attributes:
+        name: of the unit.
+        seed_ids: its seeds, as `--seed-ids` takes them.
+        seeds: how many these are.
+        status: whether it waits, runs or is done.
+        ended: searches that have ended.
+        found: of these with a finding.
+        attempts: at it.
+
+    """
+
+    name: str
+    seed_ids: str
+    seeds: int
+    status: UnitStatus = "waiting"
+    ended: int = 0
+    found: int = 0
+    attempts: list[AttemptState] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class PlaceState:
+    """A device of the fleet, or one that an emulation starts.
+
+    Attributes:
+        place: what people call it.
+        host: its host.
+        units: it has done.
+        busy_seconds: for which it worked.
+        failures: attempts in a row that its host could not do with it.
+        quarantined: why it gets no further work; empty while it does.
+
+    """
+
+    place: str
+    host: str
+    units: int = 0
+    busy_seconds: float = 0.0
+    failures: int = 0
+    quarantined: str = ""
+
+
+@dataclass(slots=True)
+class FleetState:
+    """All of it, as `fleet.json` has it.
+
+    Attributes:
+        campaign: the fingerprint of what is done.
+        device_class: what all attempts run on.
+        seconds: since the command began.
+        units: in the order of their seeds.
+        places: in the order of the fleet's file.
+        drained: hosts that get no further work, as somebody asked.
+        ended: whether the command has ended.
+
+    """
+
+    campaign: str
+    device_class: str
+    seconds: float = 0.0
+    units: list[UnitState] = field(default_factory=list)
+    places: list[PlaceState] = field(default_factory=list)
+    drained: list[str] = field(default_factory=list)
+    ended: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain JSON values."""
+        return {"schema": SCHEMA, **asdict(self)}
+
+    def unit(self, name: str) -> UnitState:
+        """Return the unit of that name."""
+        return next(one for one in self.units if one.name == name)

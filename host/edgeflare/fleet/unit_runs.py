@@ -1,0 +1,211 @@
+"""The units of a fleet's work, each tried until it is done or no device is left."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.fleet.cluster.attempt_engine import AttemptEngine, EndedAttempt
+from edgeflare.fleet.plan.fleet_file import Place
+from edgeflare.fleet.plan.work_units import WorkUnit
+from edgeflare.fleet.record.fleet_folder import FleetFolder
+from edgeflare.fleet.record.fleet_state import (
+    AttemptState,
+    FleetState,
+    PlaceState,
+    UnitState,
+)
+from edgeflare.fleet.work.unit_attempt import AttemptOrder, AttemptResult
+
+FAILURES = 2
+"""Attempts in a row that fail on a device before it gets no further work: one may be the link's."""
+
+WAIT_SECONDS = 0.5
+_SHOW_SECONDS = 2.0
+
+_DONE, _USAGE, _INFRASTRUCTURE, _INTERRUPTED = (0, 1), 2, 3, 130
+"""Exit codes of commands; see docs/exit-codes.md."""
+
+
+@dataclass(slots=True)
+class _UnderWay:
+    """An attempt that runs: its unit, its place, and what is shown of it."""
+
+    unit: WorkUnit
+    place: Place
+    shown: AttemptState
+
+
+@dataclass(slots=True)
+class UnitRuns:
+    """Runs units on the places of a fleet.
+
+    Attributes:
+        engine: carries attempts.
+        folder: keeps what comes of them.
+        state: what people see.
+        places: the devices.
+        order: returns what an attempt is to do, given the unit, the number and the device.
+        screening: the archived screening that attempts take; None for none.
+        stopped: whether the user wants to stop.
+        shown: is called after each change of the state.
+
+    """
+
+    engine: AttemptEngine
+    folder: FleetFolder
+    state: FleetState
+    places: Sequence[Place]
+    order: Callable[[WorkUnit, int, str], AttemptOrder]
+    screening: bytes | None
+    stopped: Callable[[], bool]
+    shown: Callable[[FleetState], None]
+    _waiting: list[WorkUnit] = field(default_factory=list)
+    _under_way: dict[str, _UnderWay] = field(default_factory=dict)
+    _began: float = field(default_factory=time.monotonic)
+    _shown_at: float = 0.0
+
+    def run(self, units: Sequence[WorkUnit]) -> bool:
+        """Run units until all are done; return False if the user stopped it before.
+
+        Raises:
+            UserError: a command has to be corrected; says what it said.
+            InfrastructureError: no device is left that units could run on.
+
+        """
+        known = {place.place: place for place in self.state.places}
+        self.state.places = [
+            known.get(str(place)) or PlaceState(str(place), place.host) for place in self.places
+        ]
+        for unit in units:
+            shown = UnitState(unit.name, str(unit.seed_ids or ""), unit.seeds)
+            shown.attempts = self.folder.attempts_before(unit.name)
+            self.state.units.append(shown)
+            if self.folder.is_done(unit.name):
+                shown.status, shown.ended = "done", shown.seeds
+            else:
+                self._waiting.append(unit)
+        asked = False
+        while self._waiting or self._under_way:
+            if self.stopped() and not asked:
+                asked = True
+                self._waiting.clear()
+                self.engine.stop()
+            self._begin_attempts()
+            for ended in self.engine.ended(WAIT_SECONDS):
+                self._end(ended)
+            self._take_reports()
+            self._show()
+        self._show(at_once=True)
+        return not asked
+
+    def end(self) -> None:
+        """Show that nothing more is done."""
+        self.state.ended = True
+        self._show(at_once=True)
+
+    def _begin_attempts(self) -> None:
+        """Begin an attempt on each device that is free, as long as units wait."""
+        busy = {one.place for one in self._under_way.values()}
+        drained = self.engine.drained()
+        self.state.drained = sorted(drained)
+        usable = [
+            place
+            for place, state in zip(self.places, self.state.places, strict=True)
+            if not state.quarantined and place.host not in drained
+        ]
+        up = {host: self.engine.is_up(host) for host in {place.host for place in usable}}
+        for place in usable:
+            if self._waiting and place not in busy and up[place.host]:
+                self._begin(self._waiting.pop(0), place)
+        if self._waiting and not self._under_way and not any(up[one.host] for one in usable):
+            raise InfrastructureError(
+                f"no device of the fleet is left for {len(self._waiting)} units:"
+                f" {self._why_none()}; once one is back, the same command with --resume goes on"
+            )
+
+    def _begin(self, unit: WorkUnit, place: Place) -> None:
+        shown = self.state.unit(unit.name)
+        number = len(shown.attempts) + 1
+        attempt = AttemptState(number, place.host, place.device, self._now())
+        shown.attempts.append(attempt)
+        shown.status = "running"
+        self._under_way[unit.name] = _UnderWay(unit, place, attempt)
+        order = self.order(unit, number, place.device)
+        self.engine.start(place, order, self.screening, self.folder.backup(unit.name))
+
+    def _end(self, ended: EndedAttempt) -> None:
+        one = self._under_way.pop(ended.unit)
+        shown, place = self.state.unit(ended.unit), self._place(one.place)
+        one.shown.seconds = self._now() - one.shown.began
+        place.busy_seconds += one.shown.seconds
+        shown.status = "waiting"
+        if ended.result is None:
+            one.shown.outcome = f"lost ({ended.why})"
+            self._count_failure(place, f"its host or the process was lost ({ended.why})")
+            self._waiting.insert(0, one.unit)
+            return
+        result = ended.result
+        one.shown.outcome = f"exit code {result.exit_code}"
+        self.folder.keep_log(ended.unit, ended.number, result.said)
+        if result.exit_code in _DONE and result.run is not None:
+            self.folder.keep_unit(ended.unit, result.run, done=True)
+            shown.status, shown.ended = "done", shown.seeds
+            place.units += 1
+            place.failures = 0
+            return
+        if result.exit_code == _USAGE:
+            raise UserError(f"{one.place}: {_last_line(result)}")
+        if result.run is not None:
+            self.folder.keep_backup(ended.unit, result.run)
+        if result.exit_code == _INTERRUPTED and self.stopped():
+            if result.run is not None:
+                self.folder.keep_unit(ended.unit, result.run, done=False)
+            return
+        self._count_failure(place, _last_line(result))
+        self._waiting.insert(0, one.unit)
+
+    def _count_failure(self, place: PlaceState, why: str) -> None:
+        place.failures += 1
+        if place.failures >= FAILURES:
+            place.quarantined = why
+
+    def _take_reports(self) -> None:
+        for report in self.engine.reports():
+            one = self._under_way.get(report.unit)
+            if one is None or one.shown.number != report.number:
+                continue  # of an attempt that was given up
+            unit = self.state.unit(report.unit)
+            unit.ended, unit.found = report.ended, report.found
+            if report.backup is not None:
+                self.folder.keep_backup(report.unit, report.backup)
+
+    def _show(self, *, at_once: bool = False) -> None:
+        now = self._now()
+        if not at_once and now - self._shown_at < _SHOW_SECONDS:
+            return
+        self._shown_at = self.state.seconds = now
+        for one in self._under_way.values():
+            one.shown.seconds = now - one.shown.began
+        self.folder.show(self.state)
+        self.shown(self.state)
+
+    def _place(self, place: Place) -> PlaceState:
+        return self.state.places[list(self.places).index(place)]
+
+    def _now(self) -> float:
+        return time.monotonic() - self._began
+
+    def _why_none(self) -> str:
+        why = [f"{one.place}: {one.quarantined}" for one in self.state.places if one.quarantined]
+        down = sorted({place.host for place in self.places if not self.engine.is_up(place.host)})
+        return "; ".join([*why, *(f"{host} takes no part in the cluster" for host in down)]) or (
+            "all hosts are drained"
+        )
+
+
+def _last_line(result: AttemptResult) -> str:
+    lines = [line for line in result.said.splitlines() if line.strip()]
+    return lines[-1].removeprefix("edgeflare: ") if lines else f"exit code {result.exit_code}"

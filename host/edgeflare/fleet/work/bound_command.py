@@ -1,0 +1,31 @@
+"""`python -m edgeflare.fleet.work.bound_command PARENT ARGUMENTS`: a command that ends with PARENT.
+
+A worker of a cluster is killed with its host's daemon or its driver, and a command that it started
+would go on and keep the device. So the kernel asks it to end, as SIGTERM does, once its parent is
+gone.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import runpy
+import signal
+import sys
+
+_PR_SET_PDEATHSIG = 1
+"""Of Linux: the signal that a process gets when its parent ends."""
+
+
+def run_bound() -> None:
+    """Run `edgeflare` with the arguments behind the parent's process id."""
+    parent = int(sys.argv[1])
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != parent:  # it ended before it could be asked for
+        sys.exit(130)
+    sys.argv = ["edgeflare", *sys.argv[2:]]
+    runpy.run_module("edgeflare", run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    run_bound()
