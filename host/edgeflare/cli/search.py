@@ -20,6 +20,7 @@ from edgeflare.cli.search_matrix import search_kernel_sets, try_searches
 from edgeflare.cli.search_options import make_plan, require_whole
 from edgeflare.core.goal import Find
 from edgeflare.devices.profile_lookup import find_profiles
+from edgeflare.errors import UserError
 from edgeflare.models.ensemble_choice import read_ensemble
 from edgeflare.models.pair import load_pair
 from edgeflare.report.run_terminal import print_run
@@ -112,6 +113,8 @@ def search(
         require_whole(selection)
     on_fleet.require_complete()
     if on_fleet.fleet is not None:
+        if dry_run:
+            raise UserError("--dry-run asks one device: leave out --fleet, and name a device")
         return search_on_fleet(asked, device, on_fleet, allow)
     if not profiles and dry_run:
         try_searches(asked, device[0], decided)

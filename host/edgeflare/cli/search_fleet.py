@@ -6,7 +6,7 @@ import hashlib
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -115,16 +115,18 @@ class FleetSearch:
         campaign = self._campaign(command)
         folder = FleetFolder.beside(self.out)
         how = self.asked.folder
-        folder.claim(campaign, resume=how.resume, overwrite=how.overwrite)
         with (
             cluster(self.options.fleet or LOCAL, fleet),
             interruptible("the units that run, and merging what is done") as interrupt,
             shown_fleet(Console(stderr=True)) as show,
+            ExitStack() as stack,
         ):
             from edgeflare.fleet.cluster.ray_engine import RayEngine  # noqa: PLC0415 - an extra
 
             engine = RayEngine(fleet, self.device_class, campaign)
             engine.require_same_versions()
+            lock = folder.claim(campaign, resume=how.resume, overwrite=how.overwrite)
+            stack.callback(os.close, lock)
 
             def tell(state: FleetState) -> None:
                 show(state)

@@ -91,12 +91,14 @@ class UnitRuns:
         while self._waiting or self._under_way:
             if self.stopped() and not asked:
                 asked = True
-                self._waiting.clear()
                 self.engine.stop()
+            if asked:
+                self._waiting.clear()  # also what was lost meanwhile
             self._begin_attempts()
-            for ended in self.engine.ended(WAIT_SECONDS):
-                self._end(ended)
-            self._take_reports()
+            ended = self.engine.ended(WAIT_SECONDS)
+            self._take_reports()  # the last backup of what was lost among them
+            for one in ended:
+                self._end(one)
             self._show()
         self._show(at_once=True)
         return not asked
@@ -174,10 +176,9 @@ class UnitRuns:
 
     def _take_reports(self) -> None:
         for report in self.engine.reports():
-            one = self._under_way.get(report.unit)
-            if one is None or one.shown.number != report.number:
-                continue  # of an attempt that was given up
             unit = self.state.unit(report.unit)
+            if unit.status == "done" or unit.attempts[-1].number != report.number:
+                continue  # of an attempt that was given up
             unit.ended, unit.found = report.ended, report.found
             if report.backup is not None:
                 self.folder.keep_backup(report.unit, report.backup)

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import platform
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import ray
-from ray.exceptions import RayError
+from ray.exceptions import ActorUnavailableError, RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 import edgeflare
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.fleet.cluster.attempt_engine import EndedAttempt
 from edgeflare.fleet.cluster.ray_cluster import NAMESPACE
-from edgeflare.fleet.plan.fleet_file import Fleet, Place
+from edgeflare.fleet.plan.fleet_file import Fleet, FleetHost, Place
 from edgeflare.fleet.work.unit_attempt import (
     AttemptOrder,
     AttemptReport,
@@ -26,36 +31,57 @@ _DESK = "fleet-"
 _REPORT_SECONDS = 30.0
 """The longest that an attempt waits for the head before it goes on without."""
 
+_DESK_SECONDS = 120.0
+"""The longest that the command waits for its own desk, which may just be starting again, or for the
+name of one that a killed command has left."""
+
+_RESULT_SECONDS = 120.0
+"""The longest that the result of an attempt, which is here already, takes to be read."""
+
+_NODES_SECONDS = 0.5
+"""For how long what is known of the hosts is taken for true: all places are looked at in a row."""
+
 
 class _ReportDesk:
-    """Takes reports of attempts, on the host of the command, and tells them whether to go on."""
+    """Takes reports of attempts, on the host of the command, and tells them whether to go on.
+
+    Its process may be killed and start again: all that it has to know is told at each visit.
+    """
 
     def __init__(self) -> None:
-        self._reports: list[AttemptReport] = []
-        self._current: dict[str, int] = {}
+        self._reports: dict[str, AttemptReport] = {}
+        self._current: dict[str, int] | None = None  # not told yet
         self._stopped = False
         self._drained: set[str] = set()
         self._state: dict[str, Any] = {}
 
-    def expect(self, unit: str, number: int) -> None:
-        """Fence off all attempts at a unit before this one."""
-        self._current[unit] = number
-
     def report(self, report: AttemptReport) -> bool:
         """Take a report; return whether its attempt goes on."""
-        if self._current.get(report.unit) != report.number:
+        if self._current is not None and self._current.get(report.unit) != report.number:
             return False
-        self._reports.append(report)
+        # One for each unit, with the last backup: whatever happens, no more is kept here.
+        before = self._reports.get(report.unit)
+        if report.backup is None and before is not None and before.number == report.number:
+            report = replace(report, backup=before.backup)
+        if before is None or before.number <= report.number:
+            self._reports[report.unit] = report
         return not self._stopped
 
-    def take(self) -> tuple[list[AttemptReport], frozenset[str]]:
-        """Return the reports since the last call, and the hosts that get no further work."""
-        taken, self._reports = self._reports, []
-        return taken, frozenset(self._drained)
+    def visit(
+        self, current: dict[str, int], stopped: bool, drained: frozenset[str]
+    ) -> tuple[list[AttemptReport], frozenset[str]]:
+        """Hear what is known, and return the reports since the last visit, and who is drained.
 
-    def stop(self) -> None:
-        """Have all attempts end."""
-        self._stopped = True
+        Args:
+            current: the last attempt at each unit, which fences off those before.
+            stopped: whether all attempts are to end.
+            drained: hosts that get no further work, as far as the command knows.
+
+        """
+        taken, self._reports = list(self._reports.values()), {}
+        self._current, self._stopped = current, stopped
+        self._drained |= drained
+        return taken, frozenset(self._drained)
 
     def drain(self, host: str) -> None:
         """Give a host no further work."""
@@ -94,6 +120,18 @@ def _versions() -> dict[str, str]:
     }
 
 
+@contextmanager
+def _reaching() -> Iterator[None]:
+    """Say of whatever Ray raises that the cluster is not reached any more."""
+    try:
+        yield
+    except (RayError, ConnectionError, RuntimeError, ValueError) as error:
+        said = " ".join(str(error).split())[:300]
+        raise InfrastructureError(
+            f"the cluster is not reached any more: {type(error).__name__}: {said}"
+        ) from None
+
+
 class RayEngine:
     """Carries attempts by Ray; the process is connected to a cluster."""
 
@@ -105,89 +143,172 @@ class RayEngine:
             device_class: what attempts ask for, a resource of the hosts.
             campaign: the fingerprint of what is done.
 
+        Raises:
+            UserError: another command does the same in this cluster.
+            InfrastructureError: the cluster is not reached.
+
         """
-        here = ray.get_runtime_context().get_node_id()
-        pinned = NodeAffinitySchedulingStrategy(here, soft=False)
         self._fleet, self._class = fleet, device_class
-        made: Any = ray.remote(_ReportDesk)
-        self._desk: Any = made.options(
-            name=f"{_DESK}{campaign}",
-            namespace=NAMESPACE,
-            num_cpus=0,
-            scheduling_strategy=pinned,
-        ).remote()
-        self._here = here
+        with _reaching():
+            self._here: str = ray.get_runtime_context().get_node_id()
+        self._desk = self._make_desk(f"{_DESK}{campaign}")
         self._under_way: dict[Any, tuple[str, int]] = {}
+        self._numbers: dict[str, int] = {}
+        self._lost: list[EndedAttempt] = []
+        self._reports: list[AttemptReport] = []
+        self._stopped = False
         self._screening: Any = None
         self._drained: frozenset[str] = frozenset()
+        self._nodes: dict[str, dict[str, Any]] = {}
+        self._nodes_at = -math.inf
+
+    def _make_desk(self, name: str) -> Any:
+        made: Any = ray.remote(_ReportDesk)
+        options = made.options(
+            name=name,
+            namespace=NAMESPACE,
+            num_cpus=0,
+            max_restarts=-1,
+            scheduling_strategy=NodeAffinitySchedulingStrategy(self._here, soft=False),
+        )
+        deadline = time.monotonic() + _DESK_SECONDS
+        while True:
+            try:
+                return options.remote()
+            except ValueError:  # the name is taken: by a command that was killed, for a moment
+                if time.monotonic() > deadline:
+                    raise UserError(
+                        "another command does the same search in this cluster: wait for its end"
+                    ) from None
+                time.sleep(1.0)
+            except (RayError, ConnectionError, RuntimeError) as error:
+                raise InfrastructureError(f"the cluster is not reached: {error}") from None
 
     def require_same_versions(self) -> None:
-        """Refuse hosts that run other versions than this one.
+        """Refuse hosts that run other versions than this one, or do not offer their devices.
 
         Raises:
             UserError: a host does; names it and the version.
             InfrastructureError: a host does not answer.
 
         """
-        mine = _versions()
+        mine, asked = _versions(), {}
+        ask: Any = ray.remote(_versions)
         for host in self._fleet.hosts:
             node = self._node(host.name)
             if node is None:
                 continue
-            ask: Any = ray.remote(_versions)
-            asked = ask.options(num_cpus=0, scheduling_strategy=node).remote()
+            self._require_offered(host, node)
+            strategy = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+            with _reaching():
+                asked[host.name] = ask.options(num_cpus=0, scheduling_strategy=strategy).remote()
+        for name, reference in asked.items():
             try:
-                theirs = ray.get(asked, timeout=120)
+                theirs = ray.get(reference, timeout=_DESK_SECONDS)
             except RayError as error:
-                raise InfrastructureError(f"{host.name} does not answer: {error}") from None
+                raise InfrastructureError(
+                    f"{name} does not answer: {' '.join(str(error).split())[:300]}"
+                ) from None
             for what, version in mine.items():
                 if theirs.get(what) != version:
                     raise UserError(
-                        f"{host.name} has {what} {theirs.get(what)}, and this host {version}:"
+                        f"{name} has {what} {theirs.get(what)}, and this host {version}:"
                         " install the same on all hosts of a fleet"
                     )
+
+    def _require_offered(self, host: FleetHost, node: dict[str, Any]) -> None:
+        """Refuse a host whose daemon does not know of its devices: attempts would wait for ever."""
+        wanted = len(host.devices.get(self._class, ()))
+        offered = int(node["Resources"].get(self._class, 0))
+        if offered < wanted:
+            raise UserError(
+                f"{host.name} offers {offered} {self._class} to the cluster, and fleet.toml says"
+                f" {wanted}: start Ray there with --resources='{{\"{self._class}\": {wanted}}}'"
+            )
 
     def start(
         self, place: Place, order: AttemptOrder, screening: bytes | None, backup: bytes | None
     ) -> None:
         """Begin an attempt at a place."""
-        if screening is not None and self._screening is None:
-            self._screening = ray.put(screening)  # once for all attempts
+        self._numbers[order.unit] = order.number
         node = self._node(place.host)
-        ray.get(self._desk.expect.remote(order.unit, order.number))
+        if node is None:  # it was there a moment ago
+            why = f"{place.host} takes no part in the cluster"
+            self._lost.append(EndedAttempt(order.unit, order.number, None, why))
+            return
+        self._visit()  # which fences off the attempts before
         made: Any = ray.remote(_attempt)
         task = made.options(
-            num_cpus=0, max_retries=0, resources={self._class: 1}, scheduling_strategy=node
+            num_cpus=0,
+            max_retries=0,
+            resources={self._class: 1},
+            scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False),
         )
-        given = None if screening is None else self._screening
-        reference = task.remote(self._desk, order, given, backup)
+        with _reaching():
+            if screening is not None and self._screening is None:
+                self._screening = ray.put(screening)  # once for all attempts
+            given = None if screening is None else self._screening
+            reference = task.remote(self._desk, order, given, backup)
         self._under_way[reference] = (order.unit, order.number)
 
     def ended(self, seconds: float) -> Sequence[EndedAttempt]:
         """Return the attempts that ended, waiting at most so many seconds for the first."""
-        if not self._under_way:
-            return ()
-        done, _ = ray.wait(list(self._under_way), timeout=seconds)
+        lost, self._lost = self._lost, []
+        if lost or not self._under_way:
+            return lost
+        references = list(self._under_way)
+        with _reaching():
+            done, _ = ray.wait(references, num_returns=1, timeout=seconds)
+            if done:  # and whatever else has
+                done, _ = ray.wait(references, num_returns=len(references), timeout=0)
         return [self._collect(reference) for reference in done]
 
     def _collect(self, reference: Any) -> EndedAttempt:
         unit, number = self._under_way.pop(reference)
         try:
-            return EndedAttempt(unit, number, ray.get(reference))
+            return EndedAttempt(unit, number, ray.get(reference, timeout=_RESULT_SECONDS))
         except RayError as error:
             cause = getattr(error, "cause", None)
             if isinstance(cause, UserError):
                 raise UserError(str(cause)) from None
-            return EndedAttempt(unit, number, None, type(error).__name__)
+            why = type(error).__name__
+            if isinstance(cause, Exception):
+                why = " ".join(f"{type(cause).__name__}: {cause}".split())[:300]
+            return EndedAttempt(unit, number, None, why)
 
     def reports(self) -> Sequence[AttemptReport]:
         """Return what attempts have reported since the last call."""
-        taken, self._drained = ray.get(self._desk.take.remote())
-        return list(taken)
+        self._visit()
+        taken, self._reports = self._reports, []
+        return taken
+
+    def _visit(self) -> None:
+        """Tell the desk what it has to know, and take what lies there.
+
+        Raises:
+            InfrastructureError: it does not answer for long.
+
+        """
+        deadline = time.monotonic() + _DESK_SECONDS
+        while True:
+            told = self._desk.visit.remote(dict(self._numbers), self._stopped, self._drained)
+            try:
+                taken, self._drained = ray.get(told, timeout=_DESK_SECONDS)
+            except ActorUnavailableError as error:  # it was killed, and starts again
+                if time.monotonic() > deadline:
+                    raise InfrastructureError(f"the fleet's desk is gone: {error}") from None
+                time.sleep(0.2)
+            except (RayError, ConnectionError) as error:
+                said = " ".join(str(error).split())[:300]
+                raise InfrastructureError(f"the cluster is not reached any more: {said}") from None
+            else:
+                self._reports += taken
+                return
 
     def is_up(self, host: str) -> bool:
-        """Whether a host takes part in the cluster right now."""
-        return self._node(host) is not None
+        """Whether a host takes part in the cluster right now, and offers the device."""
+        node = self._node(host)
+        return node is not None and node["Resources"].get(self._class, 0) >= 1
 
     def drained(self) -> frozenset[str]:
         """Return the hosts that get no further work, as somebody asked."""
@@ -195,19 +316,24 @@ class RayEngine:
 
     def stop(self) -> None:
         """Ask all attempts to end as Ctrl-C would."""
-        ray.get(self._desk.stop.remote())
+        self._stopped = True
+        self._visit()
 
     def tell(self, state: dict[str, Any]) -> None:
-        """Keep the state of the fleet's work, for `edgeflare fleet status`."""
-        ray.get(self._desk.tell.remote(state))
+        """Keep the state of the fleet's work, for `edgeflare fleet status`; nobody waits for it."""
+        with contextlib.suppress(RayError, ConnectionError, RuntimeError, ValueError):
+            self._desk.tell.remote(state)
 
-    def _node(self, host: str) -> NodeAffinitySchedulingStrategy | None:
-        """Return what has a task run on a host; None where that takes no part right now."""
-        address = self._fleet.host(host).address
-        if not address:
-            return NodeAffinitySchedulingStrategy(self._here, soft=False)
-        known: Any = ray.nodes  # which says nothing of its types
-        for node in known():
-            if node["Alive"] and node["NodeManagerAddress"] == address:
-                return NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-        return None
+    def _node(self, host: str) -> dict[str, Any] | None:
+        """Return what Ray knows of a host; None where that takes no part right now."""
+        now = time.monotonic()
+        if now - self._nodes_at >= _NODES_SECONDS:
+            listed: Any = ray.nodes  # which says nothing of its types
+            with _reaching():
+                alive = [node for node in listed() if node["Alive"]]
+            self._nodes = {node["NodeManagerAddress"]: node for node in alive}
+            for node in alive:
+                if node["NodeID"] == self._here:
+                    self._nodes[""] = node
+            self._nodes_at = now
+        return self._nodes.get(self._fleet.host(host).address)

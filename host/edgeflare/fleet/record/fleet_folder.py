@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from edgeflare.fleet.record.fleet_state import AttemptState, FleetState
 from edgeflare.fleet.work.local_disk import require_local_disk
 from edgeflare.fleet.work.run_archive import unpack_run
 from edgeflare.run.run_directory import write_atomically
+from edgeflare.run.run_lock import lock_run
 
 STATE = "fleet.json"
 PAGE = "fleet.html"
@@ -29,23 +31,39 @@ class FleetFolder:
         """Return the folder that belongs to a run directory."""
         return cls(run.with_name(f"{run.name}.fleet"))
 
-    def claim(self, campaign: str, *, resume: bool, overwrite: bool) -> None:
+    def claim(self, campaign: str, *, resume: bool, overwrite: bool) -> int:
         """Make the folder, or take what is there of the same work.
+
+        Returns:
+            What `os.close` lets another process work there by.
 
         Raises:
             UserError: it holds other work, or there is some and nothing was said of it, or it lies
-                on a network file system.
+                on a network file system, or another process works on it.
 
         """
         require_local_disk(self.path.parent)
         file = self.path / "campaign"
-        if self.path.exists() and not file.is_file():
+        if self.path.exists() and not file.is_file() and any(self.path.glob("[!.]*")):
             raise UserError(f"{self.path} is no folder of a fleet: name another --out")
+        if not file.is_file() and resume:
+            raise UserError(f"there is no {self.path} to go on with: leave out --resume")
+        self.path.mkdir(parents=True, exist_ok=True)
+        lock = lock_run(self.path)  # which the kernel gives back when this process ends
+        try:
+            self._take(file, campaign, resume=resume, overwrite=overwrite)
+        except BaseException:
+            os.close(lock)
+            raise
+        return lock
+
+    def _take(self, file: Path, campaign: str, *, resume: bool, overwrite: bool) -> None:
         if file.is_file() and overwrite:
-            shutil.rmtree(self.path)
-        if not file.is_file():
-            if resume:
-                raise UserError(f"there is no {self.path} to go on with: leave out --resume")
+            for one in self.path.iterdir():
+                if one != file:
+                    shutil.rmtree(one) if one.is_dir() else one.unlink()
+            write_atomically(file, campaign.encode())
+        elif not file.is_file():
             write_atomically(file, campaign.encode())
         elif not resume:
             raise UserError(
@@ -72,10 +90,13 @@ class FleetFolder:
         return (self.unit(name) / "done").is_file()
 
     def keep_unit(self, name: str, archived: bytes, *, done: bool) -> None:
-        """Keep the run of a unit."""
+        """Keep the run of a unit: all of it or, where this process ends meanwhile, none."""
         place = self.unit(name)
+        new = place.with_name(f".{name}")
+        shutil.rmtree(new, ignore_errors=True)
+        unpack_run(archived, new)
         shutil.rmtree(place, ignore_errors=True)
-        unpack_run(archived, place)
+        new.rename(place)
         if done:
             write_atomically(place / "done", b"")
             (self.path / "backups" / name).unlink(missing_ok=True)

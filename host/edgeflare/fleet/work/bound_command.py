@@ -2,7 +2,7 @@
 
 A worker of a cluster is killed with its host's daemon or its driver, and a command that it started
 would go on and keep the device. So the kernel asks it to end, as SIGTERM does, once its parent is
-gone.
+gone. Ray's processes block SIGINT, and what they start inherits that; a command must hear it.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ _PR_SET_PDEATHSIG = 1
 def run_bound() -> None:
     """Run `edgeflare` with the arguments behind the parent's process id."""
     parent = int(sys.argv[1])
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != parent:  # it ended before it could be asked for
         sys.exit(130)

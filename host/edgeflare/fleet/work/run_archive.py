@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import sqlite3
 import zipfile
@@ -35,15 +36,18 @@ def archive_run(path: Path) -> bytes | None:
     ):
         copy = Path(folder) / JOURNAL
         try:
-            _copy_journal(directory.journal, copy)
+            begun = _copy_journal(directory.journal, copy)
         except sqlite3.Error:
-            return None  # it is being made
+            return None
+        if not begun:
+            return None
         archive.write(copy, JOURNAL)
         for name in INPUT_FOLDERS:
             for file in sorted((path / name).glob("[!.]*")):
-                archive.write(file, f"{name}/{file.name}")
-        if directory.document.is_file():
-            archive.write(directory.document, DOCUMENT)
+                with contextlib.suppress(FileNotFoundError):  # the run has replaced it
+                    archive.writestr(f"{name}/{file.name}", file.read_bytes())
+        with contextlib.suppress(FileNotFoundError):  # it goes where the run goes on
+            archive.writestr(DOCUMENT, directory.document.read_bytes())
     return written.getvalue()
 
 
@@ -64,9 +68,11 @@ def unpack_run(data: bytes, path: Path) -> None:
             write_atomically(directory.inside(name), archive.read(name))
 
 
-def _copy_journal(journal: Path, copy: Path) -> None:
+def _copy_journal(journal: Path, copy: Path) -> bool:
+    """Copy a journal; return False for one that is just being made, with which none can go on."""
     with (
         closing(sqlite3.connect(f"{journal.absolute().as_uri()}?mode=ro", uri=True)) as source,
         closing(sqlite3.connect(copy)) as target,
     ):
         source.backup(target)
+        return bool(target.execute("PRAGMA user_version").fetchone()[0])

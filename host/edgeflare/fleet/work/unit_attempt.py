@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import platform
 import shutil
@@ -9,9 +11,10 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +23,7 @@ from edgeflare.fleet.work import bound_command
 from edgeflare.fleet.work.local_disk import require_local_disk
 from edgeflare.fleet.work.run_archive import archive_run, unpack_run
 from edgeflare.run.run_directory import JOURNAL
+from edgeflare.run.run_lock import is_locked, lock_run
 
 LOOK_SECONDS = 1.0
 """Between two looks at how far an attempt is."""
@@ -115,15 +119,23 @@ def run_attempt(
         UserError: the host has no such folder, or that of fleets lies on a network file system.
 
     """
-    begun = time.monotonic()
     if not os.path.isdir(order.folder):
         raise UserError(
             f"{platform.node()} has no folder {order.folder}: a pair lies at the same path on all"
             " hosts of a fleet"
         )
-    folder = _folder(order)
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    with _folder(order) as folder:
+        return _run_in(folder, order, screening, backup, report)
+
+
+def _run_in(
+    folder: Path,
+    order: AttemptOrder,
+    screening: bytes | None,
+    backup: bytes | None,
+    report: Callable[[AttemptReport], bool],
+) -> AttemptResult:
+    begun = time.monotonic()
     command = [sys.executable, "-m", bound_command.__name__, str(os.getpid()), *order.command]
     command += ["--device", order.device]
     if order.seed_ids is not None:
@@ -143,23 +155,55 @@ def run_attempt(
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=said,
+            start_new_session=True,  # so that Ctrl-C on a terminal reaches it once, by the head
         )
         try:
             code = _watch(process, order, run, report, begun)
         finally:
             _end(process)
     text = (folder / "stderr.txt").read_text(encoding="utf-8", errors="replace")
-    result = AttemptResult(code, text[-_TAIL:], archive_run(run), time.monotonic() - begun)
-    shutil.rmtree(folder, ignore_errors=True)
-    return result
+    return AttemptResult(code, text[-_TAIL:], archive_run(run), time.monotonic() - begun)
 
 
-def _folder(order: AttemptOrder) -> Path:
+@contextmanager
+def _folder(order: AttemptOrder) -> Iterator[Path]:
+    """Yield a new folder for an attempt, which is removed at the end.
+
+    An earlier attempt of the same number may still be ending, where its command was killed before
+    it wrote down that it had begun: so no two have the same folder. What killed ones have left is
+    removed once nobody works there any more.
+    """
     cache = Path(os.path.expanduser(os.environ.get("XDG_CACHE_HOME") or "~/.cache"))
     fleets = cache / "edgeflare" / "fleets"
     fleets.mkdir(parents=True, exist_ok=True)
     require_local_disk(fleets)
-    return fleets / order.campaign / f"{order.unit}-{order.number}"
+    campaign = fleets / order.campaign
+    with _alone_in(fleets):
+        campaign.mkdir(exist_ok=True)
+        for left in campaign.iterdir():
+            if not is_locked(left) and not is_locked(left / "run"):
+                shutil.rmtree(left, ignore_errors=True)
+        folder = Path(tempfile.mkdtemp(prefix=f"{order.unit}-{order.number}-", dir=campaign))
+        lock = lock_run(folder)
+    try:
+        yield folder
+    finally:
+        with _alone_in(fleets):
+            shutil.rmtree(folder, ignore_errors=True)
+            os.close(lock)
+            with contextlib.suppress(OSError):  # others work in it
+                campaign.rmdir()
+
+
+@contextmanager
+def _alone_in(fleets: Path) -> Iterator[None]:
+    """Have no other attempt make or remove a folder for as long as the context lasts."""
+    lock = os.open(fleets, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
 
 
 def _watch(
