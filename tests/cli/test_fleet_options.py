@@ -1,0 +1,79 @@
+"""What of a command its units have too, and which options of a fleet belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from called_commands import call_here
+from edgeflare.cli.fleet_options import FleetOptions, unit_command
+
+KEPT = ["search", "pair", "--limit", "5", "--find=any", "--chains", "3"]
+OF_THE_FLEET = [
+    ["--fleet", "local"],
+    ["--fleet=h:1"],
+    ["--fleet-file", "fleet.toml"],
+    ["--unit-seeds=4"],
+    ["--fleet-devices", "3"],
+    ["--out", "--resume"],
+    ["--device", "emulated-builtin"],
+    ["--seed-ids", "0:5"],
+    ["--fail-on=any"],
+    ["--allow", "0.1"],
+    ["--resume"],
+    ["--overwrite"],
+    ["--quiet"],
+]
+
+
+@given(st.permutations([*([one] for one in KEPT[:2]), *OF_THE_FLEET]))
+def test_units_have_neither_place_nor_folder(words: list[list[str]]) -> None:
+    flat = [word for group in words for word in group]
+    told = unit_command([*flat, *KEPT[2:]])
+    positional = [word for word in flat if word in KEPT[:2]]
+    assert list(told) == [*positional, *KEPT[2:], "--fail-on", "none", "--quiet"]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (FleetOptions(unit_seeds=4), "belong to --fleet"),
+        (FleetOptions(fleet_file=Path("f")), "belong to --fleet"),
+        (FleetOptions(fleet="h:1"), "--fleet-file"),
+    ],
+)
+def test_options_that_lack_another_are_refused(
+    options: FleetOptions, expected: str, refusal: Callable[..., str]
+) -> None:
+    assert expected in refusal(options.require_complete)
+
+
+def test_complete_options_are_not() -> None:
+    for options in (
+        FleetOptions(),
+        FleetOptions(fleet="local", unit_seeds=3),
+        FleetOptions(fleet="h:1", fleet_file=Path("f")),
+    ):
+        options.require_complete()
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--device", "a", "--device", "b"], "name one with --device"),
+        (["--screen-only"], "makes and hands on the screening itself"),
+        (["--total-queries", "100"], "--max-queries"),
+        (["--dry-run"], "--dry-run"),
+    ],
+)
+def test_searches_that_no_fleet_can_make_are_refused(
+    words: list[str], expected: str, example: Path, tmp_path: Path
+) -> None:
+    said = call_here("search", example, "--fleet", "local", "--out", tmp_path / "run", *words)
+    assert said.code == 2
+    assert expected in said.complaint()
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,256 @@
+"""Units whose attempts fail, are lost and come back late; a fake stands in for the cluster only."""
+
+from __future__ import annotations
+
+import io
+import random
+import zipfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attempts_in_memory import BegunAttempt, EngineInMemory
+from edgeflare.errors import InfrastructureError, UserError
+from edgeflare.fleet.plan.fleet_file import Place
+from edgeflare.fleet.plan.work_units import WorkUnit, search_units
+from edgeflare.fleet.record.fleet_folder import FleetFolder
+from edgeflare.fleet.record.fleet_state import FleetState
+from edgeflare.fleet.unit_runs import FAILURES, UnitRuns
+from edgeflare.fleet.work.unit_attempt import AttemptOrder, AttemptReport, AttemptResult
+from edgeflare.run.run_directory import DOCUMENT
+from edgeflare.run.seed_ids import SeedIds
+
+PLACES = tuple(Place(f"host{at // 2}", f"device{at}") for at in range(4))
+
+
+def archive(text: str) -> bytes:
+    """Return a run as an archive, told from others by its document alone."""
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as written:
+        written.writestr(DOCUMENT, text)
+    return data.getvalue()
+
+
+def ended(code: int, attempt: BegunAttempt, said: str = "") -> AttemptResult:
+    order = attempt.order
+    return AttemptResult(code, said, archive(f"{order.unit} {order.number}"), 1.0)
+
+
+def units_runs(
+    folder: Path, engine: EngineInMemory, stopped: Callable[[], bool] = lambda: False
+) -> UnitRuns:
+    def order(unit: WorkUnit, number: int, device: str) -> AttemptOrder:
+        return AttemptOrder("c", unit.name, number, (), "/", str(unit.seed_ids), device, 60.0)
+
+    return UnitRuns(
+        engine=engine,
+        folder=FleetFolder(folder),
+        state=FleetState("c", "class"),
+        places=PLACES,
+        order=order,
+        screening=None,
+        stopped=stopped,
+        shown=lambda _: None,
+    )
+
+
+def kept(runs: UnitRuns, unit: str) -> str:
+    return (runs.folder.unit(unit) / DOCUMENT).read_text()
+
+
+UNITS = search_units(SeedIds.first(12), 1, 2)
+
+
+@pytest.mark.slow
+@given(st.randoms(use_true_random=False), st.integers(0, 70))
+def test_every_unit_is_done_exactly_once_whatever_is_lost(rng: random.Random, bad: int) -> None:
+    done: list[str] = []
+    in_row: dict[Place, int] = {}
+
+    def outcome(attempt: BegunAttempt) -> AttemptResult | str:
+        failing = rng.randrange(100) < bad and in_row.get(attempt.place, 0) < FAILURES - 1
+        in_row[attempt.place] = in_row.get(attempt.place, 0) + 1 if failing else 0
+        if failing:
+            lost = rng.randrange(2)
+            return "WorkerCrashed" if lost else ended(3, attempt, "edgeflare: the device is lost")
+        done.append(attempt.order.unit)
+        return ended(rng.choice([0, 1]), attempt)
+
+    def told(begun: Sequence[BegunAttempt]) -> list[AttemptReport]:
+        """Reports of any attempt ever made, also of those that were given up long ago."""
+        some = rng.sample(list(begun), rng.randint(0, min(3, len(begun))))
+        return [
+            AttemptReport(one.order.unit, one.order.number, 2, 1, 1.0, backup_of(one))
+            for one in some
+        ]
+
+    def backup_of(one: BegunAttempt) -> bytes:
+        return archive(f"backup {one.order.unit} {one.order.number}")
+
+    with TemporaryDirectory() as folder:
+        engine = EngineInMemory(outcome, told=told)
+        runs = units_runs(Path(folder), engine)
+        assert runs.run(UNITS)
+        assert sorted(done) == [unit.name for unit in UNITS]
+        for unit in UNITS:
+            numbers = [one.order.number for one in engine.begun if one.order.unit == unit.name]
+            assert numbers == list(range(1, len(numbers) + 1))
+            assert kept(runs, unit.name) == f"{unit.name} {numbers[-1]}"
+            assert runs.folder.is_done(unit.name)
+            assert runs.folder.backup(unit.name) is None
+        # What an attempt goes on with is of the attempts before it, at the same unit.
+        for one in engine.begun:
+            if one.backup is not None:
+                (text,) = [zipfile.ZipFile(io.BytesIO(one.backup)).read(DOCUMENT).decode()]
+                *_, name, number = text.split()
+                assert name == one.order.unit
+                assert int(number) < one.order.number
+        assert engine.most_at_once <= len(PLACES)
+        assert all(unit.status == "done" for unit in runs.state.units)
+
+
+def test_an_attempt_that_was_given_up_changes_nothing(tmp_path: Path) -> None:
+    def outcome(attempt: BegunAttempt) -> AttemptResult | str:
+        return "NodeDied" if attempt.order.number == 1 else ended(0, attempt)
+
+    def told(begun: Sequence[BegunAttempt]) -> list[AttemptReport]:
+        if begun[-1].order.number < 2:
+            return []
+        return [AttemptReport("unit-0000", 1, 99, 99, 1.0, archive("of the lost one"))]
+
+    engine = EngineInMemory(outcome, told=told)
+    runs = units_runs(tmp_path, engine)
+    assert runs.run(UNITS[:1])
+
+    assert engine.begun[1].backup is None
+    assert runs.state.unit("unit-0000").found == 0
+    assert kept(runs, "unit-0000") == "unit-0000 2"
+    assert runs.folder.backup("unit-0000") is None
+
+
+def test_the_last_backup_of_an_attempt_that_is_lost_is_gone_on_with(tmp_path: Path) -> None:
+    def outcome(attempt: BegunAttempt) -> AttemptResult | str:
+        return "NodeDied" if attempt.order.number == 1 else ended(0, attempt)
+
+    def told(begun: Sequence[BegunAttempt]) -> list[AttemptReport]:
+        return [AttemptReport("unit-0000", 1, 1, 1, 1.0, archive("last")) for _ in begun[:1]]
+
+    engine = EngineInMemory(outcome, told=told)
+    assert units_runs(tmp_path, engine).run(UNITS[:1])
+    assert engine.begun[1].backup == archive("last")
+
+
+def test_a_device_that_fails_twice_in_a_row_gets_nothing_new(tmp_path: Path) -> None:
+    broken = PLACES[1]
+
+    def outcome(attempt: BegunAttempt) -> AttemptResult | str:
+        if attempt.place == broken:
+            return ended(3, attempt, "something\nedgeflare: the device does not answer\n")
+        return ended(0, attempt)
+
+    engine = EngineInMemory(outcome)
+    runs = units_runs(tmp_path, engine)
+    assert runs.run(UNITS)
+    assert [one.place for one in engine.begun].count(broken) == FAILURES
+    assert [one.quarantined for one in runs.state.places] == [
+        *("", "the device does not answer", "", ""),
+    ]
+
+
+def test_failures_that_are_not_in_a_row_are_forgiven(tmp_path: Path) -> None:
+    many = search_units(SeedIds.first(40), 1, 1)
+    count: dict[Place, int] = {}
+
+    def outcome(attempt: BegunAttempt) -> AttemptResult | str:
+        at = count[attempt.place] = count.get(attempt.place, 0) + 1
+        return "lost" if at % 2 else ended(0, attempt)
+
+    runs = units_runs(tmp_path, EngineInMemory(outcome))
+    assert runs.run(many)
+    assert not any(one.quarantined for one in runs.state.places)
+
+
+def test_a_drained_host_gets_nothing_new(tmp_path: Path) -> None:
+    engine = EngineInMemory(lambda one: ended(0, one), away=frozenset({"host0"}))
+    runs = units_runs(tmp_path, engine)
+    assert runs.run(UNITS)
+    assert {one.place.host for one in engine.begun} == {"host1"}
+    assert runs.state.drained == ["host0"]
+
+
+def test_a_host_that_is_down_is_skipped_and_used_once_it_is_back(tmp_path: Path) -> None:
+    engine = EngineInMemory(lambda one: ended(0, one))
+    engine.up = lambda host: host == "host0" or len(engine.begun) >= 4
+    assert units_runs(tmp_path, engine).run(search_units(SeedIds.first(10), 1, 1))
+    assert {one.place.host for one in engine.begun[:4]} == {"host0"}
+    assert "host1" in {one.place.host for one in engine.begun[4:]}
+
+
+@pytest.mark.parametrize(
+    ("engine", "why"),
+    [
+        (EngineInMemory(lambda _: "", up=lambda _: False), "host0 takes no part in the cluster"),
+        (EngineInMemory(lambda one: ended(3, one, "edgeflare: gone")), "device0 on host0: gone"),
+        (
+            EngineInMemory(lambda one: ended(0, one), away=frozenset({"host0", "host1"})),
+            "all hosts are drained",
+        ),
+    ],
+)
+def test_without_a_place_it_ends_with_the_reason(
+    tmp_path: Path, engine: EngineInMemory, why: str
+) -> None:
+    with pytest.raises(InfrastructureError, match="no device of the fleet is left") as caught:
+        units_runs(tmp_path, engine).run(UNITS)
+    assert why in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_ctrl_c_keeps_units_that_are_stopped_and_begins_nothing(tmp_path: Path) -> None:
+    engine = EngineInMemory(lambda _: "")
+
+    def outcome(attempt: BegunAttempt) -> AttemptResult | str:
+        return "lost" if attempt.order.unit == "unit-0001" else ended(130, attempt)
+
+    engine.outcome = outcome
+    runs = units_runs(tmp_path, engine, lambda: len(engine.begun) == len(PLACES))
+    assert not runs.run(UNITS)
+
+    assert engine.stopped
+    assert len(engine.begun) == len(PLACES)
+    stopped = runs.folder.unit("unit-0000")
+    assert (stopped / DOCUMENT).is_file()
+    assert not runs.folder.is_done("unit-0000")
+    assert runs.folder.backup("unit-0000") is not None
+    assert not runs.folder.unit("unit-0001").exists()
+
+
+def test_a_command_that_has_to_be_corrected_ends_all(tmp_path: Path) -> None:
+    engine = EngineInMemory(lambda one: ended(2, one, "noise\nedgeflare: no such operator\n"))
+    with pytest.raises(UserError, match=r"^device0 on host0: no such operator$"):
+        units_runs(tmp_path, engine).run(UNITS)
+
+
+def test_resume_skips_what_is_done_and_counts_attempts_on(tmp_path: Path) -> None:
+    failing = EngineInMemory(
+        lambda one: ended(0, one) if one.order.unit < "unit-0002" else ended(3, one, "gone")
+    )
+    before = units_runs(tmp_path, failing)
+    with pytest.raises(InfrastructureError):
+        before.run(UNITS)
+    before.end()
+    made = {unit.name: sum(one.order.unit == unit.name for one in failing.begun) for unit in UNITS}
+
+    engine = EngineInMemory(lambda one: ended(0, one))
+    runs = units_runs(tmp_path, engine)
+    assert runs.run(UNITS)
+    assert {one.order.unit for one in engine.begun} == {unit.name for unit in UNITS[2:]}
+    for one in engine.begun:
+        assert one.order.number == made[one.order.unit] + 1
+        assert (one.backup is not None) == (made[one.order.unit] > 0)
+    assert all(unit.status == "done" for unit in runs.state.units)
+    assert kept(runs, "unit-0000") == "unit-0000 1"
