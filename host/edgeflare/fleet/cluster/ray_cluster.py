@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -41,13 +42,13 @@ def cluster(address: str, fleet: Fleet) -> Iterator[None]:
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_DEDUP_LOGS", "0")
-    # What Ray's libraries would say on this terminal; what matters comes as an exception.
-    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+    # After which Ray ends this process where the head is gone, with exit code 1: we see it before.
+    os.environ.setdefault("RAY_gcs_rpc_server_reconnect_timeout_s", "600")
     if address == LOCAL:
         make_token(os.environ)
     else:
         require_token(os.environ, Path.home())
-        _require_answer(address)
+        require_answer(address)
     ray = _ray()
     options: dict[str, Any] = {
         "log_to_driver": False,
@@ -55,18 +56,11 @@ def cluster(address: str, fleet: Fleet) -> Iterator[None]:
         "namespace": NAMESPACE,
     }
     try:
-        if address == LOCAL:
-            resources = {
-                name: len(devices) for host in fleet.hosts for name, devices in host.devices.items()
-            }
-            # By this name Ray begins a cluster of its own, also where another one runs.
-            options |= {"address": LOCAL, "include_dashboard": False, "num_cpus": 1}
-            ray.init(resources=resources, **options)
-        else:
-            ray.init(address=address, **options)
+        with _unheard():
+            _join(ray, address, fleet, options)
     except RuntimeError as error:
         said = " ".join(str(error).split())
-        if "Version mismatch" in said or "version" in said.lower():
+        if "version mismatch" in said.lower():
             raise UserError(f"{address}: {said}") from None
         raise _not_joined(address, said) from None
     except (ConnectionError, ValueError, ray.exceptions.RayError) as error:
@@ -75,12 +69,45 @@ def cluster(address: str, fleet: Fleet) -> Iterator[None]:
         yield
     finally:
         # A cluster whose head is gone needs no farewell.
-        with suppress(ray.exceptions.RayError, ConnectionError, RuntimeError):
+        with suppress(ray.exceptions.RayError, ConnectionError, RuntimeError), _unheard():
             ray.shutdown()
 
 
-def _require_answer(address: str) -> None:
-    """Refuse an address where nobody listens; Ray itself would try for minutes."""
+@contextmanager
+def _unheard() -> Iterator[None]:
+    """Keep what Ray's libraries write to stderr from the terminal; errors come as exceptions."""
+    sys.stderr.flush()
+    before = os.dup(2)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(before, 2)
+        os.close(nowhere)
+        os.close(before)
+
+
+def _join(ray: Any, address: str, fleet: Fleet, options: dict[str, Any]) -> None:
+    if address == LOCAL:
+        resources = {
+            name: len(devices) for host in fleet.hosts for name, devices in host.devices.items()
+        }
+        # By this name Ray begins a cluster of its own, also where another one runs.
+        options |= {"address": LOCAL, "include_dashboard": False, "num_cpus": 1}
+        ray.init(resources=resources, **options)
+    else:
+        ray.init(address=address, **options)
+
+
+def require_answer(address: str) -> None:
+    """Refuse the address of a head where nobody listens; Ray itself would try for minutes.
+
+    Raises:
+        UserError: it is no address.
+        InfrastructureError: nobody listens there.
+
+    """
     host, _, port = address.rpartition(":")
     if not host or not port.isdigit() or int(port) > _LARGEST_PORT:
         raise UserError(f"--fleet {address}: expected HOST:PORT of the cluster's head, or local")

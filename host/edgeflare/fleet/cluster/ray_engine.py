@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import platform
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 import edgeflare
 from edgeflare.errors import InfrastructureError, UserError
 from edgeflare.fleet.cluster.attempt_engine import EndedAttempt
-from edgeflare.fleet.cluster.ray_cluster import NAMESPACE
+from edgeflare.fleet.cluster.ray_cluster import NAMESPACE, require_answer
 from edgeflare.fleet.plan.fleet_file import Fleet, FleetHost, Place
 from edgeflare.fleet.work.unit_attempt import (
     AttemptOrder,
@@ -37,6 +38,9 @@ name of one that a killed command has left."""
 
 _RESULT_SECONDS = 120.0
 """The longest that the result of an attempt, which is here already, takes to be read."""
+
+_HEAD_SECONDS = 60.0
+"""After which a head that does not say which hosts there are counts as lost."""
 
 _NODES_SECONDS = 0.5
 """For how long what is known of the hosts is taken for true: all places are looked at in a row."""
@@ -151,6 +155,7 @@ class RayEngine:
         self._fleet, self._class = fleet, device_class
         with _reaching():
             self._here: str = ray.get_runtime_context().get_node_id()
+            self._head: str = ray.get_runtime_context().gcs_address
         self._desk = self._make_desk(f"{_DESK}{campaign}")
         self._under_way: dict[Any, tuple[str, int]] = {}
         self._numbers: dict[str, int] = {}
@@ -328,12 +333,32 @@ class RayEngine:
         """Return what Ray knows of a host; None where that takes no part right now."""
         now = time.monotonic()
         if now - self._nodes_at >= _NODES_SECONDS:
-            listed: Any = ray.nodes  # which says nothing of its types
-            with _reaching():
-                alive = [node for node in listed() if node["Alive"]]
+            alive = [node for node in self._listed() if node["Alive"]]
             self._nodes = {node["NodeManagerAddress"]: node for node in alive}
             for node in alive:
                 if node["NodeID"] == self._here:
                     self._nodes[""] = node
             self._nodes_at = now
         return self._nodes.get(self._fleet.host(host).address)
+
+    def _listed(self) -> list[dict[str, Any]]:
+        """Return what the head knows of all hosts.
+
+        Raises:
+            InfrastructureError: the head is gone, for which Ray would wait without end.
+
+        """
+        require_answer(self._head)
+        told: list[dict[str, Any]] = []
+
+        def ask() -> None:
+            listed: Any = ray.nodes  # which says nothing of its types
+            with contextlib.suppress(RayError, ConnectionError, RuntimeError):
+                told.extend(listed())
+
+        asking = threading.Thread(target=ask, daemon=True)
+        asking.start()
+        asking.join(_HEAD_SECONDS)
+        if not told:
+            raise InfrastructureError(f"the head of the cluster, {self._head}, does not answer")
+        return told
