@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,6 +26,9 @@ from edgeflare.fleet.work.unit_attempt import (
 _DESK = "fleet-"
 _REPORT_SECONDS = 30.0
 """The longest that an attempt waits for the head before it goes on without."""
+
+NODES_SECONDS = 1.0
+"""For which the cluster's nodes are taken to be what they were: a pass asks after every host."""
 
 
 class _ReportDesk:
@@ -117,9 +121,12 @@ class RayEngine:
             scheduling_strategy=pinned,
         ).remote()
         self._here = here
+        self._made: Any = ray.remote(_attempt)  # once: making it tells the whole cluster of it
         self._under_way: dict[Any, tuple[str, int]] = {}
         self._screening: Any = None
         self._drained: frozenset[str] = frozenset()
+        self._nodes: dict[str, str] = {}
+        self._nodes_at = -NODES_SECONDS
 
     def require_same_versions(self) -> None:
         """Refuse hosts that run other versions than this one.
@@ -155,8 +162,7 @@ class RayEngine:
             self._screening = ray.put(screening)  # once for all attempts
         node = self._node(place.host)
         ray.get(self._desk.expect.remote(order.unit, order.number))
-        made: Any = ray.remote(_attempt)
-        task = made.options(
+        task = self._made.options(
             num_cpus=0, max_retries=0, resources={self._class: 1}, scheduling_strategy=node
         )
         given = None if screening is None else self._screening
@@ -167,7 +173,9 @@ class RayEngine:
         """Return the attempts that ended, waiting at most so many seconds for the first."""
         if not self._under_way:
             return ()
-        done, _ = ray.wait(list(self._under_way), timeout=seconds)
+        done, others = ray.wait(list(self._under_way), timeout=seconds)
+        if done and others:
+            done += ray.wait(others, num_returns=len(others), timeout=0)[0]
         return [self._collect(reference) for reference in done]
 
     def _collect(self, reference: Any) -> EndedAttempt:
@@ -206,8 +214,11 @@ class RayEngine:
         address = self._fleet.host(host).address
         if not address:
             return NodeAffinitySchedulingStrategy(self._here, soft=False)
-        known: Any = ray.nodes  # which says nothing of its types
-        for node in known():
-            if node["Alive"] and node["NodeManagerAddress"] == address:
-                return NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-        return None
+        now = time.monotonic()
+        if now - self._nodes_at >= NODES_SECONDS:
+            known: Any = ray.nodes  # which says nothing of its types
+            alive = [node for node in known() if node["Alive"]]
+            self._nodes = {node["NodeManagerAddress"]: node["NodeID"] for node in alive}
+            self._nodes_at = now
+        node_id = self._nodes.get(address)
+        return None if node_id is None else NodeAffinitySchedulingStrategy(node_id, soft=False)
