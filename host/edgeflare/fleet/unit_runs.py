@@ -24,6 +24,8 @@ FAILURES = 2
 
 WAIT_SECONDS = 0.5
 _SHOW_SECONDS = 2.0
+SHOW_SHARE = 0.05
+"""Of the time, for writing the state: with very many units it takes seconds."""
 
 _DONE, _USAGE, _INFRASTRUCTURE, _INTERRUPTED = (0, 1), 2, 3, 130
 """Exit codes of commands; see docs/exit-codes.md."""
@@ -31,11 +33,12 @@ _DONE, _USAGE, _INFRASTRUCTURE, _INTERRUPTED = (0, 1), 2, 3, 130
 
 @dataclass(slots=True)
 class _UnderWay:
-    """An attempt that runs: its unit, its place, and what is shown of it."""
+    """An attempt that runs: its unit, its place, and what is shown of both."""
 
     unit: WorkUnit
     place: Place
     shown: AttemptState
+    of: UnitState
 
 
 @dataclass(slots=True)
@@ -65,7 +68,8 @@ class UnitRuns:
     _waiting: list[WorkUnit] = field(default_factory=list)
     _under_way: dict[str, _UnderWay] = field(default_factory=dict)
     _began: float = field(default_factory=time.monotonic)
-    _shown_at: float = 0.0
+    _show_again: float = _SHOW_SECONDS
+    _units: dict[str, UnitState] = field(default_factory=dict)
 
     def run(self, units: Sequence[WorkUnit]) -> bool:
         """Run units until all are done; return False if the user stopped it before.
@@ -83,6 +87,7 @@ class UnitRuns:
             shown = UnitState(unit.name, str(unit.seed_ids or ""), unit.seeds)
             shown.attempts = self.folder.attempts_before(unit.name)
             self.state.units.append(shown)
+            self._units[unit.name] = shown
             if self.folder.is_done(unit.name):
                 shown.status, shown.ended = "done", shown.seeds
             else:
@@ -129,18 +134,18 @@ class UnitRuns:
             )
 
     def _begin(self, unit: WorkUnit, place: Place) -> None:
-        shown = self.state.unit(unit.name)
+        shown = self._units[unit.name]
         number = len(shown.attempts) + 1
         attempt = AttemptState(number, place.host, place.device, self._now())
         shown.attempts.append(attempt)
         shown.status = "running"
-        self._under_way[unit.name] = _UnderWay(unit, place, attempt)
+        self._under_way[unit.name] = _UnderWay(unit, place, attempt, shown)
         order = self.order(unit, number, place.device)
         self.engine.start(place, order, self.screening, self.folder.backup(unit.name))
 
     def _end(self, ended: EndedAttempt) -> None:
         one = self._under_way.pop(ended.unit)
-        shown, place = self.state.unit(ended.unit), self._place(one.place)
+        shown, place = one.of, self._place(one.place)
         one.shown.seconds = self._now() - one.shown.began
         place.busy_seconds += one.shown.seconds
         shown.status = "waiting"
@@ -176,8 +181,10 @@ class UnitRuns:
 
     def _take_reports(self) -> None:
         for report in self.engine.reports():
-            unit = self.state.unit(report.unit)
-            if unit.status == "done" or unit.attempts[-1].number != report.number:
+            unit = self._units.get(report.unit)
+            if unit is None or unit.status == "done":
+                continue
+            if unit.attempts[-1].number != report.number:
                 continue  # of an attempt that was given up
             unit.ended, unit.found = report.ended, report.found
             if report.backup is not None:
@@ -185,13 +192,15 @@ class UnitRuns:
 
     def _show(self, *, at_once: bool = False) -> None:
         now = self._now()
-        if not at_once and now - self._shown_at < _SHOW_SECONDS:
+        if not at_once and now < self._show_again:
             return
-        self._shown_at = self.state.seconds = now
+        self.state.seconds = now
         for one in self._under_way.values():
             one.shown.seconds = now - one.shown.began
         self.folder.show(self.state)
         self.shown(self.state)
+        ended = self._now()
+        self._show_again = max(now + _SHOW_SECONDS, ended + (ended - now) / SHOW_SHARE)
 
     def _place(self, place: Place) -> PlaceState:
         return self.state.places[list(self.places).index(place)]

@@ -42,7 +42,7 @@ _RESULT_SECONDS = 120.0
 _HEAD_SECONDS = 60.0
 """After which a head that does not say which hosts there are counts as lost."""
 
-_NODES_SECONDS = 0.5
+_NODES_SECONDS = 1.0
 """For how long what is known of the hosts is taken for true: all places are looked at in a row."""
 
 
@@ -157,6 +157,7 @@ class RayEngine:
             self._here: str = ray.get_runtime_context().get_node_id()
             self._head: str = ray.get_runtime_context().gcs_address
         self._desk = self._make_desk(f"{_DESK}{campaign}")
+        self._made: Any = ray.remote(_attempt)  # once: making it tells the whole cluster of it
         self._under_way: dict[Any, tuple[str, int]] = {}
         self._numbers: dict[str, int] = {}
         self._lost: list[EndedAttempt] = []
@@ -242,8 +243,7 @@ class RayEngine:
             self._lost.append(EndedAttempt(order.unit, order.number, None, why))
             return
         self._visit()  # which fences off the attempts before
-        made: Any = ray.remote(_attempt)
-        task = made.options(
+        task = self._made.options(
             num_cpus=0,
             max_retries=0,
             resources={self._class: 1},
