@@ -14,9 +14,10 @@ from edgeflare.devices.transports.delegate import allow_delegate
 from edgeflare.devices.transports.transport import Endpoint, Transport
 from edgeflare.errors import InfrastructureError, UserError
 
-IDLE_SECONDS = 1800
-"""An agent that hears nothing for so long ends by itself: its host has died, or left the network.
-One that was idle this long for a good reason is simply started again."""
+IDLE_SECONDS = 120
+"""An agent that hears nothing for so long ends by itself: its host has died, or left the network,
+since one that merely waits renews its lease. One that hears nothing for another reason is simply
+started again."""
 
 
 _HELD: set[str] = set()
