@@ -125,11 +125,6 @@ class FleetSearch:
 
             engine = RayEngine(fleet, self.device_class, campaign)
             engine.require_same_versions()
-
-            def tell(state: FleetState) -> None:
-                show(state)
-                engine.tell(state.to_json())
-
             runs = UnitRuns(
                 engine=engine,
                 folder=folder,
@@ -138,7 +133,7 @@ class FleetSearch:
                 order=partial(self._order, campaign, command),
                 screening=None,
                 stopped=interrupt.asked,
-                shown=tell,
+                shown=show,
             )
             try:
                 ended = self._run_all(runs, len(places))

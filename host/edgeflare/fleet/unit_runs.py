@@ -109,7 +109,7 @@ class UnitRuns:
     def _begin_attempts(self) -> None:
         """Begin an attempt on each device that is free, as long as units wait."""
         busy = {one.place for one in self._under_way.values()}
-        drained = self.engine.drained()
+        drained = self.folder.drained()
         self.state.drained = sorted(drained)
         usable = [
             place
@@ -133,6 +133,7 @@ class UnitRuns:
         shown.attempts.append(attempt)
         shown.status = "running"
         self._under_way[unit.name] = _UnderWay(unit, place, attempt)
+        self._place(place).unit = unit.name
         order = self.order(unit, number, place.device)
         self.engine.start(place, order, self.screening, self.folder.backup(unit.name))
 
@@ -141,6 +142,7 @@ class UnitRuns:
         shown, place = self.state.unit(ended.unit), self._place(one.place)
         one.shown.seconds = self._now() - one.shown.began
         place.busy_seconds += one.shown.seconds
+        place.unit = ""
         shown.status = "waiting"
         if ended.result is None:
             one.shown.outcome = f"lost ({ended.why})"

@@ -45,8 +45,5 @@ class AttemptEngine(Protocol):
     def is_up(self, host: str) -> bool:
         """Whether a host takes part in the cluster right now."""
 
-    def drained(self) -> frozenset[str]:
-        """Return the hosts that get no further work, as somebody asked."""
-
     def stop(self) -> None:
         """Ask all attempts to end as Ctrl-C would."""

@@ -34,8 +34,6 @@ class _ReportDesk:
         self._reports: list[AttemptReport] = []
         self._current: dict[str, int] = {}
         self._stopped = False
-        self._drained: set[str] = set()
-        self._state: dict[str, Any] = {}
 
     def expect(self, unit: str, number: int) -> None:
         """Fence off all attempts at a unit before this one."""
@@ -48,26 +46,14 @@ class _ReportDesk:
         self._reports.append(report)
         return not self._stopped
 
-    def take(self) -> tuple[list[AttemptReport], frozenset[str]]:
-        """Return the reports since the last call, and the hosts that get no further work."""
+    def take(self) -> list[AttemptReport]:
+        """Return the reports since the last call."""
         taken, self._reports = self._reports, []
-        return taken, frozenset(self._drained)
+        return taken
 
     def stop(self) -> None:
         """Have all attempts end."""
         self._stopped = True
-
-    def drain(self, host: str) -> None:
-        """Give a host no further work."""
-        self._drained.add(host)
-
-    def tell(self, state: dict[str, Any]) -> None:
-        """Keep the state of the fleet's work, for whoever asks."""
-        self._state = state
-
-    def state(self) -> dict[str, Any]:
-        """Return the state of the fleet's work."""
-        return self._state
 
 
 def _attempt(
@@ -119,7 +105,6 @@ class RayEngine:
         self._here = here
         self._under_way: dict[Any, tuple[str, int]] = {}
         self._screening: Any = None
-        self._drained: frozenset[str] = frozenset()
 
     def require_same_versions(self) -> None:
         """Refuse hosts that run other versions than this one.
@@ -182,24 +167,15 @@ class RayEngine:
 
     def reports(self) -> Sequence[AttemptReport]:
         """Return what attempts have reported since the last call."""
-        taken, self._drained = ray.get(self._desk.take.remote())
-        return list(taken)
+        return list(ray.get(self._desk.take.remote()))
 
     def is_up(self, host: str) -> bool:
         """Whether a host takes part in the cluster right now."""
         return self._node(host) is not None
 
-    def drained(self) -> frozenset[str]:
-        """Return the hosts that get no further work, as somebody asked."""
-        return self._drained
-
     def stop(self) -> None:
         """Ask all attempts to end as Ctrl-C would."""
         ray.get(self._desk.stop.remote())
-
-    def tell(self, state: dict[str, Any]) -> None:
-        """Keep the state of the fleet's work, for `edgeflare fleet status`."""
-        ray.get(self._desk.tell.remote(state))
 
     def _node(self, host: str) -> NodeAffinitySchedulingStrategy | None:
         """Return what has a task run on a host; None where that takes no part right now."""

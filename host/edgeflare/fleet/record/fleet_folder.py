@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from edgeflare.errors import UserError
 from edgeflare.fleet.record.fleet_page import fleet_page
 from edgeflare.fleet.record.fleet_state import AttemptState, FleetState
 from edgeflare.fleet.work.local_disk import require_local_disk
 from edgeflare.fleet.work.run_archive import unpack_run
+from edgeflare.run.json_file import load_json, packaged_schema
 from edgeflare.run.run_directory import write_atomically
 
 STATE = "fleet.json"
 PAGE = "fleet.html"
+DRAINED = "drained"
+SCHEMA_FILE = "fleet.schema.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +111,27 @@ class FleetFolder:
     def keep_log(self, name: str, number: int, said: str) -> None:
         """Keep what an attempt said."""
         write_atomically(self.path / "logs" / f"{name}-{number}.txt", said.encode())
+
+    def drained(self) -> frozenset[str]:
+        """Return the hosts that get no further work, as somebody asked."""
+        try:
+            return frozenset((self.path / DRAINED).read_text().split("\n")) - {""}
+        except (OSError, UnicodeDecodeError):
+            return frozenset()
+
+    def keep_drained(self, hosts: Iterable[str]) -> None:
+        """Keep which hosts get no further work; whoever works on the fleet looks every moment."""
+        write_atomically(self.path / DRAINED, "\n".join(sorted(hosts)).encode())
+
+    def shown(self) -> dict[str, Any]:
+        """Return the state that was shown last.
+
+        Raises:
+            UserError: there is none, or it is damaged.
+
+        """
+        schema = packaged_schema("edgeflare.fleet.record", SCHEMA_FILE)
+        return load_json(self.path / STATE, schema)
 
     def show(self, state: FleetState) -> None:
         """Write what people see of the state."""
