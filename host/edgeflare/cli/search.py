@@ -112,7 +112,7 @@ def search(
         require_whole(selection)
     on_fleet.require_complete()
     if on_fleet.fleet is not None:
-        return search_on_fleet(asked, device, on_fleet, allow)
+        return search_on_fleet(asked, device, on_fleet, allow, dry_run=dry_run)
     if not profiles and dry_run:
         try_searches(asked, device[0], decided)
         return 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,9 @@ from edgeflare.fleet.plan.fleet_file import Fleet
 
 NAMESPACE = "edgeflare"
 """Of Ray, in which the actors of fleets are found by name."""
+
+_CONNECT_SECONDS = 10.0
+"""The longest that the head of a cluster may take to answer."""
 
 LOCAL = "local"
 """In place of an address: a cluster of this host alone, for as long as the command runs."""
@@ -39,6 +43,7 @@ def cluster(address: str, fleet: Fleet) -> Iterator[None]:
         make_token(os.environ)
     else:
         require_token(os.environ, Path.home())
+        _require_reached(address)
     ray = _ray()
     options: dict[str, Any] = {
         "log_to_driver": False,
@@ -64,6 +69,26 @@ def cluster(address: str, fleet: Fleet) -> Iterator[None]:
         yield
     finally:
         ray.shutdown()
+
+
+def _require_reached(address: str) -> None:
+    """Refuse an address at which nobody listens; Ray would try for minutes.
+
+    Raises:
+        UserError: it is none.
+        InfrastructureError: nobody listens there.
+
+    """
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit():
+        raise UserError(f"--fleet {address}: expected HOST:PORT of the cluster's head, or local")
+    try:
+        socket.create_connection((host, int(port)), _CONNECT_SECONDS).close()
+    except OSError as error:
+        raise InfrastructureError(
+            f"the cluster {address} is not reached ({error.strerror or error}): start its head with"
+            " `ray start --head` (docs/fleet.md)"
+        ) from None
 
 
 def _ray() -> Any:

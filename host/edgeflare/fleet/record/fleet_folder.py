@@ -46,7 +46,8 @@ class FleetFolder:
         file = self.path / "campaign"
         if self.path.exists() and not file.is_file():
             raise UserError(f"{self.path} is no folder of a fleet: name another --out")
-        if file.is_file() and overwrite:
+        worked = any((self.path / name).exists() for name in ("units", "backups"))
+        if file.is_file() and (overwrite or not (worked or resume)):
             shutil.rmtree(self.path)
         if not file.is_file():
             if resume:
