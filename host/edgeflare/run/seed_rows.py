@@ -33,8 +33,11 @@ SELECT seed_id, 1 FROM answers WHERE role = 'seed'
 UNION ALL SELECT DISTINCT seed_id, 2 FROM answers WHERE role = 'step'
 UNION ALL SELECT seed_id, 3 FROM chains
 UNION ALL SELECT seed_id, 3 FROM triggers
-UNION ALL SELECT seed_id, 4 FROM refinements
-UNION ALL SELECT seed_id, 5 FROM answers WHERE role = 'verify' AND n >= ?
+UNION ALL SELECT seed_id, 4 FROM answers WHERE role = 'verify' AND n >= ?1
+UNION ALL SELECT seed_id, 5 + EXISTS (
+    SELECT 1 FROM answers
+    WHERE role = 'verify' AND answers.seed_id = refinements.seed_id AND n >= ?1
+) FROM refinements
 """
 
 
@@ -48,7 +51,8 @@ class SeedRows:
     def stages(self, repetitions: int) -> Iterator[tuple[int, int]]:
         """Yield how far seeds have come, by id, perhaps several times for one of them.
 
-        1 is evaluated, 2 searched from, 3 searched or deviating, 4 refined, 5 verified.
+        1 is evaluated, 2 searched from, 3 searched or deviating, 4 verified, 5 refined, 6 refined
+        and verified: what a search that was stopped verified is verified again once it is refined.
 
         Args:
             repetitions: evaluations by which a finding is verified.

@@ -1,0 +1,169 @@
+"""Runs of parts, merged, are the run of the whole: in whatever parts, order and overlaps."""
+
+from __future__ import annotations
+
+from itertools import count
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from edgeflare.campaign.campaign import run_screening
+from edgeflare.run.seed_ids import SeedIds
+from laboratory import Laboratory
+from merged_parts import (
+    PLAN,
+    SEEDS,
+    MergedParts,
+    about_of,
+    merged,
+    search_part,
+    small_laboratory,
+)
+from run_content import content_differences, run_content
+
+pytestmark = pytest.mark.slow
+
+few = settings(
+    phases=(Phase.explicit, Phase.generate),
+    max_examples=6,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+
+
+@pytest.fixture
+def fresh(tmp_path_factory: pytest.TempPathFactory) -> Laboratory:
+    """The laboratory of the parts, with a folder of its own."""
+    return small_laboratory(tmp_path_factory.mktemp("laboratory"))
+
+
+def new_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("merged")
+
+
+def assert_whole(run: Path, parts: MergedParts) -> None:
+    assert content_differences(run_content(run), parts.whole) == []
+
+
+@few
+@given(data=st.data())
+def test_any_tree_of_merges_is_the_whole(
+    parts: MergedParts, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    """Runs are merged to fewer ones until one is left; those that were merged may come again."""
+    folder, names = new_folder(tmp_path_factory), count()
+    left = data.draw(st.permutations(parts.singles))
+    used: list[Path] = []
+    while len(left) > 1:
+        taken = data.draw(st.integers(2, len(left)))
+        again = data.draw(st.lists(st.sampled_from(used), unique=True)) if used else []
+        group = data.draw(st.permutations([*left[:taken], *again]))
+        run = merged(group, folder / str(next(names)))
+        used += left[:taken]
+        left = data.draw(st.permutations([*left[taken:], run]))
+    assert_whole(left[0], parts)
+    assert about_of(left[0])["stopped_by"] is None
+
+
+@settings(few, max_examples=3)
+@given(owner=st.lists(st.integers(0, 3), min_size=SEEDS, max_size=SEEDS))
+def test_parts_that_are_searched_together_are_the_whole_when_merged(
+    parts: MergedParts,
+    fresh: Laboratory,
+    tmp_path_factory: pytest.TempPathFactory,
+    owner: list[int],
+) -> None:
+    fresh.folder = new_folder(tmp_path_factory)
+    for part in set(owner):
+        ids = [seed_id for seed_id in range(SEEDS) if owner[seed_id] == part]
+        search_part(fresh, str(part), ids, parts.screening, **PLAN)
+    assert_whole(
+        merged([fresh.folder / str(part) for part in set(owner)], fresh.folder / "m"), parts
+    )
+
+
+@settings(few, max_examples=3)
+@given(ids=st.sets(st.integers(0, SEEDS - 1), min_size=2, max_size=SEEDS - 1))
+def test_what_has_not_all_seeds_is_what_a_search_of_these_makes(
+    parts: MergedParts, fresh: Laboratory, tmp_path_factory: pytest.TempPathFactory, ids: set[int]
+) -> None:
+    fresh.folder = new_folder(tmp_path_factory)
+    search_part(fresh, "searched", ids, parts.screening, **PLAN)
+    run = merged([parts.single(seed_id) for seed_id in ids], fresh.folder / "merged")
+    found = run_content(run)
+    assert content_differences(found, run_content(fresh.folder / "searched")) == []
+    assert found["document"]["plan"]["seed_ids"] == str(SeedIds.of(ids))
+
+
+@few
+@given(data=st.data(), others=st.sets(st.integers(0, SEEDS - 1)))
+def test_a_run_that_was_stopped_goes_on_from_what_others_have_finished(
+    parts: MergedParts,
+    fresh: Laboratory,
+    tmp_path_factory: pytest.TempPathFactory,
+    data: st.DataObject,
+    others: set[int],
+) -> None:
+    fresh.folder = new_folder(tmp_path_factory)
+    stopped = data.draw(st.sampled_from(parts.stopped))
+    runs = data.draw(st.permutations([stopped, *map(parts.single, others)]))
+    run = merged(runs, fresh.folder / "merged")
+
+    finished = len(others) == SEEDS
+    assert about_of(run)["stopped_by"] == (None if finished else "interrupt")
+    if finished:
+        assert_whole(run, parts)
+    ended, ends = (
+        {row[0]: row for row in content["chains"]} for content in (run_content(run), parts.whole)
+    )
+    assert all(ended.get(seed_id) == ends.get(seed_id) for seed_id in others)
+    fresh.run("merged", resume=True, **PLAN)
+    assert fresh.stopped is None
+    assert_whole(run, parts)
+
+
+@few
+@given(data=st.data(), others=st.sets(st.integers(0, SEEDS - 1)))
+def test_what_several_kills_left_is_the_whole_once_it_is_merged_and_ended(
+    parts: MergedParts,
+    fresh: Laboratory,
+    tmp_path_factory: pytest.TempPathFactory,
+    data: st.DataObject,
+    others: set[int],
+) -> None:
+    fresh.folder = new_folder(tmp_path_factory)
+    drawn = st.lists(st.sampled_from(parts.killed), min_size=1, max_size=3, unique=True)
+    runs = [*data.draw(drawn), *map(parts.single, others)]
+    one = merged(runs, fresh.folder / "one")
+    other = merged(data.draw(st.permutations(runs)), fresh.folder / "other")
+    assert content_differences(run_content(one), run_content(other)) == []
+    fresh.run("one", resume=True, **PLAN)
+    assert_whole(one, parts)
+
+
+@few
+@given(data=st.data())
+def test_what_others_have_finished_is_taken_from_them(
+    parts: MergedParts, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    unfinished = [*parts.killed, *parts.stopped, parts.screening]
+    drawn = data.draw(st.lists(st.sampled_from(unfinished), max_size=3, unique=True))
+    runs = data.draw(st.permutations([*parts.singles, *drawn]))
+    run = merged(runs, new_folder(tmp_path_factory) / "merged")
+    assert about_of(run)["stopped_by"] is None
+    assert_whole(run, parts)
+
+
+def test_screenings_of_parts_are_the_screening_when_merged(
+    parts: MergedParts, fresh: Laboratory
+) -> None:
+    for name, ids in (("one", "0:4,7"), ("other", "4:7,8:10")):
+        fresh.run(name, phases=run_screening, seed_ids=SeedIds.read(ids), **PLAN)
+    run = merged([fresh.folder / "one", fresh.folder / "other"], fresh.folder / "merged")
+    assert content_differences(run_content(run), run_content(parts.screening)) == []
+    search_part(fresh, "part", [0], run, **PLAN)
+    assert (
+        content_differences(run_content(fresh.folder / "part"), run_content(parts.single(0))) == []
+    )
