@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Sequence
 
-from edgeflare.errors import UserError
 from edgeflare.run.journal_database import reporting_damage
 from edgeflare.run.merge.run_part import RunPart
 from edgeflare.run.merge.seed_owners import SeedOwners
@@ -64,14 +62,7 @@ def _unrefined(part: RunPart) -> dict[int, str]:
 
 
 def _copy(part: RunPart, into: RunDirectory, name: str, sha256: str | None = None) -> None:
-    try:
-        data = part.directory.read(name)
-    except OSError:
-        data = None
-    if data is None or (sha256 is not None and hashlib.sha256(data).hexdigest() != sha256):
-        raise UserError(
-            f"{part.directory.path / name} is gone, or not what the run stored: make that run again"
-        )
+    data = part.read_input(name, sha256)
     path = into.inside(name)
     if not path.parent.is_dir():
         path.parent.mkdir(parents=True)

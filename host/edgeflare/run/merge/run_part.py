@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -48,6 +49,28 @@ class RunPart:
     def is_finished(self) -> bool:
         """Whether all its seeds were searched, and what was found verified."""
         return self.about.get("stopped_by", "killed") in (None, "merge")
+
+    def read_input(self, name: str, sha256: str | None = None) -> bytes:
+        """Return the content of a file that the run stored.
+
+        Args:
+            name: its path, relative to the run directory.
+            sha256: of the content, where the journal has it.
+
+        Raises:
+            UserError: it is gone, or is not what the run stored.
+
+        """
+        try:
+            data = self.directory.read(name)
+        except OSError:
+            data = None
+        if data is None or (sha256 is not None and hashlib.sha256(data).hexdigest() != sha256):
+            raise UserError(
+                f"{self.directory.path / name} is gone, or not what the run stored: make that run"
+                " again"
+            )
+        return data
 
 
 @contextmanager
