@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Final
 
 from edgeflare.run.journal_tables import MARKS_TABLE, NEARNESS_TABLE, WHITE_BOX_TABLE
@@ -40,6 +41,21 @@ UNION ALL SELECT seed_id, 5 + EXISTS (
 ) FROM refinements
 """
 
+_DONE: Final = """
+SELECT count(*) FROM (
+    SELECT seed_id FROM chains WHERE seed_id NOT IN (SELECT seed_id FROM triggers)
+    UNION ALL
+    SELECT seed_id FROM triggers WHERE seed_id IN (
+        SELECT seed_id FROM answers WHERE role = 'verify' AND n >= ?1
+    ) AND (
+        NOT ?2
+        OR kind IN (SELECT value FROM json_each(?3))
+        OR seed_id IN (SELECT seed_id FROM refinements)
+        OR seed_id NOT IN (SELECT seed_id FROM chains)
+    )
+)
+"""
+
 
 class SeedRows:
     """The rows of one journal's database."""
@@ -59,6 +75,19 @@ class SeedRows:
 
         """
         yield from self._db.execute(_STAGES, (repetitions - 1,))
+
+    def done(self, repetitions: int, unrefined_kinds: Collection[str] | None) -> int:
+        """Return of how many seeds all is known that a search finds out.
+
+        Args:
+            repetitions: evaluations by which a finding is verified.
+            unrefined_kinds: kinds of findings that are not refined; None where none is.
+
+        """
+        kinds = json.dumps(list(unrefined_kinds or ()))
+        given = (repetitions - 1, unrefined_kinds is not None, kinds)
+        (done,) = self._db.execute(_DONE, given).fetchone()
+        return int(done)
 
     def each(self, table: str) -> Iterator[Row]:
         """Yield the rows of a table in the order of its key; none where the journal lacks it."""

@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from edgeflare.core.answer import FAILURES
 from edgeflare.run.coverage_figures import COVERAGE_KEY
 from edgeflare.run.journal import HELD_OUT_KEY, Journal
+from edgeflare.run.journal_rows import REPETITIONS
 from edgeflare.run.merge.merged_health import merged_health
 from edgeflare.run.merge.run_part import RunPart
 from edgeflare.run.other_hosts import OTHER_HOSTS_KEY, other_host_lines
@@ -63,10 +65,13 @@ def _stopped_by(
 ) -> str | None:
     """Return what stopped the merged run before its end.
 
-    Where a part was stopped that another one searched again to its end, that is nothing.
+    Where a part was stopped that another one searched again to its end, that is nothing, also
+    where the two come from an earlier merge.
     """
     finished = set(chain.from_iterable(part.seed_ids for part in parts if part.is_finished))
-    if len(finished) < len(ids):
+    refines = header.plan.strengthen or header.plan.shrink
+    done = journal.seed_rows.done(REPETITIONS, FAILURES if refines else None)
+    if max(len(finished), done) < len(ids):
         stopped = (part.about.get("stopped_by", "killed") for part in parts)
         return next(str(one) for one in stopped if one not in (None, "merge"))
     if header.plan.seed_ids is not None:
