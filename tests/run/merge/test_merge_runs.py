@@ -52,9 +52,13 @@ def assert_whole(run: Path, parts: MergedParts) -> None:
 def test_any_tree_of_merges_is_the_whole(
     parts: MergedParts, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
-    """Runs are merged to fewer ones until one is left; those that were merged may come again."""
+    """Runs are merged to fewer ones until one is left; those that were merged may come again.
+
+    One at most was stopped before its end.
+    """
     folder, names = new_folder(tmp_path_factory), count()
-    left = data.draw(st.permutations(parts.singles))
+    unfinished = data.draw(st.lists(st.sampled_from([*parts.stopped, *parts.killed]), max_size=1))
+    left = data.draw(st.permutations([*parts.singles, *unfinished]))
     used: list[Path] = []
     while len(left) > 1:
         taken = data.draw(st.integers(2, len(left)))
