@@ -48,8 +48,8 @@ def merge_runs(
             with another on a seed; or there is something at `out`.
 
     """
-    RunDirectory.check(out, overwrite=overwrite)
     _require_apart(paths, out)
+    RunDirectory.check(out, overwrite=overwrite)
     with ExitStack() as stack:
         parts = opened_parts(paths, stack, allow_other_host=allow_other_host)
         owners = find_owners(parts)

@@ -32,6 +32,12 @@ def copy_inputs(
 
     """
     done = 0
+    # Models take something beside the inputs that are searched: of each seed, or of none.
+    has_fixed = any(
+        part.directory.inside(fixed_name(seed_id)).is_file()
+        for part in parts
+        for seed_id, *_ in _stored(part)
+    )
     for at, part in enumerate(parts):
         before = _unrefined(part)
         for seed_id, image, sha256, seed_image in _stored(part):
@@ -39,10 +45,8 @@ def copy_inputs(
                 continue
             _copy(part, into, image, sha256)
             names = {seed_image, before.get(seed_id, image)} - {image}
-            for name in names:
+            for name in (*names, *([fixed_name(seed_id)] if has_fixed else ())):
                 _copy(part, into, name)
-            if part.directory.inside(fixed_name(seed_id)).is_file():
-                _copy(part, into, fixed_name(seed_id))
             done += 1
             if done % _TOLD_EVERY == 0:
                 copied(done)
