@@ -99,6 +99,13 @@ def test_what_belongs_to_no_seed_is_measured_when_the_merged_run_is_gone_on_with
     assert document_of(merged)["coverage"]
     assert document_of(merged)["unmutated"]["test"]["images"] == 3
 
+    # Merged with another run that has them, it has the held-out inputs once, and no coverage.
+    assert call("merge", merged, whole, "--out", tmp_path / "again").code == 0
+    left = {f"{part}.{key}" for part in ("about", "document") for key in ("coverage", "stopped_by")}
+    again = run_content(tmp_path / "again")
+    assert set(content_differences(again, run_content(whole))) == left
+    assert again["document"]["stopped_by"] == "merge"
+
 
 def test_a_merged_run_is_shown_replayed_and_explained_as_any(
     in_parts: InParts, call: Call, tmp_path: Path
@@ -116,10 +123,10 @@ def test_a_merged_run_is_shown_replayed_and_explained_as_any(
     assert [one["sha256"] for one in again["findings"]] == [one["sha256"] for one in found]
     assert again["replay"]["mended"] == []
 
-    said = call("explain", merged)
+    explained_id = str(found[0]["seed_id"])
+    said = call("explain", merged, explained_id)
     assert said.code == 0, said.err
-    explained = json.loads((merged / "explain.json").read_bytes())
-    assert explained["findings"].keys() >= {str(one["seed_id"]) for one in found}
+    assert json.loads((merged / "explain.json").read_bytes())["findings"].keys() == {explained_id}
     said = call("merge", tmp_path / "again", in_parts.parts[0], "--out", tmp_path / "no")
     assert said.code == 2
     assert f"{tmp_path / 'again'} is a replay: merge takes runs" in said.complaint()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Final
@@ -46,10 +45,10 @@ SELECT count(*) FROM (
     SELECT seed_id FROM chains WHERE seed_id NOT IN (SELECT seed_id FROM triggers)
     UNION ALL
     SELECT seed_id FROM triggers WHERE seed_id IN (
-        SELECT seed_id FROM answers WHERE role = 'verify' AND n >= ?1
+        SELECT seed_id FROM answers WHERE role = 'verify' AND n >= ?
     ) AND (
-        NOT ?2
-        OR kind IN (SELECT value FROM json_each(?3))
+        NOT ?
+        OR kind IN ({kinds})
         OR seed_id IN (SELECT seed_id FROM refinements)
         OR seed_id NOT IN (SELECT seed_id FROM chains)
     )
@@ -84,9 +83,10 @@ class SeedRows:
             unrefined_kinds: kinds of findings that are not refined; None where none is.
 
         """
-        kinds = json.dumps(list(unrefined_kinds or ()))
-        given = (repetitions - 1, unrefined_kinds is not None, kinds)
-        (done,) = self._db.execute(_DONE, given).fetchone()
+        kinds = tuple(unrefined_kinds or ())
+        query = _DONE.format(kinds=", ".join("?" * len(kinds)))
+        given = (repetitions - 1, unrefined_kinds is not None, *kinds)
+        (done,) = self._db.execute(query, given).fetchone()
         return int(done)
 
     def each(self, table: str) -> Iterator[Row]:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from itertools import count
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from edgeflare.campaign.campaign import run_screening
+from edgeflare.core.tensor import RawBatch
+from edgeflare.errors import InfrastructureError
 from edgeflare.run.seed_ids import SeedIds
-from laboratory import Laboratory
+from laboratory import CLASSES, SIDE, Laboratory, linear
 from merged_parts import (
     PLAN,
     SEEDS,
@@ -22,6 +28,7 @@ from merged_parts import (
     small_laboratory,
 )
 from run_content import content_differences, run_content
+from wrapped_evaluators import WrappedEvaluator, with_outputs
 
 pytestmark = pytest.mark.slow
 
@@ -171,3 +178,52 @@ def test_screenings_of_parts_are_the_screening_when_merged(
     assert (
         content_differences(run_content(fresh.folder / "part"), run_content(parts.single(0))) == []
     )
+
+
+class WrongFrom(WrappedEvaluator):
+    """A device whose answers are wrong from one of its calls on."""
+
+    call = 12
+
+    def submit(self, inputs: NDArray[np.generic]) -> Future[RawBatch]:
+        truth = super().submit(inputs)
+        if self.calls < self.call:
+            return truth
+        return with_outputs(truth.result(), np.roll(truth.result().outputs, 1, axis=-1))
+
+
+def test_what_a_device_that_failed_left_to_do_is_done_when_the_merged_run_goes_on(
+    fresh: Laboratory,
+) -> None:
+    fresh.run("whole", strategy="random")
+    fresh.run("good", strategy="random", seed_ids=SeedIds.read("3:6"))
+    failing: dict[str, Any] = {"strategy": "random", "seed_ids": SeedIds.read("0:4,6:10")}
+    with pytest.raises(InfrastructureError, match="has changed"):
+        fresh.run("failed", wrap_device=WrongFrom, chains=2, **failing)
+    run = merged([fresh.folder / "failed", fresh.folder / "good"], fresh.folder / "merged")
+    content = run_content(run)
+    assert content["document"]["stopped_by"] == "infrastructure"
+    assert any("is not to be trusted" in line for line in content["document"]["warnings"])
+    assert about_of(run)["health"]["devices"][0]["failed"]
+
+    fresh.run("merged", resume=True, strategy="random")
+    assert not about_of(run)["health"]["devices"][0]["failed"]
+    whole = run_content(fresh.folder / "whole")
+    assert content_differences(run_content(run), whole) == ["document.warnings"]
+
+
+def test_parts_of_a_search_on_two_devices_are_the_whole(fresh: Laboratory) -> None:
+    """Seeds go to devices by their ids, whatever part they are in."""
+    rng = np.random.default_rng(1)
+    weights = rng.normal(size=(SIDE * SIDE, CLASSES)).astype(np.float32)
+    fresh.more_devices = (linear(weights, 0.01),)
+    fresh.monitored *= 2
+    whole = fresh.run("whole", **PLAN)
+    deviating = {one["device"] for one in (*whole["findings"], *whole["deviating_seeds"])}
+    assert len(deviating) == 2
+    fresh.run("screening", phases=run_screening, **PLAN)
+    for name, ids in (("even", [0, 2, 4]), ("rest", [1, 3, 5, 6, 7]), ("last", [8, 9])):
+        search_part(fresh, name, ids, fresh.folder / "screening", **PLAN)
+    run = merged([fresh.folder / name for name in ("rest", "last", "even")], fresh.folder / "m")
+    assert content_differences(run_content(run), run_content(fresh.folder / "whole")) == []
+    assert len(about_of(run)["health"]["devices"]) == 2
