@@ -95,6 +95,20 @@ def test_a_finding_where_the_other_run_has_a_deviating_seed_is_refused(
     assert f"{seed_id} (whether it deviates itself)" in said
 
 
+def test_two_runs_disagree_also_where_a_third_has_only_begun(
+    parts: MergedParts, tmp_path: Path, refusal: Refusal
+) -> None:
+    """The third comes first in the order in which runs count."""
+    seed_id = found_seed(parts)
+    other = copied(parts.single(seed_id), tmp_path / "other")
+    change_journal(other, "UPDATE triggers SET sha256 = ?", 64 * "0")
+    for begun in (parts.screening, parts.killed[0]):
+        said = refusal(merged, [begun, other, parts.single(seed_id)], tmp_path / "merged")
+        assert f"{seed_id} (the sha256 of what was found)" in said
+        assert str(other) in said
+        assert str(parts.single(seed_id)) in said
+
+
 def test_of_many_seeds_some_are_named_and_the_others_counted(
     parts: MergedParts, tmp_path: Path, refusal: Refusal
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from edgeflare.errors import UserError
@@ -58,17 +58,19 @@ def find_owners(parts: Sequence[RunPart]) -> SeedOwners:
                         doubled.append(at)
                 if stage > farthest.get(seed_id, 0):
                     farthest[seed_id], owners.of[seed_id] = stage, at
-    _require_agreement(parts, owners.doubled)
+    _require_agreement(parts, owners)
     return owners
 
 
-def _require_agreement(parts: Sequence[RunPart], doubled: Mapping[int, Sequence[int]]) -> None:
+def _require_agreement(parts: Sequence[RunPart], owners: SeedOwners) -> None:
+    """Hold each run that has a seed to the one that has come farthest with it."""
     apart: dict[tuple[str, str], list[str]] = {}
-    for seed_id, places in sorted(doubled.items()):
-        first = parts[places[0]]
-        for other in (parts[at] for at in places[1:]):
-            if what := _disagreement(seed_id, first, other):
-                apart.setdefault((first.name, other.name), []).append(f"{seed_id} ({what})")
+    for seed_id, places in sorted(owners.doubled.items()):
+        farthest = owners.of[seed_id]
+        for at in places:
+            first, second = (parts[place] for place in sorted((farthest, at)))
+            if at != farthest and (what := _disagreement(seed_id, first, second)):
+                apart.setdefault((first.name, second.name), []).append(f"{seed_id} ({what})")
     for (one, two), seeds in apart.items():
         named = ", ".join(seeds[:_NAMED])
         more = f" and {len(seeds) - _NAMED} more" if len(seeds) > _NAMED else ""
