@@ -59,7 +59,10 @@ CHANGES: dict[str, tuple[Callable[[About], About], str]] = {
         lambda _: {"screening": 64 * "c"},
         "the screening differs (",
     ),
-    "held-out inputs": (held_out_inputs, "what --test gives differs (nothing, bbbbbbbbbbbb)"),
+    "held-out inputs": (
+        held_out_inputs,
+        "what --test gives differs (nothing, bbbbbbbbbbbb, labels ",
+    ),
     "outputs": (other_outputs, "how outputs are read differs"),
 }
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -120,7 +122,9 @@ def _require_readable(about: Mapping[str, Any], header: RunHeader, ids: SeedIds)
             raise TypeError(f"{key} are no lines")
     if not isinstance(about.get(SCREENING_KEY) or "", str):
         raise TypeError("the screening is no sha256")
-    (about.get(HELD_OUT_KEY) or {"sha256": ""})["sha256"]
+    held_out = about.get(HELD_OUT_KEY) or {"sha256": "", "labels": None}
+    if not isinstance(held_out["sha256"], str) or not isinstance(held_out["labels"] or [], list):
+        raise TypeError("the held-out inputs are none")
     merged_health([about.get(HEALTH_KEY) or {}])
     if header.all_seeds is not None and ids.last >= header.all_seeds:
         raise ValueError(f"it names seed {ids.last} of {header.all_seeds}")
@@ -173,7 +177,11 @@ def _further(one: RunPart, other: RunPart) -> Iterator[tuple[str, object, object
 
 
 def _held_out(part: RunPart) -> str:
-    return str((part.about.get(HELD_OUT_KEY) or {}).get("sha256", "nothing"))[:12]
+    given = part.about.get(HELD_OUT_KEY)
+    if given is None:
+        return "nothing"
+    labels = zlib.crc32(json.dumps(given["labels"]).encode())
+    return f"{given['sha256'][:12]}, labels {labels:08x}"
 
 
 def _refusal(one: RunPart, other: RunPart, found: RunDifference) -> str:
