@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from edgeflare.campaign.campaign_context import CHAINS
-from edgeflare.campaign.given_screening import require_screening
+from edgeflare.campaign.given_screening import require_screening, require_unsearched
 from edgeflare.cli import pair_options, run_options, search_options
 from edgeflare.cli.console import Console
 from edgeflare.cli.fleet_options import FleetOptions
@@ -119,6 +119,8 @@ def search(
     if not profiles:
         return search_kernel_sets(asked, device[0], decided, allow)
     path = folder.choose(loaded.folder_name)
+    if selection.screen_only and folder.resume:
+        require_unsearched(path)
     if dry_run:
         try_search(asked, profiles, path)
         return 0
